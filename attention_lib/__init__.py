@@ -1,0 +1,71 @@
+"""Attention, one idea a module. In reading order:
+
+- :mod:`~attention_lib.scoring`: how well does a key answer a query?
+- :mod:`~attention_lib.masking`: which keys may a query attend to, and a softmax that obeys.
+- :mod:`~attention_lib.attention`: scores, masked softmax, weighted sum of the values.
+- :mod:`~attention_lib.multihead`: split the width, attend in every head, join the outputs.
+- :mod:`~attention_lib.positions`: sines and cosines that tell attention the order.
+- :mod:`~attention_lib.saturation`: how concentrated weights are, and the gradient they leave.
+- :mod:`~attention_lib.checks`: graders for the book's exercises.
+- :mod:`~attention_lib.palette`: the colours, the same in every picture.
+- :mod:`~attention_lib.plots`: one function a picture (needs matplotlib).
+- :mod:`~attention_lib.notebook`: what every chapter starts with.
+- :mod:`~attention_lib.widgets`: figures that answer to sliders (needs anywidget).
+"""
+
+from attention_lib.attention import (
+    AdditiveAttention,
+    Attention,
+    DotProductAttention,
+    scaled_dot_product_attention,
+)
+from attention_lib.masking import (
+    causal_mask,
+    combine_masks,
+    length_mask,
+    masked_softmax,
+    padding_mask,
+)
+from attention_lib.multihead import AddNorm, MultiHeadAttention, merge_heads, split_heads
+from attention_lib.notebook import device, generator, show
+from attention_lib.positions import PositionalEncoding, sinusoidal_positions
+from attention_lib.saturation import effective_keys, entropy, sample_scores, softmax_jacobian
+from attention_lib.scoring import (
+    AdditiveScore,
+    BilinearScore,
+    cosine_scores,
+    dot_scores,
+    gaussian_scores,
+    scaled_dot_scores,
+)
+
+__all__ = [
+    "AddNorm",
+    "AdditiveAttention",
+    "AdditiveScore",
+    "Attention",
+    "BilinearScore",
+    "DotProductAttention",
+    "MultiHeadAttention",
+    "PositionalEncoding",
+    "causal_mask",
+    "combine_masks",
+    "cosine_scores",
+    "device",
+    "dot_scores",
+    "effective_keys",
+    "entropy",
+    "gaussian_scores",
+    "generator",
+    "length_mask",
+    "masked_softmax",
+    "merge_heads",
+    "padding_mask",
+    "sample_scores",
+    "scaled_dot_product_attention",
+    "scaled_dot_scores",
+    "show",
+    "sinusoidal_positions",
+    "softmax_jacobian",
+    "split_heads",
+]

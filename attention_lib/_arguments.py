@@ -1,0 +1,118 @@
+"""Refusals in words, written once: each names the argument, what was expected and what came."""
+
+import torch
+
+INTEGER_DTYPES = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+def shape_of(tensor):
+    """Return a shape as it is written in the book: ``(2, 3)``."""
+    return str(tuple(tensor.shape))
+
+
+def require_tensor(name, value, *, min_rank=0, rank=None, axes="..."):
+    """Refuse what is no tensor, or has the wrong number of axes."""
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(f"{name}: expected a torch.Tensor {axes}, got {type(value).__name__}")
+    if rank is not None and value.dim() != rank:
+        raise ValueError(f"{name}: expected {rank} axes {axes}, got shape {shape_of(value)}")
+    if value.dim() < min_rank:
+        raise ValueError(
+            f"{name}: expected at least {min_rank} axes {axes}, got shape {shape_of(value)}"
+        )
+
+
+def require_float(name, value, **shape):
+    """Refuse what is no floating-point tensor of the wanted rank."""
+    require_tensor(name, value, **shape)
+    if not value.is_floating_point():
+        raise TypeError(f"{name}: expected a floating-point tensor, got dtype {value.dtype}")
+
+
+def require_same_kind(first_name, first, name, value):
+    """Refuse two tensors that differ in dtype or in device."""
+    if value.dtype != first.dtype:
+        raise TypeError(
+            f"{name}: expected the dtype of {first_name}, {first.dtype}, got {value.dtype}"
+        )
+    require_same_device(first_name, first, name, value)
+
+
+def require_same_device(first_name, first, name, value):
+    """Refuse two tensors that live on different devices."""
+    if value.device != first.device:
+        raise ValueError(
+            f"{name}: expected the device of {first_name}, {first.device}, got {value.device}"
+        )
+
+
+def require_parameter_kind(name, value, parameter):
+    """Refuse a tensor that the module's parameters cannot multiply."""
+    require_same_device("the module's parameters", parameter, name, value)
+    if value.dtype != parameter.dtype and not torch.is_autocast_enabled(value.device.type):
+        raise TypeError(
+            f"{name}: expected the dtype of the module's parameters, {parameter.dtype}, "
+            f"got {value.dtype}"
+        )
+
+
+def require_size(name, value, axis, expected, meaning):
+    """Refuse a tensor whose axis has not the expected length."""
+    if value.shape[axis] != expected:
+        raise ValueError(
+            f"{name}: expected {expected} {meaning} on axis {axis}, got shape {shape_of(value)}"
+        )
+
+
+def require_count(name, value, minimum=1):
+    """Refuse what is no whole number of at least ``minimum``."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name}: expected a whole number, got {value!r}")
+    if value < minimum:
+        raise ValueError(f"{name}: expected at least {minimum}, got {value}")
+
+
+def require_positive(name, value):
+    """Refuse a number that is not positive and finite."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name}: expected a positive number, got {value!r}")
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{name}: expected a positive number, got {value!r}")
+
+
+def broadcast_leading(named_tensors, trailing):
+    """Return the common leading shape of ``(name, tensor)`` pairs, less their ``trailing`` axes."""
+    shapes = [tensor.shape[:-trailing] for _, tensor in named_tensors]
+    try:
+        return torch.broadcast_shapes(*shapes)
+    except RuntimeError:
+        got = ", ".join(f"{name} {shape_of(tensor)}" for name, tensor in named_tensors)
+        raise ValueError(f"leading axes: expected shapes that broadcast, got {got}") from None
+
+
+def require_queries_and_keys(queries, keys, *, same_width=True):
+    """Refuse queries and keys that no score function can compare."""
+    require_float("queries", queries, min_rank=2, axes="(..., len_q, d_k)")
+    require_float("keys", keys, min_rank=2, axes="(..., len_k, d_k)")
+    require_same_kind("queries", queries, "keys", keys)
+    for name, tensor in (("queries", queries), ("keys", keys)):
+        if tensor.shape[-1] == 0:
+            raise ValueError(f"{name}: expected at least one feature, got {shape_of(tensor)}")
+    if same_width and queries.shape[-1] != keys.shape[-1]:
+        raise ValueError(
+            "keys: expected the width of queries on the last axis, got "
+            f"queries {shape_of(queries)} and keys {shape_of(keys)}"
+        )
+    broadcast_leading([("queries", queries), ("keys", keys)], trailing=2)
+
+
+def require_values(keys, values):
+    """Refuse values that do not pair up with the keys."""
+    require_float("values", values, min_rank=2, axes="(..., len_k, d_v)")
+    require_same_kind("keys", keys, "values", values)
+    if values.shape[-2] != keys.shape[-2]:
+        raise ValueError(
+            "values: expected one value a key (len_k on axis -2), got "
+            f"keys {shape_of(keys)} and values {shape_of(values)}"
+        )
+    broadcast_leading([("keys", keys), ("values", values)], trailing=2)

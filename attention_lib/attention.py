@@ -1,0 +1,301 @@
+"""Attention: scores, masked softmax, weighted sum of the values; one pipeline for every score."""
+
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from attention_lib._arguments import (
+    broadcast_leading,
+    require_queries_and_keys,
+    require_values,
+    shape_of,
+)
+from attention_lib.masking import masked_softmax, resolve_mask
+from attention_lib.scoring import AdditiveScore, resolve_scale, scaled_dot_scores
+
+__all__ = [
+    "AdditiveAttention",
+    "Attention",
+    "DotProductAttention",
+    "scaled_dot_product_attention",
+]
+
+
+def scaled_dot_product_attention(
+    queries, keys, values, valid_lens=None, *, mask=None, scale=None, need_weights=True
+):
+    r"""Attend with scaled dot products, :math:`\mathrm{softmax}(QK^\top/\sqrt{d_k})\,V`.
+
+    Parameters
+    ----------
+    queries : torch.Tensor
+        Shape ``(..., len_q, d_k)``.
+    keys : torch.Tensor
+        Shape ``(..., len_k, d_k)``.
+    values : torch.Tensor
+        Shape ``(..., len_k, d_v)``. The leading axes of all three broadcast; the first is
+        the batch.
+    valid_lens : torch.Tensor, optional
+        Integers of shape ``(batch,)`` or ``(batch, len_q)``: how many keys, counted from
+        the first, may be attended to.
+    mask : torch.Tensor, optional
+        Boolean, True = may attend; broadcasts to ``(..., len_q, len_k)``. With both given,
+        a key must pass both.
+    scale : float, optional
+        The factor on the dot product; ``None`` means ``1 / sqrt(d_k)``.
+    need_weights : bool
+        ``False`` leaves the work to PyTorch's fused kernel, which never forms the weights.
+
+    Returns
+    -------
+    output : torch.Tensor
+        Shape ``(..., len_q, d_v)``. A query with nothing to attend to gets 0.
+    weights : torch.Tensor or None
+        Shape ``(..., len_q, len_k)``; ``None`` with ``need_weights=False``.
+
+    Raises
+    ------
+    TypeError
+        If a dtype does not fit; lengths given as ``mask`` or booleans as ``valid_lens``.
+    ValueError
+        If a rank, a shape, a length or a device does not fit.
+
+    Notes
+    -----
+    Vaswani et al. (2017), equation 1. What stands at a masked position reaches neither the
+    output nor a gradient, NaN and infinity included. To promise that, a call with a mask
+    looks whether keys and values are finite (on a GPU this waits for the device once).
+
+    Examples
+    --------
+    >>> queries, keys = torch.zeros(1, 1, 2), torch.zeros(1, 3, 2)
+    >>> values = torch.tensor([[[1.0], [3.0], [float("nan")]]])
+    >>> output, weights = scaled_dot_product_attention(queries, keys, values, torch.tensor([2]))
+    >>> output
+    tensor([[[2.]]])
+    >>> weights
+    tensor([[[0.5000, 0.5000, 0.0000]]])
+    """
+    require_queries_and_keys(queries, keys)
+    output, weights = _attend(
+        partial(scaled_dot_scores, scale=scale),
+        queries,
+        keys,
+        values,
+        valid_lens,
+        mask,
+        fused_scale=None if need_weights else resolve_scale(scale, queries.shape[-1]),
+    )
+    return output, weights if need_weights else None
+
+
+class Attention(nn.Module):
+    """Attend with any score function.
+
+    Parameters
+    ----------
+    score : callable
+        ``score(queries, keys)`` returns scores ``(..., len_q, len_k)``; a function of
+        :mod:`attention_lib.scoring` or a module with parameters. The score of a pair must
+        depend on that query and that key alone.
+    dropout : float
+        Probability that a weight is dropped, in training only.
+
+    Raises
+    ------
+    TypeError, ValueError
+        In ``forward``: as :func:`scaled_dot_product_attention`.
+
+    Examples
+    --------
+    >>> from attention_lib.scoring import gaussian_scores
+    >>> attention = Attention(gaussian_scores)
+    >>> output, weights = attention(torch.zeros(1, 2, 3), torch.zeros(1, 4, 3), torch.ones(1, 4, 5))
+    >>> output.shape, weights.shape
+    (torch.Size([1, 2, 5]), torch.Size([1, 2, 4]))
+    """
+
+    def __init__(self, score, dropout=0.0):
+        super().__init__()
+        if not callable(score):
+            raise TypeError(f"score: expected a callable (queries, keys), got {score!r}")
+        self.score = score
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, queries, keys, values, valid_lens=None, *, mask=None, need_weights=True):
+        """Return ``(output, weights)``; the weights are those before dropout, or ``None``."""
+        require_queries_and_keys(queries, keys, same_width=False)
+        output, weights = _attend(
+            self.score,
+            queries,
+            keys,
+            values,
+            valid_lens,
+            mask,
+            dropout_p=self.dropout.p if self.training else 0.0,
+            fused_scale=None if need_weights else self._fused_scale(queries),
+        )
+        return output, weights if need_weights else None
+
+    def _fused_scale(self, queries):
+        """Return the scale with which a fused kernel computes this score, if there is one."""
+        return None
+
+
+class DotProductAttention(Attention):
+    """Attend with scaled dot products.
+
+    Parameters
+    ----------
+    dropout : float
+        Probability that a weight is dropped, in training only.
+    scale : float, optional
+        The factor on the dot product; ``None`` means ``1 / sqrt(d_k)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        In ``forward``: as :func:`scaled_dot_product_attention`.
+
+    Notes
+    -----
+    Vaswani et al. (2017). The layer has no parameters.
+
+    Examples
+    --------
+    >>> attention = DotProductAttention()
+    >>> output, weights = attention(torch.zeros(2, 1, 3), torch.zeros(2, 4, 3), torch.ones(2, 4, 5))
+    >>> output.shape, weights.shape
+    (torch.Size([2, 1, 5]), torch.Size([2, 1, 4]))
+    """
+
+    def __init__(self, dropout=0.0, scale=None):
+        super().__init__(partial(scaled_dot_scores, scale=scale), dropout)
+        self.scale = scale
+
+    def _fused_scale(self, queries):
+        return resolve_scale(self.scale, queries.shape[-1])
+
+
+class AdditiveAttention(Attention):
+    """Attend with additive scores.
+
+    Parameters
+    ----------
+    d_q, d_k : int
+        Widths of queries and keys.
+    num_hiddens : int
+        Width of the hidden layer of the score.
+    dropout : float
+        Probability that a weight is dropped, in training only.
+
+    Raises
+    ------
+    TypeError, ValueError
+        In ``forward``: as :func:`scaled_dot_product_attention`.
+
+    Notes
+    -----
+    Bahdanau, Cho, Bengio (2015).
+
+    Examples
+    --------
+    >>> attention = AdditiveAttention(d_q=20, d_k=2, num_hiddens=8)
+    >>> output, weights = attention(torch.ones(2, 1, 20), torch.ones(2, 10, 2), torch.ones(2, 10, 4))
+    >>> output.shape, weights.shape
+    (torch.Size([2, 1, 4]), torch.Size([2, 1, 10]))
+    """
+
+    def __init__(self, d_q, d_k, num_hiddens, dropout=0.0):
+        super().__init__(AdditiveScore(d_q, d_k, num_hiddens), dropout)
+
+
+def _attend(
+    score, queries, keys, values, valid_lens, mask, *, dropout_p=0.0, fused_scale=None
+):
+    """Run the pipeline; with ``fused_scale`` PyTorch's kernel does it, without weights."""
+    require_values(keys, values)
+    leading = broadcast_leading(
+        [("queries", queries), ("keys", keys), ("values", values)], trailing=2
+    )
+    shape = (*leading, queries.shape[-2], keys.shape[-2])  # (..., len_q, len_k)
+    mask = resolve_mask(shape, queries.device, valid_lens, mask)
+    if mask is not None and not (keys.isfinite().all() and values.isfinite().all()):
+        return _attend_around_non_finite(score, queries, keys, values, mask, shape, dropout_p)
+    if fused_scale is not None:
+        return _fused(queries, keys, values, mask, leading, dropout_p, fused_scale), None
+    weights = masked_softmax(_scores(score, queries, keys, shape), mask=mask)
+    return _drop(weights, dropout_p) @ values, weights
+
+
+def _scores(score, queries, keys, shape):
+    """Call the score function and hold it to its promise."""
+    scores = score(queries, keys)
+    try:
+        return scores.expand(shape)
+    except (AttributeError, RuntimeError):
+        got = shape_of(scores) if isinstance(scores, torch.Tensor) else type(scores).__name__
+        raise ValueError(
+            f"score: expected scores of shape {shape} (..., len_q, len_k), got {got}"
+        ) from None
+
+
+def _drop(weights, dropout_p):
+    return F.dropout(weights, dropout_p) if dropout_p else weights
+
+
+def _fused(queries, keys, values, mask, leading, dropout_p, scale):
+    """Call PyTorch's kernel; a row with nothing to attend to gives 0 in every version of it."""
+    require_queries_and_keys(queries, keys)
+    tensors = [x.expand(*leading, *x.shape[-2:]) for x in (queries, keys, values)]
+    some = None
+    if mask is not None:
+        some = mask.any(dim=-1, keepdim=True)  # (..., len_q, 1)
+        mask = mask | ~some
+    added = max(0, 2 - len(leading))  # the fast kernels want (batch, num_heads, len, width)
+    for _ in range(added):
+        tensors = [x.unsqueeze(-3) for x in tensors]
+        mask = mask.unsqueeze(-3) if mask is not None else None
+    output = F.scaled_dot_product_attention(
+        *tensors, attn_mask=mask, dropout_p=dropout_p, scale=scale
+    )
+    for _ in range(added):
+        output = output.squeeze(-3)
+    return output if some is None else output.masked_fill(~some, 0.0)
+
+
+def _attend_around_non_finite(score, queries, keys, values, mask, shape, dropout_p):
+    """Attend where keys or values hold NaN or infinity, some of it masked.
+
+    A matrix product multiplies every pair, and 0 times NaN is NaN. So the products run on
+    keys and values without their non-finite entries, and each non-finite key or value is
+    brought back for the queries that may see it and for no other.
+    """
+    mask = mask.expand(*mask.shape[:-1], shape[-1])
+    seen = mask.any(dim=-2).unsqueeze(-1)  # (..., len_k, 1), by at least one query
+    keys, values = torch.where(seen, keys, 0.0), torch.where(seen, values, 0.0)
+
+    finite = keys.isfinite().all(dim=-1, keepdim=True)  # (..., len_k, 1)
+    scores = _scores(score, queries, torch.where(finite, keys, 0.0), shape)
+    columns = torch.arange(shape[-1], device=keys.device)
+    for i in _positions(~finite):
+        column = score(torch.where(mask[..., i : i + 1], queries, 0.0), keys[..., i : i + 1, :])
+        scores = torch.where(columns == i, column, scores)
+    weights = masked_softmax(scores, mask=mask)
+
+    finite = values.isfinite()  # (..., len_k, d_v)
+    dropped = _drop(weights, dropout_p)
+    output = dropped @ torch.where(finite, values, 0.0)
+    strange = torch.where(finite, 0.0, values)
+    for i in _positions(~finite):
+        share = dropped[..., i : i + 1] * strange[..., i : i + 1, :]  # (..., len_q, d_v)
+        output = output + torch.where(mask[..., i : i + 1], share, 0.0)
+    return output, weights
+
+
+def _positions(found):
+    """Return the key positions at which ``found``, ``(..., len_k, width)``, holds anywhere."""
+    anywhere = found.any(dim=-1).reshape(-1, found.shape[-2]).any(dim=0)  # (len_k,)
+    return anywhere.nonzero().flatten().tolist()

@@ -1,0 +1,295 @@
+"""Masks say which keys a query may attend to (True = may attend); the masked softmax obeys them."""
+
+import torch
+
+from attention_lib._arguments import (
+    INTEGER_DTYPES,
+    require_count,
+    require_float,
+    require_same_device,
+    require_tensor,
+    shape_of,
+)
+
+__all__ = ["causal_mask", "combine_masks", "length_mask", "masked_softmax", "padding_mask"]
+
+
+def length_mask(valid_lens, len_k):
+    """Let each query attend to the first ``valid_lens`` keys.
+
+    Parameters
+    ----------
+    valid_lens : torch.Tensor
+        Integers from 0 to ``len_k``: shape ``(batch,)``, one length for all queries of a
+        sequence, or ``(batch, len_q)``, one length for each query.
+    len_k : int
+        Number of keys.
+
+    Returns
+    -------
+    torch.Tensor
+        Boolean, True = may attend: shape ``(batch, 1, len_k)`` or ``(batch, len_q, len_k)``.
+
+    Raises
+    ------
+    TypeError
+        If ``valid_lens`` is no integer tensor; booleans are a ``mask``.
+    ValueError
+        If it has not one or two axes, or a length is negative or above ``len_k``.
+
+    Examples
+    --------
+    >>> length_mask(torch.tensor([1, 3]), len_k=3)
+    tensor([[[ True, False, False]],
+    <BLANKLINE>
+            [[ True,  True,  True]]])
+    """
+    require_count("len_k", len_k, minimum=0)
+    require_tensor("valid_lens", valid_lens, axes="of integers, (batch,) or (batch, len_q)")
+    if valid_lens.dtype == torch.bool:
+        raise TypeError(
+            "valid_lens: expected integer lengths, got booleans; a boolean tensor goes to mask="
+        )
+    if valid_lens.dtype not in INTEGER_DTYPES:
+        raise TypeError(f"valid_lens: expected integer lengths, got dtype {valid_lens.dtype}")
+    if valid_lens.dim() not in (1, 2):
+        raise ValueError(
+            f"valid_lens: expected shape (batch,) or (batch, len_q), got {shape_of(valid_lens)}"
+        )
+    if ((valid_lens < 0) | (valid_lens > len_k)).any():
+        lowest, highest = valid_lens.min().item(), valid_lens.max().item()
+        raise ValueError(
+            f"valid_lens: expected lengths from 0 to len_k = {len_k}, "
+            f"got lengths from {lowest} to {highest}"
+        )
+    if valid_lens.dim() == 1:
+        valid_lens = valid_lens.unsqueeze(-1)  # (batch, 1)
+    positions = torch.arange(len_k, device=valid_lens.device)  # (len_k,)
+    return positions < valid_lens.unsqueeze(-1)  # (batch, 1 or len_q, len_k)
+
+
+def padding_mask(tokens, pad_id=0):
+    """Let every query attend to the tokens that are no padding.
+
+    Parameters
+    ----------
+    tokens : torch.Tensor
+        Token ids of the keys, integers of shape ``(batch, len_k)``.
+    pad_id : int
+        The id that stands for padding.
+
+    Returns
+    -------
+    torch.Tensor
+        Boolean of shape ``(batch, 1, len_k)``, True = may attend.
+
+    Raises
+    ------
+    TypeError
+        If ``tokens`` is no integer tensor.
+    ValueError
+        If it has not two axes.
+
+    Examples
+    --------
+    >>> padding_mask(torch.tensor([[5, 2, 1, 0, 0]]))
+    tensor([[[ True,  True,  True, False, False]]])
+    """
+    require_tensor("tokens", tokens, rank=2, axes="(batch, len_k)")
+    if tokens.dtype not in INTEGER_DTYPES:
+        raise TypeError(f"tokens: expected integer token ids, got dtype {tokens.dtype}")
+    return (tokens != pad_id).unsqueeze(-2)  # (batch, 1, len_k)
+
+
+def causal_mask(len_q, len_k=None, device=None):
+    """Let each query attend to its own position and the ones before it.
+
+    The mask is aligned to the lower right: the last query sees every key, however many keys
+    went before (decoding with a cache has ``len_q = 1`` and a long ``len_k``). PyTorch's
+    ``is_causal=True`` aligns to the upper left instead: there the first query sees the first
+    key only. The two agree when ``len_q == len_k``.
+
+    Parameters
+    ----------
+    len_q : int
+        Number of queries.
+    len_k : int, optional
+        Number of keys; ``None`` means ``len_q``. With fewer keys than queries the first
+        ``len_q - len_k`` queries see nothing.
+    device : torch.device, optional
+        Where the mask is made.
+
+    Returns
+    -------
+    torch.Tensor
+        Boolean of shape ``(len_q, len_k)``, True = may attend.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a length is no whole number, or negative.
+
+    Examples
+    --------
+    >>> causal_mask(2, 3)
+    tensor([[ True,  True, False],
+            [ True,  True,  True]])
+    """
+    require_count("len_q", len_q, minimum=0)
+    len_k = len_q if len_k is None else len_k
+    require_count("len_k", len_k, minimum=0)
+    everything = torch.ones(len_q, len_k, dtype=torch.bool, device=device)
+    return everything.tril(diagonal=len_k - len_q)
+
+
+def combine_masks(*masks):
+    """Allow what every mask allows.
+
+    Parameters
+    ----------
+    *masks : torch.Tensor or None
+        Booleans whose shapes broadcast; ``None`` is no restriction and is ignored.
+
+    Returns
+    -------
+    torch.Tensor or None
+        The logical *and*, in the common shape; ``None`` if there is no mask at all.
+
+    Raises
+    ------
+    TypeError
+        If a mask is not boolean.
+    ValueError
+        If the shapes do not broadcast, or the devices differ.
+
+    Examples
+    --------
+    >>> combine_masks(causal_mask(2), None, torch.tensor([True, False]))
+    tensor([[ True, False],
+            [ True, False]])
+    """
+    combined = None
+    for position, mask in enumerate(masks):
+        if mask is None:
+            continue
+        name = f"masks[{position}]"
+        require_mask(name, mask)
+        if combined is None:
+            combined = mask
+            continue
+        require_same_device("the masks before it", combined, name, mask)
+        if _broadcast(combined.shape, mask.shape) is None:
+            raise ValueError(
+                f"{name}: expected a shape that broadcasts with the masks before it, "
+                f"{shape_of(combined)}, got {shape_of(mask)}"
+            )
+        combined = combined & mask
+    return combined
+
+
+def masked_softmax(scores, valid_lens=None, *, mask=None):
+    """Turn scores into weights over the keys that may be attended to.
+
+    Parameters
+    ----------
+    scores : torch.Tensor
+        Shape ``(..., len_q, len_k)``; never changed.
+    valid_lens : torch.Tensor, optional
+        Integer lengths, see :func:`length_mask`; the first axis of ``scores`` is the batch.
+    mask : torch.Tensor, optional
+        Boolean, True = may attend; broadcasts to the shape of ``scores``. With both given,
+        a key must pass both.
+
+    Returns
+    -------
+    torch.Tensor
+        Weights in the shape and dtype of ``scores``. Masked keys get exactly 0, whatever
+        stands there, NaN included; a row sums to 1, or is all 0 (with gradient 0) where
+        nothing may be attended to.
+
+    Raises
+    ------
+    TypeError
+        If ``scores`` is not floating-point, ``valid_lens`` not integer, ``mask`` not boolean.
+    ValueError
+        If ranks, shapes, lengths or devices do not fit.
+
+    Examples
+    --------
+    >>> scores = torch.zeros(2, 1, 4)
+    >>> masked_softmax(scores, torch.tensor([2, 0]))
+    tensor([[[0.5000, 0.5000, 0.0000, 0.0000]],
+    <BLANKLINE>
+            [[0.0000, 0.0000, 0.0000, 0.0000]]])
+    """
+    require_float("scores", scores, min_rank=2, axes="(..., len_q, len_k)")
+    mask = resolve_mask(scores.shape, scores.device, valid_lens, mask)
+    if mask is None:
+        return torch.softmax(scores, dim=-1)
+    # A row with nothing to attend to is filled with 0 in place of -inf: its softmax is then
+    # finite, and the last line takes it to 0 with gradient 0. No NaN arises on the way.
+    empty = ~mask.any(dim=-1, keepdim=True)  # (..., len_q, 1)
+    filled = scores.masked_fill(~mask, float("-inf")).masked_fill(empty, 0.0)
+    return torch.softmax(filled, dim=-1).masked_fill(~mask, 0.0)
+
+
+def require_mask(name, mask):
+    """Refuse a mask that is not boolean."""
+    require_tensor(name, mask, axes="of booleans")
+    if mask.dtype in INTEGER_DTYPES:
+        raise TypeError(
+            f"{name}: expected booleans (True = may attend), got dtype {mask.dtype}; integer "
+            "lengths go to valid_lens=, and a 0/1 mask is written (tensor == 1) or (tensor == 0), "
+            "as it means"
+        )
+    if mask.dtype != torch.bool:
+        raise TypeError(
+            f"{name}: expected booleans (True = may attend), got dtype {mask.dtype}"
+        )
+
+
+def resolve_mask(shape, device, valid_lens, mask):
+    """Join lengths and mask to one mask that broadcasts to ``shape``; ``None`` if there is none.
+
+    The result has at least two axes, so that "over keys" and "over queries" have a meaning.
+    ``shape`` is ``(..., len_q, len_k)`` and its first axis is the batch of ``valid_lens``.
+    """
+    lengths = None
+    if valid_lens is not None:
+        require_tensor("valid_lens", valid_lens, axes="of integers, (batch,) or (batch, len_q)")
+        _require_device("valid_lens", valid_lens, device)
+        lengths = length_mask(valid_lens, shape[-1])  # (batch, 1 or len_q, len_k)
+        if len(shape) < 3:
+            raise ValueError(
+                f"valid_lens: expected scores with a batch axis, got scores {tuple(shape)}"
+            )
+        if valid_lens.shape[0] != shape[0] or lengths.shape[-2] not in (1, shape[-2]):
+            raise ValueError(
+                f"valid_lens: expected shape ({shape[0]},) or ({shape[0]}, {shape[-2]}) for "
+                f"scores {tuple(shape)}, got {shape_of(valid_lens)}"
+            )
+        inner = (1,) * (len(shape) - 3)  # heads and other axes between batch and queries
+        lengths = lengths.reshape(lengths.shape[0], *inner, *lengths.shape[1:])
+    if mask is not None:
+        require_mask("mask", mask)
+        _require_device("mask", mask, device)
+        if _broadcast(mask.shape, shape) != tuple(shape):
+            raise ValueError(
+                f"mask: expected a shape that broadcasts to the scores' {tuple(shape)}, "
+                f"got {shape_of(mask)}"
+            )
+        mask = torch.atleast_2d(mask)
+    return combine_masks(lengths, mask)
+
+
+def _require_device(name, value, device):
+    if value.device != device:
+        raise ValueError(f"{name}: expected the device of the scores, {device}, got {value.device}")
+
+
+def _broadcast(*shapes):
+    """Return the common shape, or ``None`` where there is none."""
+    try:
+        return tuple(torch.broadcast_shapes(*shapes))
+    except RuntimeError:
+        return None

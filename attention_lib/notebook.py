@@ -1,0 +1,87 @@
+"""What every chapter starts with: a device, a seeded generator, and a way to show a tensor."""
+
+import numpy as np
+import torch
+
+__all__ = ["device", "generator", "show"]
+
+
+def device():
+    """Return the device the chapters compute on: the GPU if there is one, else the CPU.
+
+    TF32 is switched off, so that both give the same printed digits.
+
+    Returns
+    -------
+    torch.device
+
+    Examples
+    --------
+    >>> device().type in ("cuda", "cpu")
+    True
+    """
+    torch.set_float32_matmul_precision("highest")
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def generator(seed):
+    """Return a seeded random generator on the CPU, whatever the device.
+
+    Numbers are drawn on the CPU and moved after, so that every machine draws the same.
+
+    Parameters
+    ----------
+    seed : int
+        Any whole number.
+
+    Returns
+    -------
+    torch.Generator
+
+    Examples
+    --------
+    >>> a, b = (torch.randn(3, generator=generator(0)) for _ in range(2))
+    >>> torch.equal(a, b)
+    True
+    """
+    return torch.Generator(device="cpu").manual_seed(seed)
+
+
+def show(tensor, decimals=3):
+    """Print a tensor with a fixed number of decimals.
+
+    Rounding hides what differs from machine to machine, the sign of a zero included.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        Any shape, dtype and device.
+    decimals : int
+        Digits after the point, for floating-point tensors.
+
+    Raises
+    ------
+    TypeError
+        If ``tensor`` is no tensor.
+
+    Examples
+    --------
+    >>> show(torch.tensor([[0.7512, 0.2488], [float("nan"), -0.0001]]))
+    [[0.751 0.249]
+     [  nan 0.000]]
+    """
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"tensor: expected a torch.Tensor, got {type(tensor).__name__}")
+    tensor = tensor.detach().cpu()
+    if tensor.is_floating_point():
+        tensor = tensor.double().round(decimals=decimals) + 0.0  # -0.0 + 0.0 is 0.0
+    print(
+        np.array2string(
+            tensor.numpy(),
+            precision=decimals,
+            floatmode="fixed",
+            suppress_small=True,
+            max_line_width=100,
+            separator=" ",
+        )
+    )

@@ -1,0 +1,141 @@
+"""Saturation: how concentrated weights are, and how much gradient they let through."""
+
+import torch
+
+from attention_lib._arguments import require_count, require_float
+
+__all__ = ["effective_keys", "entropy", "sample_scores", "softmax_jacobian"]
+
+
+def softmax_jacobian(weights):
+    r"""Return the derivative of softmax, :math:`\mathrm{diag}(\mathbf p)-\mathbf p\mathbf p^\top`.
+
+    Parameters
+    ----------
+    weights : torch.Tensor
+        Rows that sum to 1, shape ``(..., len_k)``.
+
+    Returns
+    -------
+    torch.Tensor
+        Shape ``(..., len_k, len_k)``: entry ``i, j`` is the derivative of weight ``i`` by
+        score ``j``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``weights`` is no floating-point tensor with at least one axis.
+
+    Notes
+    -----
+    Differentiate :math:`p_i = e^{a_i}/\sum_l e^{a_l}` by :math:`a_j`.
+
+    Examples
+    --------
+    >>> softmax_jacobian(torch.tensor([0.5, 0.5]))
+    tensor([[ 0.2500, -0.2500],
+            [-0.2500,  0.2500]])
+    """
+    require_float("weights", weights, min_rank=1, axes="(..., len_k)")
+    return torch.diag_embed(weights) - weights.unsqueeze(-1) * weights.unsqueeze(-2)
+
+
+def entropy(weights):
+    r"""Return the entropy of each row, :math:`-\sum_i p_i \ln p_i`, in nats.
+
+    Parameters
+    ----------
+    weights : torch.Tensor
+        Rows that sum to 1, shape ``(..., len_k)``.
+
+    Returns
+    -------
+    torch.Tensor
+        Shape ``(...)``: 0 where one key has all the weight, ``ln len_k`` where all share it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``weights`` is no floating-point tensor with at least one axis.
+
+    Examples
+    --------
+    >>> entropy(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
+    tensor([0.0000, 0.6931])
+    """
+    require_float("weights", weights, min_rank=1, axes="(..., len_k)")
+    return torch.special.entr(weights).sum(dim=-1)
+
+
+def effective_keys(weights):
+    r"""Return the number of keys that equally shared weights of this entropy would have.
+
+    Parameters
+    ----------
+    weights : torch.Tensor
+        Rows that sum to 1, shape ``(..., len_k)``.
+
+    Returns
+    -------
+    torch.Tensor
+        The perplexity :math:`e^{\text{entropy}}`, from 1 to ``len_k``, shape ``(...)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``weights`` is no floating-point tensor with at least one axis.
+
+    Examples
+    --------
+    >>> effective_keys(torch.tensor([0.25, 0.25, 0.25, 0.25]))
+    tensor(4.)
+    """
+    return entropy(weights).exp()
+
+
+def sample_scores(d, len_k, rows, *, scale, generator):
+    r"""Draw rows of scores of a random query with ``len_k`` random keys.
+
+    Every coordinate of query and keys is independent and standard normal; each row has a
+    query and keys of its own.
+
+    Parameters
+    ----------
+    d : int
+        Width of query and keys.
+    len_k : int
+        Number of keys.
+    rows : int
+        Number of rows.
+    scale : float
+        The factor on the dot product; ``1.0`` leaves its variance at ``d``, ``d**-0.5``
+        brings it to 1.
+    generator : torch.Generator
+        Source of the random numbers, on the CPU.
+
+    Returns
+    -------
+    torch.Tensor
+        Shape ``(rows, len_k)``, in the default dtype, on the CPU.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a size is no whole number of at least 1.
+
+    Examples
+    --------
+    >>> seeded = torch.Generator().manual_seed(0)
+    >>> scores = sample_scores(64, len_k=16, rows=1000, scale=64**-0.5, generator=seeded)
+    >>> scores.shape, round(scores.var().item())
+    (torch.Size([1000, 16]), 1)
+    """
+    for name, count in (("d", d), ("len_k", len_k), ("rows", rows)):
+        require_count(name, count)
+    scores = []
+    # A few rows at a time: the keys of all rows at once would take rows * len_k * d numbers.
+    for some in torch.arange(rows).split(max(1, 2**22 // (len_k * d))):
+        queries = torch.randn(len(some), d, 1, generator=generator)
+        keys = torch.randn(len(some), len_k, d, generator=generator)
+        scores.append((keys @ queries).squeeze(-1))
+    return torch.cat(scores) * scale

@@ -1,0 +1,306 @@
+"""Score functions: how well does a key answer a query? One number for each pair."""
+
+import math
+
+import torch
+from torch import nn
+
+from attention_lib._arguments import (
+    require_count,
+    require_parameter_kind,
+    require_positive,
+    require_queries_and_keys,
+    require_size,
+)
+
+__all__ = [
+    "AdditiveScore",
+    "BilinearScore",
+    "cosine_scores",
+    "dot_scores",
+    "gaussian_scores",
+    "scaled_dot_scores",
+]
+
+
+def dot_scores(queries, keys):
+    r"""Score by the dot product, :math:`a(\mathbf q, \mathbf k) = \mathbf q^\top \mathbf k`.
+
+    Parameters
+    ----------
+    queries : torch.Tensor
+        Shape ``(..., len_q, d_k)``.
+    keys : torch.Tensor
+        Shape ``(..., len_k, d_k)``; leading axes broadcast with those of ``queries``.
+
+    Returns
+    -------
+    torch.Tensor
+        Scores of shape ``(..., len_q, len_k)``.
+
+    Raises
+    ------
+    TypeError
+        If an argument is no floating-point tensor, or the dtypes differ.
+    ValueError
+        If a rank, a width, a device or the leading axes do not fit.
+
+    Notes
+    -----
+    Luong, Pham, Manning (2015), "dot".
+
+    Examples
+    --------
+    >>> queries = torch.tensor([[1.0, 2.0]])
+    >>> keys = torch.tensor([[3.0, 0.0], [0.0, 4.0]])
+    >>> dot_scores(queries, keys)
+    tensor([[3., 8.]])
+    """
+    require_queries_and_keys(queries, keys)
+    return queries @ keys.transpose(-2, -1)  # (..., len_q, len_k)
+
+
+def scaled_dot_scores(queries, keys, scale=None):
+    r"""Score by the dot product divided by :math:`\sqrt{d_k}`.
+
+    Parameters
+    ----------
+    queries : torch.Tensor
+        Shape ``(..., len_q, d_k)``.
+    keys : torch.Tensor
+        Shape ``(..., len_k, d_k)``; leading axes broadcast with those of ``queries``.
+    scale : float, optional
+        The factor on the dot product; ``None`` means ``1 / sqrt(d_k)``.
+
+    Returns
+    -------
+    torch.Tensor
+        Scores of shape ``(..., len_q, len_k)``.
+
+    Raises
+    ------
+    TypeError
+        If an argument is no floating-point tensor, or the dtypes differ.
+    ValueError
+        If a rank, a width, a device or the leading axes do not fit.
+
+    Notes
+    -----
+    Vaswani et al. (2017), equation 1. The queries are scaled before the product, so that
+    a large product does not overflow in float16 where the scaled score would fit.
+
+    Examples
+    --------
+    >>> queries = torch.tensor([[1.0, 1.0, 1.0, 1.0]])
+    >>> scaled_dot_scores(queries, queries)
+    tensor([[2.]])
+    >>> scaled_dot_scores(queries, queries, scale=1.0)
+    tensor([[4.]])
+    """
+    require_queries_and_keys(queries, keys)
+    return dot_scores(queries * resolve_scale(scale, queries.shape[-1]), keys)
+
+
+def resolve_scale(scale, d_k):
+    """Return the factor on the dot product: ``1 / sqrt(d_k)`` unless one is given."""
+    if scale is None:
+        return 1.0 / math.sqrt(d_k)
+    if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+        raise TypeError(f"scale: expected a number or None, got {scale!r}")
+    if not math.isfinite(scale):
+        raise ValueError(f"scale: expected a finite number, got {scale!r}")
+    return float(scale)
+
+
+def gaussian_scores(queries, keys, bandwidth=1.0):
+    r"""Score by closeness, :math:`-\lVert\mathbf q-\mathbf k\rVert^2 / (2\,\text{bandwidth}^2)`.
+
+    After softmax this is Nadaraya-Watson regression with a Gaussian kernel.
+
+    Parameters
+    ----------
+    queries : torch.Tensor
+        Shape ``(..., len_q, d_k)``.
+    keys : torch.Tensor
+        Shape ``(..., len_k, d_k)``; leading axes broadcast with those of ``queries``.
+    bandwidth : float
+        Width of the kernel, in the units of the keys; positive.
+
+    Returns
+    -------
+    torch.Tensor
+        Scores of shape ``(..., len_q, len_k)``, none above 0.
+
+    Raises
+    ------
+    TypeError
+        If an argument is no floating-point tensor, the dtypes differ, or ``bandwidth`` is
+        no number.
+    ValueError
+        If a rank, a width, a device or the leading axes do not fit, or ``bandwidth`` is
+        not positive.
+
+    Notes
+    -----
+    Nadaraya (1964), Watson (1964). The differences are formed one by one, which takes
+    ``len_q * len_k * d_k`` numbers of memory and loses no digits; the expanded form
+    ``|q|^2 + |k|^2 - 2 q.k`` is cheaper and cancels when a query is near a key.
+
+    Examples
+    --------
+    >>> queries = torch.tensor([[0.0, 0.0]])
+    >>> keys = torch.tensor([[0.0, 0.0], [3.0, 4.0]])
+    >>> gaussian_scores(queries, keys, bandwidth=5.0)
+    tensor([[-0.0000, -0.5000]])
+    """
+    require_queries_and_keys(queries, keys)
+    require_positive("bandwidth", bandwidth)
+    differences = (queries.unsqueeze(-2) - keys.unsqueeze(-3)) / bandwidth
+    return -differences.square().sum(dim=-1) / 2  # (..., len_q, len_k)
+
+
+def cosine_scores(queries, keys):
+    r"""Score by the cosine of the angle between query and key, from -1 to 1.
+
+    Parameters
+    ----------
+    queries : torch.Tensor
+        Shape ``(..., len_q, d_k)``.
+    keys : torch.Tensor
+        Shape ``(..., len_k, d_k)``; leading axes broadcast with those of ``queries``.
+
+    Returns
+    -------
+    torch.Tensor
+        Scores of shape ``(..., len_q, len_k)``. A vector of length zero has no direction
+        and scores 0 with everything.
+
+    Raises
+    ------
+    TypeError
+        If an argument is no floating-point tensor, or the dtypes differ.
+    ValueError
+        If a rank, a width, a device or the leading axes do not fit.
+
+    Notes
+    -----
+    The score of query-key normalisation, Henry et al. (2020), before its learned scale.
+
+    Examples
+    --------
+    >>> queries = torch.tensor([[3.0, 4.0]])
+    >>> keys = torch.tensor([[30.0, 40.0], [-4.0, 3.0], [0.0, 0.0]])
+    >>> cosine_scores(queries, keys)
+    tensor([[1., 0., 0.]])
+    """
+    require_queries_and_keys(queries, keys)
+    return dot_scores(_directions(queries), _directions(keys))
+
+
+def _directions(vectors):
+    """Divide each vector by its length; a zero vector stays zero."""
+    # The largest coordinate goes first, so that no square leaves the range of float16.
+    largest = vectors.detach().abs().amax(dim=-1, keepdim=True)
+    vectors = vectors / largest.masked_fill(largest == 0, 1.0)
+    lengths = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
+    return vectors / lengths.masked_fill(lengths == 0, 1.0)
+
+
+class BilinearScore(nn.Module):
+    r"""Score by a learned matrix, :math:`a(\mathbf q, \mathbf k) = \mathbf q^\top \mathbf W \mathbf k`.
+
+    Queries and keys may have different widths.
+
+    Parameters
+    ----------
+    d_q, d_k : int
+        Widths of queries and keys.
+
+    Attributes
+    ----------
+    W : torch.nn.Parameter
+        Shape ``(d_q, d_k)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a width is no whole number of at least 1; in ``forward``, as :func:`dot_scores`.
+
+    Notes
+    -----
+    Luong, Pham, Manning (2015), "general".
+
+    Examples
+    --------
+    >>> score = BilinearScore(d_q=3, d_k=5)
+    >>> score(torch.ones(2, 3), torch.ones(7, 5)).shape
+    torch.Size([2, 7])
+    """
+
+    def __init__(self, d_q, d_k):
+        super().__init__()
+        require_count("d_q", d_q)
+        require_count("d_k", d_k)
+        self.W = nn.Parameter(torch.empty(d_q, d_k))
+        nn.init.xavier_uniform_(self.W)
+
+    def forward(self, queries, keys):
+        """Return scores ``(..., len_q, len_k)`` of ``(..., len_q, d_q)`` and ``(..., len_k, d_k)``."""
+        require_queries_and_keys(queries, keys, same_width=False)
+        require_parameter_kind("queries", queries, self.W)
+        require_size("queries", queries, -1, self.W.shape[0], "features (d_q)")
+        require_size("keys", keys, -1, self.W.shape[1], "features (d_k)")
+        return dot_scores(queries @ self.W, keys)
+
+
+class AdditiveScore(nn.Module):
+    r"""Score by a small network, :math:`\mathbf w_v^\top\tanh(\mathbf W_q\mathbf q+\mathbf W_k\mathbf k)`.
+
+    Queries and keys may have different widths. No bias is used.
+
+    Parameters
+    ----------
+    d_q, d_k : int
+        Widths of queries and keys.
+    num_hiddens : int
+        Width of the hidden layer.
+
+    Attributes
+    ----------
+    W_q, W_k, w_v : torch.nn.Linear
+        ``d_q -> num_hiddens``, ``d_k -> num_hiddens`` and ``num_hiddens -> 1``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a width is no whole number of at least 1; in ``forward``, as :func:`dot_scores`.
+
+    Notes
+    -----
+    Bahdanau, Cho, Bengio (2015), appendix A.1.2. The hidden features take
+    ``batch * len_q * len_k * num_hiddens`` numbers of memory.
+
+    Examples
+    --------
+    >>> score = AdditiveScore(d_q=3, d_k=5, num_hiddens=8)
+    >>> score(torch.ones(2, 3), torch.ones(7, 5)).shape
+    torch.Size([2, 7])
+    """
+
+    def __init__(self, d_q, d_k, num_hiddens):
+        super().__init__()
+        require_count("d_q", d_q)
+        require_count("d_k", d_k)
+        require_count("num_hiddens", num_hiddens)
+        self.W_q = nn.Linear(d_q, num_hiddens, bias=False)
+        self.W_k = nn.Linear(d_k, num_hiddens, bias=False)
+        self.w_v = nn.Linear(num_hiddens, 1, bias=False)
+
+    def forward(self, queries, keys):
+        """Return scores ``(..., len_q, len_k)`` of ``(..., len_q, d_q)`` and ``(..., len_k, d_k)``."""
+        require_queries_and_keys(queries, keys, same_width=False)
+        require_parameter_kind("queries", queries, self.W_q.weight)
+        require_size("queries", queries, -1, self.W_q.in_features, "features (d_q)")
+        require_size("keys", keys, -1, self.W_k.in_features, "features (d_k)")
+        features = self.W_q(queries).unsqueeze(-2) + self.W_k(keys).unsqueeze(-3)
+        return self.w_v(torch.tanh(features)).squeeze(-1)  # (..., len_q, len_k)
