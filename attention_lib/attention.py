@@ -203,7 +203,8 @@ class AdditiveAttention(Attention):
     Examples
     --------
     >>> attention = AdditiveAttention(d_q=20, d_k=2, num_hiddens=8)
-    >>> output, weights = attention(torch.ones(2, 1, 20), torch.ones(2, 10, 2), torch.ones(2, 10, 4))
+    >>> queries, keys, values = torch.ones(2, 1, 20), torch.ones(2, 10, 2), torch.ones(2, 10, 4)
+    >>> output, weights = attention(queries, keys, values)
     >>> output.shape, weights.shape
     (torch.Size([2, 1, 4]), torch.Size([2, 1, 10]))
     """
@@ -212,9 +213,7 @@ class AdditiveAttention(Attention):
         super().__init__(AdditiveScore(d_q, d_k, num_hiddens), dropout)
 
 
-def _attend(
-    score, queries, keys, values, valid_lens, mask, *, dropout_p=0.0, fused_scale=None
-):
+def _attend(score, queries, keys, values, valid_lens, mask, *, dropout_p=0.0, fused_scale=None):
     """Run the pipeline; with ``fused_scale`` PyTorch's kernel does it, without weights."""
     require_values(keys, values)
     leading = broadcast_leading(

@@ -243,9 +243,7 @@ def require_mask(name, mask):
             "as it means"
         )
     if mask.dtype != torch.bool:
-        raise TypeError(
-            f"{name}: expected booleans (True = may attend), got dtype {mask.dtype}"
-        )
+        raise TypeError(f"{name}: expected booleans (True = may attend), got dtype {mask.dtype}")
 
 
 def resolve_mask(shape, device, valid_lens, mask):

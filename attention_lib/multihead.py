@@ -273,14 +273,14 @@ class MultiHeadAttention(nn.Module):
         ours = cls(module.embed_dim, module.num_heads, dropout=module.dropout, bias=bias)
         ours.to(device=module.in_proj_weight.device, dtype=module.in_proj_weight.dtype)
         projections = (ours.W_q, ours.W_k, ours.W_v)
+        weights = module.in_proj_weight.chunk(3)
+        biases = module.in_proj_bias.chunk(3) if bias else ()
         with torch.no_grad():
-            for ours_part, theirs in zip(projections, module.in_proj_weight.chunk(3), strict=True):
-                ours_part.weight.copy_(theirs)
-            ours.W_o.weight.copy_(module.out_proj.weight)
-            if bias:
-                for ours_part, theirs in zip(projections, module.in_proj_bias.chunk(3), strict=True):
-                    ours_part.bias.copy_(theirs)
-                ours.W_o.bias.copy_(module.out_proj.bias)
+            for projection, weight in zip(projections, weights, strict=True):
+                projection.weight.copy_(weight)
+            for projection, offset in zip(projections, biases, strict=False):
+                projection.bias.copy_(offset)
+            ours.W_o.load_state_dict(module.out_proj.state_dict())
         return ours.train(module.training)
 
     def to_torch(self, batch_first=True):

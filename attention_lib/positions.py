@@ -46,7 +46,9 @@ def sinusoidal_positions(length, d_model):
     require_count("length", length)
     require_count("d_model", d_model)
     if d_model % 2:
-        raise ValueError(f"d_model: expected an even width (pairs of sine and cosine), got {d_model}")
+        raise ValueError(
+            f"d_model: expected an even width (pairs of sine and cosine), got {d_model}"
+        )
     # In float64: at large positions float32 angles would lose their digits.
     positions = torch.arange(length, dtype=torch.float64).unsqueeze(-1)  # (length, 1)
     pairs = torch.arange(0, d_model, 2, dtype=torch.float64)  # (d_model / 2,)
@@ -92,9 +94,7 @@ class PositionalEncoding(nn.Module):
         super().__init__()
         require_count("max_len", max_len)
         self.dropout = nn.Dropout(dropout)
-        self.register_buffer(
-            "positions", sinusoidal_positions(max_len, d_model), persistent=False
-        )
+        self.register_buffer("positions", sinusoidal_positions(max_len, d_model), persistent=False)
 
     def forward(self, x):
         """Return ``x`` plus the positions; shape ``(..., length, d_model)``."""
@@ -103,5 +103,7 @@ class PositionalEncoding(nn.Module):
         require_size("x", x, -1, d_model, "features (d_model)")
         length = x.shape[-2]
         if length > max_len:
-            raise ValueError(f"x: expected at most max_len = {max_len} positions, got {shape_of(x)}")
+            raise ValueError(
+                f"x: expected at most max_len = {max_len} positions, got {shape_of(x)}"
+            )
         return self.dropout(x + self.positions[:length].to(x.dtype))

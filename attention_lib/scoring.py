@@ -207,7 +207,7 @@ def _directions(vectors):
 
 
 class BilinearScore(nn.Module):
-    r"""Score by a learned matrix, :math:`a(\mathbf q, \mathbf k) = \mathbf q^\top \mathbf W \mathbf k`.
+    r"""Score by a learned matrix, :math:`\mathbf q^\top \mathbf W \mathbf k`.
 
     Queries and keys may have different widths.
 
@@ -245,7 +245,7 @@ class BilinearScore(nn.Module):
         nn.init.xavier_uniform_(self.W)
 
     def forward(self, queries, keys):
-        """Return scores ``(..., len_q, len_k)`` of ``(..., len_q, d_q)`` and ``(..., len_k, d_k)``."""
+        """Score ``(..., len_q, d_q)`` against ``(..., len_k, d_k)``: ``(..., len_q, len_k)``."""
         require_queries_and_keys(queries, keys, same_width=False)
         require_parameter_kind("queries", queries, self.W)
         require_size("queries", queries, -1, self.W.shape[0], "features (d_q)")
@@ -254,8 +254,9 @@ class BilinearScore(nn.Module):
 
 
 class AdditiveScore(nn.Module):
-    r"""Score by a small network, :math:`\mathbf w_v^\top\tanh(\mathbf W_q\mathbf q+\mathbf W_k\mathbf k)`.
+    r"""Score by a small network.
 
+    :math:`a(\mathbf q,\mathbf k)=\mathbf w_v^\top\tanh(\mathbf W_q\mathbf q+\mathbf W_k\mathbf k)`.
     Queries and keys may have different widths. No bias is used.
 
     Parameters
@@ -297,7 +298,7 @@ class AdditiveScore(nn.Module):
         self.w_v = nn.Linear(num_hiddens, 1, bias=False)
 
     def forward(self, queries, keys):
-        """Return scores ``(..., len_q, len_k)`` of ``(..., len_q, d_q)`` and ``(..., len_k, d_k)``."""
+        """Score ``(..., len_q, d_q)`` against ``(..., len_k, d_k)``: ``(..., len_q, len_k)``."""
         require_queries_and_keys(queries, keys, same_width=False)
         require_parameter_kind("queries", queries, self.W_q.weight)
         require_size("queries", queries, -1, self.W_q.in_features, "features (d_q)")
