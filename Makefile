@@ -1,0 +1,58 @@
+# The verbs of the workbook; `make` alone lists them.
+# make book PYTHON=/path/to/python3.12 chooses the interpreter that .venv is made from.
+
+.DEFAULT_GOAL := help
+.PHONY: help environment book test notebooks lab serve bench lint clean
+
+PYTHON ?=
+PORT ?= 8000
+IN_VENV := .venv/bin/python
+
+unexport PYTHONPATH PYTHONHOME
+export PYTHONUTF8 := 1
+
+help:
+	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
+
+# .venv's own interpreter comes first: what was once chosen with PYTHON stays chosen. Each name is
+# tried by running it, because a name on the path may be a dead link, a shim or too old.
+environment:
+	@try() { "$$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' >/dev/null 2>&1; }; \
+	if [ -n "$(PYTHON)" ]; then \
+	    try "$(PYTHON)" && exec "$(PYTHON)" tools/environment.py; \
+	    echo "PYTHON=$(PYTHON) does not run as Python 3.11, 3.12, 3.13 or 3.14: name one that does, or leave PYTHON out to let make look for one." >&2; exit 1; \
+	fi; \
+	for python in $(IN_VENV) python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	    try $$python && exec $$python tools/environment.py; \
+	done; \
+	echo "No Python 3.11, 3.12, 3.13 or 3.14 was found: install one, or name the one you have with make book PYTHON=/path/to/python3.12." >&2; exit 1
+
+book: environment ## build the website in _build/html
+	@$(IN_VENV) tools/book.py
+
+test: environment ## build the website, then check everything: library, notebooks, pages
+	@$(IN_VENV) tools/book.py; book=$$?; \
+	$(IN_VENV) -m pytest -q -n logical --maxprocesses=4 --dist=loadscope; tests=$$?; \
+	exit $$((book || tests))
+
+notebooks: environment ## run every notebook afresh and store its outputs
+	@$(IN_VENV) tools/notebooks.py
+
+lab: environment ## open the notebooks in JupyterLab
+	@$(IN_VENV) -m jupyterlab --notebook-dir=book
+
+serve: ## serve the built website on this machine
+	@[ -f _build/html/index.html ] || { echo "There is no website yet: run make book first." >&2; exit 1; }
+	@echo "The book: http://127.0.0.1:$(PORT) (Ctrl-C stops it)"
+	@$(IN_VENV) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+bench: environment ## measure speed and memory against PyTorch
+	@$(IN_VENV) -m benchmarks
+
+lint: environment ## check the style of all Python code
+	@$(IN_VENV) -m ruff check
+	@$(IN_VENV) -m ruff format --check
+
+clean: ## remove the website and all caches; .venv stays
+	rm -rf _build .pytest_cache .ruff_cache .hypothesis
+	find . -path ./.venv -prune -o -name __pycache__ -prune -exec rm -rf {} + -o -name .ipynb_checkpoints -prune -exec rm -rf {} +

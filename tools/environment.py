@@ -1,0 +1,147 @@
+"""Make `.venv`, the environment that everything here runs in; do nothing where it stands already.
+
+The Makefile runs this with any Python 3.11 to 3.14. What is installed is decided by
+requirements.txt and constraints.txt; where from, by pip's own configuration. A stamp inside .venv,
+written last, says what it was made from: without the right stamp .venv is made anew, so an
+installation that was cut off, or made from other requirements, by another Python or in another
+folder, needs no help.
+"""
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENT = ROOT / ".venv"
+INTERPRETER = ENVIRONMENT / "bin" / "python"
+STAMP = ENVIRONMENT / "made-from"
+LOG = ENVIRONMENT / "install.log"
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+class Refusal(Exception):
+    """What a person has to do first, in one sentence."""
+
+
+def fingerprint():
+    """Everything that decides what stands in the environment, as one line of text."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    digest = hashlib.sha256()
+    for name in ("requirements.txt", "constraints.txt"):
+        digest.update((ROOT / name).read_bytes())
+    # Only these tables of pyproject.toml reach the installation: settings of tools may change freely.
+    digest.update(repr((project["build-system"], project["project"])).encode())
+    # The folder belongs to it, because the library is installed as a link to this checkout.
+    return f"Python {PYTHON} in {ROOT}, {digest.hexdigest()}\n"
+
+
+def stands():
+    """Whether .venv is whole: stamped for the present requirements, and its Python still runs."""
+    if not STAMP.is_file() or STAMP.read_text(encoding="utf-8") != fingerprint():
+        return False
+    ask = "import sys; print('%d.%d' % sys.version_info[:2])"
+    try:
+        answer = subprocess.run([INTERPRETER, "-c", ask], capture_output=True, text=True)
+    except OSError:
+        return False
+    return answer.stdout.strip() == PYTHON
+
+
+def create():
+    """An empty environment, in place of whatever is there."""
+    STAMP.unlink(missing_ok=True)
+    if ENVIRONMENT.is_symlink() or ENVIRONMENT.is_file():
+        ENVIRONMENT.unlink()
+    if not all(importlib.util.find_spec(module) for module in ("venv", "ensurepip")):
+        raise Refusal(
+            f"This Python {PYTHON} ({sys.executable}) came without its venv module: install it (on "
+            f"Debian and Ubuntu: apt install python{PYTHON}-venv), then run make again."
+        )
+    made = subprocess.run(
+        [sys.executable, "-m", "venv", "--clear", "--prompt", "attention-workbook", ENVIRONMENT],
+        capture_output=True,
+        text=True,
+    )
+    if made.returncode:
+        last = (made.stdout + made.stderr).strip().rpartition("\n")[2]
+        raise Refusal(f"The environment .venv could not be made ({last}): mend that and run make again.")
+
+
+def install(lock):
+    """Everything in requirements.txt, at the versions of constraints.txt; pip's words go to a log."""
+    command = [INTERPRETER, "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+    # Without wheels pip would start compilers; a machine without them should hear so at once.
+    command += ["--progress-bar=off", "--only-binary=:all:"]
+    command += ["--requirement=requirements.txt", "--constraint=constraints.txt"]
+    settings = {**os.environ, "PIP_USER": "0", "PYTHONUNBUFFERED": "1"}
+    with LOG.open("w", encoding="utf-8") as log:
+        # pip inherits the lock: should this process be killed, no other make starts beside pip.
+        pip = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=settings,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            pass_fds=[lock.fileno()],
+        )
+        for line in pip.stdout:
+            log.write(line)
+            if re.match(r"\s*Downloading .*\((\d{3,}(\.\d+)? MB|.* GB)\)|Installing collected", line):
+                print("  " + line.strip()[:90], flush=True)
+    if pip.wait():
+        raise Refusal(reason(LOG.read_text(encoding="utf-8")))
+
+
+def reason(log):
+    """One sentence for a failed installation, from what pip wrote."""
+    if re.search(r"Retrying \(|ConnectionError|ConnectTimeout|SSLError", log):
+        return (
+            "The package registry could not be reached: connect this machine to the network or point "
+            "pip at a registry it can reach (pip config), then run make again; pip's own words are in "
+            ".venv/install.log."
+        )
+    if missing := re.search(r"No matching distribution found for (\S+)", log):
+        return (
+            f"No ready-made package of {missing[1]} was found for Python {PYTHON} on this machine: use "
+            "Python 3.11 to 3.14 on 64-bit Linux, on macOS 14 or newer with Apple silicon, or in WSL."
+        )
+    errors = re.findall(r"^(?:ERROR: )(.+)$", log, re.MULTILINE) or [log.strip().rpartition("\n")[2]]
+    return (
+        f"pip could not install the packages ({errors[-1].rstrip('.')}): mend that and run make again; "
+        "pip's own words are in .venv/install.log."
+    )
+
+
+def main():
+    # The lock is on this file: nothing is left behind, and it falls when its holders end.
+    with open(__file__, "r+b") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("Another make is at work on the environment: waiting for it.", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if stands():
+            return
+        print(f"Making the environment in .venv with Python {PYTHON}: a minute or more.", flush=True)
+        create()
+        install(lock)
+        STAMP.write_text(fingerprint(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Refusal as refusal:
+        sys.exit(str(refusal))
+    except KeyboardInterrupt:
+        sys.exit("Stopped: the next make begins the environment again.")
+    except OSError as error:
+        sys.exit(f"The environment .venv could not be made ({error}): mend that and run make again.")
