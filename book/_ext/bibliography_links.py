@@ -1,0 +1,18 @@
+"""Let plain Markdown links reach the bibliography: ``[Vaswani et al., 2017](bibliography.md#vaswani2017)``.
+
+MyST follows a link with an anchor only to headings that it has seen. The entries of the bibliography
+come from sphinxcontrib-bibtex, so they are added to the headings of their page once all pages are
+read. A link to a key that references.bib lacks stays what it was: a warning, and so a failed build.
+"""
+
+
+def add_entries(app, env):
+    for entry in env.get_domain("cite").citations:
+        anchors = env.metadata[entry.bibliography_key.docname].setdefault("myst_slugs", {})
+        anchors[entry.key] = (None, entry.citation_id, entry.key)
+
+
+def setup(app):
+    app.setup_extension("sphinxcontrib.bibtex")
+    app.connect("env-check-consistency", add_entries)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
