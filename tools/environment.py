@@ -34,7 +34,8 @@ def fingerprint():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     digest = hashlib.sha256()
     for name in ("requirements.txt", "constraints.txt"):
-        digest.update((ROOT / name).read_bytes())
+        lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+        digest.update("\n".join(line.partition("#")[0].strip() for line in lines).encode())
     # Only these tables of pyproject.toml reach the installation: settings of tools may change freely.
     digest.update(repr((project["build-system"], project["project"])).encode())
     # The folder belongs to it, because the library is installed as a link to this checkout.
@@ -55,9 +56,9 @@ def stands():
 
 def create():
     """An empty environment, in place of whatever is there."""
-    STAMP.unlink(missing_ok=True)
     if ENVIRONMENT.is_symlink() or ENVIRONMENT.is_file():
         ENVIRONMENT.unlink()
+    STAMP.unlink(missing_ok=True)
     if not all(importlib.util.find_spec(module) for module in ("venv", "ensurepip")):
         raise Refusal(
             f"This Python {PYTHON} ({sys.executable}) came without its venv module: install it (on "
@@ -70,7 +71,9 @@ def create():
     )
     if made.returncode:
         last = (made.stdout + made.stderr).strip().rpartition("\n")[2]
-        raise Refusal(f"The environment .venv could not be made ({last}): mend that and run make again.")
+        raise Refusal(
+            f"The environment .venv could not be made ({last}): mend that and run make again."
+        )
 
 
 def install(lock):
@@ -94,7 +97,9 @@ def install(lock):
         )
         for line in pip.stdout:
             log.write(line)
-            if re.match(r"\s*Downloading .*\((\d{3,}(\.\d+)? MB|.* GB)\)|Installing collected", line):
+            if re.match(
+                r"\s*Downloading .*\((\d{3,}(\.\d+)? MB|.* GB)\)|Installing collected", line
+            ):
                 print("  " + line.strip()[:90], flush=True)
     if pip.wait():
         raise Refusal(reason(LOG.read_text(encoding="utf-8")))
@@ -110,10 +115,13 @@ def reason(log):
         )
     if missing := re.search(r"No matching distribution found for (\S+)", log):
         return (
-            f"No ready-made package of {missing[1]} was found for Python {PYTHON} on this machine: use "
-            "Python 3.11 to 3.14 on 64-bit Linux, on macOS 14 or newer with Apple silicon, or in WSL."
+            f"pip found no ready-made {missing[1]} for Python {PYTHON} on this machine: use Python 3.11 to "
+            "3.14 on 64-bit Linux, WSL or macOS 14 with Apple silicon, and a registry that has it (pip "
+            "config); pip's own words are in .venv/install.log."
         )
-    errors = re.findall(r"^(?:ERROR: )(.+)$", log, re.MULTILINE) or [log.strip().rpartition("\n")[2]]
+    errors = re.findall(r"^(?:ERROR: )(.+)$", log, re.MULTILINE) or [
+        log.strip().rpartition("\n")[2]
+    ]
     return (
         f"pip could not install the packages ({errors[-1].rstrip('.')}): mend that and run make again; "
         "pip's own words are in .venv/install.log."
@@ -130,7 +138,9 @@ def main():
             fcntl.flock(lock, fcntl.LOCK_EX)
         if stands():
             return
-        print(f"Making the environment in .venv with Python {PYTHON}: a minute or more.", flush=True)
+        print(
+            f"Making the environment in .venv with Python {PYTHON}: a minute or more.", flush=True
+        )
         create()
         install(lock)
         STAMP.write_text(fingerprint(), encoding="utf-8")
@@ -144,4 +154,6 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         sys.exit("Stopped: the next make begins the environment again.")
     except OSError as error:
-        sys.exit(f"The environment .venv could not be made ({error}): mend that and run make again.")
+        sys.exit(
+            f"The environment .venv could not be made ({error}): mend that and run make again."
+        )

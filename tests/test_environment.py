@@ -1,0 +1,375 @@
+"""`make environment` on machines that are not as one would wish, and what it installs on those that are.
+
+Each test runs the real Makefile and tools/environment.py, with real pip and venv, in a small
+checkout of its own: its only package is `tiny`, a wheel made here, so nothing is fetched.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+MAKE = shutil.which("make")
+BASE_PYTHON = sys._base_executable  # the interpreter behind the environment that runs the tests
+VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+OLD_PYTHON = f"""[ "$1" = -c ] && exec '{BASE_PYTHON}' -c \
+'import sys; sys.version_info = (3, 10, 4, "final", 0); exec(sys.argv[1])' "$2"
+echo "an old Python was put to work"; exit 3"""
+
+# Debian splits ensurepip off into a package of its own: the import system does not find it.
+NO_ENSUREPIP = f"""[ "$1" = -c ] && exec '{BASE_PYTHON}' "$@"
+exec '{BASE_PYTHON}' -c '
+import importlib.machinery, runpy, sys
+find = importlib.machinery.PathFinder.find_spec
+importlib.machinery.PathFinder.find_spec = lambda name, *a: None if name == "ensurepip" else find(name, *a)
+runpy.run_path(sys.argv[1], run_name="__main__")' "$@" """
+
+
+class Machine:
+    """A checkout in a folder of its own, and the few commands that are on its path."""
+
+    def __init__(self, folder):
+        self.root = folder / "the book"  # a space, as in many people's folders
+        self.bin = folder / "bin"
+        self.wheels = folder / "wheels"
+        for path in (self.root / "tools", self.bin, self.wheels):
+            path.mkdir(parents=True)
+        for name in ("Makefile", "pyproject.toml", "tools/environment.py"):
+            shutil.copy(ROOT / name, self.root / name)
+        (self.root / "requirements.txt").write_text("tiny==1.0\n")
+        (self.root / "constraints.txt").write_text("tiny==1.0\n")
+        with zipfile.ZipFile(self.wheels / "tiny-1.0-py3-none-any.whl", "w") as wheel:
+            wheel.writestr("tiny.py", "")
+            info = "tiny-1.0.dist-info"
+            wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+            wheel.writestr(
+                f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            )
+            wheel.writestr(f"{info}/RECORD", "")
+        # pip is told where packages are by its own configuration alone.
+        self.variables = {
+            "PATH": str(self.bin),
+            "HOME": str(folder),
+            "PIP_CONFIG_FILE": os.devnull,
+            "PIP_NO_INDEX": "1",
+            "PIP_FIND_LINKS": self.wheels.as_uri(),
+        }
+
+    def command(self, name, script=f"exec '{BASE_PYTHON}' \"$@\""):
+        path = self.bin / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return path
+
+    def start(self, *command, **variables):
+        return subprocess.Popen(
+            command or (MAKE, "environment"),
+            cwd=self.root,
+            env=self.variables | variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def make(self, *arguments, **variables):
+        """Run `make environment`; returns (exit status, what it printed, what it complained of)."""
+        process = self.start(MAKE, "environment", *arguments, **variables)
+        printed, complaint = process.communicate(timeout=300)
+        complaint = "".join(
+            re.sub(r"^make.*(Error|Waiting).*\n", "", complaint, flags=re.MULTILINE)
+        )
+        return process.returncode, printed, complaint
+
+    @property
+    def stamp(self):
+        return self.root / ".venv" / "made-from"
+
+    def stands(self):
+        """What tools/environment.py says of the environment, without mending it."""
+        ask = (
+            "import sys; sys.path.append('tools'); import environment; print(environment.stands())"
+        )
+        command = [BASE_PYTHON, "-c", ask]
+        return (
+            subprocess.run(command, cwd=self.root, capture_output=True, text=True).stdout
+            == "True\n"
+        )
+
+    def works(self):
+        """Whether the environment's own interpreter finds what was to be installed."""
+        python = self.root / ".venv" / "bin" / "python"
+        return subprocess.run([python, "-c", "import tiny"], capture_output=True).returncode == 0
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory):
+    """A machine whose environment stands, made by the first name on the path that is of use."""
+    machine = Machine(tmp_path_factory.mktemp("standing"))
+    machine.command("python3", OLD_PYTHON)
+    machine.command("python3.14", "exit 127")  # a dead shim
+    machine.command("python3.12")
+    status, printed, complaint = machine.make()
+    assert (status, complaint) == (0, "")
+    assert "Making the environment" in printed
+    assert machine.works()
+    return machine
+
+
+def assert_refused(outcome, *words):
+    """One sentence that says what to do, a status that says it failed, and no traceback."""
+    status, printed, complaint = outcome
+    assert status != 0
+    assert "Traceback" not in printed + complaint
+    assert complaint.count("\n") == 1, complaint
+    assert complaint.endswith(".\n")
+    for word in words:
+        assert word in complaint
+
+
+def test_no_python_at_all(machine):
+    assert_refused(machine.make(), "No Python 3.11, 3.12, 3.13 or 3.14 was found", "PYTHON=")
+
+
+def test_only_an_old_python(machine):
+    for name in ("python3", "python"):
+        machine.command(name, OLD_PYTHON)
+    assert_refused(machine.make(), "No Python 3.11, 3.12, 3.13 or 3.14 was found")
+
+
+@pytest.mark.parametrize("script", [OLD_PYTHON, "exit 127"], ids=["old", "dead shim"])
+def test_a_chosen_python_that_cannot_be_used_is_named(machine, script):
+    machine.command("python3")  # a good one stands by, but it is not what was asked for
+    chosen = machine.command("chosen", script)
+    assert_refused(machine.make(f"PYTHON={chosen}"), f"PYTHON={chosen}")
+    assert_refused(machine.make(PYTHON="/nowhere/python3"), "PYTHON=/nowhere/python3")
+    assert not (machine.root / ".venv").exists()
+
+
+def test_a_python_without_its_venv_module(machine):
+    machine.command("python3", NO_ENSUREPIP)
+    assert_refused(machine.make(), f"apt install python{VERSION}-venv")
+
+
+def test_an_unreachable_registry_then_a_reachable_one(machine):
+    machine.command("python3")
+    with socket.socket() as closed:  # bound, but nobody listens
+        closed.bind(("127.0.0.1", 0))
+        index = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
+        unreachable = {
+            "PIP_NO_INDEX": "0",
+            "PIP_FIND_LINKS": "",
+            "PIP_INDEX_URL": index,
+            "PIP_RETRIES": "1",
+        }
+        assert_refused(
+            machine.make(**unreachable), "registry could not be reached", "run make again"
+        )
+    status, printed, complaint = machine.make()
+    assert (status, complaint) == (0, "")
+    assert machine.works()
+
+
+def test_a_package_that_the_registry_lacks(machine):
+    machine.command("python3")
+    (machine.root / "requirements.txt").write_text("huge==9.9\n")
+    assert_refused(machine.make(), "huge==9.9", f"Python {VERSION}")
+
+
+def test_any_other_failure_of_pip_is_passed_on(machine):
+    machine.command("python3")
+    (machine.root / "constraints.txt").write_text("tiny==2.0\n")
+    assert_refused(machine.make(), "pip could not install the packages", "install.log")
+
+
+def test_a_standing_environment_costs_nothing(standing):
+    before = standing.stamp.stat().st_mtime_ns
+    with open(standing.root / "pyproject.toml", "a") as settings:
+        settings.write("\n[tool.anything]\nchanged = true\n")  # not what is installed
+    requirements = standing.root / "requirements.txt"
+    requirements.write_text(requirements.read_text().replace("\n", "  # a reason\n"))
+    assert standing.make() == (0, "", "")
+    assert standing.stamp.stat().st_mtime_ns == before
+
+
+def test_what_was_once_chosen_stays_chosen(standing):
+    (standing.bin / "python3.12").rename(standing.bin / "hidden")
+    assert standing.make() == (0, "", "")
+    (standing.bin / "hidden").rename(standing.bin / "python3.12")
+
+
+def another_python(machine):
+    machine.stamp.write_text(machine.stamp.read_text().replace(f"Python {VERSION}", "Python 3.10"))
+
+
+def other_requirements(machine):
+    with open(machine.root / "requirements.txt", "a") as requirements:
+        requirements.write("tiny>=0.9\n")
+
+
+def other_constraints(machine):
+    with open(machine.root / "constraints.txt", "a") as constraints:
+        constraints.write("huge==9.9\n")
+
+
+def other_library_requirements(machine):
+    settings = machine.root / "pyproject.toml"
+    settings.write_text(settings.read_text().replace("torch>=2.6", "torch>=2.7"))
+
+
+def another_folder(machine):
+    machine.root = machine.root.rename(machine.root.with_name("elsewhere"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        another_python,
+        other_requirements,
+        other_constraints,
+        other_library_requirements,
+        another_folder,
+    ],
+)
+def test_what_outdates_an_environment(standing, change):
+    root = standing.root
+    files = [
+        standing.stamp,
+        *(root / name for name in ("requirements.txt", "constraints.txt", "pyproject.toml")),
+    ]
+    before = {path: path.read_text() for path in files}
+    assert standing.stands()
+    change(standing)
+    assert not standing.stands()
+    standing.root = standing.root.rename(root)
+    for path, text in before.items():
+        path.write_text(text)
+    assert standing.stands()
+
+
+def cut_off(machine):
+    machine.stamp.unlink()
+    for path in (machine.root / ".venv" / "lib").rglob("tiny*"):
+        path.unlink() if path.is_file() else shutil.rmtree(path)
+
+
+def without_python(machine):
+    for path in (machine.root / ".venv" / "bin").glob("python*"):
+        path.unlink()
+
+
+def a_file_in_its_place(machine):
+    shutil.rmtree(machine.root / ".venv")
+    (machine.root / ".venv").write_text("")
+
+
+@pytest.mark.parametrize(
+    "damage", [other_requirements, cut_off, without_python, a_file_in_its_place]
+)
+def test_the_next_make_mends(standing, damage):
+    damage(standing)
+    status, printed, complaint = standing.make()
+    assert (status, complaint) == (0, "")
+    assert "Making the environment" in printed
+    assert standing.works()
+    assert standing.make() == (0, "", "")
+
+
+@contextmanager
+def pip_at_work(machine, *command):
+    """`make environment`, or another command, as long as its pip waits for a registry's answer."""
+    machine.command("python3")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        index = f"http://127.0.0.1:{silent.getsockname()[1]}/simple"
+        process = machine.start(*command, PIP_NO_INDEX="0", PIP_FIND_LINKS="", PIP_INDEX_URL=index)
+        silent.settimeout(120)
+        connection, _ = silent.accept()
+        yield process
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        connection.close()
+
+
+def test_the_next_make_recovers_from_a_kill_in_mid_installation(machine):
+    with pip_at_work(machine):
+        pass
+    assert (machine.root / ".venv" / "bin" / "python").exists()
+    assert not machine.works()
+    assert machine.make()[0] == 0
+    assert machine.works()
+
+
+def test_two_makes_at_once_make_one_environment(machine):
+    machine.command("python3")
+    processes = [machine.start(), machine.start()]
+    printed = [process.communicate(timeout=300)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert "".join(printed).count("Making the environment") == 1
+    assert machine.works()
+
+
+def test_another_make_waits_for_the_pip_of_a_killed_one(machine):
+    with pip_at_work(machine, BASE_PYTHON, "tools/environment.py") as first:
+        os.kill(first.pid, signal.SIGKILL)  # the script alone, not the pip that it started
+        second = machine.start()
+        assert "waiting for it" in second.stdout.readline()
+        time.sleep(0.5)
+        assert second.poll() is None
+    second.communicate(timeout=300)
+    assert second.returncode == 0
+    assert machine.works()
+
+
+# What a good machine gets.
+
+
+def read_pins(name):
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    requirements = [Requirement(line.partition("#")[0]) for line in lines if re.match(r"\w", line)]
+    return {
+        canonicalize_name(r.name): r
+        for r in requirements
+        if r.marker is None or r.marker.evaluate()
+    }
+
+
+def test_every_installed_package_is_pinned():
+    pins = read_pins("constraints.txt")
+    for distribution in metadata.distributions():
+        name = canonicalize_name(distribution.metadata["Name"])
+        if name in ("pip", "attention-workbook"):  # Python's own, and this book's
+            continue
+        assert name in pins, f"{name} is installed, but constraints.txt does not pin it"
+        version = distribution.version.partition("+")[0]  # torch 2.13.0+cpu is torch 2.13.0
+        assert str(pins[name].specifier) == f"=={version}"
+
+
+def test_every_requirement_is_exact_and_has_its_reason():
+    pins = read_pins("constraints.txt")
+    for name, requirement in read_pins("requirements.txt").items():
+        assert str(requirement.specifier) == str(pins[name].specifier)
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    assert [
+        line for line in lines if re.match(r"\w", line) and not re.search(r"==\S+ +# \w", line)
+    ] == []
+    assert lines[-1] == "-e ."
