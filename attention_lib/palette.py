@@ -1,0 +1,107 @@
+"""The colours, the same in every picture: plain constants, read by ``plots`` and by ``widgets``.
+
+Queries, keys, values and output have each their colour wherever they appear, and so have the
+weights (bars, curves, arrows). ``LIGHT`` and ``DARK`` map the same names to colours for a light
+and for a dark ground:
+
+==============================  ==================================================================
+``paper``, ``surface``          the ground, and a slightly raised patch of it
+``ink``, ``muted``              text and axes, secondary text
+``grid``                        hairlines that may be overlooked (the one colour without contrast)
+``accent``                      controls, focus rings, reference lines
+``query``, ``key``, ``value``,  the roles; readable as text, told apart by colour-blind readers
+``output``, ``weight``
+``mask``, ``mask_line``         the fill and the hatching of what may not be attended to
+``nan``                         what is not a number; drawn with crosses, so not by colour alone
+``series_1`` … ``series_4``     curves of several runs or settings, in order
+==============================  ==================================================================
+
+``WEIGHT_MAP`` runs from weight 0 to weight 1, ``SCORE_MAP`` from the lowest over 0 to the
+highest score: evenly spaced colours, to be joined by straight lines in sRGB, so that matplotlib
+and JavaScript paint the same. The first samples matplotlib's *viridis* (van der Walt, Smith
+2015), whose lightness rises evenly from end to end; the second ColorBrewer's *PuOr* (Brewer
+2003), which colour-blind readers can split at its middle.
+"""
+
+__all__ = ["DARK", "LIGHT", "SCORE_MAP", "WEIGHT_MAP", "css_variables"]
+
+LIGHT = {
+    "paper": "#faf9f6",
+    "surface": "#f1efea",
+    "ink": "#1d2129",
+    "muted": "#5d646f",
+    "grid": "#dedcd6",
+    "accent": "#44546a",
+    "query": "#104a86",
+    "key": "#a9610a",
+    "value": "#8a1f48",
+    "output": "#7d4de8",
+    "weight": "#0a7a70",
+    "mask": "#e4e3df",
+    "mask_line": "#83868b",
+    "nan": "#c8102e",
+    "series_1": "#440154",
+    "series_2": "#3e4989",
+    "series_3": "#2a788e",
+    "series_4": "#1b9c84",
+}
+
+DARK = {
+    "paper": "#1b1d22",
+    "surface": "#262930",
+    "ink": "#e8e9ec",
+    "muted": "#a4abb6",
+    "grid": "#3b3f48",
+    "accent": "#a9bcd6",
+    "query": "#559af8",
+    "key": "#f5a81c",
+    "value": "#ff5589",
+    "output": "#dcc2ff",
+    "weight": "#8ff0cf",
+    "mask": "#34373e",
+    "mask_line": "#80868f",
+    "nan": "#ff4d45",
+    "series_1": "#287d8e",
+    "series_2": "#26ad81",
+    "series_3": "#86d549",
+    "series_4": "#fde725",
+}
+
+WEIGHT_MAP = (
+    *("#440154", "#471365", "#482475", "#463480", "#414487", "#3b528b", "#355f8d"),
+    *("#2f6c8e", "#2a788e", "#25848e", "#21918c", "#1e9c89", "#22a884", "#2fb47c"),
+    *("#44bf70", "#5ec962", "#7ad151", "#9bd93c", "#bddf26", "#dfe318", "#fde725"),
+)
+
+SCORE_MAP = (
+    *("#2d004b", "#3f1268", "#532687", "#6a4c9a", "#8073ac", "#9990bf", "#b1aad1"),
+    *("#c5c2de", "#d8daeb", "#e8e9f1", "#f7f7f6", "#faecd7", "#fee0b6", "#fdcc8c"),
+    *("#fcb761", "#ee9b39", "#e08214", "#c96d0d", "#b25706", "#974907", "#7f3b08"),
+)
+
+
+def css_variables(colors):
+    """Return the palette as CSS custom properties.
+
+    Parameters
+    ----------
+    colors : dict of str to str
+        ``LIGHT`` or ``DARK``.
+
+    Returns
+    -------
+    dict of str to str
+        ``--aw-query`` and so on for every name, and ``--aw-weight-map`` and
+        ``--aw-score-map``: the colours of a map with commas between, as ``linear-gradient``
+        takes them.
+
+    Examples
+    --------
+    >>> css_variables(DARK)["--aw-mask-line"]
+    '#80868f'
+    >>> css_variables(LIGHT)["--aw-weight-map"].split(", ")[0]
+    '#440154'
+    """
+    properties = {f"--aw-{name.replace('_', '-')}": color for name, color in colors.items()}
+    maps = {"--aw-weight-map": WEIGHT_MAP, "--aw-score-map": SCORE_MAP}
+    return properties | {name: ", ".join(stops) for name, stops in maps.items()}
