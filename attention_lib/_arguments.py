@@ -30,12 +30,12 @@ def require_float(name, value, **shape):
 
 
 def require_same_kind(first_name, first, name, value):
-    """Refuse two tensors that differ in dtype or in device."""
-    if value.dtype != first.dtype:
+    """Refuse two tensors that differ in device, or in dtype where autocast does not even it out."""
+    require_same_device(first_name, first, name, value)
+    if value.dtype != first.dtype and not torch.is_autocast_enabled(value.device.type):
         raise TypeError(
             f"{name}: expected the dtype of {first_name}, {first.dtype}, got {value.dtype}"
         )
-    require_same_device(first_name, first, name, value)
 
 
 def require_same_device(first_name, first, name, value):
@@ -48,12 +48,7 @@ def require_same_device(first_name, first, name, value):
 
 def require_parameter_kind(name, value, parameter):
     """Refuse a tensor that the module's parameters cannot multiply."""
-    require_same_device("the module's parameters", parameter, name, value)
-    if value.dtype != parameter.dtype and not torch.is_autocast_enabled(value.device.type):
-        raise TypeError(
-            f"{name}: expected the dtype of the module's parameters, {parameter.dtype}, "
-            f"got {value.dtype}"
-        )
+    require_same_kind("the module's parameters", parameter, name, value)
 
 
 def require_size(name, value, axis, expected, meaning):

@@ -66,7 +66,8 @@ def scaled_dot_product_attention(
     -----
     Vaswani et al. (2017), equation 1. What stands at a masked position reaches neither the
     output nor a gradient, NaN and infinity included. To promise that, a call with a mask
-    looks whether keys and values are finite (on a GPU this waits for the device once).
+    looks how large its numbers are (on a GPU this waits for the device once). A NaN that a
+    query may see makes its output NaN, and the gradients that come from this output.
 
     Examples
     --------
@@ -221,8 +222,8 @@ def _attend(score, queries, keys, values, valid_lens, mask, *, dropout_p=0.0, fu
     )
     shape = (*leading, queries.shape[-2], keys.shape[-2])  # (..., len_q, len_k)
     mask = resolve_mask(shape, queries.device, valid_lens, mask)
-    if mask is not None and not (keys.isfinite().all() and values.isfinite().all()):
-        return _attend_around_non_finite(score, queries, keys, values, mask, shape, dropout_p)
+    if mask is not None and not tame(queries, keys, values):
+        return _attend_with_care(score, queries, keys, values, mask, shape, dropout_p)
     if fused_scale is not None:
         return _fused(queries, keys, values, mask, leading, dropout_p, fused_scale), None
     weights = masked_softmax(_scores(score, queries, keys, shape), mask=mask)
@@ -265,36 +266,70 @@ def _fused(queries, keys, values, mask, leading, dropout_p, scale):
     return output if some is None else output.masked_fill(~some, 0.0)
 
 
-def _attend_around_non_finite(score, queries, keys, values, mask, shape, dropout_p):
-    """Attend where keys or values hold NaN or infinity, some of it masked.
+def tame(*tensors):
+    """Say whether products of these numbers stay finite; NaN and infinity are not tame."""
+    bounds = [bound for x in tensors if x.numel() for bound in x.detach().aminmax()]
+    largest = 1e15  # its square, times any width and any sane gradient, is far below 3e38
+    return not bounds or bool((torch.stack(bounds).float().abs() <= largest).all())
 
-    A matrix product multiplies every pair, and 0 times NaN is NaN. So the products run on
-    keys and values without their non-finite entries, and each non-finite key or value is
-    brought back for the queries that may see it and for no other.
+
+def _attend_with_care(score, queries, keys, values, mask, shape, dropout_p):
+    """Attend where NaN, infinity or numbers near it may stand at masked positions.
+
+    A matrix product multiplies every pair, and 0 times NaN is NaN, forward and backward. So
+    the products run without the non-finite entries of keys and values. What a query sees
+    that may look there is computed apart, and put in the place of its weights and output.
     """
     mask = mask.expand(*mask.shape[:-1], shape[-1])
+    queries = torch.where(mask.any(dim=-1, keepdim=True), queries, 0.0)  # that see anything
     seen = mask.any(dim=-2).unsqueeze(-1)  # (..., len_k, 1), by at least one query
     keys, values = torch.where(seen, keys, 0.0), torch.where(seen, values, 0.0)
+    strange_keys, strange_values = ~keys.isfinite(), ~values.isfinite()
+    finite_keys = _Replace.apply(keys, strange_keys, 0.0)
+    finite_values = _Replace.apply(values, strange_values, 0.0)
 
-    finite = keys.isfinite().all(dim=-1, keepdim=True)  # (..., len_k, 1)
-    scores = _scores(score, queries, torch.where(finite, keys, 0.0), shape)
-    columns = torch.arange(shape[-1], device=keys.device)
-    for i in _positions(~finite):
-        column = score(torch.where(mask[..., i : i + 1], queries, 0.0), keys[..., i : i + 1, :])
-        scores = torch.where(columns == i, column, scores)
+    scores = _scores(score, queries, finite_keys, shape)
     weights = masked_softmax(scores, mask=mask)
+    kept = _drop(torch.ones_like(weights), dropout_p)
+    output = (kept * weights) @ finite_values
+    if not (strange_keys.any() or strange_values.any()):
+        return output, weights
 
-    finite = values.isfinite()  # (..., len_k, d_v)
-    dropped = _drop(weights, dropout_p)
-    output = dropped @ torch.where(finite, values, 0.0)
-    strange = torch.where(finite, 0.0, values)
-    for i in _positions(~finite):
-        share = dropped[..., i : i + 1] * strange[..., i : i + 1, :]  # (..., len_q, d_v)
-        output = output + torch.where(mask[..., i : i + 1], share, 0.0)
-    return output, weights
+    with torch.no_grad():
+        columns = torch.arange(shape[-1], device=keys.device)
+        for i in _positions(strange_keys):
+            scores = torch.where(columns == i, score(queries, keys[..., i : i + 1, :]), scores)
+        seen_weights = masked_softmax(scores, mask=mask)
+        dropped = kept * seen_weights
+        seen_output = dropped @ finite_values
+        for i in _positions(strange_values):
+            share = dropped[..., i : i + 1] * values[..., i : i + 1, :]  # (..., len_q, d_v)
+            visible = mask[..., i : i + 1] & strange_values[..., i : i + 1, :]
+            seen_output = torch.where(visible, seen_output + share, seen_output)
+        hit = (mask & ~scores.isfinite()).any(dim=-1, keepdim=True)  # (..., len_q, 1)
+        hit_output = hit | ~seen_output.isfinite()
+    output = _Replace.apply(output, hit_output, seen_output)
+    return output, _Replace.apply(weights, hit, seen_weights)
 
 
 def _positions(found):
     """Return the key positions at which ``found``, ``(..., len_k, width)``, holds anywhere."""
     anywhere = found.any(dim=-1).reshape(-1, found.shape[-2]).any(dim=0)  # (len_k,)
     return anywhere.nonzero().flatten().tolist()
+
+
+class _Replace(torch.autograd.Function):
+    """Replace some entries; their gradient is NaN, or 0 where 0 comes back: nobody asked for it."""
+
+    @staticmethod
+    def forward(x, replaced, other):
+        return torch.where(replaced, other, x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[1])
+
+    @staticmethod
+    def backward(ctx, grad):
+        (replaced,) = ctx.saved_tensors
+        return torch.where(replaced & (grad != 0), float("nan"), grad), None, None

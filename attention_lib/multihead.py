@@ -12,7 +12,7 @@ from attention_lib._arguments import (
     require_values,
     shape_of,
 )
-from attention_lib.attention import DotProductAttention
+from attention_lib.attention import DotProductAttention, tame
 from attention_lib.masking import resolve_mask
 
 __all__ = ["AddNorm", "MultiHeadAttention", "merge_heads", "split_heads"]
@@ -190,7 +190,7 @@ class MultiHeadAttention(nn.Module):
         """
         self._require_inputs(queries, keys, values)
         mask = self._mask(queries, keys, valid_lens, mask)
-        keys, values = _without_unseen(mask, keys, values)
+        queries, keys, values = _without_unseen(mask, queries, keys, values)
         queries = split_heads(self.W_q(queries), self.num_heads)  # (batch, num_heads, len_q, d_k)
         keys = self._split_shared(self.W_k(keys))  # (batch, num_heads, len_k, d_k)
         values = self._split_shared(self.W_v(values))
@@ -330,18 +330,20 @@ class MultiHeadAttention(nn.Module):
         return heads.repeat_interleave(self.num_heads // self.num_kv_heads, dim=0).flatten(0, 1)
 
 
-def _without_unseen(mask, keys, values):
-    """Put 0 where no query of no head may look, if NaN or infinity stands there.
+def _without_unseen(mask, queries, keys, values):
+    """Put 0 where no head lets a query look or a key be seen, if NaN or infinity may stand there.
 
     The projections multiply every position; without this, a NaN in the padding would reach
     the gradient of their weights.
     """
-    if mask is None or (keys.isfinite().all() and values.isfinite().all()):
-        return keys, values
-    batch, len_k = keys.shape[:2]
-    mask = mask.expand(torch.broadcast_shapes(mask.shape, (batch, 1, 1, len_k)))
-    seen = mask.flatten(1, 2).any(dim=1).unsqueeze(-1)  # (batch, len_k, 1)
-    return torch.where(seen, keys, 0.0), torch.where(seen, values, 0.0)
+    if mask is None or tame(queries, keys, values):
+        return queries, keys, values
+    shape = (1, 1, queries.shape[1], keys.shape[1])
+    mask = mask.expand(torch.broadcast_shapes(mask.shape, shape)).any(dim=1)  # in any head
+    looking = mask.any(dim=2).unsqueeze(-1)  # (batch or 1, len_q, 1)
+    seen = mask.any(dim=1).unsqueeze(-1)  # (batch or 1, len_k, 1)
+    keys, values = torch.where(seen, keys, 0.0), torch.where(seen, values, 0.0)
+    return torch.where(looking, queries, 0.0), keys, values
 
 
 class AddNorm(nn.Module):
@@ -357,9 +359,9 @@ class AddNorm(nn.Module):
     Raises
     ------
     TypeError
-        In ``forward``, if an argument is no floating-point tensor.
+        In ``forward``, if an argument is no floating-point tensor of the module's dtype.
     ValueError
-        In ``forward``, if the two shapes differ.
+        In ``forward``, if the width or the device is not the module's, or the shapes differ.
 
     Notes
     -----
@@ -381,8 +383,10 @@ class AddNorm(nn.Module):
 
     def forward(self, x, sublayer_output):
         """Return the normalised sum, in the shape of ``x``, ``(..., d_model)``."""
-        require_float("x", x, min_rank=1, axes="(..., d_model)")
-        require_float("sublayer_output", sublayer_output)
+        for name, tensor in (("x", x), ("sublayer_output", sublayer_output)):
+            require_float(name, tensor, min_rank=1, axes="(..., d_model)")
+            require_parameter_kind(name, tensor, self.norm.weight)
+        require_size("x", x, -1, self.norm.weight.shape[0], "features (d_model)")
         if sublayer_output.shape != x.shape:
             raise ValueError(
                 f"sublayer_output: expected the shape of x, {shape_of(x)}, "

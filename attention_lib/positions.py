@@ -3,7 +3,13 @@
 import torch
 from torch import nn
 
-from attention_lib._arguments import require_count, require_float, require_size, shape_of
+from attention_lib._arguments import (
+    require_count,
+    require_float,
+    require_same_device,
+    require_size,
+    shape_of,
+)
 
 __all__ = ["PositionalEncoding", "sinusoidal_positions"]
 
@@ -74,8 +80,8 @@ class PositionalEncoding(nn.Module):
     TypeError
         In ``forward``, if ``x`` is no floating-point tensor.
     ValueError
-        In ``forward``, if ``x`` has too few axes, another width, or more than ``max_len``
-        positions.
+        In ``forward``, if ``x`` has too few axes, another width or device, or more than
+        ``max_len`` positions.
 
     Notes
     -----
@@ -99,6 +105,7 @@ class PositionalEncoding(nn.Module):
     def forward(self, x):
         """Return ``x`` plus the positions; shape ``(..., length, d_model)``."""
         require_float("x", x, min_rank=2, axes="(..., length, d_model)")
+        require_same_device("the module's positions", self.positions, "x", x)
         max_len, d_model = self.positions.shape
         require_size("x", x, -1, d_model, "features (d_model)")
         length = x.shape[-2]

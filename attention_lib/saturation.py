@@ -121,7 +121,8 @@ def sample_scores(d, len_k, rows, *, scale, generator):
     Raises
     ------
     TypeError, ValueError
-        If a size is no whole number of at least 1.
+        If a size is no whole number of at least 1, ``scale`` no number, or ``generator`` no
+        ``torch.Generator``.
 
     Examples
     --------
@@ -132,6 +133,10 @@ def sample_scores(d, len_k, rows, *, scale, generator):
     """
     for name, count in (("d", d), ("len_k", len_k), ("rows", rows)):
         require_count(name, count)
+    if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+        raise TypeError(f"scale: expected a number, got {scale!r}")
+    if not isinstance(generator, torch.Generator):
+        raise TypeError(f"generator: expected a torch.Generator, got {type(generator).__name__}")
     scores = []
     # A few rows at a time: the keys of all rows at once would take rows * len_k * d numbers.
     for some in torch.arange(rows).split(max(1, 2**22 // (len_k * d))):
