@@ -1,4 +1,4 @@
-"""`make environment` on machines that are not as one would wish, and what it installs on those that are.
+"""`make environment` on bad machines, and what it installs on good ones.
 
 Each test runs the real Makefile and tools/environment.py, with real pip and venv, in a small
 checkout of its own: its only package is `tiny`, a wheel made here, so nothing is fetched.
@@ -34,8 +34,9 @@ echo "an old Python was put to work"; exit 3"""
 NO_ENSUREPIP = f"""[ "$1" = -c ] && exec '{BASE_PYTHON}' "$@"
 exec '{BASE_PYTHON}' -c '
 import importlib.machinery, runpy, sys
-find = importlib.machinery.PathFinder.find_spec
-importlib.machinery.PathFinder.find_spec = lambda name, *a: None if name == "ensurepip" else find(name, *a)
+finder = importlib.machinery.PathFinder
+find = finder.find_spec
+finder.find_spec = lambda name, *rest: None if name == "ensurepip" else find(name, *rest)
 runpy.run_path(sys.argv[1], run_name="__main__")' "$@" """
 
 
@@ -54,12 +55,12 @@ class Machine:
         (self.root / "constraints.txt").write_text("tiny==1.0\n")
         with zipfile.ZipFile(self.wheels / "tiny-1.0-py3-none-any.whl", "w") as wheel:
             wheel.writestr("tiny.py", "")
-            info = "tiny-1.0.dist-info"
-            wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
-            wheel.writestr(
-                f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-            )
-            wheel.writestr(f"{info}/RECORD", "")
+            for name, text in {
+                "METADATA": "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n",
+                "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+                "RECORD": "",
+            }.items():
+                wheel.writestr(f"tiny-1.0.dist-info/{name}", text)
         # pip is told where packages are by its own configuration alone.
         self.variables = {
             "PATH": str(self.bin),
@@ -91,10 +92,7 @@ class Machine:
         """Run `make environment`; returns (exit status, what it printed, what it complained of)."""
         process = self.start(MAKE, "environment", *arguments, **variables)
         printed, complaint = process.communicate(timeout=300)
-        complaint = "".join(
-            re.sub(r"^make.*(Error|Waiting).*\n", "", complaint, flags=re.MULTILINE)
-        )
-        return process.returncode, printed, complaint
+        return process.returncode, printed, re.sub(r"(?m)^make.*Error.*\n", "", complaint)
 
     @property
     def stamp(self):
@@ -102,14 +100,9 @@ class Machine:
 
     def stands(self):
         """What tools/environment.py says of the environment, without mending it."""
-        ask = (
-            "import sys; sys.path.append('tools'); import environment; print(environment.stands())"
-        )
-        command = [BASE_PYTHON, "-c", ask]
-        return (
-            subprocess.run(command, cwd=self.root, capture_output=True, text=True).stdout
-            == "True\n"
-        )
+        ask = "import sys; sys.path.append('tools'); import environment as e; print(e.stands())"
+        answer = subprocess.run([BASE_PYTHON, "-c", ask], cwd=self.root, capture_output=True)
+        return answer.stdout == b"True\n"
 
     def works(self):
         """Whether the environment's own interpreter finds what was to be installed."""
@@ -176,17 +169,10 @@ def test_an_unreachable_registry_then_a_reachable_one(machine):
     with socket.socket() as closed:  # bound, but nobody listens
         closed.bind(("127.0.0.1", 0))
         index = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
-        unreachable = {
-            "PIP_NO_INDEX": "0",
-            "PIP_FIND_LINKS": "",
-            "PIP_INDEX_URL": index,
-            "PIP_RETRIES": "1",
-        }
-        assert_refused(
-            machine.make(**unreachable), "registry could not be reached", "run make again"
-        )
-    status, printed, complaint = machine.make()
-    assert (status, complaint) == (0, "")
+        registry = {"PIP_NO_INDEX": "0", "PIP_FIND_LINKS": "", "PIP_INDEX_URL": index}
+        outcome = machine.make(PIP_RETRIES="1", **registry)
+        assert_refused(outcome, "registry could not be reached", "run make again")
+    assert machine.make()[0] == 0
     assert machine.works()
 
 

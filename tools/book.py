@@ -1,4 +1,4 @@
-"""Build the website: hold the table of contents against the files, build, hold the pages against it.
+"""Build the website: hold _toc.yml against the files, build, hold the pages against _toc.yml.
 
 Jupyter Book itself leaves out a chapter that is missing from _toc.yml without a word, and builds
 what is left of a broken one. Here both are failures that name the file, and a failed build leaves
@@ -33,22 +33,27 @@ def contents(root=ROOT):
 def disagreements(root=ROOT):
     """Where _toc.yml and the files in book/ say different things, a sentence each."""
     listed = contents(root)
+    paths = [path.relative_to(root) for path in sorted((root / "book").rglob("*"))]
     sources = {
-        path.relative_to(root).with_suffix("").as_posix(): path.relative_to(root).as_posix()
-        for path in sorted((root / "book").rglob("*"))
-        if path.suffix in SUFFIXES and not any(part[0] in "._" for part in path.relative_to(root).parts)
+        path.with_suffix("").as_posix(): path
+        for path in paths
+        if path.suffix in SUFFIXES and not any(part.startswith((".", "_")) for part in path.parts)
     }
+    absent = [name for name in listed if name not in sources]
+    unlisted = [path.as_posix() for name, path in sources.items() if name not in listed]
+    repeated = sorted({name for name in listed if listed.count(name) > 1})
     return [
-        *(f"_toc.yml lists {name}, but there is no such file." for name in listed if name not in sources),
-        *(f"{path} is not listed in _toc.yml." for name, path in sources.items() if name not in listed),
-        *(f"_toc.yml lists {name} twice." for name in sorted({n for n in listed if listed.count(n) > 1})),
+        *(f"_toc.yml lists {name}, but there is no such file." for name in absent),
+        *(f"{path} is not listed in _toc.yml." for path in unlisted),
+        *(f"_toc.yml lists {name} more than once." for name in repeated),
     ]
 
 
 def missing_pages(root=ROOT):
     """The documents of _toc.yml that the built website has no page for, a sentence each."""
-    pages = ((name, root / "_build" / "html" / f"{name}.html") for name in contents(root))
-    return [f"_toc.yml lists {name}, but it got no page." for name, page in pages if not page.is_file()]
+    html = root / "_build" / "html"
+    absent = [name for name in contents(root) if not (html / f"{name}.html").is_file()]
+    return [f"_toc.yml lists {name}, but it got no page." for name in absent]
 
 
 def build(root=ROOT):
@@ -64,10 +69,10 @@ def build(root=ROOT):
     return missing_pages(root)
 
 
-def main():
+def main(root=ROOT):
     print("Building the book ...", flush=True)
-    if problems := disagreements() or build():
-        shutil.rmtree(ROOT / "_build" / "html", ignore_errors=True)
+    if problems := disagreements(root) or build(root):
+        shutil.rmtree(root / "_build" / "html", ignore_errors=True)
         sys.exit("\n".join(["The book was not built.", *problems]))
     print("The book is built: open _build/html/index.html, or run make serve.")
 

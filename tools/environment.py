@@ -31,14 +31,14 @@ class Refusal(Exception):
 
 def fingerprint():
     """Everything that decides what stands in the environment, as one line of text."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     digest = hashlib.sha256()
     for name in ("requirements.txt", "constraints.txt"):
         lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
         digest.update("\n".join(line.partition("#")[0].strip() for line in lines).encode())
-    # Only these tables of pyproject.toml reach the installation: settings of tools may change freely.
+    # Only these tables of pyproject.toml reach the installation; tools' settings may change freely.
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     digest.update(repr((project["build-system"], project["project"])).encode())
-    # The folder belongs to it, because the library is installed as a link to this checkout.
+    # The folder belongs to it: the library is installed as a link to this checkout.
     return f"Python {PYTHON} in {ROOT}, {digest.hexdigest()}\n"
 
 
@@ -64,43 +64,35 @@ def create():
             f"This Python {PYTHON} ({sys.executable}) came without its venv module: install it (on "
             f"Debian and Ubuntu: apt install python{PYTHON}-venv), then run make again."
         )
-    made = subprocess.run(
-        [sys.executable, "-m", "venv", "--clear", "--prompt", "attention-workbook", ENVIRONMENT],
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, "-m", "venv", "--clear", "--prompt", "attention-workbook"]
+    made = subprocess.run([*command, ENVIRONMENT], capture_output=True, text=True)
     if made.returncode:
-        last = (made.stdout + made.stderr).strip().rpartition("\n")[2]
-        raise Refusal(
-            f"The environment .venv could not be made ({last}): mend that and run make again."
-        )
+        raise OSError((made.stdout + made.stderr).strip().rpartition("\n")[2])
 
 
 def install(lock):
-    """Everything in requirements.txt, at the versions of constraints.txt; pip's words go to a log."""
+    """Install requirements.txt at the versions of constraints.txt; pip's words go to a log."""
     command = [INTERPRETER, "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
-    # Without wheels pip would start compilers; a machine without them should hear so at once.
+    # Without ready-made wheels pip would start compilers: better to hear at once that it cannot be.
     command += ["--progress-bar=off", "--only-binary=:all:"]
     command += ["--requirement=requirements.txt", "--constraint=constraints.txt"]
-    settings = {**os.environ, "PIP_USER": "0", "PYTHONUNBUFFERED": "1"}
     with LOG.open("w", encoding="utf-8") as log:
-        # pip inherits the lock: should this process be killed, no other make starts beside pip.
         pip = subprocess.Popen(
             command,
             cwd=ROOT,
-            env=settings,
+            env={**os.environ, "PIP_USER": "0", "PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            # Should this process be killed, pip keeps the lock: no other make starts beside it.
             pass_fds=[lock.fileno()],
         )
+        large = re.compile(r" *Downloading .*(\d{3}(\.\d)? MB|GB)|Installing collected")
         for line in pip.stdout:
             log.write(line)
-            if re.match(
-                r"\s*Downloading .*\((\d{3,}(\.\d+)? MB|.* GB)\)|Installing collected", line
-            ):
-                print("  " + line.strip()[:90], flush=True)
+            if large.match(line):
+                print(f"  {line.strip():.90}", flush=True)
     if pip.wait():
         raise Refusal(reason(LOG.read_text(encoding="utf-8")))
 
@@ -109,22 +101,20 @@ def reason(log):
     """One sentence for a failed installation, from what pip wrote."""
     if re.search(r"Retrying \(|ConnectionError|ConnectTimeout|SSLError", log):
         return (
-            "The package registry could not be reached: connect this machine to the network or point "
-            "pip at a registry it can reach (pip config), then run make again; pip's own words are in "
-            ".venv/install.log."
+            "The package registry could not be reached: connect this machine to the network or "
+            "point pip at a registry it can reach (pip config), then run make again; pip's own "
+            "words are in .venv/install.log."
         )
     if missing := re.search(r"No matching distribution found for (\S+)", log):
         return (
-            f"pip found no ready-made {missing[1]} for Python {PYTHON} on this machine: use Python 3.11 to "
-            "3.14 on 64-bit Linux, WSL or macOS 14 with Apple silicon, and a registry that has it (pip "
-            "config); pip's own words are in .venv/install.log."
+            f"pip found no ready-made {missing[1]} for Python {PYTHON} on this machine: use Python "
+            "3.11 to 3.14 on 64-bit Linux, WSL or macOS 14 with Apple silicon, and a registry that "
+            "has it (pip config); pip's own words are in .venv/install.log."
         )
-    errors = re.findall(r"^(?:ERROR: )(.+)$", log, re.MULTILINE) or [
-        log.strip().rpartition("\n")[2]
-    ]
+    said = re.findall(r"^ERROR: (.+)$", log, re.MULTILINE) or log.splitlines() or ["no word"]
     return (
-        f"pip could not install the packages ({errors[-1].rstrip('.')}): mend that and run make again; "
-        "pip's own words are in .venv/install.log."
+        f"pip could not install the packages ({said[-1].rstrip('.')}): mend that and run make "
+        "again; pip's own words are in .venv/install.log."
     )
 
 
@@ -154,6 +144,4 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         sys.exit("Stopped: the next make begins the environment again.")
     except OSError as error:
-        sys.exit(
-            f"The environment .venv could not be made ({error}): mend that and run make again."
-        )
+        sys.exit(f"The environment .venv could not be made ({error}): mend it and run make again.")

@@ -1,8 +1,8 @@
-"""Let plain Markdown links reach the bibliography: ``[Vaswani et al., 2017](bibliography.md#vaswani2017)``.
+"""Let plain Markdown links reach the bibliography: ``[Vaswani](bibliography.md#vaswani2017)``.
 
-MyST follows a link with an anchor only to headings that it has seen. The entries of the bibliography
-come from sphinxcontrib-bibtex, so they are added to the headings of their page once all pages are
-read. A link to a key that references.bib lacks stays what it was: a warning, and so a failed build.
+MyST follows a link with an anchor only to headings that it has seen. The bibliography's entries
+come from sphinxcontrib-bibtex, so they are added to the headings of their page once all are read.
+A link to a key that references.bib lacks stays what it was: a warning, and so a failed build.
 """
 
 
