@@ -2,14 +2,14 @@
 
     python tools/notebooks.py                      run every chapter of _toc.yml
     python tools/notebooks.py book/masking.ipynb   run these only
+    python tools/notebooks.py --fresh              keep no stored output: after a new matplotlib
     python tools/notebooks.py --check              run nothing: are the stored files canonical?
     python tools/notebooks.py --report             run nothing: what nbval does not compare, and why
 
 Running twice changes no byte: whatever depends on the moment or the machine is left out (counts of
 earlier runs, timings, widget state, paths in tracebacks), and what cannot be left out is kept as it
 was stored where the fresh run says the same. That is a picture that looks the same, and, in a cell
-tagged nbval-ignore-output, text that differs in its measurements alone. To have such an output
-renewed, clear it in the notebook first.
+tagged nbval-ignore-output, text that differs in its measurements alone; --fresh stores them anew.
 
 A chapter that raises is left as it was on disk, and named with its cell and its error.
 """
@@ -32,7 +32,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, DeadKernelError
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
-from PIL import Image, ImageFilter
+from PIL import Image, ImageChops, ImageFilter, ImageStat
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # started as a script, Python looks in tools/ only
@@ -162,12 +162,14 @@ def encode(png):
 
 
 def bare_png(png):
-    """A PNG without its comments: only the chunks that say what is to be seen, and how large."""
+    """A PNG without comments: only what is to be seen, how large, and what drew it."""
     kept, at = [png[:8]], 8
     while at < len(png):
         length, name = struct.unpack(">I4s", png[at : at + 8])
-        if name[:1].isupper() or name in (b"tRNS", b"pHYs"):
-            kept.append(png[at : at + length + 12])
+        chunk = png[at : at + length + 12]
+        software = name == b"tEXt" and chunk[8:].startswith(b"Software\0")
+        if name[:1].isupper() or name in (b"tRNS", b"pHYs") or software:
+            kept.append(chunk)
         at += length + 12
     return b"".join(kept)
 
@@ -187,25 +189,32 @@ def read(path):
 
 
 def same_picture(stored, fresh):
-    """Whether two PNGs show the same, up to the way a machine draws letters.
+    """Whether two PNGs show the same.
 
-    A pixel agrees if its colour lies between the extremes of the other picture within two pixels,
-    give or take 8 of 256 levels; so plain areas are held to 8 levels, while an edge may move by
-    two pixels. Both ways, in no window of 12 x 12 pixels may more than a quarter disagree.
-    Letters set the bounds: drawn by matplotlib 3.10 and 3.11 (FreeType 2.6 and 2.14, hinted and
-    not), at most 27 of the 144 pixels disagree, because the strokes of a letter are thin and far
-    apart; a curve moved by its own width, a bar 1 % of the axis too high or one cell of a heatmap
-    0.02 off give 72 to 144. Letters also set a picture's margins, hence its size: sizes that
-    differ by up to 4 pixels are tried in all positions against each other.
+    A pixel agrees if its colour lies between the extremes of the other picture within ``reach``
+    pixels, give or take some of 256 levels: plain areas are held to ``levels``, edges may move by
+    ``reach``. Both ways, no window of 12 x 12 pixels may hold more than ``bound`` others.
+
+    The same matplotlib (each PNG names its own) draws the same letters; only a processor's rounding
+    of an edge or of a colour may differ: 1 pixel, 4 levels (a step of a colour map), a bound of 2.
+    One changed letter of a title gives 9, a changed digit 12, a heatmap's cell off by 0.025 144.
+
+    Another matplotlib brings another rasteriser, which draws every letter a little differently and
+    by the letters' widths sets margins and size: 2 pixels, 8 levels, a quarter of the window, and
+    the best of all positions where sizes differ by up to 4. Matplotlib 3.10 against 3.11 (FreeType
+    2.6 against 2.14) gives at most 29; a curve moved by 3 pixels 73, a heatmap's cell off by 0.04 144.
+    One letter in place of another goes unnoticed here.
     """
     if stored == fresh:
         return True
-    a, b = (Image.open(io.BytesIO(png)).convert("RGBA") for png in (stored, fresh))
-    if max(abs(a.width - b.width), abs(a.height - b.height)) > 4:
-        return False
-    reach = 0 if a.size == b.size else 2
-    shifts = product(range(-reach, reach + 1), repeat=2)
-    return any(worst_window(*overlap(a, b, *shift)) <= 36 for shift in shifts)
+    a, b = (Image.open(io.BytesIO(png)).convert("RGB") for png in (stored, fresh))
+    same_letters = a.info.get("Software") == b.info.get("Software")
+    if a.size != b.size:
+        if same_letters or max(abs(a.width - b.width), abs(a.height - b.height)) > 4:
+            return False
+        a, b = min((overlap(a, b, *move) for move in product(range(-4, 5), repeat=2)), key=distance)
+    reach, levels, bound = (1, 4, 2) if same_letters else (2, 8, 36)
+    return worst_window(a, b, reach, levels) <= bound
 
 
 def overlap(a, b, right, down):
@@ -218,7 +227,11 @@ def overlap(a, b, right, down):
     return first, b.crop((left, top, left + width, top + height))
 
 
-def worst_window(a, b, reach=2, levels=8, window=12):
+def distance(pair):
+    return np.mean(ImageStat.Stat(ImageChops.difference(*pair)).mean)
+
+
+def worst_window(a, b, reach, levels, window=12):
     """The most pixels in any window that disagree with the other picture."""
 
     def outside(a, b):
@@ -279,7 +292,7 @@ class CurrentEnvironment(AsyncKernelManager):
         return NbvalKernelspecManager(parent=self)
 
 
-async def run(path):
+async def run(path, fresh):
     """Run one notebook and store it; the failure in words, or None."""
     before = normalise(read(path), path.stem)
     notebook = nbformat.from_dict(before)
@@ -308,7 +321,8 @@ async def run(path):
             f"    {line}" for line in source
         )
     after = normalise(notebook, path.stem)
-    keep_stored(before, after)
+    if not fresh:
+        keep_stored(before, after)
     write(path, to_text(after))
 
 
@@ -320,12 +334,12 @@ def write(path, text):
         temporary.replace(path)
 
 
-async def run_all(paths):
+async def run_all(paths, fresh):
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def one(path):
         async with slots:
-            failure = await run(path)
+            failure = await run(path, fresh)
         print(f"{path.name}: {'FAILED' if failure else 'stored'}", flush=True)
         return failure
 
@@ -376,6 +390,7 @@ def main():
         description=summary, epilog=usage, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("notebooks", nargs="*", type=Path, help="instead of those of _toc.yml")
+    parser.add_argument("--fresh", action="store_true", help="keep no stored output")
     parser.add_argument("--check", action="store_true", help="run nothing, compare the form")
     parser.add_argument("--report", action="store_true", help="run nothing, list tagged cells")
     arguments = parser.parse_args()
@@ -384,7 +399,12 @@ def main():
         sys.exit(f"There is no such notebook: {', '.join(missing)}.")
     if arguments.report:
         print(report(paths))
-    elif failures := not_canonical(paths) if arguments.check else asyncio.run(run_all(paths)):
+        return
+    if arguments.check:
+        failures = not_canonical(paths)
+    else:
+        failures = asyncio.run(run_all(paths, arguments.fresh))
+    if failures:
         sys.exit("\n".join(failures))
 
 
