@@ -1,0 +1,177 @@
+import { DTYPES, createView, element, entropy, fixed, round, setAttributes, short, softmax, svg } from "./_shared.js";
+
+const DIVISORS = { 0: "nothing", 0.5: "√d", 1: "d" };
+const BARS = { height: 248, left: 34, right: 4, top: 12, bottom: 30 };
+const CURVE = { height: 40, inset: 6 };
+
+/** The standard deviation of q·k / d^exponent / temperature over keys of width d. */
+export function spread({ d, exponent, temperature }) {
+  return d ** (0.5 - exponent) / temperature;
+}
+
+/** The scores: one fixed direction a key, stretched by the spread. */
+export function scores(settings) {
+  const factor = spread(settings);
+  return settings.directions.slice(0, settings.len_k).map((direction) => factor * direction);
+}
+
+/** The Frobenius norm of diag(p) − ppᵀ. */
+export function jacobianNorm(weights) {
+  const squares = weights.reduce((sum, weight) => sum + weight ** 2, 0);
+  return Math.sqrt(weights.reduce(
+    (sum, weight) => sum + weight ** 2 * ((1 - weight) ** 2 + squares - weight ** 2), 0,
+  ));
+}
+
+/** Softmax as PyTorch computes it on a CPU: the half types in float32, rounded at the end. */
+export function roundedSoftmax(given, dtype) {
+  const working = dtype === "float64" ? "float64" : "float32";
+  const rounded = given.map((score) => round(score, dtype));
+  const largest = Math.max(...rounded);
+  const powers = rounded.map((score) => round(Math.exp(round(score - largest, working)), working));
+  const total = powers.reduce((sum, power) => round(sum + power, working), 0);
+  return powers.map((power) => round(round(power / total, working), dtype));
+}
+
+/** How many weights are exactly 0; all but one means that the whole Jacobian is. */
+export function zeroWeights(given, dtype) {
+  return roundedSoftmax(given, dtype).filter((weight) => weight === 0).length;
+}
+
+/** Everything the figure shows, computed from its settings. */
+export function measure(settings) {
+  const given = scores(settings);
+  const weights = softmax(given);
+  if (!weights.every(Number.isFinite)) throw new Error("a score is not finite");
+  const zeros = DTYPES.map((dtype) => zeroWeights(given, dtype));
+  return {
+    weights,
+    max_weight: Math.max(...weights),
+    entropy: entropy(weights),
+    effective_keys: Math.exp(entropy(weights)),
+    jacobian_norm: jacobianNorm(weights),
+    zeros,
+    dead: DTYPES.filter((_, i) => zeros[i] === weights.length - 1),
+  };
+}
+
+/** The finding in words; `SoftmaxSaturation.words` says the same in Python. */
+export function words(settings, seen) {
+  const { dead } = seen;
+  const gradient = dead.length === 0
+    ? "The gradient of softmax is not 0 in any dtype."
+    : `The gradient of softmax is exactly 0 in ${dead.join(", ")}.`;
+  return `Scores of standard deviation ${short(spread(settings))}: the largest of `
+    + `${settings.len_k} weights is ${fixed(seen.max_weight)}, the entropy ${fixed(seen.entropy)} `
+    + `(as of ${fixed(seen.effective_keys, 1)} equal weights), ‖J‖ ${fixed(seen.jacobian_norm)}. `
+    + gradient;
+}
+
+const CURVES = [
+  { name: "max_weight", label: "Largest weight", top: () => 1 },
+  { name: "entropy", label: "Entropy", top: (len_k) => Math.log(len_k) },
+  { name: "jacobian_norm", label: "Jacobian ‖J‖", top: () => Math.SQRT1_2 },
+];
+const WIDTHS = Array.from({ length: 13 }, (_, power) => 2 ** power);
+
+export function render({ model, el }) {
+  const traits = ["d", "exponent", "len_k", "temperature", "directions"];
+  const view = createView({ model, el }, { label: "Softmax saturation", traits, aside: true });
+
+  const bars = view.plot({ height: BARS.height, description: "The weights of the keys as bars from 0 to 1" });
+  const axes = bars.svg.appendChild(svg("g"));
+  const columns = bars.svg.appendChild(svg("g", { fill: "var(--aw-weight)" }));
+  const axisName = bars.svg.appendChild(svg("text", { class: "attention-muted", "text-anchor": "middle" }));
+
+  const curves = CURVES.map(({ name, label, top }) => {
+    const show = view.readout({ name, label });
+    const plot = view.plot({
+      height: CURVE.height, parent: show.card,
+      description: `${label} as the width d doubles from 1 to 4096`,
+    });
+    const ground = plot.svg.appendChild(svg("line", { class: "attention-grid" }));
+    const line = plot.svg.appendChild(svg("path", { class: "attention-line" }));
+    const dot = plot.svg.appendChild(svg("circle", { r: 5, fill: "var(--aw-accent)" }));
+    return { name, top, show, plot, ground, line, dot };
+  });
+  const effective = view.readout({ name: "effective_keys", label: "Effective keys" });
+  view.readouts.append(element("p", { class: "attention-note" }, "Curves: d from 1 to 4096"));
+
+  const row = element("div", { class: "attention-row" });
+  view.details.append(element("p", { class: "attention-name" }, "Gradient of softmax, as computed in"), row);
+  const gradients = DTYPES.map((dtype) => {
+    const show = view.readout({ name: `gradient_${dtype}`, label: dtype, parent: row });
+    const zeros = show.card.appendChild(element("span", { class: "attention-note" }));
+    return { show, zeros };
+  });
+
+  view.slider({
+    trait: "d", label: "Width d", min: 0, max: 12,
+    value: (power) => 2 ** power, position: Math.log2, words: (d) => `${d} dimensions`,
+  });
+  view.slider({
+    trait: "exponent", label: "Scores divided by", min: 0, max: 1, step: 0.5,
+    text: (exponent) => DIVISORS[exponent],
+    words: (exponent) => ({ 0: "nothing", 0.5: "the square root of d", 1: "d" })[exponent],
+  });
+  view.slider({
+    trait: "len_k", label: "Number of keys", min: 2, max: 64, words: (len_k) => `${len_k} keys`,
+  });
+  view.slider({
+    trait: "temperature", label: "Temperature", min: -5, max: 5, step: 0.5,
+    value: (power) => 2 ** power, position: Math.log2,
+    text: (temperature) => short(temperature), words: (temperature) => `temperature ${short(temperature)}`,
+  });
+
+  function drawBars(weights) {
+    const { left, right, top, bottom, height } = BARS;
+    const base = height - bottom;
+    const room = bars.width - left - right;
+    const y = (weight) => base - weight * (base - top);
+    axes.replaceChildren(...[0, 0.5, 1].flatMap((tick) => [
+      svg("line", { class: "attention-grid", x1: left, x2: bars.width - right, y1: y(tick), y2: y(tick) }),
+      svg("text", { class: "attention-muted", x: left - 8, y: y(tick) + 4, "text-anchor": "end" }, short(tick)),
+    ]));
+    setAttributes(axisName, { x: left + room / 2, y: height - 6 });
+    axisName.textContent = `weights of ${weights.length} keys`;
+    while (columns.childElementCount > weights.length) columns.lastChild.remove();
+    while (columns.childElementCount < weights.length) columns.append(svg("rect", { class: "attention-bar" }));
+    const step = room / weights.length;
+    const wide = Math.min(step * 0.78, 44);
+    weights.forEach((weight, i) => setAttributes(columns.children[i], {
+      x: left + step * (i + 0.5) - wide / 2, width: wide, y: y(weight),
+      height: Math.max(base - y(weight), 0), rx: Math.min(2, wide / 4),
+    }));
+  }
+
+  function drawCurve({ name, top, plot, ground, line, dot }, settings, along, now) {
+    const { height, inset } = CURVE;
+    const x = (d) => inset + (Math.log2(d) / 12) * (plot.width - 2 * inset);
+    const y = (value) => height - inset - (value / top(settings.len_k)) * (height - 2 * inset);
+    setAttributes(ground, { x1: x(1), x2: x(4096), y1: y(0), y2: y(0) });
+    line.setAttribute("d", along.map((seen, i) => `${i ? "L" : "M"}${x(WIDTHS[i]).toFixed(1)} ${y(seen[name]).toFixed(1)}`).join(""));
+    setAttributes(dot, { cx: x(settings.d), cy: y(now[name]) });
+  }
+
+  view.start(() => {
+    const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
+    const now = measure(settings);
+    const along = WIDTHS.map((d) => measure({ ...settings, d }));
+    drawBars(now.weights);
+    for (const curve of curves) {
+      curve.show(now[curve.name]);
+      drawCurve(curve, settings, along, now);
+    }
+    effective(now.effective_keys);
+    gradients.forEach(({ show, zeros }, i) => {
+      const dead = now.dead.includes(DTYPES[i]);
+      show(dead ? 0 : 1, dead ? "exactly 0" : "flows");
+      show.card.classList.toggle("attention-strong", dead);
+      zeros.textContent = `${now.zeros[i]} of ${settings.len_k} weights are 0`;
+    });
+    view.say(words(settings, now));
+  });
+  return view.cleanup;
+}
+
+export default { render };

@@ -1,0 +1,101 @@
+"""Sphinx extension: the figures with sliders of ``attention_lib.widgets`` on static pages.
+
+It writes the host script, one script a figure and the stylesheet into ``_static``, loads on each
+page those that its figures need, and offers the directive ``{slider-figure} ClassName`` for pages
+that are no notebooks. A page on which a widget would vanish is a warning, thus an error.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+from attention_lib import widgets
+from attention_lib.widgets import _figure
+
+FOLDER = "attention_widgets"
+VIEW = "application/vnd.jupyter.widget-view+json"
+_HOST = Path(__file__).with_name("slider_host.js")
+_FIGURE = re.compile(r'<figure class="attention-widget" data-widget="(\w+)"')
+
+log = logging.getLogger(__name__)
+
+
+def assets():
+    """Return the texts of all files that static pages load, by file name."""
+    host = _figure.as_expression(_HOST.read_text(encoding="utf-8"))
+    texts = {
+        "figure.css": _figure.stylesheet(),
+        "host.js": f"window.attentionWidgets = {host}"
+        f".createHost(document, {_figure.shared_source()});\n",
+    }
+    for name in widgets.__all__:
+        texts[f"{name}.js"] = _figure.script_source(name, getattr(widgets, name)._script)
+    return texts
+
+
+def write_assets(folder):
+    """Write all files that static pages load into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in assets().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def figures_of(page):
+    """Return the class names of the figures in a page's HTML, each once, in order."""
+    return list(dict.fromkeys(_FIGURE.findall(page)))
+
+
+def lost_widgets(notebook):
+    """Return the sources of cells whose widget has no HTML form: it would vanish from a page."""
+    return [
+        "".join(cell["source"])
+        for cell in notebook["cells"]
+        for output in cell.get("outputs", [])
+        if VIEW in output.get("data", {}) and "text/html" not in output["data"]
+    ]
+
+
+class SliderFigure(SphinxDirective):
+    """``{slider-figure} ClassName`` shows the figure of that class, as it is by default."""
+
+    required_arguments = 1
+
+    def run(self):
+        name = self.arguments[0]
+        if name not in widgets.__all__:
+            raise self.error(f"no figure {name!r}; there are {', '.join(widgets.__all__)}")
+        return [nodes.raw("", getattr(widgets, name)().to_html(), format="html")]
+
+
+def _write(app):
+    if app.builder.format == "html":
+        write_assets(Path(app.outdir) / "_static" / FOLDER)
+
+
+def _load(app, pagename, templatename, context, doctree):
+    if doctree is None:
+        return
+    figures = figures_of(context.get("body", ""))
+    source = Path(app.env.doc2path(pagename))
+    if source.suffix == ".ipynb":
+        for cell in lost_widgets(json.loads(source.read_text(encoding="utf-8"))):
+            log.warning("a widget without text/html vanishes: %s", cell, location=pagename)
+    if not figures:
+        return
+    app.add_css_file(f"{FOLDER}/figure.css")
+    for script in ("host", *figures):
+        if script != "host" and script not in widgets.__all__:
+            log.warning("no figure %r in attention_lib.widgets", script, location=pagename)
+            continue
+        app.add_js_file(f"{FOLDER}/{script}.js", loading_method="defer")
+
+
+def setup(app):
+    app.add_directive("slider-figure", SliderFigure)
+    app.connect("builder-inited", _write)
+    app.connect("html-page-context", _load)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
