@@ -32,7 +32,10 @@ def require_float(name, value, **shape):
 def require_same_kind(first_name, first, name, value):
     """Refuse two tensors that differ in device, or in dtype where autocast does not even it out."""
     require_same_device(first_name, first, name, value)
-    if value.dtype != first.dtype and not torch.is_autocast_enabled(value.device.type):
+    if value.dtype == first.dtype:
+        return
+    autocast = torch.is_autocast_enabled(value.device.type)  # it leaves float64 as it is
+    if not autocast or torch.float64 in (first.dtype, value.dtype):
         raise TypeError(
             f"{name}: expected the dtype of {first_name}, {first.dtype}, got {value.dtype}"
         )

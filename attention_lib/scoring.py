@@ -156,7 +156,8 @@ def gaussian_scores(queries, keys, bandwidth=1.0):
     require_queries_and_keys(queries, keys)
     require_positive("bandwidth", bandwidth)
     differences = (queries.unsqueeze(-2) - keys.unsqueeze(-3)) / bandwidth
-    return -differences.square().sum(dim=-1) / 2  # (..., len_q, len_k)
+    # A product: square() would double the largest numbers in its derivative, to infinity.
+    return -(differences * differences).sum(dim=-1) / 2  # (..., len_q, len_k)
 
 
 def cosine_scores(queries, keys):

@@ -1,0 +1,286 @@
+"""Score functions against their formulas, one pair of vectors at a time."""
+
+import copy
+import math
+
+import pytest
+import torch
+
+from attention_lib import (
+    AdditiveScore,
+    BilinearScore,
+    cosine_scores,
+    dot_scores,
+    gaussian_scores,
+    scaled_dot_scores,
+)
+from tests.strategies import (
+    DTYPES,
+    TOLERANCE,
+    assert_close,
+    assert_refused,
+    inputs,
+    meta,
+    name_of,
+    numbers,
+)
+
+# Every axis a different prime, so that no transpose can hide.
+LEN_Q, LEN_K, D, D_K, HIDDEN = 3, 5, 7, 11, 13
+
+
+def bilinear(d_q=D, d_k=D, dtype=torch.float64):
+    score = BilinearScore(d_q, d_k).to(dtype)
+    score.W.data = numbers(d_q, d_k, seed=7, dtype=dtype)
+    return score
+
+
+def additive(d_q=D, d_k=D, dtype=torch.float64):
+    score = AdditiveScore(d_q, d_k, HIDDEN).to(dtype)
+    for seed, layer in enumerate((score.W_q, score.W_k, score.w_v)):
+        layer.weight.data = numbers(*layer.weight.shape, seed=seed + 7, dtype=dtype) / 2
+    return score
+
+
+def dot(q, k):
+    return sum(x * y for x, y in zip(q, k, strict=True))
+
+
+def additive_formula(score, q, k):
+    rows = zip(score.W_q.weight.tolist(), score.W_k.weight.tolist(), strict=True)
+    hidden = [math.tanh(dot(row_q, q) + dot(row_k, k)) for row_q, row_k in rows]
+    return dot(score.w_v.weight[0].tolist(), hidden)
+
+
+def length(v):
+    return math.sqrt(dot(v, v))
+
+
+# name -> (score function, the formula for one query and one key in plain Python)
+FORMULAS = {
+    "dot": (dot_scores, dot),
+    "scaled": (scaled_dot_scores, lambda q, k: dot(q, k) / math.sqrt(len(q))),
+    "scaled by 0.3": (lambda q, k: scaled_dot_scores(q, k, 0.3), lambda q, k: 0.3 * dot(q, k)),
+    "gaussian": (
+        gaussian_scores,
+        lambda q, k: -sum((x - y) ** 2 for x, y in zip(q, k, strict=True)) / 2,
+    ),
+    "gaussian of bandwidth 3": (
+        lambda q, k: gaussian_scores(q, k, bandwidth=3),
+        lambda q, k: -sum((x - y) ** 2 for x, y in zip(q, k, strict=True)) / (2 * 3**2),
+    ),
+    "cosine": (cosine_scores, lambda q, k: dot(q, k) / (length(q) * length(k))),
+    "bilinear": (
+        bilinear(),
+        lambda q, k: dot(q, [dot(row, k) for row in bilinear().W.tolist()]),
+    ),
+    "additive": (additive(), lambda q, k: additive_formula(additive(), q, k)),
+}
+
+# call, exact scores worked out by hand
+BY_HAND = [
+    (dot_scores, [[1, 2]], [[3, 4], [-1, 0]], [[11, -1]]),
+    (scaled_dot_scores, [[1, 1, 1, 1]], [[1, 2, 3, 4]], [[5]]),
+    (lambda q, k: scaled_dot_scores(q, k, scale=-2), [[1, 2]], [[3, 4]], [[-22]]),
+    (gaussian_scores, [[0, 0], [3, 4]], [[3, 4]], [[-12.5], [0]]),
+    (lambda q, k: gaussian_scores(q, k, bandwidth=0.5), [[0, 0]], [[3, 4]], [[-50]]),
+    (cosine_scores, [[3, 4]], [[6, 8], [-30, -40], [4, -3]], [[1, -1, 0]]),
+    (cosine_scores, [[0, 0]], [[6, 8], [0, 0]], [[0, 0]]),
+]
+
+WIDTHS_DIFFER = {
+    "bilinear": lambda: bilinear(D, D_K),
+    "additive": lambda: additive(D, D_K),
+}
+
+two, three = torch.ones(4, 2), torch.ones(4, 3)
+
+# call, exception, words that must occur (what every score refuses is in test_arguments.py)
+REFUSED = [
+    (lambda: scaled_dot_scores(two, two, scale="half"), TypeError, ["scale", "number", "'half'"]),
+    (lambda: scaled_dot_scores(two, two, scale=True), TypeError, ["scale", "number", "True"]),
+    (lambda: scaled_dot_scores(two, two, scale=math.inf), ValueError, ["scale", "finite", "inf"]),
+    (lambda: gaussian_scores(two, two, 0.0), ValueError, ["bandwidth", "positive", "0.0"]),
+    (lambda: gaussian_scores(two, two, -1), ValueError, ["bandwidth", "positive", "-1"]),
+    (lambda: gaussian_scores(two, two, math.nan), ValueError, ["bandwidth", "positive", "nan"]),
+    (lambda: gaussian_scores(two, two, math.inf), ValueError, ["bandwidth", "positive", "inf"]),
+    (lambda: gaussian_scores(two, two, two), TypeError, ["bandwidth", "number"]),
+    (lambda: gaussian_scores(two, two, True), TypeError, ["bandwidth", "number", "True"]),
+    (lambda: BilinearScore(0, 2), ValueError, ["d_q", "at least 1", "0"]),
+    (lambda: BilinearScore(2, 2.0), TypeError, ["d_k", "whole number", "2.0"]),
+    (lambda: BilinearScore(True, 2), TypeError, ["d_q", "whole number", "True"]),
+    (lambda: BilinearScore(2, 3)(three, three), ValueError, ["queries", "2", "d_q", "(4, 3)"]),
+    (lambda: BilinearScore(2, 3)(two, two), ValueError, ["keys", "3", "d_k", "(4, 2)"]),
+    (lambda: AdditiveScore(2, 0, 3), ValueError, ["d_k", "at least 1", "0"]),
+    (lambda: AdditiveScore("2", 2, 3), TypeError, ["d_q", "whole number", "'2'"]),
+    (lambda: AdditiveScore(2, 2, -3), ValueError, ["num_hiddens", "at least 1", "-3"]),
+    (lambda: AdditiveScore(2, 3, 5)(three, three), ValueError, ["queries", "2", "d_q", "(4, 3)"]),
+    (lambda: AdditiveScore(2, 3, 5)(two, two), ValueError, ["keys", "3", "d_k", "(4, 2)"]),
+    (
+        lambda: AdditiveScore(2, 2, 3)(two.double(), two.double()),
+        TypeError,
+        ["queries", "the module's parameters", "torch.float32", "torch.float64"],
+    ),
+    (
+        lambda: BilinearScore(2, 2).half()(two, two),
+        TypeError,
+        ["queries", "the module's parameters", "torch.float16", "torch.float32"],
+    ),
+    (
+        lambda: AdditiveScore(2, 2, 3)(meta(4, 2), meta(4, 2)),
+        ValueError,
+        ["queries", "device", "the module's parameters", "cpu", "meta"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "exception", "words"), REFUSED)
+def test_refused_in_words(call, exception, words):
+    assert_refused(call, exception, words)
+
+
+@pytest.mark.parametrize(("score", "queries", "keys", "expected"), BY_HAND)
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_by_hand(score, queries, keys, expected, dtype):
+    queries, keys, expected = (torch.tensor(x, dtype=dtype) for x in (queries, keys, expected))
+    scores = score(queries, keys)
+    assert scores.dtype == dtype
+    torch.testing.assert_close(scores, expected, rtol=2 * torch.finfo(dtype).eps, atol=0)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_formula(name):
+    score, formula = FORMULAS[name]
+    queries, keys = numbers(LEN_Q, D), numbers(LEN_K, D, seed=1)
+    expected = [[formula(q, k) for k in keys.tolist()] for q in queries.tolist()]
+    assert_close(score(queries, keys), torch.tensor(expected, dtype=torch.float64), 1e-13)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+@pytest.mark.parametrize(
+    ("leading_q", "leading_k", "leading"),
+    [((2,), (2,), (2,)), ((2, 1), (3,), (2, 3)), ((), (2, 3), (2, 3)), ((1, 3), (2, 1), (2, 3))],
+)
+def test_leading_axes_broadcast(name, leading_q, leading_k, leading):
+    score = FORMULAS[name][0]
+    queries, keys = numbers(*leading_q, LEN_Q, D), numbers(*leading_k, LEN_K, D, seed=1)
+    scores = score(queries, keys)
+    assert scores.shape == (*leading, LEN_Q, LEN_K)
+    queries, keys = queries.expand(*leading, -1, -1), keys.expand(*leading, -1, -1)
+    for index in torch.cartesian_prod(*map(torch.arange, leading)).reshape(-1, len(leading)):
+        at = tuple(index.tolist())
+        assert_close(scores[at], score(queries[at], keys[at]), 1e-13)
+
+
+@pytest.mark.parametrize("name", WIDTHS_DIFFER)
+def test_queries_and_keys_of_different_widths(name):
+    score = WIDTHS_DIFFER[name]()
+    queries, keys = numbers(LEN_Q, D), numbers(LEN_K, D_K, seed=1)
+    scores = score(queries, keys)
+    assert scores.shape == (LEN_Q, LEN_K)
+    if name == "additive":
+        expected = [
+            [additive_formula(score, q, k) for k in keys.tolist()] for q in queries.tolist()
+        ]
+    else:
+        expected = [
+            [dot(q, [dot(row, k) for row in score.W.tolist()]) for k in keys.tolist()]
+            for q in queries.tolist()
+        ]
+    assert_close(scores, torch.tensor(expected, dtype=torch.float64), 1e-13)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_gradients(name):
+    queries, keys = inputs((2, LEN_Q, D), (1, LEN_K, D))
+    score = FORMULAS[name][0]
+    parameters = list(score.parameters()) if isinstance(score, torch.nn.Module) else []
+
+    def run(queries, keys, *parameters):
+        return score(queries, keys)
+
+    assert torch.autograd.gradcheck(run, (queries, keys, *parameters))
+    assert torch.autograd.gradgradcheck(run, (queries, keys, *parameters))
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_inputs_stay(name):
+    queries, keys = inputs((LEN_Q, D), (LEN_K, D))
+    before = queries.clone(), keys.clone()
+    FORMULAS[name][0](queries, keys).sum().backward()
+    assert torch.equal(queries, before[0]) and torch.equal(keys, before[1])
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+@pytest.mark.parametrize(("len_q", "len_k"), [(0, LEN_K), (LEN_Q, 0), (0, 0)])
+def test_no_queries_or_no_keys(name, len_q, len_k):
+    scores = FORMULAS[name][0](numbers(2, len_q, D), numbers(2, len_k, D))
+    assert scores.shape == (2, len_q, len_k)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_autocast(name):
+    """Mixed dtypes are refused, but where autocast evens them out."""
+    score = FORMULAS[name][0]
+    queries, keys = numbers(LEN_Q, D), numbers(LEN_K, D, seed=1)
+    expected = score(queries, keys)
+    score = copy.deepcopy(score).float() if isinstance(score, torch.nn.Module) else score
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert_close(score(queries.float(), keys.float()).double(), expected, 0.1)
+        assert_close(score(queries.bfloat16(), keys.float()).double(), expected, 0.1)
+        assert_refused(  # autocast leaves float64 alone
+            lambda: score(queries.float(), keys),
+            TypeError,
+            ["keys", "float32", "got torch.float64"],
+        )
+    assert_refused(
+        lambda: score(queries.float(), keys.bfloat16()), TypeError, ["keys", "got torch.bfloat16"]
+    )
+
+
+def test_scaling_comes_before_the_product():
+    """In float16 the product, 100 * 100 * 16, overflows; divided by sqrt(16) it does not."""
+    x = torch.full((1, 16), 100.0, dtype=torch.float16)
+    assert dot_scores(x, x).isinf().all()
+    assert scaled_dot_scores(x, x).item() == 40_000
+
+
+def test_gaussian_loses_no_digits_far_from_the_origin():
+    """The expanded |q|^2 + |k|^2 - 2 q.k would give 0 or noise here."""
+    queries = torch.tensor([[10_000.0]])
+    assert gaussian_scores(queries, queries + 0.125).item() == -(0.125**2) / 2
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_cosine_of_the_largest_and_smallest_vectors(dtype):
+    """No square leaves the range of the dtype on the way."""
+    finfo = torch.finfo(dtype)
+    for size in (finfo.max / 4, finfo.tiny * 4):
+        queries = torch.tensor([[size, size]], dtype=dtype)
+        keys = torch.tensor([[size, 0.0], [-size, -size]], dtype=dtype)
+        expected = torch.tensor([[math.sqrt(0.5), -1.0]], dtype=torch.float64)
+        assert_close(cosine_scores(queries, keys), expected, max(1e-12, TOLERANCE[dtype] / 5))
+
+
+def test_cosine_of_a_zero_vector_has_a_finite_gradient():
+    queries, keys = torch.zeros(1, D, requires_grad=True), torch.ones(2, D, requires_grad=True)
+    cosine_scores(queries, keys).sum().backward()
+    assert queries.grad.isfinite().all() and not keys.grad.any()
+
+
+def test_learned_scores_have_these_parameters_and_no_bias():
+    assert {name: tuple(p.shape) for name, p in BilinearScore(3, 5).named_parameters()} == {
+        "W": (3, 5)
+    }
+    assert {name: tuple(p.shape) for name, p in AdditiveScore(3, 5, 7).named_parameters()} == {
+        "W_q.weight": (7, 3),
+        "W_k.weight": (7, 5),
+        "w_v.weight": (1, 7),
+    }
+
+
+def test_additive_weights_depend_on_the_query():
+    """Without tanh they would not: the query's share is the same for every key."""
+    queries, keys = numbers(2, D), numbers(LEN_K, D, seed=1)
+    weights = additive()(queries, keys).softmax(dim=-1)
+    assert (weights[0] - weights[1]).abs().max() > 0.01
