@@ -26,9 +26,13 @@ MAKE = shutil.which("make")
 BASE_PYTHON = sys._base_executable  # the interpreter behind the environment that runs the tests
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 
-OLD_PYTHON = f"""[ "$1" = -c ] && exec '{BASE_PYTHON}' -c \
-'import sys; sys.version_info = (3, 10, 4, "final", 0); exec(sys.argv[1])' "$2"
-echo "an old Python was put to work"; exit 3"""
+
+def python_of_version(version):
+    """A script that answers ``-c`` as that Python would, and must not be put to other work."""
+    return f"""[ "$1" = -c ] && exec '{BASE_PYTHON}' -c \
+'import sys; sys.version_info = ({version}, 4); exec(sys.argv[1])' "$2"
+echo "the wrong Python was put to work"; exit 3"""
+
 
 # Debian splits ensurepip off into a package of its own: the import system does not find it.
 NO_ENSUREPIP = f"""[ "$1" = -c ] && exec '{BASE_PYTHON}' "$@"
@@ -119,7 +123,7 @@ def machine(tmp_path):
 def standing(tmp_path_factory):
     """A machine whose environment stands, made by the first name on the path that is of use."""
     machine = Machine(tmp_path_factory.mktemp("standing"))
-    machine.command("python3", OLD_PYTHON)
+    machine.command("python3", python_of_version("3, 10"))
     machine.command("python3.14", "exit 127")  # a dead shim
     machine.command("python3.12")
     status, printed, complaint = machine.make()
@@ -144,13 +148,16 @@ def test_no_python_at_all(machine):
     assert_refused(machine.make(), "No Python 3.11, 3.12, 3.13 or 3.14 was found", "PYTHON=")
 
 
-def test_only_an_old_python(machine):
+@pytest.mark.parametrize("version", ["3, 10", "3, 15"], ids=["too old", "too new"])
+def test_no_python_of_use(machine, version):
     for name in ("python3", "python"):
-        machine.command(name, OLD_PYTHON)
+        machine.command(name, python_of_version(version))
     assert_refused(machine.make(), "No Python 3.11, 3.12, 3.13 or 3.14 was found")
 
 
-@pytest.mark.parametrize("script", [OLD_PYTHON, "exit 127"], ids=["old", "dead shim"])
+@pytest.mark.parametrize(
+    "script", [python_of_version("3, 10"), "exit 127"], ids=["too old", "dead shim"]
+)
 def test_a_chosen_python_that_cannot_be_used_is_named(machine, script):
     machine.command("python3")  # a good one stands by, but it is not what was asked for
     chosen = machine.command("chosen", script)
@@ -255,6 +262,7 @@ def test_what_outdates_an_environment(standing, change):
 
 def cut_off(machine):
     machine.stamp.unlink()
+    (machine.root / ".venv" / "leftover").touch()
     for path in (machine.root / ".venv" / "lib").rglob("tiny*"):
         path.unlink() if path.is_file() else shutil.rmtree(path)
 
@@ -264,13 +272,21 @@ def without_python(machine):
         path.unlink()
 
 
+def its_python_upgraded(machine):
+    python = machine.root / ".venv" / "bin" / "python"
+    python.unlink()
+    python.write_text(f"#!/bin/sh\n{python_of_version('3, 10')}\n")
+    python.chmod(0o755)
+
+
 def a_file_in_its_place(machine):
     shutil.rmtree(machine.root / ".venv")
     (machine.root / ".venv").write_text("")
 
 
 @pytest.mark.parametrize(
-    "damage", [other_requirements, cut_off, without_python, a_file_in_its_place]
+    "damage",
+    [other_requirements, cut_off, without_python, its_python_upgraded, a_file_in_its_place],
 )
 def test_the_next_make_mends(standing, damage):
     damage(standing)
@@ -278,6 +294,7 @@ def test_the_next_make_mends(standing, damage):
     assert (status, complaint) == (0, "")
     assert "Making the environment" in printed
     assert standing.works()
+    assert not (standing.root / ".venv" / "leftover").exists()
     assert standing.make() == (0, "", "")
 
 
