@@ -1,0 +1,318 @@
+"""Masks element by element, and a softmax that obeys them whatever stands behind them."""
+
+import pytest
+import torch
+
+from attention_lib import causal_mask, combine_masks, length_mask, masked_softmax, padding_mask
+from tests.strategies import (
+    DTYPES,
+    INF,
+    NAN,
+    assert_close,
+    assert_refused,
+    booleans,
+    inputs,
+    meta,
+    name_of,
+    numbers,
+    visible_by_loop,
+)
+
+BATCH, HEADS, LEN_Q, LEN_K = 2, 3, 5, 7
+
+T, F = True, False
+
+# valid_lens, len_k, mask
+LENGTH_MASKS = [
+    ([2, 0], 3, [[[T, T, F]], [[F, F, F]]]),
+    ([[1, 3], [2, 0]], 3, [[[T, F, F], [T, T, T]], [[T, T, F], [F, F, F]]]),
+    ([0], 0, [[[]]]),
+]
+
+# len_q, len_k, mask: the last query sees every key
+CAUSAL_MASKS = [
+    (3, 3, [[T, F, F], [T, T, F], [T, T, T]]),
+    (2, 4, [[T, T, T, F], [T, T, T, T]]),
+    (1, 4, [[T, T, T, T]]),
+    (3, 2, [[F, F], [T, F], [T, T]]),
+    (2, 0, [[], []]),
+    (0, 2, []),
+]
+
+# valid_lens for BATCH and LEN_Q; shapes of boolean masks for (BATCH, HEADS, LEN_Q, LEN_K)
+VALID_LENS = {
+    "none": None,
+    "one a sequence": torch.tensor([3, 0]),
+    "one a query": torch.tensor([[0, 1, 3, 5, 7], [7, 2, 0, 0, 1]]),
+}
+MASK_SHAPES = [
+    None,
+    (),
+    (LEN_K,),
+    (1,),
+    (LEN_Q, LEN_K),
+    (LEN_Q, 1),
+    (1, LEN_K),
+    (HEADS, 1, 1),
+    (HEADS, LEN_Q, LEN_K),
+    (BATCH, 1, 1, LEN_K),
+    (BATCH, 1, LEN_Q, 1),
+    (BATCH, HEADS, LEN_Q, LEN_K),
+]
+
+SCORES = torch.zeros(BATCH, LEN_Q, LEN_K)
+LENS, MASK = torch.tensor([1, 2]), torch.ones(LEN_Q, LEN_K, dtype=torch.bool)
+TRUE = torch.tensor([True])
+
+# call, exception, words that must occur
+REFUSED = [
+    (lambda: length_mask([2], 3), TypeError, ["valid_lens", "torch.Tensor", "list"]),
+    (lambda: length_mask(TRUE, 3), TypeError, ["valid_lens", "integer", "booleans", "mask="]),
+    (lambda: length_mask(LENS / 2, 3), TypeError, ["valid_lens", "integer", "torch.float32"]),
+    (lambda: length_mask(LENS.reshape(2, 1, 1), 3), ValueError, ["valid_lens", "(2, 1, 1)"]),
+    (lambda: length_mask(LENS[0], 3), ValueError, ["valid_lens", "(batch,)", "got ()"]),
+    (lambda: length_mask(-LENS, 3), ValueError, ["valid_lens", "0 to len_k = 3", "from -2 to -1"]),
+    (lambda: length_mask(LENS + 2, 3), ValueError, ["valid_lens", "0 to len_k = 3", "from 3 to 4"]),
+    (lambda: length_mask(LENS, 3.0), TypeError, ["len_k", "whole number", "3.0"]),
+    (lambda: length_mask(LENS, -1), ValueError, ["len_k", "at least 0", "-1"]),
+    (lambda: padding_mask([[1]]), TypeError, ["tokens", "torch.Tensor", "list"]),
+    (lambda: padding_mask(LENS), ValueError, ["tokens", "(batch, len_k)", "(2,)"]),
+    (lambda: padding_mask(MASK), TypeError, ["tokens", "integer", "torch.bool"]),
+    (lambda: padding_mask(MASK.float()), TypeError, ["tokens", "integer", "torch.float32"]),
+    (lambda: causal_mask(-1), ValueError, ["len_q", "at least 0", "-1"]),
+    (lambda: causal_mask(2, -3), ValueError, ["len_k", "at least 0", "-3"]),
+    (lambda: causal_mask(2.0), TypeError, ["len_q", "whole number", "2.0"]),
+    (lambda: causal_mask(2, True), TypeError, ["len_k", "whole number", "True"]),
+    (lambda: combine_masks(TRUE, [True]), TypeError, ["masks[1]", "torch.Tensor", "list"]),
+    (lambda: combine_masks(LENS), TypeError, ["masks[0]", "booleans", "int64", "valid_lens="]),
+    (lambda: combine_masks(None, MASK.float()), TypeError, ["masks[1]", "booleans", "float32"]),
+    (
+        lambda: combine_masks(MASK, None, torch.ones(3, 1, dtype=torch.bool)),
+        ValueError,
+        ["masks[2]", "broadcasts", "(5, 7)", "got (3, 1)"],
+    ),
+    (
+        lambda: combine_masks(TRUE, meta(1, dtype=torch.bool)),
+        ValueError,
+        ["masks[1]", "device", "cpu", "got meta"],
+    ),
+    (
+        lambda: masked_softmax(LENS.reshape(1, 2)),
+        TypeError,
+        ["scores", "floating-point", "torch.int64"],
+    ),
+    (lambda: masked_softmax([[1.0]]), TypeError, ["scores", "torch.Tensor", "list"]),
+    (lambda: masked_softmax(SCORES[0, 0]), ValueError, ["scores", "2 axes", "(7,)"]),
+    (lambda: masked_softmax(SCORES[0], LENS), ValueError, ["valid_lens", "batch", "(5, 7)"]),
+    (lambda: masked_softmax(SCORES, LENS[:1]), ValueError, ["valid_lens", "(2,)", "got (1,)"]),
+    (lambda: masked_softmax(SCORES, TRUE), TypeError, ["valid_lens", "booleans", "mask="]),
+    (lambda: masked_softmax(SCORES, LENS + 6), ValueError, ["valid_lens", "len_k = 7", "to 8"]),
+    (lambda: masked_softmax(SCORES, mask=LENS), TypeError, ["mask", "booleans", "valid_lens="]),
+    (
+        lambda: masked_softmax(SCORES, mask=torch.ones(3, 1, 1, 1, dtype=torch.bool)),
+        ValueError,
+        ["mask", "broadcasts", "(2, 5, 7)", "got (3, 1, 1, 1)"],
+    ),
+    (
+        lambda: masked_softmax(SCORES[:1], mask=torch.ones(2, 1, 1, dtype=torch.bool)),
+        ValueError,
+        ["mask", "broadcasts", "(1, 5, 7)", "got (2, 1, 1)"],
+    ),
+    (
+        lambda: masked_softmax(SCORES, mask=meta(LEN_Q, LEN_K, dtype=torch.bool)),
+        ValueError,
+        ["mask", "device", "cpu", "got meta"],
+    ),
+    (
+        lambda: masked_softmax(SCORES, meta(2, dtype=torch.int64)),
+        ValueError,
+        ["valid_lens", "device", "cpu", "got meta"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "exception", "words"), REFUSED)
+def test_refused_in_words(call, exception, words):
+    assert_refused(call, exception, words)
+
+
+def test_only_lengths_and_masks_by_name():
+    with pytest.raises(TypeError, match="positional"):
+        masked_softmax(SCORES, None, MASK)
+
+
+@pytest.mark.parametrize(("valid_lens", "len_k", "expected"), LENGTH_MASKS)
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8])
+def test_length_mask(valid_lens, len_k, expected, dtype):
+    made = length_mask(torch.tensor(valid_lens, dtype=dtype), len_k)
+    assert made.dtype == torch.bool
+    assert made.tolist() == expected
+
+
+@pytest.mark.parametrize(("len_q", "len_k", "expected"), CAUSAL_MASKS)
+def test_causal_mask_is_aligned_to_the_lower_right(len_q, len_k, expected):
+    made = causal_mask(len_q, len_k)
+    assert made.dtype == torch.bool and made.shape == (len_q, len_k)
+    assert made.tolist() == expected
+
+
+def test_causal_mask_of_one_length_is_square_and_on_the_device_asked_for():
+    assert torch.equal(causal_mask(LEN_Q), causal_mask(LEN_Q, LEN_Q))
+    assert causal_mask(LEN_Q, device=torch.device("meta")).device.type == "meta"
+
+
+def test_padding_mask():
+    tokens = torch.tensor([[5, 0, 2, 0], [1, 1, 1, 1]])
+    assert padding_mask(tokens).tolist() == [[[T, F, T, F]], [[T, T, T, T]]]
+    assert padding_mask(tokens, pad_id=1).tolist() == [[[T, T, T, T]], [[F, F, F, F]]]
+    assert padding_mask(tokens.to(torch.int32)).dtype == torch.bool
+
+
+def test_combine_masks():
+    assert combine_masks() is None
+    assert combine_masks(None, None) is None
+    column, row = torch.tensor([[T], [F]]), torch.tensor([T, F, T])
+    assert combine_masks(None, column, row).tolist() == [[T, F, T], [F, F, F]]
+    assert combine_masks(row, None, column, ~row).tolist() == [[F, F, F], [F, F, F]]
+    assert column.tolist() == [[T], [F]] and row.tolist() == [T, F, T]
+
+
+@pytest.mark.parametrize("mask_shape", MASK_SHAPES)
+@pytest.mark.parametrize("lens", VALID_LENS)
+def test_equals_a_softmax_over_the_visible_keys(lens, mask_shape):
+    """Lengths and mask compose, whatever the mask's shape, and hold for every head."""
+    shape, valid_lens = (BATCH, HEADS, LEN_Q, LEN_K), VALID_LENS[lens]
+    mask = None if mask_shape is None else booleans(mask_shape, seed=5, share=0.6)
+    (x,) = inputs(shape)
+    weights = masked_softmax(x, valid_lens, mask=mask)
+    visible = visible_by_loop(shape, valid_lens, mask)
+    for row, seen, given in zip(
+        weights.flatten(0, 2), visible.flatten(0, 2), x.flatten(0, 2), strict=True
+    ):
+        assert not row[~seen].any()
+        if seen.any():
+            assert_close(row[seen], given[seen].exp() / given[seen].exp().sum(), 1e-12)
+
+
+def test_published_zeros():
+    """Lengths [2, 3], and [[1, 3], [2, 4]], on scores of shape (2, 2, 4)."""
+    x = numbers(2, 2, 4).float()
+    zero = masked_softmax(x, torch.tensor([2, 3])) == 0
+    assert zero.tolist() == [[[F, F, T, T]] * 2, [[F, F, F, T]] * 2]
+    weights = masked_softmax(x, torch.tensor([[1, 3], [2, 4]]))
+    assert (weights == 0).tolist() == [
+        [[F, T, T, T], [F, F, F, T]],
+        [[F, F, T, T], [F, F, F, F]],
+    ]
+    assert weights[0, 0].tolist() == [1, 0, 0, 0]
+
+
+def test_by_hand():
+    ln2 = torch.tensor(2.0).log().item()
+    x = torch.tensor([[0.0, ln2, 5.0, 2 * ln2]], dtype=torch.float64)
+    weights = masked_softmax(x, mask=torch.tensor([T, T, F, T]))
+    assert_close(weights, torch.tensor([[1 / 7, 2 / 7, 0, 4 / 7]], dtype=torch.float64), 1e-7)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_a_row_with_nothing_to_attend_to(dtype):
+    """Weights 0 and gradient 0; no NaN on the way, which anomaly mode would raise."""
+    x = numbers(BATCH, LEN_Q, LEN_K, dtype=dtype).requires_grad_()
+    for valid_lens, mask in ((torch.tensor([0, LEN_K]), None), (None, torch.tensor([[F]]))):
+        x.grad = None
+        with torch.autograd.set_detect_anomaly(True):
+            weights = masked_softmax(x, valid_lens, mask=mask)
+            (weights * numbers(BATCH, LEN_Q, LEN_K, seed=1, dtype=dtype)).sum().backward()
+        assert weights.dtype == x.grad.dtype == dtype
+        assert not weights[0].any() and not x.grad[0].any()
+        assert weights.isfinite().all() and x.grad.isfinite().all()
+        if valid_lens is not None:
+            assert_close(weights[1].sum(dim=-1), torch.ones(LEN_Q))
+            assert x.grad[1].any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize("strange", [NAN, INF, -INF, "largest", "lowest"])
+def test_what_stands_at_a_masked_position(strange, dtype):
+    finfo = torch.finfo(dtype)
+    strange = {"largest": finfo.max, "lowest": finfo.min}.get(strange, strange)
+    mask = booleans((BATCH, LEN_Q, LEN_K), seed=3, share=0.6)
+    mask[0, 0] = False
+    clean = numbers(BATCH, LEN_Q, LEN_K, dtype=dtype).requires_grad_()
+    poisoned = clean.detach().masked_fill(~mask, strange).requires_grad_()
+    upstream = numbers(BATCH, LEN_Q, LEN_K, seed=1, dtype=dtype)
+    expected = masked_softmax(clean, mask=mask)
+    (expected * upstream).sum().backward()
+    with torch.autograd.set_detect_anomaly(True):
+        weights = masked_softmax(poisoned, mask=mask)
+        (weights * upstream).sum().backward()
+    assert torch.equal(weights, expected)
+    assert torch.equal(poisoned.grad, clean.grad)
+    assert not poisoned.grad[~mask].any()
+
+
+def test_a_nan_gradient_at_a_masked_position_is_stopped():
+    """As when the values there hold NaN."""
+    (x,) = inputs((1, LEN_K))
+    upstream = numbers(1, LEN_K, seed=1)
+    upstream[0, 3:] = NAN
+    masked_softmax(x, mask=torch.arange(LEN_K) < 3).backward(upstream)
+    assert x.grad.isfinite().all() and x.grad[0, :3].all()
+
+
+def test_a_visible_nan_is_seen():
+    x = torch.tensor([[1.0, NAN, 2.0], [1.0, NAN, 2.0]])
+    weights = masked_softmax(x, mask=torch.tensor([[T, T, F], [T, F, T]]))
+    assert weights[0, :2].isnan().all() and weights[0, 2] == 0
+    assert weights[1].isfinite().all()
+
+
+def test_no_score_is_too_low_to_be_seen():
+    """With -1e6 for "minus infinity" all weight would go to the padding."""
+    weights = masked_softmax(torch.tensor([[-1e9, 0.0]]), mask=torch.tensor([T, F]))
+    assert weights.tolist() == [[1.0, 0.0]]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_without_a_mask_it_is_softmax(dtype):
+    x = numbers(LEN_Q, LEN_K, dtype=dtype)
+    assert torch.equal(masked_softmax(x), x.softmax(dim=-1))
+    allowed = torch.ones(LEN_Q, LEN_K, dtype=torch.bool)
+    assert torch.equal(masked_softmax(x, mask=allowed), x.softmax(dim=-1))
+
+
+def test_nothing_given_is_changed():
+    """A leaf that requires grad, a view of another tensor, the lengths and the mask."""
+    base = numbers(BATCH, LEN_K, LEN_Q)
+    leaf, view = base.clone().transpose(1, 2).requires_grad_(), base.transpose(1, 2)
+    lens, mask = torch.tensor([0, 3]), booleans((LEN_Q, LEN_K), seed=1, share=0.5)
+    before = base.clone(), lens.clone(), mask.clone()
+    for x in (leaf, view):
+        weights = masked_softmax(x, lens, mask=mask)
+        assert weights.data_ptr() != x.data_ptr()
+    masked_softmax(leaf, lens, mask=mask).sum().backward()
+    assert torch.equal(base, before[0]) and torch.equal(leaf, before[0].transpose(1, 2))
+    assert torch.equal(lens, before[1]) and torch.equal(mask, before[2])
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 0), (0, 3, 5), (2, 0, 5), (0, 0)])
+def test_no_scores(shape):
+    (x,) = inputs(shape)
+    valid_lens = torch.zeros(shape[0], dtype=torch.int64) if len(shape) == 3 else None
+    allowed = torch.ones(shape[-2:], dtype=torch.bool)
+    for arguments in ({}, {"valid_lens": valid_lens}, {"mask": allowed}):
+        weights = masked_softmax(x, **arguments)
+        weights.sum().backward()
+        assert weights.shape == shape
+
+
+def test_gradients_with_a_fully_masked_row():
+    (x,) = inputs((BATCH, LEN_Q, LEN_K))
+    lens = torch.tensor([[0, 1, 3, 5, 7], [7, 2, 0, 0, 1]])
+    mask = booleans((BATCH, LEN_Q, LEN_K), seed=4, share=0.7)
+
+    def run(x):
+        return masked_softmax(x, lens, mask=mask)
+
+    assert torch.autograd.gradcheck(run, x)
+    assert torch.autograd.gradgradcheck(run, x)
