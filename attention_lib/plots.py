@@ -1,11 +1,39 @@
-"""One function a picture: each takes arrays and an Axes, draws, and returns the Axes.
+"""One function a picture: each takes an Axes and arrays, draws, and returns the Axes.
 
-- :func:`use_style`: the book's look, called once before the first figure.
-- :func:`heatmap`: weights as a table of colours, queries down and keys across, always 0 to 1.
-- :func:`weight_bars`: one row of weights as bars, always 0 to 1.
+The look
 
-Arrays are numpy arrays, lists, or torch tensors of any dtype, on any device, with or without a
-gradient; they are never changed. Tokens are drawn as plain text, ``$`` and all.
+- :func:`use_style`: the book's type, sizes and colours, set once before the first figure.
+
+Tables of queries (down) and keys (across); masked cells hatched grey, NaN red with crosses
+
+- :func:`heatmap`: weights, on one scale from 0 to 1.
+- :func:`heatmap_grid`: several heads or variants side by side, with one scale for all.
+- :func:`scores_heatmap`: scores, or any signed table, on a scale symmetric about 0.
+- :func:`mask_picture`: a boolean mask: which query may attend to which key.
+- :func:`number_table`: numbers in cells, coloured by where they came from.
+
+One query
+
+- :func:`attention_diagram`: query, keys, weights, values, output: who goes where, how much.
+- :func:`weight_bars`: a row of weights as bars, from 0 to 1.
+- :func:`weight_stems`: thousands of weights as thin lines.
+- :func:`mixture`: values as points in the plane, and the output inside their convex hull.
+- :func:`score_field`: a score function over the plane of keys, for one query.
+
+Measurements
+
+- :func:`histogram`: samples against the normal density they should have.
+- :func:`curves`: one line a setting; of several runs the median and the whole range.
+- :func:`measurements`: points with bounds against the line that theory draws.
+
+Shapes
+
+- :func:`tensor_boxes`: tensors as boxes of their shapes, from step to step.
+
+They compose: rows of one table may be score functions, panels may be temperatures; titles, limits
+and axis labels are changed on the Axes. Arrays are numpy arrays, lists, or torch tensors of any
+dtype, on any device, with or without a gradient; they are never changed. Tokens are drawn as
+plain text, ``$`` and all; other texts may hold mathematics, ``$d_k$``.
 """
 
 import warnings
@@ -13,25 +41,48 @@ import warnings
 import matplotlib as mpl
 import numpy as np
 from matplotlib import font_manager
-from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
-from matplotlib.patches import PathPatch
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap, Normalize, to_hex, to_rgb
+from matplotlib.patches import FancyBboxPatch, Patch, PathPatch, Polygon, Rectangle
 from matplotlib.path import Path
-from matplotlib.ticker import MaxNLocator
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
 from attention_lib.palette import LIGHT as COLORS
 from attention_lib.palette import SCORE_MAP as SCORE_STOPS
 from attention_lib.palette import WEIGHT_MAP as WEIGHT_STOPS
 
-__all__ = ["SCORE_MAP", "WEIGHT_MAP", "heatmap", "use_style", "weight_bars"]
+__all__ = [
+    "SCORE_MAP",
+    "WEIGHT_MAP",
+    "attention_diagram",
+    "curves",
+    "heatmap",
+    "heatmap_grid",
+    "histogram",
+    "mask_picture",
+    "measurements",
+    "mixture",
+    "number_table",
+    "score_field",
+    "scores_heatmap",
+    "tensor_boxes",
+    "use_style",
+    "weight_bars",
+    "weight_stems",
+]
 
 WEIGHT_MAP = LinearSegmentedColormap.from_list("attention-weights", WEIGHT_STOPS)
 SCORE_MAP = LinearSegmentedColormap.from_list("attention-scores", SCORE_STOPS)
 
 FONT = "DejaVu Sans"  # comes with matplotlib, so that every machine draws the same
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+MINUS = "\N{MINUS SIGN}"
 TEXT_SIZE, LABEL_SIZE = 12, 11  # points: still readable when a figure is 320 pixels wide
 SERIES = [COLORS[f"series_{number}"] for number in (1, 2, 3, 4)]
 SERIES_DASHES = ["-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5))]
+
+HALO = [withStroke(linewidth=3, foreground=COLORS["paper"])]  # keeps text readable on lines
 
 STYLE = {
     "figure.dpi": 144,
@@ -85,23 +136,23 @@ def use_style():
 
 
 def heatmap(ax, weights, queries=None, keys=None, *, mask=None, decimals=None, colorbar=True):
-    """Draw weights as a table of colours: queries down, keys across, colours from 0 to 1.
+    """Draw weights as a table of colours, from 0 to 1.
 
     Parameters
     ----------
     ax : matplotlib.axes.Axes
         Where to draw.
     weights : array
-        Shape ``(len_q, len_k)``, numbers from 0 to 1. NaN has its own colour, with crosses.
+        Shape ``(len_q, len_k)``, numbers from 0 to 1. NaN is red, with crosses.
     queries, keys : sequence of str, optional
         The tokens, as labels; without them positions are numbered from 0.
     mask : array of bool, optional
-        True = may attend; broadcasts to ``(len_q, len_k)``. Masked cells are hatched grey. A
-        masked cell whose weight is not 0 keeps its colour under the hatching: a leak.
+        True = may attend; broadcasts to ``(len_q, len_k)``. Masked cells are hatched grey. In
+        a masked cell whose weight is not 0 the weight's colour shows in the middle: a leak.
     decimals : int, optional
-        Write each weight into its cell with so many decimals.
+        Write each weight into its cell, with so many decimals.
     colorbar : bool
-        Whether to draw the scale beside the picture.
+        Whether to draw the scale beside the table.
 
     Returns
     -------
@@ -121,13 +172,320 @@ def heatmap(ax, weights, queries=None, keys=None, *, mask=None, decimals=None, c
     [[0.75, 0.25], [0.5, 0.5]]
     >>> plt.close(figure)
     """
-    weights = _weights("weights", weights, "(len_q, len_k)")
-    return _draw_table(
-        ax, weights, WEIGHT_MAP, Normalize(0, 1), queries, keys, mask, decimals, colorbar, "weight"
-    )
+    weights = _weights(weights, "(len_q, len_k)")
+    mask = _mask(mask, weights.shape)
+    image = _draw_table(ax, weights, WEIGHT_MAP, Normalize(0, 1), ~mask & (weights == 0), decimals)
+    for row, column in np.argwhere(~mask & (weights != 0)):
+        _hatch(ax, [(column - 0.5, row - 0.5, 1, 1), (column + 0.3, row - 0.3, -0.6, 0.6)], "mask")
+    _label_table(ax, weights.shape, queries, keys)
+    if colorbar:
+        _draw_colorbar(ax, image, "weight")
+    return ax
 
 
-def weight_bars(ax, weights, labels=None, *, mask=None, decimals=2):
+def heatmap_grid(
+    axes, weights, queries=None, keys=None, *, mask=None, titles=None, decimals=None, colorbar=True
+):
+    """Draw several tables of weights with one scale from 0 to 1 for all of them.
+
+    Parameters
+    ----------
+    axes : array of matplotlib.axes.Axes
+        Where to draw, of any shape.
+    weights : array
+        Shape ``(num_heads, len_q, len_k)``: one table for each of the axes, row by row.
+    queries, keys : sequence of str, optional
+        The tokens, at the left and upper edge of the grid.
+    mask : array of bool, optional
+        True = may attend; broadcasts to the shape of ``weights``.
+    titles : sequence of str, optional
+        One for each table.
+    decimals : int, optional
+        Write each weight into its cell, with so many decimals.
+    colorbar : bool
+        Whether to draw the one scale beside the grid.
+
+    Returns
+    -------
+    numpy.ndarray
+        The axes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong kind, shape or range; the message names it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> figure, axes = plt.subplots(1, 2)
+    >>> axes = heatmap_grid(axes, [[[0.75, 0.25]], [[0.5, 0.5]]], titles=["Head 1", "Head 2"])
+    >>> [ax.images[0].get_clim() for ax in axes]
+    [(0.0, 1.0), (0.0, 1.0)]
+    >>> plt.close(figure)
+    """
+    axes = np.asarray(axes)
+    weights = _weights(weights, "(num_heads, len_q, len_k)")
+    if len(weights) != axes.size:
+        raise ValueError(f"weights: expected {axes.size} tables, one an Axes, got {len(weights)}")
+    mask = _mask(mask, weights.shape)
+    titles = [None] * axes.size if titles is None else _as_many("titles", titles, axes.size)
+    places = [ax.get_subplotspec() for ax in axes.flat]
+    top = min(place.rowspan.start for place in places)
+    left = min(place.colspan.start for place in places)
+    for ax, table, allowed, title, place in zip(
+        axes.flat, weights, mask, titles, places, strict=True
+    ):
+        heatmap(ax, table, queries, keys, mask=allowed, decimals=decimals, colorbar=False)
+        if place.rowspan.start != top:
+            ax.xaxis.set(ticks=[], label_text="")
+        if place.colspan.start != left:
+            ax.yaxis.set(ticks=[], label_text="")
+        if title is not None:
+            ax.set_title(title)
+    if colorbar:
+        _style_colorbar(
+            ax.figure.colorbar(ax.images[0], ax=list(axes.flat), aspect=25, pad=0.02), "weight"
+        )
+    return axes
+
+
+def scores_heatmap(
+    ax,
+    scores,
+    queries=None,
+    keys=None,
+    *,
+    mask=None,
+    decimals=None,
+    colorbar=True,
+    limit=None,
+    meaning="score",
+):
+    """Draw scores, or any signed table, as colours: white at 0, both signs on one scale.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    scores : array
+        Shape ``(len_q, len_k)``. Minus infinity is masked; NaN is red, with crosses.
+    queries, keys : sequence of str, optional
+        The tokens, as labels; without them positions are numbered from 0.
+    mask : array of bool, optional
+        True = may attend; broadcasts to ``(len_q, len_k)``. Masked cells are hatched grey.
+    decimals : int, optional
+        Write each score into its cell, with so many decimals.
+    colorbar : bool
+        Whether to draw the scale beside the table.
+    limit : float, optional
+        The scale runs from ``-limit`` to ``limit``; without it, to the largest size shown.
+    meaning : str
+        What the numbers are, written at the scale.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong kind, shape or range; the message names it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> ax = scores_heatmap(ax, [[2.0, -3.0], [0.5, float("-inf")]])
+    >>> ax.images[0].get_clim()
+    (-3.0, 3.0)
+    >>> plt.close(figure)
+    """
+    scores = _array("scores", scores, "(len_q, len_k)")
+    if np.isposinf(scores).any():
+        raise ValueError("scores: expected numbers below infinity, got inf")
+    hidden = ~_mask(mask, scores.shape) | np.isneginf(scores)
+    largest = np.abs(scores[~hidden & ~np.isnan(scores)]).max(initial=0)
+    limit = _positive("limit", largest or 1.0 if limit is None else limit)
+    scores = np.where(hidden, 0.0, scores)
+    image = _draw_table(ax, scores, SCORE_MAP, Normalize(-limit, limit), hidden, decimals)
+    _label_table(ax, scores.shape, queries, keys)
+    if colorbar:
+        _draw_colorbar(ax, image, meaning, extend="both" if largest > limit else "neither")
+    return ax
+
+
+def mask_picture(ax, mask, queries=None, keys=None, *, legend=True):
+    """Draw a boolean mask: which query (down) may attend to which key (across).
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    mask : array of bool
+        Shape ``(len_q, len_k)``, True = may attend.
+    queries, keys : sequence of str, optional
+        The tokens, as labels; without them positions are numbered from 0.
+    legend : bool
+        Whether to say below the table what the two kinds of cell mean.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong kind, shape or range; the message names it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> ax = mask_picture(ax, [[True, False], [True, True]])
+    >>> ax.images[0].get_array().mask.tolist()  # masked there, masked here
+    [[False, True], [False, False]]
+    >>> plt.close(figure)
+    """
+    allowed = _array("mask", _booleans(mask), "(len_q, len_k)") == 1
+    kept = ListedColormap([COLORS["weight"]])
+    _draw_table(ax, allowed.astype(float), kept, Normalize(0, 1), ~allowed, None)
+    _label_table(ax, allowed.shape, queries, keys)
+    if legend:
+        swatch = {"facecolor": COLORS["mask"], "edgecolor": COLORS["mask_line"], "hatch": "/////"}
+        meanings = [
+            Patch(facecolor=COLORS["weight"], label="may attend"),
+            Patch(**swatch, linewidth=0, label="masked"),
+        ]
+        ax.legend(handles=meanings, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=2)
+    return ax
+
+
+def number_table(ax, numbers, groups=None, rows=None, columns=None, *, decimals=0):
+    """Draw numbers in cells; cells of one group have one colour.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    numbers : array
+        Shape ``(rows, columns)``.
+    groups : array of int, optional
+        Same shape: where each number came from (its head, say), counted from 0.
+    rows, columns : sequence of str, optional
+        Labels at the left and at the top.
+    decimals : int
+        Decimals of the numbers.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong kind, shape or range; the message names it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> ax = number_table(ax, [[0, 1, 2, 3]], groups=[[0, 0, 1, 1]])
+    >>> [text.get_text() for text in ax.texts]
+    ['0', '1', '2', '3']
+    >>> plt.close(figure)
+    """
+    numbers = _array("numbers", numbers, "(rows, columns)")
+    if groups is None:
+        groups, colors = np.zeros(numbers.shape), [COLORS["surface"]]
+    else:
+        groups = _array("groups", groups, "(rows, columns)")
+        if groups.shape != numbers.shape:
+            raise ValueError(f"groups: expected shape {numbers.shape}, got {groups.shape}")
+        if (groups < 0).any() or (groups % 1 != 0).any():
+            raise ValueError("groups: expected whole numbers counted from 0")
+        colors = _series(int(groups.max()) + 1)
+    nothing = np.zeros(numbers.shape, dtype=bool)
+    scale = Normalize(-0.5, len(colors) - 0.5)
+    _draw_table(ax, groups, ListedColormap(colors), scale, nothing, decimals, numbers)
+    room = _room_per_cell(ax, *numbers.shape)
+    for axis, name, tokens, size in (
+        (ax.yaxis, "rows", rows, numbers.shape[0]),
+        (ax.xaxis, "columns", columns, numbers.shape[1]),
+    ):
+        _label_ticks(axis, name, [""] * size if tokens is None else tokens, size, room)
+    return ax
+
+
+def attention_diagram(ax, weights, keys=None, values=None, *, query="q", output="Σ αᵢ vᵢ"):
+    """Draw attention as one picture: a query meets keys, weights flow, values mix.
+
+    The memory is a list of key-value pairs, one a row. The query is compared with every key;
+    the bars are the weights; the output is fed by every value, through a line as thick as its
+    weight.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw; its axis is switched off.
+    weights : array
+        Shape ``(len_k,)``, numbers from 0 to 1.
+    keys, values : sequence of str, optional
+        What is written on the keys and on the values; numbered without them.
+    query, output : str
+        What is written on the query and on the output.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong kind, shape or range; the message names it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> ax = attention_diagram(ax, [0.75, 0.15, 0.10], values=["red", "green", "blue"])
+    >>> plt.close(figure)
+    """
+    weights = _weights(weights, "(len_k,)")
+    size = len(weights)
+    subscripts = [str(number).translate(SUBSCRIPTS) for number in range(1, size + 1)]
+    keys = [f"k{number}" for number in subscripts] if keys is None else keys
+    values = [f"v{number}" for number in subscripts] if values is None else values
+    middle = (size - 1) / 2
+    for row, weight in enumerate(weights):
+        ax.plot(
+            (4.6, 7.4), (row, row), color=COLORS["grid"], linestyle="-", linewidth=1.2, zorder=0
+        )
+        _flow(ax, (1.8, middle), (2.8, row), COLORS["muted"], 1.2)
+        _flow(ax, (9.2, row), (10.2, middle), COLORS["weight"], 0.8 + 9 * np.nan_to_num(weight))
+        ax.add_patch(Rectangle((5.1, row - 0.2), 1.8, 0.4, color=COLORS["mask"], zorder=1))
+        ax.add_patch(
+            Rectangle((5.1, row - 0.2), 1.8 * weight, 0.4, color=COLORS["weight"], zorder=2)
+        )
+        ax.text(6.0, row - 0.24, _number(weight, 2), ha="center", va="bottom", fontsize=10)
+    _boxes(ax, 0.0, [middle], "query", [query], "query")
+    _boxes(ax, 2.8, range(size), "keys", keys, "key")
+    _boxes(ax, 7.4, range(size), "values", values, "value")
+    _boxes(ax, 10.2, [middle], "output", [output], "output")
+    for x, row, title, role in (
+        (0.9, middle, "query", "query"),
+        (3.7, 0, "keys", "key"),
+        (6.0, 0, "weights", "weight"),
+        (8.3, 0, "values", "value"),
+        (11.1, middle, "output", "output"),
+    ):
+        ax.text(x, row - 0.68, title, ha="center", va="bottom", color=COLORS[role])
+    ax.set(xlim=(-0.1, 12.1), ylim=(size - 0.5, -1.2), aspect="equal")
+    ax.axis("off")
+    return ax
+
+
+def weight_bars(ax, weights, keys=None, *, mask=None, decimals=2):
     """Draw one row of weights as bars, on an axis from 0 to 1.
 
     Parameters
@@ -135,9 +493,9 @@ def weight_bars(ax, weights, labels=None, *, mask=None, decimals=2):
     ax : matplotlib.axes.Axes
         Where to draw.
     weights : array
-        Shape ``(len_k,)``, numbers from 0 to 1. NaN is a full bar in its own colour.
-    labels : sequence of str, optional
-        The tokens of the keys; without them positions are numbered from 0.
+        Shape ``(len_k,)``, numbers from 0 to 1. NaN is a full bar, red with crosses.
+    keys : sequence of str, optional
+        The tokens, as labels; without them positions are numbered from 0.
     mask : array of bool, optional
         True = may attend; shape ``(len_k,)``. Masked places are hatched grey.
     decimals : int, optional
@@ -161,81 +519,517 @@ def weight_bars(ax, weights, labels=None, *, mask=None, decimals=2):
     [0.75, 0.15, 0.07, 0.03]
     >>> plt.close(figure)
     """
-    weights = _weights("weights", weights, "(len_k,)")
+    weights = _weights(weights, "(len_k,)")
     mask = _mask(mask, weights.shape)
     size = len(weights)
+    missing = np.isnan(weights)
     ax.bar(np.arange(size), np.nan_to_num(weights), width=0.72, color=COLORS["weight"])
-    for position in np.flatnonzero(~mask):
-        _hatch(ax, [(position - 0.5, 0, 1, 1)], "mask")
-    for position in np.flatnonzero(np.isnan(weights)):
-        _hatch(ax, [(position - 0.36, 0, 0.72, 1)], "nan")
+    _hatch(ax, [(position - 0.5, 0, 1, 1) for position in np.flatnonzero(~mask)], "mask")
+    _hatch(ax, [(position - 0.36, 0, 0.72, 1) for position in np.flatnonzero(missing)], "nan")
+    room = _room_per_cell(ax, None, size)
     if decimals is not None:
         for position in np.flatnonzero(mask | (weights != 0)):
-            weight = weights[position]
             ax.annotate(
-                _number(weight, decimals),
-                (position, 1.0 if np.isnan(weight) else weight),
+                _number(weights[position], decimals),
+                (position, 1.0 if missing[position] else weights[position]),
                 xytext=(0, 3),
                 textcoords="offset points",
                 ha="center",
-                fontsize=_fitting_size(ax, size, decimals + 2),
+                fontsize=_fitting_size(room, decimals + 2),
             )
     ax.set(xlim=(-0.6, size - 0.4), ylim=(0, 1), yticks=(0, 0.5, 1), ylabel="weight")
     ax.grid(axis="y")
     ax.tick_params(length=0)
-    _label_axis(ax, "x", labels, size, "labels", "key")
+    _label_ticks(ax.xaxis, "keys", keys, size, room)
+    ax.set_xlabel("keys", color=COLORS["key"])
     return ax
 
 
-def _draw_table(ax, table, cmap, norm, queries, keys, mask, decimals, colorbar, meaning):
-    """Draw what all tables of queries and keys share."""
-    len_q, len_k = table.shape
-    mask = _mask(mask, table.shape)
-    hidden = ~mask & (table == 0)
-    missing = np.isnan(table)
+def weight_stems(ax, weights, *, top=1.0):
+    """Draw thousands of weights as thin lines, and say how large the largest is.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    weights : array
+        Shape ``(len_k,)``, numbers from 0 to 1.
+    top : float
+        Where the axis ends. Below 1 it magnifies, which the axis label then says.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong kind, shape or range; the message names it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> ax = weight_stems(ax, [0.0, 0.998, 0.002, 0.0])
+    >>> ax.texts[0].get_text()
+    'largest: 0.998'
+    >>> plt.close(figure)
+    """
+    weights = _weights(weights, "(len_k,)")
+    top = _positive("top", top)
+    if np.isnan(weights).any() or weights.max() > top:
+        raise ValueError(f"weights: expected numbers from 0 to top = {top:g}, got {weights.max()}")
+    positions = np.arange(len(weights))
+    ax.vlines(positions, 0, weights, color=COLORS["weight"], linewidth=1.2)
+    largest = int(weights.argmax())
+    on_the_left = largest < len(weights) / 2
+    height = weights[largest]
+    ax.annotate(
+        f"largest: {height:.3f}" if height >= 0.1 else f"largest: {height:.2g}",
+        (largest, height),
+        xytext=(6 if on_the_left else -6, -2),
+        textcoords="offset points",
+        ha="left" if on_the_left else "right",
+        va="top",
+        fontsize=LABEL_SIZE,
+        path_effects=HALO,
+    )
+    margin = 0.02 * len(weights)
+    magnified = "" if top == 1 else f" (0 to {top:g})"
+    ax.set(xlim=(-margin, len(weights) - 1 + margin), ylim=(0, top), ylabel=f"weight{magnified}")
+    ax.set_xlabel("keys", color=COLORS["key"])
+    ax.grid(axis="y")
+    return ax
+
+
+def mixture(ax, values, weights, output, labels=None):
+    """Draw values in the plane, their convex hull, and the output that the weights mix.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    values : array
+        Shape ``(len_k, 2)``.
+    weights : array
+        Shape ``(len_k,)``, numbers from 0 to 1: the size of each point, and the thickness of
+        its line to the output.
+    output : array
+        Shape ``(2,)``, or ``(steps, 2)`` for a trail that ends at the output of ``weights``.
+    labels : sequence of str, optional
+        Names of the values.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong kind, shape or range; the message names it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> ax = mixture(ax, [[0, 0], [4, 0], [0, 4]], [0.5, 0.25, 0.25], [1.0, 1.0])
+    >>> plt.close(figure)
+    """
+    values = _array("values", values, "(len_k, 2)")
+    weights = _weights(weights, "(len_k,)")
+    if len(weights) != len(values):
+        raise ValueError(
+            f"weights: expected one for each of {len(values)} values, got {len(weights)}"
+        )
+    trail = _array("output", output, "(2,)", "(steps, 2)").reshape(-1, 2)
+    end = trail[-1]
+    ax.add_patch(
+        Polygon(_convex_hull(values), facecolor=COLORS["surface"], edgecolor=COLORS["muted"])
+    ).set(linewidth=1, linestyle=(0, (3, 2)), zorder=0.6)
+    for value, weight in zip(values, weights, strict=True):
+        ax.plot(
+            *np.transpose([value, end]),
+            color=COLORS["weight"],
+            linestyle="-",
+            linewidth=0.5 + 8 * weight,
+            solid_capstyle="butt",
+            zorder=1,
+        )
+    edge = {"edgecolor": COLORS["paper"], "linewidth": 1.2}
+    ax.scatter(*values.T, s=50 + 350 * weights, color=COLORS["value"], zorder=3, **edge)
+    if len(trail) > 1:
+        ax.plot(*trail.T, color=COLORS["output"], linestyle="-", marker="o", markersize=4, zorder=4)
+    ax.scatter(*end, s=130, marker="D", color=COLORS["output"], zorder=5, **edge)
+    center = values.mean(axis=0)
+    heaviest = values[np.nan_to_num(weights).argmax()]
+    aside = end - heaviest if len(trail) == 1 else (end - trail[0])[::-1] * (1, -1)
+    _name_point(ax, "output", end, aside, 12, COLORS["output"])
+    texts, family = _drawable(
+        "labels", [""] * len(values) if labels is None else labels, len(values)
+    )
+    for text, value, weight in zip(texts, values, weights, strict=True):
+        distance = 8 + 8 * np.sqrt(np.nan_to_num(weight))
+        _name_point(ax, text, value, value - center, distance, COLORS["value"], family)
+    ax.set_aspect("equal")
+    ax.margins(0.2)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    ax.grid()
+    return ax
+
+
+def score_field(ax, x, y, scores, *, query=None, keys=None, labels=None, limit=None):
+    """Draw a score function over the plane of keys, for one query.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    x, y : array
+        Shapes ``(len_x,)`` and ``(len_y,)``, rising: the coordinates of the keys.
+    scores : array
+        Shape ``(len_y, len_x)``: the score of the query with the key at each place.
+    query : array, optional
+        Shape ``(2,)``; drawn as an arrow from the origin.
+    keys : array, optional
+        Shape ``(len_k, 2)``; drawn as points.
+    labels : sequence of str, optional
+        Names of the keys.
+    limit : float, optional
+        The scale runs from ``-limit`` to ``limit``; without it, to the largest size.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong kind, shape or range; the message names it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> x = np.linspace(-2, 2, 41)
+    >>> ax = score_field(ax, x, x, x[None, :] + 0.5 * x[:, None], query=[1.0, 0.5])
+    >>> plt.close(figure)
+    """
+    x, y = _array("x", x, "(len_x,)"), _array("y", y, "(len_y,)")
+    scores = _array("scores", scores, "(len_y, len_x)")
+    for name, coordinates in (("x", x), ("y", y)):
+        if len(coordinates) < 2 or not (np.diff(coordinates) > 0).all():
+            raise ValueError(f"{name}: expected two or more rising numbers")
+    if scores.shape != (len(y), len(x)) or not np.isfinite(scores).all():
+        raise ValueError(f"scores: expected finite numbers of shape {(len(y), len(x))}")
+    limit = _positive("limit", np.abs(scores).max() or 1.0 if limit is None else limit)
+    image = ax.pcolormesh(x, y, scores, cmap=SCORE_MAP, vmin=-limit, vmax=limit, shading="gouraud")
+    lines = {"colors": COLORS["ink"], "linewidths": 0.7, "linestyles": "solid", "alpha": 0.45}
+    ax.contour(x, y, scores, levels=np.linspace(-limit, limit, 17), **lines)
+    halo = {"edgecolor": COLORS["paper"], "linewidth": 1.2, "zorder": 4}
+    if keys is not None:
+        keys = _array("keys", keys, "(len_k, 2)")
+        ax.scatter(*keys.T, s=80, color=COLORS["key"], **halo)
+        names = [""] * len(keys) if labels is None else labels
+        texts, family = _drawable("labels", names, len(keys))
+        for text, key in zip(texts, keys, strict=True):
+            _name_point(ax, text, key, (1, 1), 6, COLORS["key"], family)
+    if query is not None:
+        query = _array("query", query, "(2,)")
+        arrow = {"arrowstyle": "-|>,head_width=0.35,head_length=0.7", "shrinkA": 0, "shrinkB": 0}
+        arrow |= {"linewidth": 3, "color": COLORS["query"], "zorder": 5, "path_effects": HALO}
+        ax.annotate("", query, (0, 0), arrowprops=arrow)
+        _name_point(ax, "query", (0, 0), -query, 6, COLORS["query"])
+    ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]), aspect="equal")
+    ax.spines[:].set_visible(False)
+    _draw_colorbar(ax, image, "score")
+    return ax
+
+
+def histogram(ax, samples, *, normal=None, bins=60):
+    """Draw the density of samples, and the normal density they should have.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    samples : array
+        Shape ``(rows,)``.
+    normal : tuple of float, optional
+        Mean and standard deviation of the normal density to draw.
+    bins : int
+        Number of bars.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong kind or range; the message names it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> samples = np.random.default_rng(0).normal(0, 100, size=20_000)
+    >>> ax = histogram(ax, samples, normal=(0, 100))
+    >>> plt.close(figure)
+    """
+    samples = _array("samples", samples, "(rows,)")
+    if not np.isfinite(samples).all():
+        raise ValueError("samples: expected finite numbers, got NaN or infinity")
+    heights, edges = np.histogram(samples, bins=bins, density=True)
+    ax.stairs(heights, edges, fill=True, color=COLORS["mask_line"], alpha=0.55, label="samples")
+    if normal is not None:
+        mean, deviation = _array("normal", normal, "(2,)")
+        _positive("normal", deviation)
+        x = np.linspace(edges[0], edges[-1], 400)
+        density = np.exp(-(((x - mean) / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi))
+        name = f"N({mean:g}, {deviation:g}²)"
+        ax.plot(x, density, color=COLORS["series_1"], linestyle="-", label=name)
+        ax.legend()
+    ax.set(ylabel="density", ylim=(0, None))
+    return ax
+
+
+def curves(ax, x, curves, *, log=""):
+    """Draw one line a setting; of several runs, their median and their whole range.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    x : array
+        Shape ``(points,)``.
+    curves : dict of str to array
+        For each label one run, shape ``(points,)``, or several, ``(runs, points)``.
+    log : {"", "x", "y", "xy"}
+        Which axes are logarithmic.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong kind, shape or range; the message names it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> ax = curves(ax, [1, 4, 16], {"three runs": [[3, 2, 1], [4, 3, 2], [5, 1, 0]]}, log="x")
+    >>> ax.lines[0].get_ydata().tolist()
+    [4.0, 2.0, 1.0]
+    >>> plt.close(figure)
+    """
+    x = _array("x", x, "(points,)")
+    if not isinstance(curves, dict) or not curves:
+        raise TypeError("curves: expected a dict that gives each label its numbers")
+    for number, (label, runs) in enumerate(curves.items()):
+        name = f"curves[{label!r}]"
+        runs = _array(name, runs, "(points,)", "(runs, points)")
+        if runs.shape[-1] != len(x):
+            raise ValueError(f"{name}: expected {len(x)} points, as x has, got shape {runs.shape}")
+        runs = runs.reshape(-1, len(x))
+        color = _series(len(curves))[number]
+        look = {"color": color, "linestyle": SERIES_DASHES[number % len(SERIES_DASHES)]}
+        look |= {"marker": "o", "markersize": 5} if len(x) <= 16 else {}
+        ax.plot(x, np.median(runs, axis=0), label=label, **look)
+        if len(runs) > 1:
+            ax.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=color, alpha=0.18, lw=0)
+    _scale_axes(ax, log, x)
+    ax.grid()
+    ax.legend()
+    return ax
+
+
+def measurements(ax, x, measured, theory=None, *, bounds=None, log="xy"):
+    """Draw measured points, with bounds, against the line that theory draws.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    x, measured : array
+        Shape ``(points,)``.
+    theory : array, optional
+        Shape ``(points,)``: what should have been measured.
+    bounds : array, optional
+        Shape ``(2, points)``: lower and upper bound of each point.
+    log : {"", "x", "y", "xy"}
+        Which axes are logarithmic.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong kind, shape or range; the message names it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> ax = measurements(ax, [1, 4, 16], [1.1, 3.9, 16.2], theory=[1, 4, 16])
+    >>> plt.close(figure)
+    """
+    x = _array("x", x, "(points,)")
+    measured = _array("measured", measured, "(points,)")
+    if measured.shape != x.shape:
+        raise ValueError(f"measured: expected {len(x)} points, as x has, got {len(measured)}")
+    if theory is not None:
+        theory = _array("theory", theory, "(points,)")
+        if theory.shape != x.shape:
+            raise ValueError(f"theory: expected {len(x)} points, as x has, got {len(theory)}")
+        ax.plot(x, theory, color=COLORS["accent"], linestyle="--", linewidth=1.6, label="theory")
+    if bounds is not None:
+        bounds = _array("bounds", bounds, "(2, points)")
+        if bounds.shape != (2, len(x)):
+            raise ValueError(f"bounds: expected shape {(2, len(x))}, got {bounds.shape}")
+        ax.vlines(x, *bounds, color=COLORS["series_2"], linewidth=5, alpha=0.35, label="bounds")
+    ax.plot(x, measured, "o", color=COLORS["series_1"], markersize=6, label="measured")
+    _scale_axes(ax, log, x)
+    ax.grid()
+    ax.legend()
+    return ax
+
+
+def tensor_boxes(ax, tensors, steps=None):
+    """Draw tensors as boxes of their shapes, from step to step.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw; its axis is switched off.
+    tensors : sequence of (str, tuple of int, str)
+        Name, shape and colour (a name of the palette) of each tensor. The last axis runs
+        across, the one before it down, and those before are sheets behind one another. Sizes
+        are drawn on a logarithmic scale.
+    steps : sequence of str, optional
+        What happens between one tensor and the next, written over the arrows.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong kind, shape or range; the message names it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> before, after = ("x", (5, 512), "query"), ("heads", (8, 5, 64), "query")
+    >>> ax = tensor_boxes(ax, [before, after], steps=["split_heads"])
+    >>> plt.close(figure)
+    """
+    tensors = list(tensors)
+    steps = [""] * (len(tensors) - 1) if steps is None else steps
+    steps = _as_many("steps", steps, len(tensors) - 1)
+    x, ends = 0.0, []
+    for tensor in tensors:
+        if len(tensor) != 3 or not isinstance(tensor[1], tuple):
+            raise ValueError(f"tensors: expected (name, shape, colour), got {tensor!r}")
+        name, shape, role = tensor
+        if len(shape) < 2 or not all(isinstance(size, int) and size > 0 for size in shape):
+            raise ValueError(f"tensors: expected sizes of two or more axes for {name}, got {shape}")
+        if role not in COLORS:
+            raise ValueError(f"tensors: expected a colour of the palette for {name}, got {role!r}")
+        height, width = (0.35 * np.log2(1 + size) for size in shape[-2:])
+        behind = min(int(np.prod(shape[:-2])), 8) - 1
+        depth = 0.1 * behind
+        text = " × ".join(map(str, shape))
+        half = max(width + depth, 0.2 * len(text), 0.24 * len(name)) / 2
+        middle = x + half
+        for sheet in range(behind, -1, -1):
+            corner = (
+                middle - (width + depth) / 2 + 0.1 * sheet,
+                0.1 * sheet - height / 2 - depth / 2,
+            )
+            box = Rectangle(
+                corner, width, height, facecolor=COLORS[role], edgecolor=COLORS["paper"]
+            )
+            ax.add_patch(box)
+        reach = (height + depth) / 2
+        ax.text(middle, reach + 0.12, name, ha="center", va="bottom", color=COLORS[role])
+        ax.text(middle, -reach - 0.12, text, ha="center", va="top", fontsize=LABEL_SIZE)
+        ends.append((middle - (width + depth) / 2, middle + (width + depth) / 2, reach))
+        x += 2 * half + 1.0
+    for step, (_, start, _), (end, _, _) in zip(steps, ends[:-1], ends[1:], strict=True):
+        arrow = {"arrowstyle": "-|>", "color": COLORS["muted"], "linewidth": 1.4}
+        ax.annotate("", (end - 0.08, 0), (start + 0.08, 0), arrowprops=arrow)
+        ax.text((start + end) / 2, 0.1, step, ha="center", va="bottom", fontsize=LABEL_SIZE)
+    tallest = max(reach for _, _, reach in ends) + 0.7
+    ax.set(xlim=(-0.1, x - 0.9), ylim=(-tallest, tallest), aspect="equal")
+    ax.axis("off")
+    return ax
+
+
+def _draw_table(ax, table, cmap, norm, hidden, decimals, numbers=None):
+    """Draw a table of colours with its hatched, missing and numbered cells; return the image."""
+    rows, columns = table.shape
+    numbers = table if numbers is None else numbers
+    missing = np.isnan(table) & ~hidden
     shown = np.ma.array(table, mask=hidden | missing)
     image = ax.imshow(shown, cmap=cmap, norm=norm, interpolation="nearest")
     _hatch(ax, _cells(hidden), "mask")
     _hatch(ax, _cells(missing), "nan")
-    for row, column in np.argwhere(~mask & ~hidden):
-        _hatch(ax, [(column - 0.5, row - 0.5, 1, 1), (column + 0.3, row - 0.3, -0.6, 0.6)], "mask")
     if decimals is not None:
-        size = _fitting_size(ax, max(len_q, len_k), decimals + 2)
+        size = _fitting_size(_room_per_cell(ax, rows, columns), decimals + 2)
         for row, column in np.argwhere(~hidden):
-            number = table[row, column]
-            ground = COLORS["nan"] if np.isnan(number) else cmap(norm(number))
+            ground = COLORS["nan"] if missing[row, column] else cmap(norm(table[row, column]))
             ax.text(
-                *(column, row, _number(number, decimals)),
+                *(column, row, _number(numbers[row, column], decimals)),
                 ha="center",
                 va="center",
                 fontsize=size,
                 color=_readable_on(ground),
+                bbox={"facecolor": ground, "edgecolor": "none", "pad": 1.5},  # between crosses
             )
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
-    _label_axis(ax, "x", keys, len_k, "keys", "key")
-    _label_axis(ax, "y", queries, len_q, "queries", "query")
-    if max(len_q, len_k) <= 32:  # hairlines between the cells, where there is room for them
-        ax.set_xticks(np.arange(1, len_k) - 0.5, minor=True)
-        ax.set_yticks(np.arange(1, len_q) - 0.5, minor=True)
+    if max(rows, columns) <= 32:  # hairlines between the cells, where there is room for them
+        ax.set_xticks(np.arange(1, columns) - 0.5, minor=True)
+        ax.set_yticks(np.arange(1, rows) - 0.5, minor=True)
         ax.grid(which="minor", color=COLORS["paper"], linewidth=1.2)
     ax.tick_params(which="both", length=0)
     ax.spines[:].set_visible(False)
-    if colorbar:
-        _draw_colorbar(ax, image, meaning)
-    return ax
+    return image
 
 
-def _draw_colorbar(ax, image, meaning):
+def _label_table(ax, shape, queries, keys):
+    """Write the queries down and the keys across, each in their colour."""
+    room = _room_per_cell(ax, *shape)
+    _label_ticks(ax.yaxis, "queries", queries, shape[0], room)
+    _label_ticks(ax.xaxis, "keys", keys, shape[1], room)
+    ax.set_ylabel("queries", color=COLORS["query"])
+    ax.set_xlabel("keys", color=COLORS["key"])
+
+
+def _draw_colorbar(ax, image, meaning, extend="neither"):
     """Draw the scale at the right edge: as high as the picture, of one width in inches."""
     inches_from_edge = ax.figure.dpi_scale_trans + ScaledTranslation(1, 0, ax.transAxes)
     across = blended_transform_factory(inches_from_edge, ax.transAxes)
-    bar = ax.figure.colorbar(image, cax=ax.inset_axes((0.12, 0, 0.12, 1), transform=across))
+    place = ax.inset_axes((0.12, 0, 0.12, 1), transform=across)
+    _style_colorbar(ax.figure.colorbar(image, cax=place, extend=extend), meaning)
+
+
+def _style_colorbar(bar, meaning):
+    """Write the ends and the middle of a scale (the ends alone where it is short)."""
+    rows, columns = bar.mappable.get_array().shape
+    ticks = np.linspace(*bar.mappable.get_clim(), 2 if rows < 0.3 * columns else 3)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0)
+    bar.set_ticks(ticks, labels=[f"{tick:.3g}".replace("-", MINUS) for tick in ticks])
     bar.set_label(meaning)
-    low, high = image.norm.vmin, image.norm.vmax
-    bar.set_ticks([low, (low + high) / 2, high])
 
 
 def _cells(where):
@@ -251,16 +1045,19 @@ def _hatch(ax, rectangles, kind):
         [(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y)]
         for x, y, width, height in rectangles
     ]
-    line, pattern = {"mask": ("mask_line", "////"), "nan": ("paper", "xxx")}[kind]
+    line, pattern = {"mask": ("mask_line", "////"), "nan": ("paper", "xx")}[kind]
     outline = Path.make_compound_path(*(Path(points, closed=True) for points in corners))
     patch = PathPatch(outline, facecolor=COLORS[kind], edgecolor=COLORS[line], hatch=pattern)
-    patch.set(linewidth=0, zorder=0.4, gid=kind)  # under the hairlines, over the image
+    patch.set(linewidth=0, zorder=0.4, gid=kind)  # over the image, under the hairlines
     ax.add_patch(patch)
 
 
 def _number(number, decimals):
     """Write a number with fixed decimals; a rounded-away minus sign goes as well."""
-    return "NaN" if np.isnan(number) else f"{round(number, decimals) + 0.0:.{decimals}f}"
+    if isinstance(decimals, bool) or not isinstance(decimals, int) or decimals < 0:
+        raise ValueError(f"decimals: expected None or a whole number from 0 on, got {decimals!r}")
+    text = f"{round(number, decimals) + 0.0:.{decimals}f}"
+    return "NaN" if np.isnan(number) else text.replace("-", MINUS)
 
 
 def _readable_on(ground):
@@ -276,61 +1073,158 @@ def _readable_on(ground):
     return max((COLORS["ink"], COLORS["paper"]), key=contrast)
 
 
-def _points_per_cell(ax, cells, direction):
-    """Return about how many points a cell has across (0) or down (1)."""
+def _series(count):
+    """Return so many colours in order, as far apart as the palette's four allow."""
+    if count > len(SERIES):
+        ramp = LinearSegmentedColormap.from_list("series", SERIES)
+        return [to_hex(ramp(place)) for place in np.linspace(0, 1, count)]
+    return [SERIES[round(place)] for place in np.linspace(0, len(SERIES) - 1, count)]
+
+
+def _room_per_cell(ax, rows, columns):
+    """Return about how many points a square cell has; without ``rows``, a column."""
     box = ax.get_position(original=True)
-    inches = ax.figure.get_size_inches() * (box.width, box.height)
-    return 72 * inches[direction] / cells
+    width, height = 72 * ax.figure.get_size_inches() * (box.width, box.height)
+    if rows is None:
+        return 0.9 * width / columns
+    return 0.7 * min(width / columns, height / rows)  # labels, title and scale take the rest
 
 
-def _fitting_size(ax, cells, characters):
-    """Return a type size at which so many characters fit into a cell."""
-    room = min(_points_per_cell(ax, cells, direction) for direction in (0, 1))
+def _fitting_size(room, characters):
+    """Return a type size at which so many characters fit into so many points."""
     return min(TEXT_SIZE, 0.9 * room / (0.62 * characters))
 
 
-def _label_axis(ax, which, tokens, size, name, role):
-    """Write tokens, or positions, along an axis, as large as they fit, and what they are."""
-    axis = ax.xaxis if which == "x" else ax.yaxis
-    axis.set_label_text(name if name != "labels" else "keys", color=COLORS[role])
+def _label_ticks(axis, name, tokens, size, room):
+    """Write tokens, or positions, along an axis, as large as they fit."""
     if tokens is None:
         axis.set_major_locator(MaxNLocator(nbins=min(size, 12), integer=True, steps=[1, 2, 5, 10]))
         return
     texts, family = _drawable(name, tokens, size)
-    room = _points_per_cell(ax, size, "xy".index(which))
     points = float(np.clip(room, 6, LABEL_SIZE))
     every = int(np.ceil(points / room))
     axis.set_ticks(
         range(0, size, every), texts[::every], fontsize=points, family=family, parse_math=False
     )
-    if which == "x" and 0.62 * points * max(map(len, texts), default=0) > every * room:
+    too_long = 0.62 * points * max(map(len, texts)) > every * room
+    if axis.axis_name == "x" and too_long:
+        if room < 2 * LABEL_SIZE:
+            axis.set_tick_params(rotation=90)
+            return
         top = axis.get_ticks_position() == "top"
         for label in axis.get_ticklabels():
             label.set(rotation=45, rotation_mode="anchor", ha="left" if top else "right")
 
 
+def _flow(ax, start, end, color, width):
+    """Draw a line that leaves and arrives level."""
+    half = (start[0] + end[0]) / 2
+    path = Path([start, (half, start[1]), (half, end[1]), end], [1, 4, 4, 4])
+    line = PathPatch(path, facecolor="none", edgecolor=color, linewidth=width, capstyle="round")
+    ax.add_patch(line).set_zorder(0.5)
+
+
+def _boxes(ax, x, rows, name, tokens, role):
+    """Draw the rounded boxes of one column, with what is written on them."""
+    texts, family = _drawable(name, tokens, len(rows))
+    for row, text in zip(rows, texts, strict=True):
+        box = FancyBboxPatch((x + 0.15, row - 0.2), 1.5, 0.4, boxstyle="round,pad=0.15")
+        box.set(facecolor=COLORS[role], edgecolor="none", zorder=3)
+        ax.add_patch(box)
+        size = min(TEXT_SIZE, 90 / max(len(text), 1))
+        ax.text(
+            *(x + 0.9, row, text),
+            ha="center",
+            va="center_baseline",
+            fontsize=size,
+            color=_readable_on(COLORS[role]),
+            family=family,
+            parse_math=False,
+            zorder=4,
+        )
+
+
+def _name_point(ax, text, point, direction, distance, color, family=None):
+    """Write a name beside a point, so many points of type away in a direction."""
+    direction = np.asarray(direction) / (np.linalg.norm(direction) or 1.0)
+    ax.annotate(
+        text,
+        point,
+        xytext=direction * distance,
+        textcoords="offset points",
+        ha=("center", "left", "right")[int(np.round(direction[0]))],
+        va=("center", "bottom", "top")[int(np.round(direction[1]))],
+        color=color,
+        family=family,
+        parse_math=False,
+        path_effects=HALO,
+        zorder=6,
+    )
+
+
+def _convex_hull(points):
+    """Return the corners of the convex hull of points in the plane (monotone chain)."""
+
+    def chain(points):
+        corners = []
+        for point in points:
+            while len(corners) > 1 and _turn(*corners[-2:], point) <= 0:
+                corners.pop()
+            corners.append(point)
+        return corners[:-1]
+
+    points = sorted(map(tuple, points))
+    return chain(points) + chain(points[::-1]) or points[:1]
+
+
+def _turn(first, second, third):
+    """Return twice the area of a triangle: positive where the corners turn to the left."""
+    (a, b), (c, d) = np.subtract(second, first), np.subtract(third, first)
+    return a * d - b * c
+
+
+def _scale_axes(ax, log, x):
+    """Make the named axes logarithmic, with plain numbers at the ticks."""
+    if log not in ("", "x", "y", "xy"):
+        raise ValueError(f'log: expected "", "x", "y" or "xy", got {log!r}')
+    for which in log:
+        axis = ax.xaxis if which == "x" else ax.yaxis
+        low, high = axis.get_data_interval()
+        if low <= 0:
+            raise ValueError(f"log: expected positive numbers on the {which} axis, got {low:g}")
+        doubling = which == "x" and (np.log2(x) % 1 == 0).all()
+        ax.set(**{f"{which}scale": "log"})
+        axis.set_major_locator(LogLocator(base=2 if doubling else 10))
+        axis.set_minor_locator(NullLocator())
+        if high < 1e5 and low > 1e-4:
+            axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+
+
 def _drawable(name, tokens, size):
-    """Return tokens as texts and the fonts that have their characters.
+    """Return tokens as texts, and the fonts that have their characters.
 
     matplotlib brings no Chinese, Japanese or Korean type. An installed font is used where one
     has the characters; where none has, they are written as code points, and a warning says so.
     """
-    if isinstance(tokens, str) or len(tokens) != size:
-        raise ValueError(f"{name}: expected a sequence of {size} strings, got {tokens!r}")
-    texts = [str(token).replace("\n", "↵").replace("\t", "⇥") for token in tokens]
-    missing = {char for text in texts for char in text if not _has(_bundled_font(), char)}
+    texts = [
+        str(token).replace("\n", "↵").replace("\t", "⇥") for token in _as_many(name, tokens, size)
+    ]
+    missing = sorted({char for text in texts for char in text if not _has(_bundled_font(), char)})
     if not missing:
         return texts, [FONT]
-    for entry in sorted(font_manager.fontManager.ttflist, key=lambda entry: entry.name):
-        if "Sans" in entry.name and all(_has(entry.fname, char) for char in missing):
+    fonts = font_manager.fontManager.ttflist
+    for entry in sorted(
+        fonts, key=lambda entry: ("Sans" not in entry.name, "SC" not in entry.name, entry.name)
+    ):
+        if all(_has(entry.fname, char) for char in missing):
             return texts, [FONT, entry.name]
-    names = {char: f"U+{ord(char):04X}" for char in sorted(missing)}
+    codes = {char: f"U+{ord(char):04X}" for char in missing}
     warnings.warn(
-        f"{name}: no installed font has {' '.join(names)}; drawn as {' '.join(names.values())}. "
+        f"{name}: no installed font has {' '.join(missing)}; drawn as {' '.join(codes.values())}. "
         "Install one (for Chinese: Noto Sans CJK), or label with Latin letters.",
         stacklevel=4,
     )
-    return [text.translate(str.maketrans(names)) for text in texts], [FONT]
+    return [text.translate(str.maketrans(codes)) for text in texts], [FONT]
 
 
 def _bundled_font():
@@ -338,43 +1232,78 @@ def _bundled_font():
 
 
 def _has(path, char):
-    """Say whether a font has a character; one that stands for missing glyphs has none."""
+    """Say whether a font can draw a character; the font of last resort draws boxes only."""
     font = font_manager.get_font(path)
-    return "LastResort" not in font.postscript_name and font.get_char_index(ord(char)) != 0
+    usable = font.scalable and "LastResort" not in font.postscript_name
+    return usable and font.get_char_index(ord(char)) != 0
 
 
-def _array(name, value, axes):
-    """Return numbers as a new float64 array of the rank that ``axes`` writes out."""
-    if hasattr(value, "detach"):  # a torch tensor: numpy knows neither its gradient nor bfloat16
-        value = value.detach().cpu()
-        value = (value.double() if value.is_floating_point() else value).numpy()
+def _as_many(name, texts, size):
+    """Return a sequence of strings as a list; refuse one of another length."""
+    if isinstance(texts, str) or len(texts) != size:
+        raise ValueError(f"{name}: expected a sequence of {size} strings, got {texts!r}")
+    return list(texts)
+
+
+def _positive(name, number):
+    """Return a number; refuse one that is not positive and finite."""
+    if not 0 < number < np.inf:
+        raise ValueError(f"{name}: expected a positive number, got {number!r}")
+    return float(number)
+
+
+def _plain(value):
+    """Return a torch tensor, or those in a list, as numpy arrays; leave all else."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if not hasattr(value, "detach"):
+        return value
+    value = value.detach().cpu()  # numpy knows no gradient, no other device, and no bfloat16
+    return (value.double() if value.is_floating_point() else value).numpy()
+
+
+def _array(name, value, *shapes):
+    """Return numbers as a new float64 array of one of the shapes, such as "(len_k, 2)"."""
     try:
-        array = np.array(value)
+        array = np.array(_plain(value))
     except ValueError:
-        raise ValueError(f"{name}: expected numbers of shape {axes}, got a ragged list") from None
+        raise ValueError(f"{name}: expected shape {shapes[0]}, got a ragged list") from None
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name}: expected real numbers, got {array.dtype} ")
-    if array.ndim != axes.strip("(,)").count(",") + 1 or array.size == 0:
-        raise ValueError(f"{name}: expected shape {axes}, got {array.shape}")
+        raise TypeError(f"{name}: expected real numbers, got {array.dtype}")
+    if not any(_fits(array.shape, axes) for axes in shapes):
+        raise ValueError(f"{name}: expected shape {' or '.join(shapes)}, got {array.shape}")
     return array.astype(float)
 
 
-def _weights(name, value, axes):
+def _fits(shape, axes):
+    """Say whether a shape is that of ``axes``, names or numbers; no axis may be empty."""
+    wanted = axes.strip("(,)").split(", ")
+    return len(wanted) == len(shape) and all(
+        size > 0 and (not axis.isdigit() or size == int(axis))
+        for axis, size in zip(wanted, shape, strict=True)
+    )
+
+
+def _weights(weights, axes):
     """Return weights as an array; refuse what cannot be one."""
-    weights = _array(name, value, axes)
-    outside = weights[(weights < -1e-6) | (weights > 1 + 1e-2)]  # bfloat16 rounds 1/256 past 1
+    weights = _array("weights", weights, axes)
+    outside = weights[(weights < 0) | (weights > 1.01)]  # low precision rounds past 1
     if outside.size:
-        raise ValueError(f"{name}: expected numbers from 0 to 1, got {outside[0]:g}")
+        raise ValueError(f"weights: expected numbers from 0 to 1, got {outside[0]:g}")
     return weights
+
+
+def _booleans(mask):
+    """Return a mask as booleans; refuse numbers, whose meaning would be a guess."""
+    mask = np.asarray(_plain(mask))
+    if mask.dtype != bool:
+        raise TypeError(f"mask: expected booleans (True = may attend), got {mask.dtype}")
+    return mask
 
 
 def _mask(mask, shape):
     """Return a boolean mask of the wanted shape; ``None`` keeps everything."""
-    if mask is None:
-        return np.ones(shape, dtype=bool)
-    mask = np.asarray(mask.detach().cpu() if hasattr(mask, "detach") else mask)
-    if mask.dtype != bool:
-        raise TypeError(f"mask: expected booleans (True = may attend), got {mask.dtype}")
+    mask = _booleans(True if mask is None else mask)
     try:
         return np.broadcast_to(mask, shape)
     except ValueError:
