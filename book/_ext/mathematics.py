@@ -74,7 +74,7 @@ def visit(self, node):
     if display and node.get("ids"):
         label = "".join(f'<span id="{name}"></span>' for name in node["ids"])
     tag = "div" if display else "span"
-    self.body.append(f'<{tag} class="math">{label}{html}</{tag}>')
+    self.body.append(f'<{tag} class="formula">{label}{html}</{tag}>')
     raise nodes.SkipNode
 
 
