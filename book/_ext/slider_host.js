@@ -42,11 +42,8 @@ export function createHost(page, shared) {
   const mounted = new Map();
 
   /** Show a figure's sliders in place of its still picture, which stays where anything fails. */
-  async function mount(figure) {
-    if (mounted.has(figure)) return;
-    mounted.set(figure, null);
+  async function mount(figure, model = createModel(parseState(figure.dataset.state))) {
     const el = page.createElement("div");
-    const model = createModel(parseState(figure.dataset.state));
     figure.append(el);
     try {
       const cleanup = await modules.get(figure.dataset.widget).render({ model, el });
@@ -54,7 +51,6 @@ export function createHost(page, shared) {
       figure.classList.add("attention-live");
     } catch (error) {
       el.remove();
-      mounted.delete(figure);
       throw error;
     }
   }
@@ -70,7 +66,8 @@ export function createHost(page, shared) {
 
   function register(name, define) {
     modules.set(name, define(shared));
-    page.querySelectorAll(`.attention-widget[data-widget="${name}"]`).forEach(mount);
+    const figures = page.querySelectorAll(`.attention-widget[data-widget="${name}"]`);
+    return Promise.all([...figures].map((figure) => mount(figure)));
   }
 
   return { register, mount, unmount, model: (figure) => mounted.get(figure)?.model };

