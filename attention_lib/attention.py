@@ -277,8 +277,8 @@ def _attend_with_care(score, queries, keys, values, mask, shape, dropout_p):
     """Attend where NaN, infinity or numbers near it may stand at masked positions.
 
     A matrix product multiplies every pair, and 0 times NaN is NaN, forward and backward. So
-    the products run without the non-finite entries of keys and values. What a query sees
-    that may look there is computed apart, and put in the place of its weights and output.
+    the products run without the non-finite entries of keys, values and scores. What a query
+    sees that may look there is computed apart, and put in place of its weights and output.
     """
     mask = mask.expand(*mask.shape[:-1], shape[-1])
     queries = torch.where(mask.any(dim=-1, keepdim=True), queries, 0.0)  # that see anything
@@ -289,10 +289,11 @@ def _attend_with_care(score, queries, keys, values, mask, shape, dropout_p):
     finite_values = _Replace.apply(values, strange_values, 0.0)
 
     scores = _scores(score, queries, finite_keys, shape)
-    weights = masked_softmax(scores, mask=mask)
+    strange_scores = ~(scores < float("inf"))  # -inf is a score like any other: weight 0
+    weights = masked_softmax(_Replace.apply(scores, strange_scores, 0.0), mask=mask)
     kept = _drop(torch.ones_like(weights), dropout_p)
     output = (kept * weights) @ finite_values
-    if not (strange_keys.any() or strange_values.any()):
+    if not (strange_keys.any() or strange_values.any() or strange_scores.any()):
         return output, weights
 
     with torch.no_grad():
@@ -306,7 +307,8 @@ def _attend_with_care(score, queries, keys, values, mask, shape, dropout_p):
             share = dropped[..., i : i + 1] * values[..., i : i + 1, :]  # (..., len_q, d_v)
             visible = mask[..., i : i + 1] & strange_values[..., i : i + 1, :]
             seen_output = torch.where(visible, seen_output + share, seen_output)
-        hit = (mask & ~scores.isfinite()).any(dim=-1, keepdim=True)  # (..., len_q, 1)
+        strange_scores = strange_scores | strange_keys.any(dim=-1).unsqueeze(-2)
+        hit = (mask & strange_scores).any(dim=-1, keepdim=True)  # (..., len_q, 1)
         hit_output = hit | ~seen_output.isfinite()
     output = _Replace.apply(output, hit_output, seen_output)
     return output, _Replace.apply(weights, hit, seen_weights)

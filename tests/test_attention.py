@@ -1,0 +1,580 @@
+"""Attention against a loop that gives each query the keys it may see and no others."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from attention_lib import (
+    AdditiveAttention,
+    Attention,
+    BilinearScore,
+    DotProductAttention,
+    causal_mask,
+    cosine_scores,
+    dot_scores,
+    gaussian_scores,
+    masked_softmax,
+    scaled_dot_product_attention,
+    scaled_dot_scores,
+)
+from tests.strategies import (
+    DTYPES,
+    INF,
+    NAN,
+    assert_close,
+    assert_refused,
+    attend_by_loop,
+    booleans,
+    inputs,
+    name_of,
+    numbers,
+    visible_by_loop,
+)
+
+# Every axis a different prime, so that no transpose can hide.
+BATCH, LEN_Q, LEN_K, D, D_V, HIDDEN = 2, 5, 7, 3, 11, 13
+
+
+def seeded(module):
+    for seed, parameter in enumerate(module.parameters()):
+        parameter.data = numbers(*parameter.shape, seed=seed + 20)
+    return module
+
+
+# name -> (attention, its score for the loop); the first three have a fused kernel
+ATTENTIONS = {
+    "function": (scaled_dot_product_attention, scaled_dot_scores),
+    "dot product": (DotProductAttention(), scaled_dot_scores),
+    "dot product, scale 0.3": (
+        DotProductAttention(scale=0.3),
+        lambda q, k: scaled_dot_scores(q, k, 0.3),
+    ),
+    "gaussian": (Attention(gaussian_scores), gaussian_scores),
+    "cosine": (Attention(cosine_scores), cosine_scores),
+    "bilinear": (Attention(seeded(BilinearScore(D, D))), seeded(BilinearScore(D, D))),
+    "additive": (
+        seeded(AdditiveAttention(D, D, HIDDEN)),
+        seeded(AdditiveAttention(D, D, HIDDEN)).score,
+    ),
+}
+FUSED = ("function", "dot product", "dot product, scale 0.3")
+
+# name -> valid_lens, mask; the last three leave a query nothing to attend to
+VISIBILITY = {
+    "all": (None, None),
+    "lengths": (torch.tensor([3, 7]), None),
+    "lengths per query": (torch.tensor([[1, 2, 3, 5, 7], [7, 6, 5, 4, 1]]), None),
+    "causal": (None, causal_mask(LEN_Q, LEN_K)),
+    "lengths and causal": (torch.tensor([3, 7]), causal_mask(LEN_Q, LEN_K)),
+    "a mask for each sequence": (None, booleans((BATCH, 1, LEN_K), seed=2, share=0.6)),
+    "no key for one sequence": (torch.tensor([0, 7]), None),
+    "no key for some queries": (torch.tensor([[0, 2, 0, 5, 7], [7, 0, 5, 4, 1]]), None),
+    "no key in both": (torch.tensor([3, 7]), torch.arange(LEN_K) >= 3),
+}
+
+
+def keys_from(*first):
+    """Return (BATCH, LEN_K) booleans: the keys of each sequence from ``first`` on."""
+    return torch.arange(LEN_K) >= torch.tensor(first).unsqueeze(-1)
+
+
+# name -> valid_lens, mask, which keys hold NaN, infinity or huge numbers, (BATCH, LEN_K)
+POISONED = {
+    "padding": (torch.tensor([3, 7]), None, keys_from(3, 7)),
+    "padding everywhere": (torch.tensor([0, 5]), None, keys_from(0, 5)),
+    "padding by mask": (None, torch.arange(LEN_K) < 5, keys_from(5, 5)),
+    "the future": (None, causal_mask(LEN_Q, LEN_K), keys_from(6, 4)),
+    "the future and padding": (
+        torch.tensor([2, 7]),
+        causal_mask(LEN_Q, LEN_K),
+        keys_from(2, 5),
+    ),
+    "lengths per query": (
+        torch.tensor([[0, 2, 3, 2, 7], [7, 6, 5, 4, 1]]),
+        None,
+        keys_from(2, 4),
+    ),
+    "a key in the middle": (
+        None,
+        torch.arange(LEN_K) != torch.tensor([3, 3, 2, 3, 9]).unsqueeze(-1),
+        torch.arange(LEN_K) == torch.tensor([[3], [2]]),
+    ),
+}
+LARGEST = torch.finfo(torch.float64).max  # finite, but no product with it is
+STRANGE = [(NAN, 0.0), (0.0, NAN), (INF, -INF), (-INF, INF), (LARGEST, LARGEST)]  # keys, values
+
+
+def attend(name, tensors, valid_lens, mask, need_weights=True):
+    return ATTENTIONS[name][0](*tensors, valid_lens, mask=mask, need_weights=need_weights)
+
+
+def parameters(name):
+    attention = ATTENTIONS[name][0]
+    return list(attention.parameters()) if isinstance(attention, nn.Module) else []
+
+
+def drawn(dtype=torch.float64):
+    return inputs((BATCH, LEN_Q, D), (BATCH, LEN_K, D), (BATCH, LEN_K, D_V), dtype=dtype)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("visibility", VISIBILITY)
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_equals_the_loop(name, visibility, need_weights):
+    """Output, weights and the gradient of every input, on both paths."""
+    valid_lens, mask = VISIBILITY[visibility]
+    tensors = drawn()
+    visible = visible_by_loop((BATCH, LEN_Q, LEN_K), valid_lens, mask)
+    expected, expected_weights = attend_by_loop(ATTENTIONS[name][1], *tensors, visible)
+    upstream = numbers(*expected.shape, seed=9)
+    expected_gradients = torch.autograd.grad(expected, tensors, upstream)
+
+    output, weights = attend(name, tensors, valid_lens, mask, need_weights)
+    gradients = torch.autograd.grad(output, tensors, upstream)
+    assert_close(output, expected)
+    for gradient, expected_gradient in zip(gradients, expected_gradients, strict=True):
+        assert_close(gradient, expected_gradient)
+    if need_weights:
+        assert_close(weights, expected_weights)
+        assert not weights[~visible].any()
+    else:
+        assert weights is None
+
+
+def test_by_hand():
+    """Two keys, scores 0 and ln 3: weights 1/4 and 3/4."""
+    queries = torch.tensor([[2.0]])
+    keys = torch.tensor([[0.0], [torch.tensor(3.0).log().item() / 2]])
+    values = torch.tensor([[8.0, 0.0], [0.0, 8.0]])
+    for need_weights in (True, False):
+        output, weights = scaled_dot_product_attention(
+            queries, keys, values, need_weights=need_weights
+        )
+        assert_close(output, torch.tensor([[2.0, 6.0]]), 1e-6)
+    output, weights = scaled_dot_product_attention(queries, keys, values, scale=2.0)
+    assert_close(weights, torch.tensor([[0.1, 0.9]]), 1e-6)  # ln 9
+    output, weights = scaled_dot_product_attention(queries, keys, values, scale=0)
+    assert weights.tolist() == [[0.5, 0.5]]
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("name", ATTENTIONS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_a_query_with_nothing_to_attend_to(dtype, name, need_weights):
+    """Weights 0, output 0 and gradient 0; no NaN on the way, which anomaly mode would raise."""
+    attention = copy.deepcopy(ATTENTIONS[name][0])
+    if isinstance(attention, nn.Module):
+        attention.to(dtype)
+    tensors = drawn(dtype)
+    queries, keys, values = tensors
+    lens = torch.tensor([[0] * LEN_Q, [7, 0, 5, 4, 1]])
+    for valid_lens, mask in ((lens, None), (None, lens.unsqueeze(-1) > torch.arange(LEN_K))):
+        for x in tensors:
+            x.grad = None
+        with torch.autograd.set_detect_anomaly(True):
+            output, weights = attention(*tensors, valid_lens, mask=mask, need_weights=need_weights)
+            (output * numbers(*output.shape, seed=9, dtype=dtype)).sum().backward()
+        assert output.dtype == dtype
+        assert not output[0].any() and not output[1, 1].any()
+        assert output[1, [0, 2, 3, 4]].all() and output.isfinite().all()
+        assert not queries.grad[0].any() and not queries.grad[1, 1].any()
+        assert not keys.grad[0].any() and not values.grad[0].any()
+        assert values.grad[1].any()
+        assert all(x.grad.isfinite().all() for x in tensors)
+        if need_weights:
+            assert weights.dtype == dtype
+            assert not weights[0].any() and not weights[1, 1].any()
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize(("in_keys", "in_values"), STRANGE)
+@pytest.mark.parametrize("where", POISONED)
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_what_stands_at_a_masked_position(name, where, in_keys, in_values, need_weights):
+    """It reaches no output of a query that may not look there, and no gradient of such output."""
+    valid_lens, mask, at = POISONED[where]
+    visible = visible_by_loop((BATCH, LEN_Q, LEN_K), valid_lens, mask)
+    clean = ~(visible & at.unsqueeze(1)).any(dim=-1)  # (BATCH, LEN_Q), sees nothing strange
+    upstream = numbers(BATCH, LEN_Q, D_V, seed=8)[clean], numbers(BATCH, LEN_Q, LEN_K)[clean]
+
+    def run(tensors):
+        output, weights = attend(name, tensors, valid_lens, mask, need_weights)
+        loss = (output[clean] * upstream[0]).sum()
+        if need_weights:
+            loss = loss + (weights[clean] * upstream[1]).sum()
+        with torch.autograd.set_detect_anomaly(True):
+            gradients = torch.autograd.grad(loss, (*tensors, *parameters(name)))
+        return output, weights, gradients
+
+    tensors = drawn()
+    output, weights, gradients = run(tensors)
+    poisoned = [x.detach().clone() for x in tensors]
+    for x, strange in zip(poisoned[1:], (in_keys, in_values), strict=True):
+        x[..., 1][at] = strange
+    given = [x.clone() for x in poisoned]
+    poisoned = [x.requires_grad_() for x in poisoned]
+    got, got_weights, got_gradients = run(poisoned)
+
+    assert_close(got[clean], output[clean])
+    if need_weights:
+        assert_close(got_weights[clean], weights[clean])
+        assert not got_weights[~visible].any()
+    for gradient, expected in zip(got_gradients, gradients, strict=True):
+        assert_close(gradient, expected)
+    for x, before in zip(poisoned, given, strict=True):
+        assert torch.equal(x.detach().nan_to_num(), before.nan_to_num()), "changed in place"
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_a_visible_nan_is_seen(name, need_weights):
+    """In exactly the outputs of the queries that may look there, and in their gradients."""
+    mask = causal_mask(LEN_Q, LEN_K)
+    clean = torch.tensor([True] * 4 + [False])  # only the last query sees the last key
+    for which in ("keys", "values"):
+        tensors = [x.detach().clone() for x in drawn()]
+        tensors[1 if which == "keys" else 2][0, -1, 1] = NAN
+        for x in tensors:
+            x.requires_grad_()
+        output, weights = attend(name, tensors, None, mask, need_weights)
+        assert output[1].isfinite().all() and output[0, clean].isfinite().all()
+        if which == "keys":
+            assert output[0, -1].isnan().all()
+        else:
+            assert output[0, -1].isnan().tolist() == [i == 1 for i in range(D_V)]
+        if need_weights:
+            assert weights[0, -1].isnan().all() == (which == "keys")
+            assert weights[0, :-1].isfinite().all() and weights[1].isfinite().all()
+        gradients = torch.autograd.grad(output.sum(), tensors)
+        assert gradients[0][0, -1].isnan().all(), "hidden from the query that saw it"
+        assert gradients[0][0, :-1].isfinite().all()
+        assert all(gradient[1].isfinite().all() for gradient in gradients)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_a_visible_infinity_is_seen_for_what_it_is(need_weights):
+    """+inf and -inf in the values, and a NaN beside them that only others may see."""
+    queries, keys, values = (x.detach().clone() for x in drawn())
+    values[0, 0, 0], values[0, 1, 1], values[0, 2] = INF, -INF, NAN
+    mask = torch.ones(BATCH, LEN_Q, LEN_K, dtype=torch.bool)
+    mask[:, :-1, 2] = False  # the last query sees the NaN
+    output, _ = scaled_dot_product_attention(
+        queries, keys, values, mask=mask, need_weights=need_weights
+    )
+    assert (output[0, :-1, 0] == INF).all() and (output[0, :-1, 1] == -INF).all()
+    assert output[0, :-1, 2:].isfinite().all() and output[0, -1].isnan().all()
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_a_visible_key_of_minus_infinity_gets_no_weight(need_weights):
+    """Its score is -inf for a positive query: a score like any other, exp(-inf) = 0."""
+    queries, keys, values = torch.ones(1, 1, 1), torch.zeros(1, 3, 1), torch.ones(1, 3, 2)
+    keys[0, 0], keys[0, 2] = -INF, NAN
+    values[0, 0] = 9.0
+    output, weights = scaled_dot_product_attention(
+        queries, keys, values, torch.tensor([2]), need_weights=need_weights
+    )
+    assert output.tolist() == [[[1.0, 1.0]]]
+    assert weights is None or weights.tolist() == [[[0.0, 1.0, 0.0]]]
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_a_nan_query_with_nothing_to_attend_to(name, need_weights):
+    """As a padded query: it gets 0, and its NaN reaches no gradient."""
+    lens = torch.tensor([[7, 0, 3, 2, 1], [7, 7, 7, 0, 0]])
+    tensors = [x.detach().clone() for x in drawn()]
+    tensors[0][lens == 0] = NAN
+    for x in tensors:
+        x.requires_grad_()
+    with torch.autograd.set_detect_anomaly(True):
+        output, _ = attend(name, tensors, lens, None, need_weights)
+        gradients = torch.autograd.grad(output.sum(), (*tensors, *parameters(name)))
+    assert output.isfinite().all() and not output[lens == 0].any()
+    assert all(gradient.isfinite().all() for gradient in gradients)
+    assert not gradients[0][lens == 0].any()
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_a_visible_nan_query_is_seen(need_weights):
+    queries, keys, values = (x.detach().clone() for x in drawn())
+    queries[0, 2, 1] = NAN
+    output, _ = scaled_dot_product_attention(
+        queries, keys, values, torch.tensor([3, 7]), need_weights=need_weights
+    )
+    rows = output.isnan().all(dim=-1)
+    assert rows[0, 2] and rows.sum() == 1 and output.isnan().sum() == D_V
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_nothing_given_is_changed(name, need_weights):
+    """Leaves, views of another tensor, the lengths and the mask; with and without NaN."""
+    base = numbers(BATCH, LEN_K, D + D_V)
+    lens, mask = torch.tensor([0, 5]), causal_mask(LEN_Q, LEN_K)
+    for strange in (0.0, NAN):
+        base[1, -1] = strange
+        leaf = numbers(BATCH, LEN_Q, D).requires_grad_()
+        before = [x.clone() for x in (base, leaf.detach(), lens, mask)]
+        output, _ = attend(name, (leaf, base[..., :D], base[..., D:]), lens, mask, need_weights)
+        output.sum().backward()
+        for x, was in zip((base, leaf.detach(), lens, mask), before, strict=True):
+            assert torch.equal(x.nan_to_num(), was.nan_to_num())
+
+
+@pytest.mark.parametrize("name", ["dot product", "bilinear", "additive"])
+def test_nothing_is_stored_on_the_module(name):
+    attention = ATTENTIONS[name][0]
+    before = {key: set(vars(module)) for key, module in attention.named_modules()}
+    attend(name, drawn(), torch.tensor([0, 5]), None)
+    for key, module in attention.named_modules():
+        assert set(vars(module)) == before[key]
+        kept = [value for value in vars(module).values() if isinstance(value, torch.Tensor)]
+        assert not kept and not module._buffers
+
+
+DROPPING = {
+    "dot product": lambda p: DotProductAttention(dropout=p),
+    "gaussian": lambda p: Attention(gaussian_scores, dropout=p),
+    "additive": lambda p: seeded(AdditiveAttention(D, D, HIDDEN, dropout=p)),
+}
+
+
+@pytest.mark.parametrize("poisoned", [False, True])
+@pytest.mark.parametrize("name", DROPPING)
+def test_weights_are_those_before_dropout(name, poisoned):
+    """The output is that of dropped weights, each 0 or scaled up; the returned row sums to 1."""
+    tensors = [x.detach() for x in drawn()]
+    tensors[2] = torch.eye(LEN_K, dtype=torch.float64).expand(BATCH, -1, -1).clone()
+    if poisoned:
+        tensors[2][:, 5:] = NAN
+    lens = torch.tensor([5, 0])
+    attention = DROPPING[name](0.5)
+    torch.manual_seed(0)
+    output, weights = attention(*tensors, lens)
+    assert_close(weights[0].sum(dim=-1), torch.ones(LEN_Q).double(), 1e-12)
+    assert not weights[1].any() and not output[1].any()
+    assert_close(weights, attention.eval()(*tensors, lens)[1], 1e-12)
+    dropped = output == 0
+    assert_close(torch.where(dropped, 0.0, 2 * weights), output, 1e-12)
+    assert 0 < dropped[0, :, :5].sum() < 5 * LEN_Q
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("name", DROPPING)
+def test_dropout_acts_in_training_only(name, need_weights):
+    tensors = [x.detach() for x in drawn()]
+    arguments = {"valid_lens": torch.tensor([5, 7]), "need_weights": need_weights}
+    attention, without = DROPPING[name](0.5), DROPPING[name](0.0)
+    expected = without(*tensors, **arguments)[0]
+    assert_close(attention.eval()(*tensors, **arguments)[0], expected, 1e-12)
+    attention.train()
+    torch.manual_seed(0)
+    first, second = (attention(*tensors, **arguments)[0] for _ in range(2))
+    assert (first - expected).abs().max() > 0.01 and (first - second).abs().max() > 0.01
+    assert_close(DROPPING[name](1.0)(*tensors, **arguments)[0], torch.zeros_like(expected), 0)
+
+
+@pytest.fixture
+def kernel_calls(monkeypatch):
+    """Count the calls of PyTorch's kernel."""
+    calls, kernel = [], F.scaled_dot_product_attention
+
+    def counted(*tensors, **options):
+        calls.append(options)
+        return kernel(*tensors, **options)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", counted)
+    return calls
+
+
+@pytest.mark.parametrize("visibility", ["all", "lengths", "causal", "no key for one sequence"])
+@pytest.mark.parametrize("name", FUSED)
+def test_without_weights_the_kernel_does_the_work(name, visibility, kernel_calls):
+    attend(name, drawn(), *VISIBILITY[visibility], need_weights=True)
+    assert not kernel_calls
+    attend(name, drawn(), *VISIBILITY[visibility], need_weights=False)
+    assert len(kernel_calls) == 1
+
+
+def test_the_kernel_drops_in_training_only(kernel_calls):
+    attention = DotProductAttention(dropout=0.25)
+    attention(*drawn(), need_weights=False)
+    attention.eval()(*drawn(), need_weights=False)
+    assert [call["dropout_p"] for call in kernel_calls] == [0.25, 0.0]
+
+
+def test_other_scores_never_call_the_kernel(kernel_calls):
+    for name in ATTENTIONS.keys() - FUSED:
+        attend(name, drawn(), None, None, need_weights=False)
+    assert not kernel_calls
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("name", ATTENTIONS)
+@pytest.mark.parametrize(
+    ("batch", "len_q", "len_k", "d_v"), [(2, 5, 0, 3), (0, 5, 7, 3), (2, 0, 7, 3), (2, 5, 7, 0)]
+)
+def test_axes_of_length_zero(name, batch, len_q, len_k, d_v, need_weights):
+    """Nothing to attend to gives 0; nothing to compute gives nothing."""
+    tensors = inputs((batch, len_q, D), (batch, len_k, D), (batch, len_k, d_v))
+    for valid_lens, mask in (
+        (None, None),
+        (torch.zeros(batch, dtype=torch.int64), None),
+        (None, torch.ones(len_q, len_k, dtype=torch.bool)),
+    ):
+        output, weights = attend(name, tensors, valid_lens, mask, need_weights)
+        assert output.shape == (batch, len_q, d_v)
+        assert len_k or not output.any()
+        assert weights is None or weights.shape == (batch, len_q, len_k)
+        gradients = torch.autograd.grad(output.sum(), tensors, allow_unused=True)
+        assert all(gradient is None or gradient.isfinite().all() for gradient in gradients)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_autocast(name, need_weights):
+    """Close to full precision, with and without a mask, forward and backward, dtypes mixed."""
+    attention = copy.deepcopy(ATTENTIONS[name][0])
+    if isinstance(attention, nn.Module):
+        attention.float()
+    tensors = drawn(torch.float32)
+    for valid_lens in (None, torch.tensor([0, 5])):
+        for strange in (0.0, NAN) if valid_lens is not None else (0.0,):
+            given = [x.detach().clone() for x in tensors]
+            given[1][1, 5:] = given[2][1, 5:] = strange
+            expected = attention(*given, valid_lens)[0]
+            for cast in (given[0], given[0].bfloat16()):
+                queries = cast.clone().requires_grad_()
+                with torch.autocast("cpu", dtype=torch.bfloat16):
+                    output, _ = attention(
+                        queries, *given[1:], valid_lens, need_weights=need_weights
+                    )
+                output.float().sum().backward()
+                assert_close(output.float(), expected, 0.05)
+                assert queries.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_gradients_with_a_fully_masked_row(name, need_weights):
+    """Analytic against numeric, of inputs and parameters; the kernel's own too."""
+    lens = torch.tensor([[0, 2, 3], [7, 0, 1]])
+    tensors = inputs((BATCH, 3, D), (BATCH, LEN_K, D), (1, LEN_K, 2))
+
+    def run(queries, keys, values, *_):
+        output, weights = ATTENTIONS[name][0](
+            queries, keys, values, lens, need_weights=need_weights
+        )
+        return output if weights is None else (output, weights)
+
+    given = (*tensors, *parameters(name))
+    assert torch.autograd.gradcheck(run, given)
+    if need_weights or name not in FUSED:  # the fused kernels have no second derivative
+        assert torch.autograd.gradgradcheck(run, given)
+
+
+def test_gradients_around_a_masked_nan():
+    """The path that goes around NaN has the derivatives of the one that does not."""
+    lens = torch.tensor([[0, 2, 3], [5, 0, 1]])
+    queries, keys, values = inputs((BATCH, 3, D), (BATCH, LEN_K, D), (BATCH, LEN_K, 2))
+    at = torch.arange(LEN_K).unsqueeze(-1) >= torch.tensor([[[3]], [[5]]])
+
+    def run(queries, keys, values):
+        keys, values = keys.masked_fill(at, NAN), values.masked_fill(at, NAN)
+        return scaled_dot_product_attention(queries, keys, values, lens)
+
+    assert torch.autograd.gradcheck(run, (queries, keys, values))
+    assert torch.autograd.gradgradcheck(run, (queries, keys, values))
+
+
+def test_any_function_of_two_vectors_is_a_score():
+    def negative_city_block(queries, keys):
+        return -(queries.unsqueeze(-2) - keys.unsqueeze(-3)).abs().sum(dim=-1)
+
+    tensors = drawn()
+    output, weights = Attention(negative_city_block)(*tensors, torch.tensor([3, 7]))
+    visible = visible_by_loop((BATCH, LEN_Q, LEN_K), torch.tensor([3, 7]))
+    expected, expected_weights = attend_by_loop(negative_city_block, *tensors, visible)
+    assert_close(output, expected)
+    assert_close(weights, expected_weights)
+
+
+def test_a_score_of_minus_infinity_is_a_score():
+    """A kernel of bounded support: beside a NaN in the padding it keeps weights and gradient."""
+
+    def within_reach(queries, keys):
+        distances = (queries.unsqueeze(-2) - keys.unsqueeze(-3)).abs().sum(dim=-1)
+        return (-distances).masked_fill(distances > 3.5, -INF)
+
+    lens, results = torch.tensor([5, 3]), []
+    for strange in (0.0, NAN):
+        tensors = [x.detach().clone() for x in drawn()]
+        tensors[1][1, 3:] = tensors[2][0, 5:] = strange
+        for x in tensors:
+            x.requires_grad_()
+        output, weights = Attention(within_reach)(*tensors, lens)
+        loss = (output * numbers(*output.shape, seed=9)).sum()
+        results.append((output, weights, *torch.autograd.grad(loss, tensors)))
+    assert (results[0][1][0, :, :5] == 0).any(), "no key is out of reach: nothing is tested"
+    for with_zero, with_nan in zip(*results, strict=True):
+        assert_close(with_nan, with_zero)
+
+
+def test_the_pieces_compose_to_the_whole():
+    queries, keys, values = drawn()
+    lens = torch.tensor([3, 7])
+    weights = masked_softmax(scaled_dot_scores(queries, keys), lens)
+    output, given = scaled_dot_product_attention(queries, keys, values, lens)
+    assert torch.equal(given, weights) and torch.equal(output, weights @ values)
+
+
+q, k, v = torch.ones(2, 3, 4), torch.ones(2, 5, 4), torch.ones(2, 5, 6)
+
+# call, exception, words that must occur (what every attention refuses is in test_arguments.py)
+REFUSED = [
+    (lambda: Attention("dot"), TypeError, ["score", "callable", "'dot'"]),
+    (
+        lambda: Attention(lambda q, k: q @ k.mT @ k)(q, k, v),
+        ValueError,
+        ["score", "(2, 3, 5)", "(..., len_q, len_k)", "got (2, 3, 4)"],
+    ),
+    (lambda: Attention(lambda q, k: 1.0)(q, k, v), ValueError, ["score", "(2, 3, 5)", "float"]),
+    (lambda: Attention(dot_scores, dropout=1.5), ValueError, ["dropout", "1.5"]),
+    (lambda: DotProductAttention(dropout=-0.1), ValueError, ["dropout", "-0.1"]),
+    (lambda: AdditiveAttention(4, 4, 3, dropout=2), ValueError, ["dropout", "2"]),
+    (
+        lambda: DotProductAttention(scale="1")(q, k, v),
+        TypeError,
+        ["scale", "number or None", "'1'"],
+    ),
+    (
+        lambda: scaled_dot_product_attention(q, k, v, scale=NAN, need_weights=False),
+        ValueError,
+        ["scale", "finite", "nan"],
+    ),
+    (
+        lambda: DotProductAttention()(q, k[..., :3], v, need_weights=False),
+        ValueError,
+        ["keys", "width", "(2, 3, 4)", "(2, 5, 3)"],
+    ),
+    (lambda: AdditiveAttention(4, 0, 3), ValueError, ["d_k", "at least 1", "0"]),
+    (
+        lambda: AdditiveAttention(4, 3, 3)(q, k, v),
+        ValueError,
+        ["keys", "3", "d_k", "got shape (2, 5, 4)"],
+    ),
+    (
+        lambda: AdditiveAttention(4, 4, 3).double()(q, k, v),
+        TypeError,
+        ["queries", "the module's parameters", "float64", "got torch.float32"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "exception", "words"), REFUSED)
+def test_refused_in_words(call, exception, words):
+    assert_refused(call, exception, words)
