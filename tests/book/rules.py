@@ -123,6 +123,12 @@ class Notebook:
     def read(cls, path):
         return cls(json.loads(path.read_text(encoding="utf-8")), path.name, path.parent)
 
+    @classmethod
+    def page(cls, path):
+        """A page of Markdown, as a notebook of one cell."""
+        cell = {"cell_type": "markdown", "metadata": {}, "source": path.read_text(encoding="utf-8")}
+        return cls({"cells": [cell]}, path.name, path.parent)
+
     @property
     def code(self):
         return [cell for cell in self.cells if cell.kind == "code"]
@@ -157,12 +163,9 @@ def slug(title):
 @functools.cache
 def anchors(path):
     """All that a link to a file may name after its ``#``."""
-    cells = Notebook.read(path).prose if path.suffix == ".ipynb" else []
-    if path.suffix == ".md":
-        text = path.read_text(encoding="utf-8")
-        cells = [Cell(1, {"cell_type": "markdown", "metadata": {}, "source": text})]
+    notebook = Notebook.read(path) if path.suffix == ".ipynb" else Notebook.page(path)
     found = set()
-    for cell in cells:
+    for cell in notebook.prose:
         for level, _, anchor in cell.headings:
             number = 1
             while anchor in found:
@@ -225,7 +228,7 @@ def widgets_have_html(notebook):
 
 LOADS = re.compile(
     r"<\s*(script|iframe|object|embed|link|base|meta|form)\b|\son\w+\s*=|javascript:|@import"
-    r"|\b(?:src|srcset|poster|xlink:href|action)\s*=\s*[\"']?(?!data:|#)|url\(\s*[\"']?(?!data:|#)",
+    r"|(?:\b(?:src|srcset|poster|xlink:href|action)\s*=|url\()(?!\s*[\"']?(?:data:|#))",
     flags=re.IGNORECASE,
 )
 
@@ -537,7 +540,7 @@ def stored(target):
 # things, wherever a name is given. Not held against anyone: names in calls (attn_mask=mask is
 # PyTorch's word), X for a matrix of tokens, h for a head in a loop, n for a number of samples, y
 # and z of a picture, x for any tensor of a function that takes no keys, bias for what a layer adds,
-# hidden for what a mask hides.
+# hidden for what a mask hides, dim for the number of an axis.
 CALL_IT = {
     **dict.fromkeys(["B", "N", "bs", "bsz", "nbatches"], "batch"),
     **dict.fromkeys(["nh", "n_heads", "n_head", "nhead"], "num_heads"),
@@ -550,7 +553,7 @@ CALL_IT = {
     **dict.fromkeys(["valid_len", "valid_lengths"], "valid_lens"),
     "inp": "queries, keys or values",
 }
-IN_SIGNATURES = CALL_IT | {"heads": "num_heads", "dim": "d_k, d_v or d_model"}
+IN_SIGNATURES = CALL_IT | {"heads": "num_heads"}
 LETTERS = {"q": "queries", "k": "keys", "v": "values"}  # two of them in one signature
 
 
@@ -559,9 +562,10 @@ def other_words(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in CALL_IT:
             yield node.id, CALL_IT[node.id]
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
             names = [arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)]
-            words = IN_SIGNATURES | ({"x": "queries"} if {"keys", "values"} & {*names} else {})
+            tokens = {"keys", "values"} & {*names} and "y" not in names
+            words = IN_SIGNATURES | ({"x": "queries"} if tokens else {})
             words |= LETTERS if len({*LETTERS} & {*names}) > 1 else {}
             yield from ((name, words[name]) for name in names if name in words)
 
@@ -671,3 +675,35 @@ def nothing_is_left_unfinished(notebook):
             yield cell, f"says {word!r}: finish it, or leave it out"
         if not cell.source.strip():
             yield cell, "is empty: delete it"
+
+
+# ------------------------------------------------------------------------------------ the glossary
+
+
+CHINESE = re.compile("[\u4e00-\u9fff]")
+
+
+def glossary_is_bilingual(page):
+    """Each term is a ``##`` heading in English; 简体中文 and a link to its chapter stand below."""
+    terms = under(2, page.parts)
+    if not terms:
+        return [f"{page.name}: has no terms, each with a '##' heading"]
+    complaints = []
+    for term, parts in terms.items():
+        links = [
+            link.attrs["href"]
+            for part in parts
+            for inline in part.inlines
+            for link in inline.children
+            if link.type == "link_open"
+        ]
+        text = "".join(part.source for part in parts)
+        wanted = {
+            "a heading in English alone": re.match("[A-Za-z]", term) and not CHINESE.search(term),
+            "the term in 简体中文": CHINESE.search(text),
+            "a link to its chapter": any(".ipynb" in link for link in links),
+        }
+        complaints += [
+            f"{page.name}: {term!r} lacks {what}" for what, has in wanted.items() if not has
+        ]
+    return complaints

@@ -1,0 +1,524 @@
+"""Every chapter keeps every rule of rules.py, and every rule can be broken."""
+
+import ast
+import copy
+import functools
+import io
+import json
+
+import pytest
+import rules
+from PIL import Image
+
+from tools import notebooks
+from tools.book import disagreements
+
+CHAPTERS = notebooks.chapters()
+PAGES = [path for name in notebooks.contents() if (path := notebooks.ROOT / f"{name}.md").is_file()]
+SOURCES = sorted((notebooks.ROOT / "attention_lib").rglob("*.py"))
+
+read = functools.cache(rules.Notebook.read)
+
+
+def name_of(path):
+    return path.relative_to(notebooks.ROOT).with_suffix("").as_posix()
+
+
+# ----------------------------------------------------------------------------------------- the book
+
+
+@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("path", CHAPTERS, ids=name_of)
+def test_chapter(path, rule):
+    complaints = rule(read(path))
+    assert not complaints, "\n" + "\n".join(complaints)
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=name_of)
+def test_file_is_canonical_to_the_byte(path):
+    assert not notebooks.not_canonical([path])
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_page(path):
+    page = rules.Notebook.page(path)
+    complaints = [*rules.links_resolve(page), *rules.nothing_is_left_unfinished(page)]
+    assert not complaints, "\n" + "\n".join(complaints)
+
+
+def test_glossary():
+    complaints = rules.glossary_is_bilingual(rules.Notebook.page(rules.BOOK / "glossary.md"))
+    assert not complaints, "\n" + "\n".join(complaints)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_library_has_one_name_for_one_thing(path):
+    words = [*rules.other_words(ast.parse(path.read_text(encoding="utf-8")))]
+    assert not words, [f"{name} is {word} in this book (notation.md)" for name, word in words]
+
+
+def test_contents_and_folder_agree():
+    assert CHAPTERS, "_toc.yml lists no notebook"
+    assert not disagreements()
+
+
+def test_contents_and_folder_can_disagree(tmp_path):
+    (tmp_path / "book").mkdir()
+    (tmp_path / "_toc.yml").write_text("root: book/index\nchapters:\n  - file: book/gone\n")
+    for name in ("index.md", "extra.ipynb"):
+        (tmp_path / "book" / name).write_text("{}")
+    said = " ".join(disagreements(tmp_path))
+    assert "book/gone" in said and "book/extra.ipynb" in said and "index" not in said
+
+
+# ------------------------------------------------------------------- a chapter that keeps the rules
+
+PICTURE = io.BytesIO()
+Image.new("RGB", (4, 3), "white").save(PICTURE, format="png")
+PNG = notebooks.encode(PICTURE.getvalue())
+
+
+def markdown(source):
+    return {"cell_type": "markdown", "metadata": {}, "source": source}
+
+
+def code(source, *outputs, tags=(), alt=None):
+    metadata = {"tags": list(tags)} if tags else {}
+    metadata |= {"mystnb": {"image": {"alt": alt}}} if alt else {}
+    cell = {"cell_type": "code", "metadata": metadata, "source": source}
+    return cell | {"execution_count": 1, "outputs": list(outputs)}
+
+
+def printed(text, name="stdout"):
+    return {"output_type": "stream", "name": name, "text": text}
+
+
+def shown(**data):
+    data = {mime.replace("_", "/"): value for mime, value in data.items()}
+    return {"output_type": "display_data", "metadata": {}, "data": data}
+
+
+def raised(name, message):
+    return {"output_type": "error", "ename": name, "evalue": message, "traceback": []}
+
+
+def exercise(number, title):
+    task = f"### Exercise {number}: {title}\n\n●○○, 3 minutes. Do it."
+    hint = "<details><summary>Hint</summary>\n\nLook again.\n\n</details>"
+    return [
+        markdown(f"## Exercises\n\n{task}\n\n{hint}" if number == 1 else f"{task}\n\n{hint}"),
+        code(f"attempt_{number} = {number}", printed("Not yet: that is the inverse.")),
+        markdown("**Solution**\n\nTurn it round."),
+        code(f"solution_{number} = 1 / {number}", printed("Correct: it is."), tags=["hide-cell"]),
+    ]
+
+
+BULLETS = "- you can look up;\n- you can mix;\n- you can mask."
+GOOD = [
+    markdown("# Look up softly\n\nA dictionary answers one key; attention answers all."),
+    markdown(f"## Objectives\n\n{BULLETS}\n\nAbout 30 minutes."),
+    code("import torch\n\nfrom attention_lib import plots, show\n\nplots.use_style()"),
+    markdown(
+        "## The idea\n\nA [query](glossary.md#query-1) asks, as [before](other.ipynb#the-code)."
+    ),
+    code("weights = torch.tensor([0.75, 0.25])\nshow(weights)", printed("[0.750 0.250]\n")),
+    markdown("## The code\n\n$$\\alpha = 1 \\tag{1}$$\n\n| a | b |\n|---|---|\n| $x_1$ | `{a}` |"),
+    code("def mix(weights, values):\n    return weights @ values\n\n\nassert callable(mix)"),
+    markdown("## The picture\n\nSee [Bahdanau et al., 2015](bibliography.md#bahdanau2015)."),
+    code(
+        "fig, ax = plots.subplots()\nplots.show()",
+        shown(image_png=PNG, text_plain="<Figure size 560x350 with 1 Axes>"),
+        tags=["hide-input"],
+        alt="The first key takes three quarters of the weight",
+    ),
+    markdown("**Figure 1.** The first key takes three quarters."),
+    code(
+        "plots",
+        shown(text_html='<figure data-state="1.23456"><svg></svg></figure>', text_plain="W"),
+    ),
+    markdown("## What it costs\n\nMore keys, more work; see [above](#the-code)."),
+    code("print(time_of(mix))", printed("12.3 ms\n"), tags=["nbval-ignore-output"]),
+    code("print(1 < 2)", printed("True\n")),
+    code("mix(1, 'a')", raised("TypeError", "got 0.123456"), tags=["raises-exception"]),
+    *exercise(1, "Read the picture"),
+    *exercise(2, "Change a line"),
+    *exercise(3, "Write a variant"),
+    markdown(f"## Summary\n\n{BULLETS}\n\nAll of it lives in `attention_lib`."),
+]
+TITLE, OBJECTIVES, IMPORTS, IDEA, NUMBERS, CODE, BUILD, PICTURED, FIGURE, CAPTION, WIDGET = range(
+    11
+)
+COST, TIMED, CLAIM, ERROR, TASK, ATTEMPT, SOLUTION, SOLVED = range(11, 19)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A book/ for the links of the chapter that keeps the rules."""
+    folder = tmp_path_factory.mktemp("book")
+    other = {"cells": [markdown("# Other\n\n## The code")]}
+    (folder / "other.ipynb").write_text(json.dumps(other))
+    (folder / "glossary.md").write_text("# Glossary\n\n## query\n\n## Query\n\n(label)=\n")
+    (folder / "bibliography.md").write_text("# Bibliography\n\n```{bibliography}\n```\n")
+    (folder / "references.bib").write_text("@article{bahdanau2015,\n  title = {A},\n}\n")
+    return folder
+
+
+def chapter(folder, change=None):
+    """The chapter that keeps the rules, changed in one place."""
+    raw = notebooks.normalise({"cells": copy.deepcopy(GOOD), "nbformat": 4, "metadata": {}}, "good")
+    raw = json.loads(notebooks.to_text(raw))
+    if change:
+        change(raw["cells"])
+    return rules.Notebook(raw, "good.ipynb", folder)
+
+
+@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
+def test_a_good_chapter_breaks_no_rule(rule, folder):
+    assert rule(chapter(folder)) == []
+
+
+# --------------------------------------------------------------------------- and ways to break them
+
+
+def sets(index, **fields):
+    return lambda cells: cells[index].update(fields)
+
+
+def says(index, source):
+    return sets(index, source=source)
+
+
+def adds(index, source):
+    return lambda cells: cells[index].update(
+        source="".join(cells[index]["source"]) + "\n\n" + source
+    )
+
+
+def outputs(index, *outputs):
+    return sets(index, outputs=list(outputs))
+
+
+def metadata(index, **fields):
+    return lambda cells: cells[index]["metadata"].update(fields)
+
+
+def drops(index):
+    return lambda cells: cells.pop(index)
+
+
+def inserts(index, cell):
+    return lambda cells: cells.insert(index, cell)
+
+
+def alt(text):
+    return metadata(FIGURE, mystnb={"image": {"alt": text}})
+
+
+def html(text):
+    return outputs(WIDGET, shown(text_html=text))
+
+
+def prints(text):
+    return outputs(NUMBERS, printed(text))
+
+
+VIEW = {"output_type": "display_data", "metadata": {}, "data": {notebooks.WIDGET_VIEW: {}}}
+BROKEN = {
+    rules.every_cell_was_run_in_order: [
+        (sets(NUMBERS, execution_count=None), "cell 5 (code cell 2): In [None]"),
+        (sets(NUMBERS, execution_count=7), "In [7] stands where In [2] belongs"),
+        (says(NUMBERS, " \n"), "the cell is empty"),
+    ],
+    rules.errors_stand_only_where_they_are_the_lesson: [
+        (outputs(NUMBERS, raised("ValueError", "no")), "raises ValueError"),
+        (outputs(ERROR), "raises nothing"),
+    ],
+    rules.the_form_is_canonical: [
+        (metadata(NUMBERS, collapsed=True), "run make notebooks"),
+        (sets(NUMBERS, id="not-unique", execution_count=9), "run make notebooks"),
+        (outputs(NUMBERS, printed("a"), printed("b")), "run make notebooks"),
+        (outputs(NUMBERS, raised("E", "e") | {"traceback": ["/home"]}), "run make notebooks"),
+    ],
+    rules.outputs_hold_only_text_html_and_png: [
+        (outputs(NUMBERS, shown(**{"image_svg+xml": "<svg/>"})), "image/svg+xml"),
+        (outputs(NUMBERS, shown(application_javascript="alert(1)")), "application/javascript"),
+    ],
+    rules.widgets_have_html: [(outputs(WIDGET, VIEW), "vanishes")],
+    rules.outputs_load_and_run_nothing: [
+        (html("<script>1</script>"), "<script"),
+        (html("<p onclick = 'go()'>"), "onclick"),
+        (html('<img src="https://example.org/a.png">'), "src="),
+        (html("<img src=//example.org/a.png>"), "src="),
+        (html("<p style='background: url(a.png)'>"), "url("),
+        (html("<style>@import 'a.css';</style>"), "@import"),
+        (html("<a href='javascript:go()'>"), "javascript:"),
+        (html("<IFRAME>"), "IFRAME"),
+    ],
+    rules.outputs_name_no_address_and_no_path: [
+        (prints("<Line2D at 0x7f3a2c1b5d90>"), "0x7f3a2c1b5d90"),
+        (outputs(WIDGET, shown(text_html="<p>0x7f3a2c1b5d90</p>")), "address"),
+        (prints("File /home/ada/book/x.py"), "/home/ada/book/x.py"),
+        (prints(r"C:\Users\ada"), r"C:\Users\ada"),
+        (outputs(ERROR, raised("OSError", "no '/srv/data/x'")), "/srv/data/x"),
+    ],
+    rules.outputs_warn_of_nothing: [
+        (outputs(NUMBERS, printed("UserWarning: lazy\n  f()", "stderr")), "UserWarning: lazy"),
+    ],
+    rules.cells_do_not_end_in_a_semicolon: [(says(NUMBERS, "weights = 1\nweights;\n"), "';'")],
+    rules.tags_are_known_and_mean_what_they_say: [
+        (metadata(NUMBERS, tags=["nbval-skip"]), "nbval-skip"),
+        (metadata(IDEA, tags=["hide-cell"]), "only code cells"),
+        (metadata(NUMBERS, tags=["hide-input"]), "draws nothing"),
+        (metadata(NUMBERS, tags=["hide-cell"]), "**Solution**"),
+        (says(NUMBERS, "# NBVAL_IGNORE_OUTPUT\n1"), "NBVAL_IGNORE_OUTPUT"),
+    ],
+    rules.what_is_not_compared_is_a_measurement_with_a_claim: [
+        (outputs(TIMED, printed("0.3\n")), "measures no time"),
+        (outputs(CLAIM, printed("1.5\n")), "print its claim as True"),
+        (outputs(CLAIM, printed("True\nFalse\n")), "print its claim as True"),
+        (metadata(CLAIM, tags=["nbval-ignore-output"]), "print its claim as True"),
+        (lambda cells: cells.__delitem__(slice(CLAIM, None)), "print its claim as True"),
+    ],
+    rules.numbers_have_at_most_three_decimals: [
+        (prints("tensor([0.7512, 0.2488])"), "0.7512"),
+        (prints("1.23456e-06"), "1.23456"),
+        (outputs(WIDGET, shown(text_html="<p class='a > b'>0.1234</p>")), "0.1234"),
+        (outputs(TIMED, printed("1.23456 ms")), "1.23456"),
+    ],
+    rules.pictures_have_alt_text_that_says_the_finding: [
+        (metadata(FIGURE, mystnb={}), "25 characters"),
+        (alt("A short text"), "25 characters"),
+        (alt("weights of the first example.png"), "25 characters"),
+        (alt("weights_of_the_first_example"), "25 characters"),
+        (metadata(NUMBERS, mystnb={"image": {"alt": "a" * 30}}), "no picture"),
+        (outputs(FIGURE, *[shown(image_png=PNG)] * 2), "2 pictures"),
+    ],
+    rules.pictures_have_numbered_captions: [
+        (says(CAPTION, "The first key takes it."), "Figure 1."),
+        (says(CAPTION, "**Figure 2.** The first key."), "Figure 1."),
+        (says(CAPTION, "**Figure 1.**"), "Figure 1."),
+    ],
+    rules.headings_stand_in_order: [
+        (says(IDEA, "## An idea"), "'##' headings"),
+        (says(COST, "## The code\n\nAgain."), "each once"),
+        (drops(-1), "'##' headings"),
+        (adds(IDEA, "# Another title"), "one '# Title'"),
+        (says(TITLE, "# Look up softly"), "a sentence"),
+    ],
+    rules.a_chapter_has_20_to_45_cells: [
+        (lambda cells: cells.__delitem__(slice(5, 20)), "has 13 cells"),
+        (lambda cells: cells.extend(cells[:1] * 30), "has 58 cells"),
+    ],
+    rules.code_is_short: [
+        (says(NUMBERS, "1\n" * 16), "16 lines of shown code, at most 15"),
+        (says(FIGURE, "1\n" * 41), "41 lines of folded code, at most 40"),
+        (lambda cells: [cell.update(source="1\n" * 7) for cell in cells], "the median"),
+    ],
+    rules.the_first_code_cell_imports: [
+        (says(IMPORTS, "import torch"), "two to four lines"),
+        (says(IMPORTS, "import torch\n" * 5), "two to four lines"),
+        (says(IMPORTS, "import torch\nx = 1"), "two to four lines"),
+        (inserts(IDEA + 1, GOOD[IMPORTS]), None),
+        (drops(IMPORTS), "between '## Objectives' and"),
+        (lambda cells: [cell.update(cell_type="markdown") for cell in cells], "no code"),
+    ],
+    rules.objectives_and_summary_answer_each_other: [
+        (says(OBJECTIVES, "## Objectives\n\n- you can look; 3 minutes"), "1 bullets"),
+        (says(OBJECTIVES, f"## Objectives\n\n{BULLETS}"), "'minutes'"),
+        (says(-1, f"## Summary\n\n{BULLETS}\n- more in `attention_lib`"), "4 bullets"),
+        (says(-1, f"## Summary\n\n{BULLETS}"), "'attention_lib'"),
+        (drops(-1), "no '## Summary'"),
+    ],
+    rules.the_code_is_held_against_the_library: [(says(BUILD, "mix = 1"), "asserts nothing")],
+    rules.there_are_three_exercises_with_hint_grader_and_solution: [
+        (lambda cells: cells.__delitem__(slice(TASK + 4, TASK + 8)), "'### Exercise 1: …' to 3"),
+        (says(TASK + 4, "### Exercise 2\n\n3 minutes"), "'### Exercise 1: …' to 3"),
+        (says(TASK + 4, "### Exercise 2: Go\n\n3 minutes"), "its difficulty"),
+        (says(TASK + 4, "### Exercise 2: Go\n\n●○○ 3 minutes"), "a hint"),
+        (outputs(ATTEMPT, printed("Correct: it is.")), "'Not yet:'"),
+        (says(SOLUTION, "Turn it round."), "a line **Solution**"),
+        (outputs(SOLVED, printed("Not yet: no.")), "'Correct:'"),
+        (metadata(SOLVED, tags=[]), "'Correct:'"),
+    ],
+    rules.code_is_python_that_runs_anywhere: [
+        (says(NUMBERS, "!pip install torch"), "runs a shell"),
+        (says(NUMBERS, "%pip install torch"), "runs a shell"),
+        (says(NUMBERS, "%%bash\nls"), "runs a shell"),
+        (says(NUMBERS, "warnings.filterwarnings('ignore')"), "hides warnings"),
+        (says(NUMBERS, "warnings.simplefilter('ignore')"), "hides warnings"),
+        (says(NUMBERS, "model = Model.from_pretrained('gpt2')"), "downloads"),
+        (says(NUMBERS, "def"), "no Python"),
+    ],
+    rules.functions_have_bodies: [
+        (says(NUMBERS, "def f():\n    ..."), "f has no body"),
+        (says(NUMBERS, "def f():\n    'Do it.'\n    pass"), "f has no body"),
+        (says(NUMBERS, "def f():\n    raise NotImplementedError('yours')"), "f has no body"),
+    ],
+    rules.names_are_assigned_once: [
+        (says(CLAIM, "weights = 2"), "weights was assigned in cell 5"),
+        (says(CLAIM, "weights += 1"), "weights was assigned in cell 5"),
+        (says(CLAIM, "a, (weights, *b) = f()"), "weights was assigned"),
+        (says(CLAIM, "def mix():\n    return 1"), "mix was assigned in cell 7"),
+        (says(CLAIM, "class mix:\n    a = 1"), "mix was assigned in cell 7"),
+        (says(CLAIM, "import numpy as weights"), "weights was assigned"),
+        (says(CLAIM, "import torch.nn"), "torch was assigned in cell 3"),
+        (says(CLAIM, "with f() as weights:\n    pass"), "weights was assigned"),
+        (says(CLAIM, "if True:\n    weights: int = 2"), "weights was assigned"),
+        (says(CLAIM, "for i in range(2):\n    weights = i"), "weights was assigned"),
+        (says(CLAIM, "print(weights := 2)"), "weights was assigned"),
+        (
+            says(CLAIM, "for i, weights in f():\n    print(i)"),
+            "a loop overwrites weights of cell 5",
+        ),
+    ],
+    rules.one_thing_has_one_name: [
+        (says(CLAIM, "attn = 1"), "attn is weights"),
+        (says(CLAIM, "out, attn_weights = mha(x)"), "attn_weights is weights"),
+        (says(CLAIM, "B, T = x.shape"), "B is batch"),
+        (says(CLAIM, "def f(attn_mask=None):\n    return 1"), "attn_mask is mask"),
+        (says(CLAIM, "def f(*, heads):\n    return 1"), "heads is num_heads"),
+        (says(CLAIM, "def f(q, k, v):\n    return 1"), "q is queries"),
+        (says(CLAIM, "def f(x, keys):\n    return 1"), "x is queries"),
+        (says(CLAIM, "def f():\n    for logits in g():\n        print(1)"), "logits is scores"),
+    ],
+    rules.links_resolve: [
+        (says(IDEA, "[a](gone.ipynb)"), "gone.ipynb: there is no such page"),
+        (says(IDEA, "[a](references.bib)"), "there is no such page"),
+        (says(IDEA, "[a](other.ipynb#gone)"), "no heading or entry 'gone'"),
+        (says(IDEA, "[a](glossary.md#key)"), "no heading or entry 'key'"),
+        (says(IDEA, "[a](bibliography.md#nobody2020)"), "no heading or entry 'nobody2020'"),
+        (says(IDEA, "[a](#gone)"), "no heading or entry 'gone'"),
+        (says(IDEA, "[a](http://example.org)"), "use https"),
+        (says(IDEA, "[a](/etc/hosts.md)"), "a file of the book"),
+    ],
+    rules.prose_reads_the_same_everywhere: [
+        (says(IDEA, "```{note}\nText\n```"), "the directive {note}"),
+        (says(IDEA, ":::{tip}\nText\n:::"), "':::'"),
+        (says(IDEA, "See {cite}`a`."), "the role {cite}"),
+        (says(IDEA, "(label)=\n## The idea"), "'(label)='"),
+        (says(IDEA, "% a comment"), "'%' comment"),
+        (says(IDEA, "+++"), "'+++'"),
+        (says(IDEA, "{{ name }}"), "substitution"),
+        (says(IDEA, "Text[^1]"), "a footnote"),
+        (says(IDEA, "[a](#b){.c}"), "attribute"),
+        (says(IDEA, "$$a$$ (label)"), "\\tag"),
+        (says(IDEA, "\\begin{align}a\\end{align}"), "mathematics without $$"),
+        (says(IDEA, "![a](a.png)"), "a linked picture"),
+        (says(IDEA, "<div>a</div>"), "<div>"),
+        (says(IDEA, "a <span>b</span>"), "<span>"),
+        (says(IDEA, "<!-- a -->"), "<!-->"),
+        (says(IDEA, "<details><summary>Hint</summary>\nText\n\n</details>"), "no blank line"),
+        (says(IDEA, "<details><summary>Hint</summary>\n\nText"), "does not close"),
+        (says(TITLE, "---\na: 1\n---\n# Title"), "front matter"),
+    ],
+    rules.nothing_is_left_unfinished: [
+        (adds(IDEA, "TODO"), "'TODO'"),
+        (adds(NUMBERS, "# FIXME"), "'FIXME'"),
+        (adds(IDEA, "Lorem ipsum"), "'Lorem'"),
+        (adds(IDEA, "A placeholder."), "'placeholder'"),
+        (prints("coming soon"), "'coming soon'"),
+        (says(IDEA, ""), "is empty"),
+    ],
+}
+
+
+def cases(table):
+    return [
+        pytest.param(rule, *case, id=f"{rule.__name__}-{number}")
+        for rule, broken in table.items()
+        for number, case in enumerate(broken)
+    ]
+
+
+@pytest.mark.parametrize(("rule", "change", "complaint"), cases(BROKEN))
+def test_rule_can_be_broken(rule, change, complaint, folder):
+    found = rule(chapter(folder, change))
+    if complaint is None:
+        assert found == []
+        return
+    assert any(complaint in sentence for sentence in found), found
+    assert all(sentence.startswith("good.ipynb") for sentence in found)
+
+
+def test_every_rule_is_broken_here():
+    assert {*BROKEN} == {*rules.RULES}
+
+
+ALLOWED = {
+    rules.outputs_load_and_run_nothing: [
+        (html('<a href="https://example.org">read</a>'),),
+        (html('<img src="data:image/png;base64,AAAA"><use href="#a"/>'),),
+        (html("<p>on a = b, at the source</p>"),),
+    ],
+    rules.outputs_name_no_address_and_no_path: [
+        (prints("1 / 2, (1/2), 0x1f, query/key, torch.float32"),),
+        (html("<p>a</p><br/><b>/</b>"),),
+    ],
+    rules.outputs_warn_of_nothing: [(outputs(TIMED, printed("9%|", "stderr")),)],
+    rules.numbers_have_at_most_three_decimals: [
+        (prints("1e-06 1.234e-06 0.125 torch 2.13.0 12345 10.000"),),
+        (outputs(ERROR, raised("ValueError", "got 0.123456")),),
+    ],
+    rules.what_is_not_compared_is_a_measurement_with_a_claim: [
+        (outputs(TIMED, printed("dot  3 µs")),),
+        (outputs(TIMED, printed("peak 1.5 GiB")),),
+        (inserts(CLAIM, markdown("Which is quicker?")),),
+    ],
+    rules.code_is_python_that_runs_anywhere: [(says(TIMED, "%timeit mix(1, 2)"),)],
+    rules.functions_have_bodies: [(says(CLAIM, "class Odd(ValueError):\n    'Odd.'\n    a = 1"),)],
+    rules.names_are_assigned_once: [
+        (says(CLAIM, "fig, ax = f()\n_, a = f()\n_, b = f()"),),
+        (says(CLAIM, "for i in f():\n    print(i)\nfor i in f():\n    print(i)"),),
+        (says(CLAIM, "def f(weights):\n    torch = weights\n    return torch"),),
+        (says(CLAIM, "print([weights for weights in f()], lambda weights: weights)"),),
+        (says(CLAIM, "weights[0] = 1\nmix.a = 2"),),
+    ],
+    rules.one_thing_has_one_name: [
+        (says(CLAIM, "F.scaled_dot_product_attention(q, k, v, attn_mask=mask)"),),
+        (says(CLAIM, "Q, K, V = X @ W_q, X @ W_k, X @ W_v\ntorch.softmax(Q, dim=-1)"),),
+        (says(CLAIM, "def relu(x):\n    return x\n\n\ndef pick(scores, k, dim):\n    return k"),),
+        (says(CLAIM, "def field(ax, x, y, keys):\n    heads = hidden = x\n    return heads"),),
+    ],
+    rules.links_resolve: [
+        (says(IDEA, "[a](https://example.org/x) [b](glossary.md#label) [c](#what-it-costs)"),),
+        (says(IDEA, "`[a](gone.ipynb)`"),),
+    ],
+    rules.prose_reads_the_same_everywhere: [
+        (says(IDEA, "`{a}` `:::` 5 % of `[^1]`, $x_{.5}^{\\{a\\}}$, a < b > c, 1. (a)= b"),),
+        (says(IDEA, "$$\n\\begin{aligned}a\\end{aligned} \\tag{1}\n$$"),),
+        (says(IDEA, "```python\n%timeit f()\n```"),),
+        (says(IDEA, "<details><summary>Hint</summary>\n\nText<br>\n\n</details>"),),
+    ],
+    rules.nothing_is_left_unfinished: [(adds(IDEA, "Have little to do, and a WIPED slate."),)],
+}
+
+
+@pytest.mark.parametrize(("rule", "change"), cases(ALLOWED))
+def test_rule_does_not_overreach(rule, change, folder):
+    assert rule(chapter(folder, change)) == []
+
+
+def test_complaints_of_pages_can_be_seen(folder):
+    (folder / "page.md").write_text("# Page\n\n[a](gone.md)\n\nTODO\n")
+    page = rules.Notebook.page(folder / "page.md")
+    assert rules.links_resolve(page) == ["page.md, cell 1: link gone.md: there is no such page"]
+    assert rules.nothing_is_left_unfinished(page)
+
+
+TERM = "## query\n\n查询. What asks. [Look up](other.ipynb)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (f"# Glossary\n\n{TERM}", None),
+        (f"# Glossary\n\n{TERM}\n## 键\n\n键 [Look up](other.ipynb)", "English"),
+        (f"# Glossary\n\n{TERM}\n## key\n\n[Look up](other.ipynb)", "简体中文"),
+        (f"# Glossary\n\n{TERM}\n## key\n\n键", "link to its chapter"),
+        ("# Glossary", "no terms"),
+    ],
+)
+def test_glossary_can_lack(text, complaint, folder):
+    (folder / "terms.md").write_text(text)
+    found = rules.glossary_is_bilingual(rules.Notebook.page(folder / "terms.md"))
+    assert complaint in found[0] if complaint else found == []
