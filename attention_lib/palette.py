@@ -43,7 +43,7 @@ LIGHT = {
     "series_1": "#440154",
     "series_2": "#3e4989",
     "series_3": "#2a788e",
-    "series_4": "#1b9c84",
+    "series_4": "#1fa188",
 }
 
 DARK = {
@@ -60,11 +60,11 @@ DARK = {
     "weight": "#8ff0cf",
     "mask": "#34373e",
     "mask_line": "#80868f",
-    "nan": "#ff4d45",
-    "series_1": "#287d8e",
-    "series_2": "#26ad81",
-    "series_3": "#86d549",
-    "series_4": "#fde725",
+    "nan": "#e5242e",
+    "series_1": "#765ad0",
+    "series_2": "#2f94ac",
+    "series_3": "#57c988",
+    "series_4": "#fff5c2",
 }
 
 WEIGHT_MAP = (
