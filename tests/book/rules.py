@@ -540,7 +540,7 @@ def stored(target):
 # things, wherever a name is given. Not held against anyone: names in calls (attn_mask=mask is
 # PyTorch's word), X for a matrix of tokens, h for a head in a loop, n for a number of samples, y
 # and z of a picture, x for any tensor of a function that takes no keys, bias for what a layer adds,
-# hidden for what a mask hides, dim for the number of an axis.
+# hidden for what a mask hides, dim for the number of an axis, letters in a lambda.
 CALL_IT = {
     **dict.fromkeys(["B", "N", "bs", "bsz", "nbatches"], "batch"),
     **dict.fromkeys(["nh", "n_heads", "n_head", "nhead"], "num_heads"),
@@ -562,7 +562,7 @@ def other_words(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in CALL_IT:
             yield node.id, CALL_IT[node.id]
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
+        if isinstance(node, ast.FunctionDef):
             names = [arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)]
             tokens = {"keys", "values"} & {*names} and "y" not in names
             words = IN_SIGNATURES | ({"x": "queries"} if tokens else {})
