@@ -8,7 +8,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from attention_lib.checks._grading import Verdict, grade, grade_number
 from attention_lib.scoring import dot_scores, gaussian_scores
 
-__all__ = ["crossing_of_the_circle", "frugal_additive_scores", "gaussian_by_product"]
+__all__ = [
+    "crossing_of_the_circle",
+    "frugal_additive_scores",
+    "gaussian_by_product",
+    "largest_tensor",
+]
 
 QUERY, LONG = (2.0, 0.0), (3.0, 2.0)  # of the chapter's first figure
 
@@ -81,7 +86,7 @@ def gaussian_by_product(answer):
         ),
         (
             _penalised(lambda squares: squares),
-            "the whole squared length of the key is subtracted. Formula (2) has half of it.",
+            "the whole squared length of the key is subtracted. Formula (3) has half of it.",
         ),
         (
             _penalised(lambda squares: -squares / 2),
@@ -89,7 +94,7 @@ def gaussian_by_product(answer):
         ),
         (
             _penalised(lambda squares: squares.sqrt() / 2),
-            "half the length is subtracted. Formula (2) has half the squared length.",
+            "half the length is subtracted. Formula (3) has half the squared length.",
         ),
     ]
     verdict = grade(_weights_of(answer), _weights_of(gaussian_scores), cases, mistakes)
@@ -141,39 +146,66 @@ def frugal_additive_scores(answer):
     return verdict and _grade_memory(answer, cases[0], verdict, 2 * 7 * 11)
 
 
-def _grade_memory(answer, case, verdict, allowed):
-    """Keep a passed verdict if the answer makes no tensor of more numbers than allowed."""
-    with _LargestTensor() as largest:
-        answer(*case)
-    if largest.numbers <= allowed:
-        return Verdict(True, f"{verdict.message} Largest tensor made: {largest.numbers} numbers.")
-    return Verdict(
-        False,
-        f"the numbers are right, but case 1 makes a tensor of {largest.numbers} numbers; "
-        f"{allowed} are enough.",
-    )
+def largest_tensor(function, *arguments):
+    """Call a function and return the size of the largest tensor that it makes.
+
+    Parameters
+    ----------
+    function : callable
+        Any function of tensors.
+    *arguments
+        What it is called with.
+
+    Returns
+    -------
+    int
+        How many numbers the largest tensor holds. A view counts what it is a view of.
+
+    Examples
+    --------
+    >>> x, y = torch.ones(5, 2), torch.ones(7, 2)
+    >>> largest_tensor(dot_scores, x, y)  # (5, 2) x (2, 7) -> (5, 7)
+    35
+    >>> largest_tensor(gaussian_scores, x, y)  # differences (5, 7, 2)
+    70
+    """
+    with _Watch() as watch:
+        function(*arguments)
+    return watch.largest
 
 
-class _LargestTensor(TorchDispatchMode):
-    """Watch what PyTorch computes; ``numbers`` is the size of the largest tensor in memory."""
+class _Watch(TorchDispatchMode):
+    """See every tensor that PyTorch makes; ``largest`` is the size of the largest."""
 
-    numbers = 0
+    largest = 0
 
     def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
         result = function(*arguments, **(keywords or {}))
         for made in result if isinstance(result, (tuple, list)) else [result]:
-            if isinstance(made, torch.Tensor):  # a view holds no memory of its own
+            if isinstance(made, torch.Tensor):
                 numbers = made.untyped_storage().nbytes() // made.element_size()
-                self.numbers = max(self.numbers, numbers)
+                self.largest = max(self.largest, numbers)
         return result
+
+
+def _grade_memory(answer, case, verdict, allowed):
+    """Keep a passed verdict if the answer makes no tensor of more numbers than allowed."""
+    numbers = largest_tensor(answer, *case)
+    if numbers <= allowed:
+        return Verdict(True, f"{verdict.message} Largest tensor made: {numbers} numbers.")
+    return Verdict(
+        False,
+        f"the numbers are right, but case 1 makes a tensor of {numbers} numbers; "
+        f"{allowed} are enough.",
+    )
 
 
 def _seeded(seed):
     """Return a function that draws the same numbers on every machine."""
-    seeded = torch.Generator(device="cpu").manual_seed(seed)
+    seeded = torch.Generator().manual_seed(seed)
 
     def random(*shape):
-        return torch.randn(shape, generator=seeded, device="cpu").to(torch.get_default_device())
+        return torch.randn(shape, generator=seeded)
 
     return random
 
