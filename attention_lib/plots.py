@@ -451,7 +451,7 @@ def attention_diagram(ax, weights, keys=None, values=None, *, query="q", output=
     >>> ax = attention_diagram(ax, [0.75, 0.15, 0.10], values=["red", "green", "blue"])
     >>> plt.close(figure)
     """
-    weights = _weights(weights, "(len_k,)")
+    weights = _weights(weights, "(len_k,)", _finite)
     size = len(weights)
     subscripts = [str(number).translate(SUBSCRIPTS) for number in range(1, size + 1)]
     keys = [f"k{number}" for number in subscripts] if keys is None else keys
@@ -462,7 +462,7 @@ def attention_diagram(ax, weights, keys=None, values=None, *, query="q", output=
             (4.6, 7.4), (row, row), color=COLORS["grid"], linestyle="-", linewidth=1.2, zorder=0
         )
         _flow(ax, (1.8, middle), (2.8, row), COLORS["muted"], 1.2)
-        _flow(ax, (9.2, row), (10.2, middle), COLORS["weight"], 0.8 + 9 * np.nan_to_num(weight))
+        _flow(ax, (9.2, row), (10.2, middle), COLORS["weight"], 0.8 + 9 * weight)
         ax.add_patch(Rectangle((5.1, row - 0.2), 1.8, 0.4, color=COLORS["mask"], zorder=1))
         ax.add_patch(
             Rectangle((5.1, row - 0.2), 1.8 * weight, 0.4, color=COLORS["weight"], zorder=2)
@@ -575,9 +575,9 @@ def weight_stems(ax, weights, *, top=1.0):
     'largest: 0.998'
     >>> plt.close(figure)
     """
-    weights = _weights(weights, "(len_k,)")
+    weights = _weights(weights, "(len_k,)", _finite)
     top = _positive("top", top)
-    if np.isnan(weights).any() or weights.max() > top:
+    if weights.max() > top:
         raise ValueError(f"weights: expected numbers from 0 to top = {top:g}, got {weights.max()}")
     positions = np.arange(len(weights))
     ax.vlines(positions, 0, weights, color=COLORS["weight"], linewidth=1.2)
@@ -635,13 +635,13 @@ def mixture(ax, values, weights, output, labels=None):
     >>> ax = mixture(ax, [[0, 0], [4, 0], [0, 4]], [0.5, 0.25, 0.25], [1.0, 1.0])
     >>> plt.close(figure)
     """
-    values = _array("values", values, "(len_k, 2)")
-    weights = _weights(weights, "(len_k,)")
+    values = _finite("values", values, "(len_k, 2)")
+    weights = _weights(weights, "(len_k,)", _finite)
     if len(weights) != len(values):
         raise ValueError(
             f"weights: expected one for each of {len(values)} values, got {len(weights)}"
         )
-    trail = _array("output", output, "(2,)", "(steps, 2)").reshape(-1, 2)
+    trail = _finite("output", output, "(2,)", "(steps, 2)").reshape(-1, 2)
     end = trail[-1]
     ax.add_patch(
         Polygon(_convex_hull(values), facecolor=COLORS["surface"], edgecolor=COLORS["muted"])
@@ -661,14 +661,14 @@ def mixture(ax, values, weights, output, labels=None):
         ax.plot(*trail.T, color=COLORS["output"], linestyle="-", marker="o", markersize=4, zorder=4)
     ax.scatter(*end, s=130, marker="D", color=COLORS["output"], zorder=5, **edge)
     center = values.mean(axis=0)
-    heaviest = values[np.nan_to_num(weights).argmax()]
+    heaviest = values[weights.argmax()]
     aside = end - heaviest if len(trail) == 1 else (end - trail[0])[::-1] * (1, -1)
     _name_point(ax, "output", end, aside, 12, COLORS["output"])
     texts, family = _drawable(
         "labels", [""] * len(values) if labels is None else labels, len(values)
     )
     for text, value, weight in zip(texts, values, weights, strict=True):
-        distance = 8 + 8 * np.sqrt(np.nan_to_num(weight))
+        distance = 8 + 8 * np.sqrt(weight)
         _name_point(ax, text, value, value - center, distance, COLORS["value"], family)
     ax.set_aspect("equal")
     ax.margins(0.2)
@@ -715,27 +715,27 @@ def score_field(ax, x, y, scores, *, query=None, keys=None, labels=None, limit=N
     >>> ax = score_field(ax, x, x, x[None, :] + 0.5 * x[:, None], query=[1.0, 0.5])
     >>> plt.close(figure)
     """
-    x, y = _array("x", x, "(len_x,)"), _array("y", y, "(len_y,)")
-    scores = _array("scores", scores, "(len_y, len_x)")
+    x, y = _finite("x", x, "(len_x,)"), _finite("y", y, "(len_y,)")
+    scores = _finite("scores", scores, "(len_y, len_x)")
     for name, coordinates in (("x", x), ("y", y)):
         if len(coordinates) < 2 or not (np.diff(coordinates) > 0).all():
             raise ValueError(f"{name}: expected two or more rising numbers")
-    if scores.shape != (len(y), len(x)) or not np.isfinite(scores).all():
-        raise ValueError(f"scores: expected finite numbers of shape {(len(y), len(x))}")
+    if scores.shape != (len(y), len(x)):
+        raise ValueError(f"scores: expected shape {(len(y), len(x))}, got {scores.shape}")
     limit = _positive("limit", np.abs(scores).max() or 1.0 if limit is None else limit)
     image = ax.pcolormesh(x, y, scores, cmap=SCORE_MAP, vmin=-limit, vmax=limit, shading="gouraud")
     lines = {"colors": COLORS["ink"], "linewidths": 0.7, "linestyles": "solid", "alpha": 0.45}
     ax.contour(x, y, scores, levels=np.linspace(-limit, limit, 17), **lines)
     halo = {"edgecolor": COLORS["paper"], "linewidth": 1.2, "zorder": 4}
     if keys is not None:
-        keys = _array("keys", keys, "(len_k, 2)")
+        keys = _finite("keys", keys, "(len_k, 2)")
         ax.scatter(*keys.T, s=80, color=COLORS["key"], **halo)
         names = [""] * len(keys) if labels is None else labels
         texts, family = _drawable("labels", names, len(keys))
         for text, key in zip(texts, keys, strict=True):
             _name_point(ax, text, key, (1, 1), 6, COLORS["key"], family)
     if query is not None:
-        query = _array("query", query, "(2,)")
+        query = _finite("query", query, "(2,)")
         arrow = {"arrowstyle": "-|>,head_width=0.35,head_length=0.7", "shrinkA": 0, "shrinkB": 0}
         arrow |= {"linewidth": 3, "color": COLORS["query"], "zorder": 5, "path_effects": HALO}
         ax.annotate("", query, (0, 0), arrowprops=arrow)
@@ -777,13 +777,11 @@ def histogram(ax, samples, *, normal=None, bins=60):
     >>> ax = histogram(ax, samples, normal=(0, 100))
     >>> plt.close(figure)
     """
-    samples = _array("samples", samples, "(rows,)")
-    if not np.isfinite(samples).all():
-        raise ValueError("samples: expected finite numbers, got NaN or infinity")
+    samples = _finite("samples", samples, "(rows,)")
     heights, edges = np.histogram(samples, bins=bins, density=True)
     ax.stairs(heights, edges, fill=True, color=COLORS["mask_line"], alpha=0.55, label="samples")
     if normal is not None:
-        mean, deviation = _array("normal", normal, "(2,)")
+        mean, deviation = _finite("normal", normal, "(2,)")
         _positive("normal", deviation)
         x = np.linspace(edges[0], edges[-1], 400)
         density = np.exp(-(((x - mean) / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi))
@@ -826,7 +824,7 @@ def curves(ax, x, curves, *, log=""):
     [4.0, 2.0, 1.0]
     >>> plt.close(figure)
     """
-    x = _array("x", x, "(points,)")
+    x = _finite("x", x, "(points,)")
     if not isinstance(curves, dict) or not curves:
         raise TypeError("curves: expected a dict that gives each label its numbers")
     for number, (label, runs) in enumerate(curves.items()):
@@ -879,7 +877,7 @@ def measurements(ax, x, measured, theory=None, *, bounds=None, log="xy"):
     >>> ax = measurements(ax, [1, 4, 16], [1.1, 3.9, 16.2], theory=[1, 4, 16])
     >>> plt.close(figure)
     """
-    x = _array("x", x, "(points,)")
+    x = _finite("x", x, "(points,)")
     measured = _array("measured", measured, "(points,)")
     if measured.shape != x.shape:
         raise ValueError(f"measured: expected {len(x)} points, as x has, got {len(measured)}")
@@ -932,6 +930,8 @@ def tensor_boxes(ax, tensors, steps=None):
     >>> plt.close(figure)
     """
     tensors = list(tensors)
+    if not tensors:
+        raise ValueError("tensors: expected at least one")
     steps = [""] * (len(tensors) - 1) if steps is None else steps
     steps = _as_many("steps", steps, len(tensors) - 1)
     x, ends = 0.0, []
@@ -1284,10 +1284,18 @@ def _fits(shape, axes):
     )
 
 
-def _weights(weights, axes):
+def _finite(name, value, *shapes):
+    """Return numbers as :func:`_array` does; refuse NaN and infinity."""
+    array = _array(name, value, *shapes)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: expected finite numbers, got NaN or infinity")
+    return array
+
+
+def _weights(weights, axes, array=_array):
     """Return weights as an array; refuse what cannot be one."""
-    weights = _array("weights", weights, axes)
-    outside = weights[(weights < 0) | (weights > 1.01)]  # low precision rounds past 1
+    weights = array("weights", weights, axes)
+    outside = weights[(weights < 0) | (weights > 1.001)]  # a sum may round past 1
     if outside.size:
         raise ValueError(f"weights: expected numbers from 0 to 1, got {outside[0]:g}")
     return weights
