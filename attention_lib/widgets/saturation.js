@@ -1,7 +1,7 @@
 import { DTYPES, createView, element, entropy, fixed, round, setAttributes, short, softmax, svg } from "./_shared.js";
 
 const DIVISORS = { 0: "nothing", 0.5: "√d", 1: "d" };
-const BARS = { height: 248, left: 34, right: 4, top: 12, bottom: 30 };
+const BARS = { height: 286, left: 34, right: 4, top: 12, bottom: 30 };
 const CURVE = { height: 40, inset: 6 };
 
 /** The standard deviation of q·k / d^exponent / temperature over keys of width d. */
@@ -83,10 +83,10 @@ export function render({ model, el }) {
   const columns = bars.svg.appendChild(svg("g", { fill: "var(--aw-weight)" }));
   const axisName = bars.svg.appendChild(svg("text", { class: "attention-muted", "text-anchor": "middle" }));
 
-  const curves = CURVES.map(({ name, label, top }) => {
+  const curves = CURVES.map(({ name, label, top }, i) => {
     const show = view.readout({ name, label });
     const plot = view.plot({
-      height: CURVE.height, parent: show.card,
+      height: i < 2 ? CURVE.height : CURVE.height + 18, parent: show.card,
       description: `${label} as the width d doubles from 1 to 4096`,
     });
     const ground = plot.svg.appendChild(svg("line", { class: "attention-grid" }));
@@ -94,8 +94,11 @@ export function render({ model, el }) {
     const dot = plot.svg.appendChild(svg("circle", { r: 5, fill: "var(--aw-accent)" }));
     return { name, top, show, plot, ground, line, dot };
   });
+  const last = curves.at(-1).plot;
+  const ends = [["d = 1", "start"], ["d = 4096", "end"]].map(([text, anchor]) => last.svg.appendChild(
+    svg("text", { class: "attention-muted", y: CURVE.height + 14, "text-anchor": anchor }, text),
+  ));
   const effective = view.readout({ name: "effective_keys", label: "Effective keys" });
-  view.readouts.append(element("p", { class: "attention-note" }, "Curves: d from 1 to 4096"));
 
   const row = element("div", { class: "attention-row" });
   view.details.append(element("p", { class: "attention-name" }, "Gradient of softmax, as computed in"), row);
@@ -162,6 +165,7 @@ export function render({ model, el }) {
       curve.show(now[curve.name]);
       drawCurve(curve, settings, along, now);
     }
+    ends.forEach((end, i) => setAttributes(end, { x: i * last.width }));
     effective(now.effective_keys);
     gradients.forEach(({ show, zeros }, i) => {
       const dead = now.dead.includes(DTYPES[i]);
