@@ -45,7 +45,7 @@ from matplotlib.colors import LinearSegmentedColormap, ListedColormap, Normalize
 from matplotlib.patches import FancyBboxPatch, Patch, PathPatch, Polygon, Rectangle
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
 from attention_lib.palette import LIGHT as COLORS
@@ -1192,9 +1192,11 @@ def _scale_axes(ax, log, x):
         low, high = axis.get_data_interval()
         if low <= 0:
             raise ValueError(f"log: expected positive numbers on the {which} axis, got {low:g}")
-        doubling = which == "x" and (np.log2(x) % 1 == 0).all()
         ax.set(**{f"{which}scale": "log"})
-        axis.set_major_locator(LogLocator(base=2 if doubling else 10))
+        if which == "x" and (np.log2(x) % 1 == 0).all():  # powers of two are ticks themselves
+            axis.set_major_locator(FixedLocator(np.unique(x)[:: -(-len(x) // 8)]))
+        elif high < 100 * low:  # less than two decades: their ends alone would be few ticks
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_minor_locator(NullLocator())
         if high < 1e5 and low > 1e-4:
             axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
