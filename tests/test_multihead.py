@@ -1,0 +1,609 @@
+"""Multi-head attention against a loop over its heads, and against PyTorch's module."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from attention_lib import (
+    AddNorm,
+    MultiHeadAttention,
+    causal_mask,
+    merge_heads,
+    scaled_dot_scores,
+    split_heads,
+)
+from tests.strategies import (
+    DTYPES,
+    INF,
+    NAN,
+    assert_close,
+    assert_refused,
+    attend_by_loop,
+    booleans,
+    inputs,
+    meta,
+    name_of,
+    numbers,
+    visible_by_loop,
+)
+
+# Every axis a different number, so that no transpose can hide.
+BATCH, LEN_Q, LEN_K, HEADS, D_HEAD = 2, 5, 7, 6, 3
+D_MODEL = HEADS * D_HEAD
+
+# name -> valid_lens, mask; "per head" masks have four axes
+VISIBILITY = {
+    "all": (None, None),
+    "lengths": (torch.tensor([3, 7]), None),
+    "lengths per query": (torch.tensor([[0, 2, 3, 5, 7], [7, 6, 0, 4, 1]]), None),
+    "causal": (None, causal_mask(LEN_Q, LEN_K)),
+    "keys": (None, booleans((LEN_K,), seed=3, share=0.6)),
+    "lengths and causal": (torch.tensor([0, 7]), causal_mask(LEN_Q, LEN_K)),
+    "per sequence": (None, booleans((BATCH, 1, LEN_K), seed=2, share=0.6)),
+    "per sequence and query": (None, booleans((BATCH, LEN_Q, LEN_K), seed=2, share=0.6)),
+    "per head": (None, booleans((1, HEADS, LEN_Q, LEN_K), seed=1, share=0.6)),
+    "per head, all alike": (None, booleans((BATCH, 1, LEN_Q, LEN_K), seed=4, share=0.6)),
+    "lengths and per head": (
+        torch.tensor([2, 7]),
+        booleans((BATCH, HEADS, 1, LEN_K), seed=5, share=0.7),
+    ),
+}
+
+# num_kv_heads, bias
+KINDS = [(None, False), (None, True), (3, True), (2, False), (1, True)]
+
+
+def module(num_kv_heads=None, bias=True, dropout=0.0, dtype=torch.float64):
+    made = MultiHeadAttention(
+        D_MODEL, HEADS, num_kv_heads=num_kv_heads, dropout=dropout, bias=bias
+    ).to(dtype)
+    for seed, parameter in enumerate(made.parameters()):
+        parameter.data = numbers(*parameter.shape, seed=seed + 30, dtype=dtype) / D_MODEL**0.5
+    return made
+
+
+def drawn(dtype=torch.float64):
+    shapes = ((BATCH, LEN_Q, D_MODEL), (BATCH, LEN_K, D_MODEL), (BATCH, LEN_K, D_MODEL))
+    return inputs(*shapes, dtype=dtype)
+
+
+def visible_in_heads(valid_lens, mask):
+    """Return who may see whom, (BATCH, HEADS, LEN_Q, LEN_K)."""
+    if mask is not None and mask.dim() == 3:
+        mask = mask.unsqueeze(1)
+    return visible_by_loop((BATCH, HEADS, LEN_Q, LEN_K), valid_lens, mask)
+
+
+def heads_by_loop(made, queries, keys, values, visible):
+    """Run each head by itself on its rows of the weights, and add up what W_o makes of them."""
+    outputs, weights = [], []
+    for head in range(HEADS):
+        shared = head // (HEADS // made.num_kv_heads)
+        parts = []
+        for layer, x, block in (
+            (made.W_q, queries, head),
+            (made.W_k, keys, shared),
+            (made.W_v, values, shared),
+        ):
+            rows = slice(block * D_HEAD, (block + 1) * D_HEAD)
+            bias = 0 if layer.bias is None else layer.bias[rows]
+            parts.append(x @ layer.weight[rows].T + bias)
+        output, shares = attend_by_loop(scaled_dot_scores, *parts, visible[:, head])
+        columns = slice(head * D_HEAD, (head + 1) * D_HEAD)
+        outputs.append(output @ made.W_o.weight[:, columns].T)
+        weights.append(shares)
+    bias = 0 if made.W_o.bias is None else made.W_o.bias
+    return sum(outputs) + bias, torch.stack(weights, dim=1)
+
+
+# --- split and merge -------------------------------------------------------------------------
+
+
+def test_split_by_hand():
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    heads = split_heads(x, 2)
+    assert heads[0].tolist() == [[[0, 1], [4, 5], [8, 9]], [[2, 3], [6, 7], [10, 11]]]
+    assert heads[1, 0].tolist() == [[12, 13], [16, 17], [20, 21]]
+
+
+@pytest.mark.parametrize("num_heads", [1, 2, 3, 6])
+def test_split_and_merge(num_heads):
+    x = numbers(2, 5, 6)
+    heads = split_heads(x, num_heads)
+    assert heads.shape == (2, num_heads, 5, 6 // num_heads)
+    for head in range(num_heads):
+        width = 6 // num_heads
+        assert torch.equal(heads[:, head], x[..., head * width : (head + 1) * width])
+    assert heads.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    assert torch.equal(merge_heads(heads), x)
+    assert torch.equal(split_heads(merge_heads(heads), num_heads), heads)
+
+
+# --- the layer -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize(("num_kv_heads", "bias"), KINDS)
+@pytest.mark.parametrize("visibility", VISIBILITY)
+def test_equals_the_loop_over_heads(visibility, num_kv_heads, bias, need_weights):
+    """Output, weights per head, and the gradients of every input and parameter."""
+    made, tensors = module(num_kv_heads, bias), drawn()
+    valid_lens, mask = VISIBILITY[visibility]
+    expected, expected_weights = heads_by_loop(made, *tensors, visible_in_heads(valid_lens, mask))
+    output, weights = made(*tensors, valid_lens, mask=mask, need_weights=need_weights)
+    assert_close(output, expected)
+    if need_weights:
+        assert_close(weights, expected_weights)
+    else:
+        assert weights is None
+    upstream, given = numbers(*expected.shape, seed=9), (*tensors, *made.parameters())
+    gradients = torch.autograd.grad(output, given, upstream)
+    expected_gradients = torch.autograd.grad(expected, given, upstream)
+    for gradient, expected_gradient in zip(gradients, expected_gradients, strict=True):
+        assert_close(gradient, expected_gradient)
+
+
+def test_parameters():
+    shapes = {name: tuple(p.shape) for name, p in MultiHeadAttention(6, 3).named_parameters()}
+    assert shapes == {f"W_{letter}.weight": (6, 6) for letter in "qkvo"}
+    shapes = {
+        name: tuple(p.shape)
+        for name, p in MultiHeadAttention(12, 6, num_kv_heads=2, bias=True).named_parameters()
+    }
+    assert shapes == {
+        "W_q.weight": (12, 12),
+        "W_q.bias": (12,),
+        "W_k.weight": (4, 12),
+        "W_k.bias": (4,),
+        "W_v.weight": (4, 12),
+        "W_v.bias": (4,),
+        "W_o.weight": (12, 12),
+        "W_o.bias": (12,),
+    }
+
+
+def test_the_output_keeps_the_values_of_one_visible_key():
+    """With one key to see and identity projections the output is that value, head by head."""
+    made = MultiHeadAttention(D_MODEL, HEADS).double()
+    for layer in (made.W_q, made.W_k, made.W_v, made.W_o):
+        layer.weight.data = torch.eye(D_MODEL, dtype=torch.float64)
+    queries, keys, values = drawn()
+    output, weights = made(queries, keys, values, mask=torch.arange(LEN_K) == 2)
+    assert_close(output, values[:, 2:3].expand(-1, LEN_Q, -1), 1e-14)
+    assert weights[..., 2].eq(1).all() and weights.sum() == BATCH * HEADS * LEN_Q
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_a_query_with_nothing_to_attend_to(dtype, need_weights):
+    """Its heads give 0, so its output is the bias of W_o and its gradient 0."""
+    made, tensors = module(dtype=dtype), drawn(dtype)
+    lens = torch.tensor([[0] * LEN_Q, [7, 0, 3, 2, 1]])
+    with torch.autograd.set_detect_anomaly(True):
+        output, weights = made(*tensors, lens, need_weights=need_weights)
+        output.sum().backward()
+    bias = made.W_o.bias.detach()
+    assert output.dtype == dtype
+    assert torch.equal(output[0], bias.expand(LEN_Q, -1)) and torch.equal(output[1, 1], bias)
+    assert (output[1, 0] - bias).any()
+    assert weights is None or not (weights[0].any() or weights[1, :, 1].any())
+    queries, keys, values = tensors
+    assert not queries.grad[0].any() and not queries.grad[1, 1].any()
+    assert not keys.grad[0].any() and not values.grad[0].any() and values.grad[1].any()
+    assert all(x.grad.isfinite().all() for x in (*tensors, *made.parameters()))
+
+
+LARGEST = torch.finfo(torch.float64).max
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("strange", [NAN, INF, -INF, LARGEST])
+@pytest.mark.parametrize(("num_kv_heads", "bias"), KINDS[:3])
+def test_what_stands_in_the_padding(num_kv_heads, bias, strange, need_weights):
+    """It reaches no output, no gradient, and no gradient of a parameter."""
+    made = module(num_kv_heads, bias)
+    lens = torch.tensor([[3, 2, 3, 0, 1], [0] * LEN_Q])
+    cases = {
+        "lengths": (torch.tensor([3, 0]), None, lens[:, :1]),
+        "lengths per query": (lens, None, lens.max(dim=1, keepdim=True).values),
+        "mask of keys": (None, torch.arange(LEN_K) < 3, torch.tensor([[3], [3]])),
+        "mask per head": (
+            None,
+            (booleans((BATCH, HEADS, LEN_Q, LEN_K), 1, 0.5)) & (torch.arange(LEN_K) < 4),
+            torch.tensor([[4], [4]]),
+        ),
+    }
+    for valid_lens, mask, first in cases.values():
+        padding = torch.arange(LEN_K) >= first  # (BATCH, LEN_K)
+        results = []
+        for fill in (0.0, strange):
+            tensors = [x.detach().clone() for x in drawn()]
+            if fill:
+                tensors[1][padding], tensors[2][padding] = fill, fill
+            for x in tensors:
+                x.requires_grad_()
+            with torch.autograd.set_detect_anomaly(True):
+                output, weights = made(*tensors, valid_lens, mask=mask, need_weights=need_weights)
+                loss = (output * numbers(*output.shape, seed=9)).sum()
+                gradients = torch.autograd.grad(loss, (*tensors, *made.parameters()))
+            results.append((output, *([] if weights is None else [weights]), *gradients))
+        for clean, poisoned in zip(*results, strict=True):
+            assert_close(poisoned, clean)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_what_stands_in_the_future(need_weights):
+    """It reaches no output of the past; a head that may not look there stays clean."""
+    made, (queries, keys, values) = module(), drawn()
+    clean, _ = made(queries, keys, values, mask=causal_mask(LEN_Q, LEN_K))
+    keys, values = keys.detach().clone(), values.detach().clone()
+    keys[:, -1], values[:, -1] = NAN, INF
+    output, weights = made(
+        queries, keys, values, mask=causal_mask(LEN_Q, LEN_K), need_weights=need_weights
+    )
+    assert_close(output[:, :-1], clean[:, :-1])
+    assert output[:, -1].isnan().all(), "a visible NaN is hidden"
+    per_head = torch.ones(1, HEADS, 1, LEN_K, dtype=torch.bool)
+    per_head[:, 1:, :, -1] = False  # the first head alone sees the NaN
+    _, weights = made(queries, keys, values, mask=per_head)
+    assert weights[:, 0].isnan().all() and weights[:, 1:].isfinite().all()
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_a_nan_query_with_nothing_to_attend_to(need_weights):
+    """As a padded query: its NaN reaches no gradient, those of the parameters included."""
+    made, tensors = module(), [x.detach().clone() for x in drawn()]
+    lens = torch.tensor([[7, 0, 3, 2, 1], [7, 7, 7, 0, 0]])
+    tensors[0][lens == 0] = NAN
+    for x in tensors:
+        x.requires_grad_()
+    with torch.autograd.set_detect_anomaly(True):
+        output, _ = made(*tensors, lens, need_weights=need_weights)
+        output.sum().backward()
+    assert output.isfinite().all()
+    assert all(x.grad.isfinite().all() for x in (*tensors, *made.parameters()))
+
+
+def test_nothing_given_is_changed():
+    base = numbers(BATCH, LEN_K, 2 * D_MODEL)
+    lens, mask = torch.tensor([0, 5]), causal_mask(LEN_Q, LEN_K)
+    made = module()
+    for strange in (0.0, NAN):
+        base[1, 5:] = strange
+        leaf = numbers(BATCH, LEN_Q, D_MODEL).requires_grad_()
+        given = (base, leaf.detach(), lens, mask, *made.parameters())
+        before = [x.detach().clone() for x in given]
+        for need_weights in (True, False):
+            output, _ = made(
+                leaf,
+                base[..., :D_MODEL],
+                base[..., D_MODEL:],
+                lens,
+                mask=mask,
+                need_weights=need_weights,
+            )
+            output.sum().backward()
+        for x, was in zip(given, before, strict=True):
+            assert torch.equal(x.nan_to_num(), was.nan_to_num())
+
+
+def test_nothing_is_stored_on_the_module():
+    made = module()
+    state = {key: set(vars(part)) for key, part in made.named_modules()}
+    made(*drawn(), torch.tensor([0, 5]))
+    for key, part in made.named_modules():
+        assert set(vars(part)) == state[key]
+        assert not [value for value in vars(part).values() if isinstance(value, torch.Tensor)]
+        assert not part._buffers
+
+
+def test_weights_are_those_before_dropout_and_dropout_acts_in_training_only():
+    made, tensors = module(dropout=0.5), [x.detach() for x in drawn()]
+    lens = torch.tensor([5, 0])
+    torch.manual_seed(0)
+    first, weights = made(*tensors, lens)
+    second, _ = made(*tensors, lens)
+    evaluated, same_weights = made.eval()(*tensors, lens)
+    assert_close(weights[0].sum(dim=-1), torch.ones(HEADS, LEN_Q).double(), 1e-12)
+    assert not weights[1].any()
+    assert_close(weights, same_weights, 1e-12)
+    assert (first - second).abs().max() > 0.01 and (first - evaluated).abs().max() > 0.01
+    assert_close(evaluated, module()(*tensors, lens)[0], 1e-12)
+    for need_weights in (True, False):
+        assert_close(made(*tensors, lens, need_weights=need_weights)[0], evaluated)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_without_weights_the_kernel_does_the_work(monkeypatch, training):
+    calls, kernel = [], F.scaled_dot_product_attention
+
+    def counted(*tensors, **options):
+        calls.append((tensors[0].shape, options["dropout_p"]))
+        return kernel(*tensors, **options)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", counted)
+    made = module(num_kv_heads=2, dropout=0.25).train(training)
+    made(*drawn(), torch.tensor([3, 7]))
+    assert not calls
+    made(*drawn(), torch.tensor([3, 7]), need_weights=False)
+    assert calls == [((BATCH, HEADS, LEN_Q, D_HEAD), 0.25 if training else 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("batch", "len_q", "len_k"), [(0, LEN_Q, LEN_K), (BATCH, 0, LEN_K), (BATCH, LEN_Q, 0)]
+)
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_axes_of_length_zero(batch, len_q, len_k, need_weights):
+    made = module()
+    tensors = inputs((batch, len_q, D_MODEL), (batch, len_k, D_MODEL), (batch, len_k, D_MODEL))
+    for lens in (None, torch.zeros(batch, dtype=torch.int64)):
+        output, weights = made(*tensors, lens, need_weights=need_weights)
+        assert output.shape == (batch, len_q, D_MODEL)
+        assert weights is None or weights.shape == (batch, HEADS, len_q, len_k)
+        if not len_k:
+            assert torch.equal(output, made.W_o.bias.expand(output.shape))
+        output.sum().backward()
+        assert all(p.grad.isfinite().all() for p in made.parameters())
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_autocast(need_weights):
+    made, tensors = module(dtype=torch.float32), drawn(torch.float32)
+    lens = torch.tensor([0, 5])
+    expected = made(*tensors, lens)[0]
+    for queries in (tensors[0], tensors[0].bfloat16()):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            output, _ = made(queries, *tensors[1:], lens, need_weights=need_weights)
+        assert output.dtype == torch.bfloat16
+        assert_close(output.float(), expected, 0.05)
+        output.float().sum().backward()
+    assert all(p.grad.isfinite().all() for p in made.parameters())
+
+
+@pytest.mark.parametrize("num_kv_heads", [None, 1])
+def test_gradients_with_a_fully_masked_row(num_kv_heads):
+    made = MultiHeadAttention(4, 2, num_kv_heads=num_kv_heads, bias=True).double()
+    tensors = inputs((BATCH, 2, 4), (BATCH, 3, 4), (BATCH, 3, 4))
+    lens = torch.tensor([[0, 2], [3, 1]])
+    given = (*tensors, *made.parameters())
+    for need_weights in (True, False):
+
+        def run(queries, keys, values, *_, need_weights=need_weights):
+            output, weights = made(queries, keys, values, lens, need_weights=need_weights)
+            return output if weights is None else (output, weights)
+
+        assert torch.autograd.gradcheck(run, given)
+    assert torch.autograd.gradgradcheck(lambda q, k, v: made(q, k, v, lens)[0], tensors)
+
+
+# --- PyTorch's module ------------------------------------------------------------------------
+
+# bias, batch_first, dropout, training, dtype
+THEIRS = [
+    (True, True, 0.0, True, torch.float64),
+    (False, True, 0.0, False, torch.float64),
+    (True, False, 0.25, False, torch.float32),
+    (False, False, 0.25, True, torch.float32),
+    (True, True, 0.5, False, torch.bfloat16),
+    (True, False, 0.0, True, torch.float16),
+]
+
+
+def theirs(bias=True, batch_first=True, dropout=0.0, training=False, dtype=torch.float64, **more):
+    made = nn.MultiheadAttention(
+        D_MODEL, HEADS, dropout=dropout, bias=bias, batch_first=batch_first, **more
+    ).to(dtype)
+    for seed, parameter in enumerate(made.parameters()):
+        parameter.data = numbers(*parameter.shape, seed=seed + 40, dtype=dtype) / D_MODEL**0.5
+    return made.train(training)
+
+
+def call_theirs(made, queries, keys, values):
+    tensors = (queries, keys, values)
+    if made.batch_first:
+        return made(*tensors, average_attn_weights=False)
+    output, weights = made(*(x.transpose(0, 1) for x in tensors), average_attn_weights=False)
+    return output.transpose(0, 1), weights
+
+
+@pytest.mark.parametrize(("bias", "batch_first", "dropout", "training", "dtype"), THEIRS)
+def test_from_torch(bias, batch_first, dropout, training, dtype):
+    made = theirs(bias, batch_first, dropout, training, dtype)
+    ours = MultiHeadAttention.from_torch(made)
+    assert ours.training == training and ours.attention.training == training
+    assert ours.attention.dropout.p == dropout
+    assert (ours.d_model, ours.num_heads, ours.num_kv_heads) == (D_MODEL, HEADS, HEADS)
+    assert (ours.W_q.bias is not None) == bias == (ours.W_o.bias is not None)
+    assert {p.dtype for p in ours.parameters()} == {dtype}
+    tensors = [x.detach() for x in drawn(dtype)]
+    output, weights = ours.eval()(*tensors)
+    expected, expected_weights = call_theirs(made.eval(), *tensors)
+    assert_close(output, expected)
+    assert_close(weights, expected_weights)
+
+
+def test_from_torch_is_a_copy():
+    made = theirs()
+    ours = MultiHeadAttention.from_torch(made)
+    pointers = {p.data_ptr() for p in made.parameters()}
+    assert not pointers & {p.data_ptr() for p in ours.parameters()}
+    before = made.in_proj_weight.detach().clone()
+    with torch.no_grad():
+        for parameter in ours.parameters():
+            parameter.zero_()
+    assert torch.equal(made.in_proj_weight, before)
+    assert all(p.requires_grad and p.is_leaf for p in ours.parameters())
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize(("num_kv_heads", "bias"), KINDS)
+def test_to_torch(num_kv_heads, bias, batch_first):
+    ours = module(num_kv_heads, bias)
+    made = ours.to_torch(batch_first=batch_first)
+    assert isinstance(made, nn.MultiheadAttention) and made.batch_first == batch_first
+    tensors = [x.detach() for x in drawn()]
+    output, weights = ours(*tensors)
+    expected, expected_weights = call_theirs(made, *tensors)
+    assert_close(output, expected)
+    assert_close(weights, expected_weights)
+    pointers = {p.data_ptr() for p in made.parameters()}
+    assert not pointers & {p.data_ptr() for p in ours.parameters()}
+
+
+@pytest.mark.parametrize(("bias", "batch_first", "dropout", "training", "dtype"), THEIRS)
+def test_there_and_back(bias, batch_first, dropout, training, dtype):
+    made = theirs(bias, batch_first, dropout, training, dtype)
+    ours = MultiHeadAttention.from_torch(made)
+    back = ours.to_torch(batch_first=batch_first)
+    assert (back.dropout, back.training, back.batch_first) == (dropout, training, batch_first)
+    assert back.state_dict().keys() == made.state_dict().keys()
+    for key, value in made.state_dict().items():
+        assert torch.equal(back.state_dict()[key], value) and back.state_dict()[key].dtype == dtype
+    again = MultiHeadAttention.from_torch(back)
+    for key, value in ours.state_dict().items():
+        assert torch.equal(again.state_dict()[key], value)
+
+
+def test_from_torch_of_a_frozen_subclass():
+    class Named(nn.MultiheadAttention):
+        pass
+
+    made = Named(6, 2).requires_grad_(False)
+    assert isinstance(MultiHeadAttention.from_torch(made), MultiHeadAttention)
+
+
+# --- residual and normalisation --------------------------------------------------------------
+
+
+def test_add_norm_by_hand():
+    """1, 3 plus 1, 3 is 2, 6: mean 4, deviation 2, so -1 and 1."""
+    x = torch.tensor([[1.0, 3.0]])
+    assert_close(AddNorm(2)(x, x), torch.tensor([[-1.0, 1.0]]), 1e-5)
+    made = AddNorm(2)
+    made.norm.weight.data, made.norm.bias.data = torch.tensor([2.0, 3.0]), torch.tensor([5.0, 7.0])
+    assert_close(made(x, x), torch.tensor([[3.0, 10.0]]), 1e-5)
+
+
+def test_add_norm_drops_the_sublayer_in_training_only():
+    x, added = numbers(3, D_MODEL), numbers(3, D_MODEL, seed=1)
+    made = AddNorm(D_MODEL, dropout=1.0).double()
+    alone = F.layer_norm(x, (D_MODEL,))
+    assert_close(made(x, added), alone, 1e-12)
+    assert_close(made.eval()(x, added), F.layer_norm(x + added, (D_MODEL,)), 1e-12)
+    assert {name for name, _ in made.named_parameters()} == {"norm.weight", "norm.bias"}
+    assert torch.equal(x, numbers(3, D_MODEL))
+
+
+def test_add_norm_takes_autocast_and_has_a_gradient():
+    made = AddNorm(4)
+    x = numbers(3, 4, dtype=torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        mixed = made(x, x.bfloat16())
+    assert_close(mixed.float(), made(x, x), 0.05)
+    made.double()
+    assert torch.autograd.gradcheck(lambda *xs: made(*xs), inputs((3, 4), (3, 4)))
+
+
+X, MEMORY = torch.ones(2, 3, 6), torch.ones(2, 5, 6)
+MHA = MultiHeadAttention(6, 2)
+
+
+def mha(queries=X, keys=MEMORY, values=MEMORY, **options):
+    return lambda: MHA(queries, keys, values, **options)
+
+
+# call, exception, words that must occur (what every attention refuses is in test_arguments.py)
+REFUSED = [
+    (lambda: split_heads(X, 4), ValueError, ["num_heads", "divisor", "6", "got 4"]),
+    (lambda: split_heads(X, 0), ValueError, ["num_heads", "at least 1", "0"]),
+    (lambda: split_heads(X, 2.0), TypeError, ["num_heads", "whole number", "2.0"]),
+    (lambda: split_heads(X[0], 2), ValueError, ["x", "3 axes", "(batch, len, d_model)", "(3, 6)"]),
+    (lambda: split_heads(X.int(), 2), TypeError, ["x", "floating-point", "torch.int32"]),
+    (lambda: merge_heads(X), ValueError, ["x", "4 axes", "num_heads", "(2, 3, 6)"]),
+    (lambda: merge_heads([X]), TypeError, ["x", "torch.Tensor", "list"]),
+    (lambda: MultiHeadAttention(6, 4), ValueError, ["num_heads", "d_model", "6", "got 4"]),
+    (lambda: MultiHeadAttention(6, 0), ValueError, ["num_heads", "at least 1", "0"]),
+    (lambda: MultiHeadAttention(0, 1), ValueError, ["d_model", "at least 1", "0"]),
+    (lambda: MultiHeadAttention(6.0, 1), TypeError, ["d_model", "whole number", "6.0"]),
+    (lambda: MultiHeadAttention(6, True), TypeError, ["num_heads", "whole number", "True"]),
+    (
+        lambda: MultiHeadAttention(6, 3, num_kv_heads=2),
+        ValueError,
+        ["num_kv_heads", "num_heads", "3", "got 2"],
+    ),
+    (
+        lambda: MultiHeadAttention(6, 3, num_kv_heads=0),
+        ValueError,
+        ["num_kv_heads", "at least 1", "0"],
+    ),
+    (lambda: MultiHeadAttention(6, 2, dropout=1.1), ValueError, ["dropout", "1.1"]),
+    (mha(queries=torch.ones(2, 3, 7)), ValueError, ["queries", "6", "d_model", "(2, 3, 7)"]),
+    (mha(keys=torch.ones(2, 5, 3)), ValueError, ["keys", "6", "d_model", "(2, 5, 3)"]),
+    (mha(values=torch.ones(2, 5, 4)), ValueError, ["values", "6", "d_model", "(2, 5, 4)"]),
+    (mha(queries=torch.ones(3, 6)), ValueError, ["queries", "3 axes", "(3, 6)"]),
+    (mha(values=torch.ones(1, 2, 5, 6)), ValueError, ["values", "3 axes", "(1, 2, 5, 6)"]),
+    (mha(keys=MEMORY[:1], values=MEMORY[:1]), ValueError, ["keys", "2", "batch", "(1, 5, 6)"]),
+    (mha(values=MEMORY[:1]), ValueError, ["values", "2", "batch", "(1, 5, 6)"]),
+    (
+        mha(queries=X.double(), keys=MEMORY.double(), values=MEMORY.double()),
+        TypeError,
+        ["queries", "the module's parameters", "float32", "got torch.float64"],
+    ),
+    (
+        mha(queries=meta(2, 3, 6), keys=meta(2, 5, 6), values=meta(2, 5, 6)),
+        ValueError,
+        ["queries", "the module's parameters", "cpu", "got meta"],
+    ),
+    (
+        mha(mask=torch.ones(2, 3, 3, 5, dtype=torch.bool)),
+        ValueError,
+        ["mask", "broadcasts", "(2, 2, 3, 5)", "got (2, 3, 3, 5)"],
+    ),
+    (
+        mha(mask=torch.ones(1, 1, 1, 1, 5, dtype=torch.bool)),
+        ValueError,
+        ["mask", "broadcasts", "got (1, 1, 1, 1, 5)"],
+    ),
+    (
+        lambda: MultiHeadAttention.from_torch(nn.Linear(6, 6)),
+        TypeError,
+        ["module", "torch.nn.MultiheadAttention", "Linear"],
+    ),
+    (
+        lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(6, 2, kdim=5, vdim=7)),
+        ValueError,
+        ["module", "embed_dim 6", "kdim 5", "vdim 7"],
+    ),
+    (
+        lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(6, 2, add_bias_kv=True)),
+        ValueError,
+        ["module", "add_bias_kv", "expected no"],
+    ),
+    (
+        lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(6, 2, add_zero_attn=True)),
+        ValueError,
+        ["module", "add_zero_attn", "expected no"],
+    ),
+    (lambda: AddNorm(0), ValueError, ["d_model", "at least 1", "0"]),
+    (lambda: AddNorm(6)(X, MEMORY), ValueError, ["sublayer_output", "(2, 3, 6)", "got (2, 5, 6)"]),
+    (lambda: AddNorm(6)(X, X[:1]), ValueError, ["sublayer_output", "(2, 3, 6)", "got (1, 3, 6)"]),
+    (lambda: AddNorm(3)(X, X), ValueError, ["x", "3", "d_model", "(2, 3, 6)"]),
+    (lambda: AddNorm(6)(X.int(), X), TypeError, ["x", "floating-point", "torch.int32"]),
+    (lambda: AddNorm(6)(X, None), TypeError, ["sublayer_output", "torch.Tensor", "NoneType"]),
+    (
+        lambda: AddNorm(6)(X, X.double()),
+        TypeError,
+        ["sublayer_output", "the module's parameters", "float32", "got torch.float64"],
+    ),
+    (
+        lambda: AddNorm(6)(meta(2, 3, 6), X),
+        ValueError,
+        ["x", "the module's parameters", "cpu", "got meta"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "exception", "words"), REFUSED)
+def test_refused_in_words(call, exception, words):
+    assert_refused(call, exception, words)
