@@ -1,9 +1,11 @@
 """What every chapter starts with: a device, a seeded generator, and a way to show a tensor."""
 
+import importlib.util
+
 import numpy as np
 import torch
 
-__all__ = ["device", "generator", "show"]
+__all__ = ["device", "generator", "pretrained_attentions", "show"]
 
 
 def device():
@@ -85,3 +87,39 @@ def show(tensor, decimals=3):
             separator=" ",
         )
     )
+
+
+def pretrained_attentions(text, name="distilbert-base-uncased"):
+    """Run a pretrained model on a text and return the weights of all its heads.
+
+    Parameters
+    ----------
+    text : str
+        What the model reads.
+    name : str
+        A model of the Hugging Face hub, or a folder that holds one. It is downloaded the first
+        time.
+
+    Returns
+    -------
+    tuple or None
+        The attentions, a tuple with one tensor ``(1, num_heads, len, len)`` for each layer, and
+        the list of tokens. Without the package ``transformers`` a line is printed that says how
+        to get it, and ``None`` is returned.
+
+    Examples
+    --------
+    >>> found = pretrained_attentions("Hello world.")  # doctest: +SKIP
+    """
+    if not importlib.util.find_spec("transformers"):
+        print("For a real model: pip install transformers, then run this cell again.")
+        return None
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(name)
+    # The fused kernels never form the weights; "eager" does.
+    model = AutoModel.from_pretrained(name, attn_implementation="eager").eval()
+    inputs = tokenizer(text, return_tensors="pt")
+    with torch.no_grad():
+        attentions = model(**inputs, output_attentions=True).attentions
+    return attentions, tokenizer.convert_ids_to_tokens(inputs["input_ids"][0])
