@@ -1,0 +1,124 @@
+"""Jacobian, entropy and sampled scores against what is known of them."""
+
+import math
+
+import pytest
+import torch
+
+from attention_lib import effective_keys, entropy, sample_scores, softmax_jacobian
+from attention_lib.notebook import generator
+from tests.strategies import DTYPES, assert_close, assert_refused, inputs, name_of, numbers
+
+# weights, entropy, effective number of keys, Jacobian: by hand
+BY_HAND = [
+    ([1.0, 0.0], 0.0, 1.0, [[0, 0], [0, 0]]),
+    ([0.5, 0.5], math.log(2), 2.0, [[0.25, -0.25], [-0.25, 0.25]]),
+    (
+        [0.5, 0.25, 0.25],
+        1.5 * math.log(2),
+        2**1.5,
+        [[0.25, -0.125, -0.125], [-0.125, 0.1875, -0.0625], [-0.125, -0.0625, 0.1875]],
+    ),
+]
+
+W = torch.ones(2, 3) / 3
+
+
+def sample(**replaced):
+    arguments = {"d": 2, "len_k": 3, "rows": 5, "scale": 1.0, "generator": generator(0)}
+    return lambda: sample_scores(**(arguments | replaced))
+
+
+# call, exception, words that must occur
+REFUSED = [
+    (lambda: softmax_jacobian([0.5]), TypeError, ["weights", "torch.Tensor", "list"]),
+    (lambda: softmax_jacobian(W.int()), TypeError, ["weights", "floating-point", "torch.int32"]),
+    (lambda: softmax_jacobian(W.sum()), ValueError, ["weights", "1 axes", "(..., len_k)", "()"]),
+    (lambda: entropy(W > 0), TypeError, ["weights", "floating-point", "torch.bool"]),
+    (lambda: entropy(W.sum()), ValueError, ["weights", "1 axes", "()"]),
+    (lambda: effective_keys(None), TypeError, ["weights", "torch.Tensor", "NoneType"]),
+    (lambda: effective_keys(W.sum()), ValueError, ["weights", "1 axes", "()"]),
+    (sample(d=0), ValueError, ["d:", "at least 1", "0"]),
+    (sample(len_k=2.5), TypeError, ["len_k", "whole number", "2.5"]),
+    (sample(rows=-1), ValueError, ["rows", "at least 1", "-1"]),
+    (sample(scale="1"), TypeError, ["scale", "number", "'1'"]),
+    (sample(generator=None), TypeError, ["generator", "torch.Generator", "NoneType"]),
+    (sample(generator=7), TypeError, ["generator", "torch.Generator", "int"]),
+]
+
+
+@pytest.mark.parametrize(("call", "exception", "words"), REFUSED)
+def test_refused_in_words(call, exception, words):
+    assert_refused(call, exception, words)
+
+
+@pytest.mark.parametrize(("weights", "nats", "keys", "jacobian"), BY_HAND)
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_by_hand(weights, nats, keys, jacobian, dtype):
+    weights, jacobian = torch.tensor(weights, dtype=dtype), torch.tensor(jacobian, dtype=dtype)
+    eps = 4 * torch.finfo(dtype).eps
+    assert torch.equal(softmax_jacobian(weights), jacobian)
+    assert entropy(weights).item() == pytest.approx(nats, abs=eps)
+    assert effective_keys(weights).item() == pytest.approx(keys, rel=eps)
+    assert entropy(weights).dtype == effective_keys(weights).dtype == dtype
+
+
+def test_jacobian_is_the_derivative_of_softmax_in_every_row():
+    scores = numbers(2, 3, 5)
+    jacobian = softmax_jacobian(scores.softmax(dim=-1))
+    assert jacobian.shape == (2, 3, 5, 5)
+    for i in range(2):
+        for j in range(3):
+            expected = torch.autograd.functional.jacobian(lambda x: x.softmax(-1), scores[i, j])
+            assert_close(jacobian[i, j], expected, 1e-14)
+
+
+def test_entropy_lies_between_one_key_and_all():
+    weights = (3 * numbers(2, 7, 5)).softmax(dim=-1)
+    keys = effective_keys(weights)
+    assert entropy(weights).shape == keys.shape == (2, 7)
+    assert (keys > 1).all() and (keys < 5).all()
+    assert_close(keys.log(), entropy(weights), 1e-14)
+    expected = [[-sum(p * math.log(p) for p in row) for row in rows] for rows in weights.tolist()]
+    assert_close(entropy(weights), torch.tensor(expected, dtype=torch.float64), 1e-14)
+
+
+def test_inputs_stay_and_have_gradients():
+    (scores,) = inputs((3, 5))
+    before = scores.clone()
+    for function in (softmax_jacobian, entropy, effective_keys):
+        assert torch.autograd.gradcheck(lambda x, f=function: f(x.softmax(dim=-1)), scores)
+    assert torch.equal(scores, before)
+
+
+@pytest.mark.parametrize(("d", "scale", "variance"), [(3, 1.0, 3), (64, 1.0, 64), (64, 0.125, 1)])
+def test_sampled_scores_have_mean_0_and_variance_d_times_scale_squared(d, scale, variance):
+    """Within four standard errors; the fourth moment of q.k is 3 d (d + 2)."""
+    rows = 40_000
+    scores = sample_scores(d, 3, rows, scale=scale, generator=generator(0)).double()
+    assert scores.shape == (rows, 3)
+    first = scores[:, 0]  # keys of one row share their query: columns are not independent
+    assert abs(first.mean()) < 4 * math.sqrt(variance / rows)
+    error = math.sqrt((3 * d * (d + 2) - d**2) * scale**4 / rows)
+    assert abs(first.square().mean() - variance) < 4 * error
+
+
+def test_keys_of_one_row_share_their_query():
+    """So their squares are correlated: E[(q.k)^2 (q.l)^2] = E|q|^4 = d (d + 2), not d^2."""
+    scores = sample_scores(2, 2, 40_000, scale=1.0, generator=generator(1)).double()
+    squares = scores.square()
+    assert (squares[:, 0] * squares[:, 1]).mean().item() == pytest.approx(8, abs=1)
+
+
+def test_sampling_is_repeatable_and_draws_every_row():
+    """More numbers than are drawn at once: 2^22 / (64 * 1024) = 64 rows at a time."""
+    first, second = (
+        sample_scores(1024, 64, 150, scale=1.0, generator=generator(3)) for _ in range(2)
+    )
+    assert first.shape == (150, 64) and torch.equal(first, second)
+    assert len(first[:, 0].unique()) == 150
+    other = sample_scores(1024, 64, 150, scale=0.5, generator=generator(3))
+    assert torch.equal(other, first / 2)
+    state = torch.random.get_rng_state()
+    sample_scores(2, 3, 5, scale=1.0, generator=generator(0))
+    assert torch.equal(torch.random.get_rng_state(), state)
