@@ -1,0 +1,458 @@
+"""What others have published, measured or proved, and the known mistakes the library must not make.
+
+The truths stand in the order in which the book cites them; the mistakes are those that texts on
+attention make most often.
+"""
+
+import gc
+import inspect
+import math
+import weakref
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import attention_lib
+from attention_lib import (
+    AdditiveAttention,
+    AdditiveScore,
+    AddNorm,
+    Attention,
+    BilinearScore,
+    DotProductAttention,
+    MultiHeadAttention,
+    PositionalEncoding,
+    causal_mask,
+    cosine_scores,
+    dot_scores,
+    effective_keys,
+    entropy,
+    gaussian_scores,
+    generator,
+    length_mask,
+    masked_softmax,
+    merge_heads,
+    padding_mask,
+    sample_scores,
+    scaled_dot_product_attention,
+    scaled_dot_scores,
+    softmax_jacobian,
+    split_heads,
+)
+from tests.strategies import assert_close, numbers
+
+# What PyTorch itself does is stated for this version; ours is the same in all.
+THIS_PYTORCH = pytest.mark.skipif(
+    not torch.__version__.startswith("2.13."), reason="stated for PyTorch 2.13"
+)
+
+ALL_SCORES = {
+    "dot": lambda: dot_scores,
+    "scaled dot": lambda: scaled_dot_scores,
+    "gaussian": lambda: gaussian_scores,
+    "cosine": lambda: cosine_scores,
+    "bilinear": lambda: BilinearScore(2, 2),
+    "additive": lambda: AdditiveScore(2, 2, 8),
+}
+
+SIX_TOKENS = torch.tensor(
+    [
+        [0.43, 0.15, 0.89],
+        [0.55, 0.87, 0.66],
+        [0.57, 0.85, 0.64],
+        [0.22, 0.58, 0.33],
+        [0.77, 0.25, 0.10],
+        [0.05, 0.80, 0.55],
+    ]
+)
+
+# d: mean of the largest weight, of entropy / ln 16 and of the Jacobian's Frobenius norm
+UNSCALED = {
+    1: (0.211, 0.876, 0.284),
+    4: (0.430, 0.633, 0.322),
+    16: (0.687, 0.324, 0.276),
+    64: (0.850, 0.144, 0.172),
+    256: (0.923, 0.070, 0.099),
+    1024: (0.960, 0.034, 0.053),
+}
+SCALED = (0.25, 0.85, 0.305)  # "about", from d = 16 on
+
+# The first whole gap at which half the smallest number of the dtype is no longer reached.
+FIRST_GAP_WITHOUT_GRADIENT = {
+    torch.float16: 18,
+    torch.bfloat16: 93,
+    torch.float32: 104,
+    torch.float64: 746,
+}
+
+
+# --- identical keys give the mean of the visible values ---------------------------------------
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("name", ALL_SCORES)
+def test_identical_keys_give_the_mean_of_the_visible_values(name, need_weights):
+    keys, values = torch.ones(2, 10, 2), torch.arange(40.0).reshape(1, 10, 4).repeat(2, 1, 1)
+    attention = Attention(ALL_SCORES[name]())
+    for queries in (torch.ones(2, 1, 2), numbers(2, 1, 2, dtype=torch.float32)):
+        output, weights = attention(
+            queries, keys, values, torch.tensor([2, 6]), need_weights=need_weights
+        )
+        expected = torch.tensor([[[2.0, 3, 4, 5]], [[10, 11, 12, 13]]])
+        torch.testing.assert_close(output, expected)
+        if need_weights:
+            expected = [[[1 / 2] * 2 + [0] * 8], [[1 / 6] * 6 + [0] * 4]]
+            torch.testing.assert_close(weights, torch.tensor(expected))
+            assert not weights[0, 0, 2:].any() and not weights[1, 0, 6:].any()
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_identical_keys_give_the_mean_by_the_published_layers(need_weights):
+    """One of 20 features against 2, the other of 2 against 2, both with dropout, both at rest."""
+    keys, values = torch.ones(2, 10, 2), torch.arange(40.0).reshape(1, 10, 4).repeat(2, 1, 1)
+    layers = {20: AdditiveAttention(20, 2, 8, dropout=0.1), 2: DotProductAttention(dropout=0.5)}
+    for width, layer in layers.items():
+        queries = numbers(2, 1, width, dtype=torch.float32)
+        output, _ = layer.eval()(
+            queries, keys, values, torch.tensor([2, 6]), need_weights=need_weights
+        )
+        torch.testing.assert_close(output, torch.tensor([[[2.0, 3, 4, 5]], [[10, 11, 12, 13]]]))
+
+
+# --- a batched product of weights and values ---------------------------------------------------
+
+
+def test_equal_weights_of_a_tenth():
+    weights, values = 0.1 * torch.ones(2, 1, 10), torch.arange(20.0).reshape(2, 10, 1)
+    expected = torch.tensor([[[4.5]], [[14.5]]])
+    torch.testing.assert_close(torch.bmm(weights, values), expected)
+    for need_weights in (True, False):
+        output, given = scaled_dot_product_attention(
+            torch.zeros(2, 1, 3), torch.ones(2, 10, 3), values, need_weights=need_weights
+        )
+        torch.testing.assert_close(output, expected)
+        assert given is None or torch.allclose(given, weights)
+
+
+# --- multi-head attention on ones --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mask", [None, causal_mask(4, 6)])
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_multi_head_attention_on_ones(need_weights, mask):
+    """Every output row is W_o W_v 1, whatever W_q, W_k and the mask."""
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(100, 5, dropout=0.5).eval()
+    x, y = torch.ones(2, 4, 100), torch.ones(2, 6, 100)
+    output, _ = attention(x, y, y, torch.tensor([3, 2]), mask=mask, need_weights=need_weights)
+    row = attention.W_o.weight @ attention.W_v.weight @ torch.ones(100)
+    assert output.shape == (2, 4, 100)
+    torch.testing.assert_close(output, row.expand(2, 4, 100), rtol=1e-5, atol=1e-5)
+    assert row.std() > 0.1, "all rows equal would prove nothing"
+
+
+def test_parameter_counts():
+    def count(module):
+        return sum(parameter.numel() for parameter in module.parameters())
+
+    assert count(MultiHeadAttention(100, 5)) == 40_000
+    for num_heads in (1, 2, 4, 8):
+        theirs = nn.MultiheadAttention(512, num_heads)
+        ours = MultiHeadAttention(512, num_heads, bias=True)
+        assert count(ours) == count(theirs) == 1_050_624
+
+
+# --- six tokens, worked out in a book ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_six_tokens(need_weights):
+    scores = dot_scores(SIX_TOKENS, SIX_TOKENS)[1]
+    weights = masked_softmax(scores.unsqueeze(0))[0]
+    output, given = scaled_dot_product_attention(
+        SIX_TOKENS, SIX_TOKENS, SIX_TOKENS, scale=1.0, need_weights=need_weights
+    )
+    for found, published in (
+        (scores, [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]),
+        (weights, [0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581]),
+        (output[1], [0.4419, 0.6515, 0.5683]),
+    ):
+        torch.testing.assert_close(found, torch.tensor(published), rtol=0, atol=5.01e-5)
+    assert given is None or torch.allclose(given[1], weights)
+
+
+# --- derivatives in closed form ----------------------------------------------------------------
+
+
+def test_derivative_of_softmax():
+    scores = numbers(7)
+    weights = masked_softmax(scores.unsqueeze(0))[0]
+    jacobian = torch.autograd.functional.jacobian(lambda x: masked_softmax(x[None])[0], scores)
+    assert_close(jacobian, torch.diag(weights) - torch.outer(weights, weights), 1e-14)
+    assert_close(softmax_jacobian(weights), jacobian, 1e-14)
+
+
+def test_derivative_of_attention_by_the_query_is_a_covariance():
+    """With keys as values, unscaled: the covariance of the keys under the weights."""
+    query, keys = numbers(1, 3), numbers(7, 3, seed=1)
+
+    def output(query):
+        return scaled_dot_product_attention(query, keys, keys, scale=1.0)[0][0]
+
+    jacobian = torch.autograd.functional.jacobian(output, query)[:, 0]
+    weights = dot_scores(query, keys).softmax(dim=-1)[0]
+    centred = keys - weights @ keys
+    assert_close(jacobian, centred.T @ (weights.unsqueeze(-1) * centred), 1e-14)
+
+
+def test_scaled_and_with_values_it_is_a_covariance_too():
+    query, keys, values = numbers(1, 3), numbers(7, 3, seed=1), numbers(7, 5, seed=2)
+
+    def output(query):
+        return scaled_dot_product_attention(query, keys, values)[0][0]
+
+    jacobian = torch.autograd.functional.jacobian(output, query)[:, 0]
+    weights = scaled_dot_scores(query, keys).softmax(dim=-1)[0]
+    covariance = (values - weights @ values).T @ (weights.unsqueeze(-1) * (keys - weights @ keys))
+    assert_close(jacobian, covariance / math.sqrt(3), 1e-14)
+
+
+# --- distance and product ----------------------------------------------------------------------
+
+
+def test_gaussian_is_dot_product_when_keys_are_equally_long():
+    queries, keys = numbers(5, 3), numbers(7, 3, seed=1)
+    equally_long = 2 * keys / keys.norm(dim=-1, keepdim=True)
+
+    def weights(score, keys):
+        return masked_softmax(score(queries, keys))
+
+    assert_close(weights(gaussian_scores, equally_long), weights(dot_scores, equally_long), 1e-14)
+    difference = weights(gaussian_scores, keys) - weights(dot_scores, keys)
+    assert difference.abs().max() > 0.1, "and not when they are not"
+
+
+# --- saturation --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dtype", "gap"), FIRST_GAP_WITHOUT_GRADIENT.items())
+def test_gap_at_which_the_gradient_is_exactly_0(dtype, gap):
+    """Where exp(-gap) is below half the smallest positive number."""
+    smallest = torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
+    assert gap == math.ceil(-math.log(smallest) + math.log(2))
+    for distance, expected in ((gap - 1, True), (gap, False)):
+        scores = torch.tensor([[distance, 0.0]], dtype=dtype, requires_grad=True)
+        masked_softmax(scores)[0, 0].backward()
+        assert scores.grad.any() == expected
+
+
+def statistics_of_saturation(d, scale):
+    """Return mean and standard error of the three measures over 4000 rows of 16 keys."""
+    scores = sample_scores(d, 16, 4000, scale=scale, generator=generator(d))
+    weights = scores.softmax(dim=-1)
+    measures = (
+        weights.amax(dim=-1),
+        entropy(weights) / math.log(16),
+        softmax_jacobian(weights).flatten(1).norm(dim=-1),
+    )
+    return [(x.mean().item(), x.std().item() / math.sqrt(4000)) for x in measures]
+
+
+@pytest.mark.parametrize("d", UNSCALED)
+def test_saturation_unscaled(d):
+    """Both are means of 4000 rows: within four standard errors of their difference."""
+    for (mean, error), published in zip(statistics_of_saturation(d, 1.0), UNSCALED[d], strict=True):
+        assert abs(mean - published) < 4 * math.sqrt(2) * error + 0.0005
+
+
+@pytest.mark.parametrize("d", [d for d in UNSCALED if d >= 16])
+def test_saturation_scaled_does_not_depend_on_d(d):
+    for (mean, error), published in zip(statistics_of_saturation(d, d**-0.5), SCALED, strict=True):
+        assert abs(mean - published) < 0.005 + 4 * error
+
+
+def test_effective_keys_of_saturated_weights():
+    """Entropy's other face: of sixteen keys, unscaled at d = 1024, little more than one is left."""
+    scores = sample_scores(1024, 16, 500, scale=1.0, generator=generator(0))
+    assert 1.0 <= effective_keys(scores.softmax(dim=-1)).mean() < 1.2
+
+
+# --- PyTorch's own behaviour at the edges -------------------------------------------------------
+
+
+@THIS_PYTORCH
+def test_fully_masked_rows_in_pytorch_and_here():
+    x, nothing = numbers(1, 3, 4, dtype=torch.float32), torch.zeros(1, 3, dtype=torch.bool)
+    assert not F.scaled_dot_product_attention(x, x, x, attn_mask=nothing.unsqueeze(1)).any()
+    theirs = nn.MultiheadAttention(4, 2, batch_first=True)
+    output, weights = theirs(x, x, x, key_padding_mask=~nothing)
+    assert output.isnan().all() and weights.isnan().all()
+    with torch.no_grad():
+        fast, _ = theirs.eval()(x, x, x, key_padding_mask=~nothing, need_weights=False)
+    assert fast.isnan().all()
+    ours = MultiHeadAttention.from_torch(theirs)
+    for need_weights in (True, False):
+        with torch.no_grad():
+            output, _ = ours(x, x, x, mask=nothing, need_weights=need_weights)
+        assert not output.any()
+
+
+def test_a_boolean_mask_means_attend_here_and_in_the_function_and_ignore_in_the_module():
+    x = numbers(1, 3, 4, dtype=torch.float32)
+    mask = torch.tensor([[True, False, False], [True, False, True], [False, True, True]])
+    expected = F.scaled_dot_product_attention(x, x, x, attn_mask=mask)
+    torch.testing.assert_close(scaled_dot_product_attention(x, x, x, mask=mask)[0], expected)
+    theirs = nn.MultiheadAttention(4, 2, batch_first=True)
+    output, _ = MultiHeadAttention.from_torch(theirs)(x, x, x, mask=mask)
+    torch.testing.assert_close(output, theirs(x, x, x, attn_mask=~mask)[0], rtol=1e-5, atol=1e-6)
+    assert (output - theirs(x, x, x, attn_mask=mask)[0]).abs().max() > 1e-3
+
+
+def test_is_causal_is_aligned_upper_left_and_ours_lower_right():
+    queries, memory = numbers(1, 2, 3), numbers(1, 5, 3, seed=1)
+    theirs = F.scaled_dot_product_attention(queries, memory, memory, is_causal=True)
+    assert_close(theirs[:, 0], memory[:, 0], 1e-14)  # the first query sees the first key only
+    upper_left = torch.ones(2, 5, dtype=torch.bool).tril()
+    assert_close(scaled_dot_product_attention(queries, memory, memory, mask=upper_left)[0], theirs)
+    ours, weights = scaled_dot_product_attention(queries, memory, memory, mask=causal_mask(2, 5))
+    assert (weights[0] > 0).tolist() == [[True] * 4 + [False], [True] * 5]
+    assert_close(ours[:, 1:], scaled_dot_product_attention(queries[:, 1:], memory, memory)[0])
+
+
+def test_dropout_p_acts_in_evaluation_too_and_ours_does_not():
+    x = numbers(1, 50, 4)
+    first, second = (F.scaled_dot_product_attention(x, x, x, dropout_p=0.5) for _ in range(2))
+    assert not torch.allclose(first, second)
+    attention = DotProductAttention(dropout=0.5).eval()
+    for need_weights in (True, False):
+        first, second = (attention(x, x, x, need_weights=need_weights)[0] for _ in range(2))
+        assert torch.equal(first, second)
+
+
+# --- the wrong reshape --------------------------------------------------------------------------
+
+
+def test_the_wrong_reshape_has_the_right_shape():
+    x = torch.arange(12.0).reshape(1, 3, 4)
+    right, wrong = split_heads(x, 2), x.reshape(1, 2, 3, 2)
+    assert right.shape == wrong.shape
+    assert right[0, 0].tolist() == [[0, 1], [4, 5], [8, 9]]
+    assert wrong[0, 0].tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert merge_heads(right).equal(x) and not merge_heads(wrong).equal(x)
+
+
+# --- known mistakes -----------------------------------------------------------------------------
+
+
+def test_masked_positions_keep_no_share():
+    """Filled with 0, or with 10 to the minus sixth, they would: e to the 0 is 1."""
+    scores = torch.tensor([[[-2.0, -1.0, 3.0, 4.0]]])
+    weights = masked_softmax(scores, torch.tensor([2]))
+    assert weights[0, 0, 2:].tolist() == [0, 0]
+    torch.testing.assert_close(weights[0, 0, :2].sum(), torch.tensor(1.0))
+
+
+def test_rows_sum_to_one_along_the_keys():
+    """And not along the batch, which is what softmax without an axis takes."""
+    weights = masked_softmax(numbers(3, 5, 7), torch.tensor([1, 4, 7]))
+    assert_close(weights.sum(dim=-1), torch.ones(3, 5).double(), 1e-14)
+    assert (weights.sum(dim=0) - 1).abs().min() > 1e-3
+
+
+@pytest.mark.parametrize("queries", [2, 3])
+def test_additive_weights_depend_on_the_query(queries):
+    torch.manual_seed(0)
+    _, weights = AdditiveAttention(5, 3, 8)(
+        numbers(1, queries, 5, dtype=torch.float32),
+        numbers(1, 7, 3, dtype=torch.float32),
+        torch.ones(1, 7, 2),
+    )
+    assert (weights[0, 0] - weights[0, 1]).abs().max() > 1e-3
+
+
+def test_queries_go_through_the_queries_matrix_and_keys_through_theirs():
+    """Of different widths they could not change places; of equal width it must show."""
+    score = AdditiveScore(3, 3, 8).double()
+    queries, keys = numbers(2, 3), numbers(5, 3, seed=1)
+    hidden = (queries @ score.W_q.weight.T)[:, None] + (keys @ score.W_k.weight.T)[None]
+    assert_close(score(queries, keys), (torch.tanh(hidden) @ score.w_v.weight.T)[..., 0], 1e-14)
+    assert not torch.allclose(score(queries, keys), score(keys, queries).T)
+    bilinear = BilinearScore(3, 3).double()
+    assert_close(bilinear(queries, keys), queries @ bilinear.W @ keys.T, 1e-14)
+    assert not torch.allclose(bilinear(queries, keys), bilinear(keys, queries).T)
+
+
+def test_masks_stand_on_the_device_of_what_they_are_made_from():
+    """And nothing passes through NumPy on the way: meta tensors have no numbers to pass."""
+    tokens = torch.zeros(2, 3, dtype=torch.int64, device="meta")
+    assert padding_mask(tokens).device.type == "meta"
+    assert causal_mask(3, device="meta").device.type == "meta"
+    x, mask = (torch.zeros(2, 3, 3, device="meta", dtype=d) for d in (torch.float32, torch.bool))
+    assert masked_softmax(x, mask=mask).device.type == "meta"
+    assert length_mask(torch.tensor([1, 2]), 3).device.type == "cpu"
+
+
+def test_scores_are_divided_by_the_width_they_have():
+    """By sqrt(512) for 512, not by the sqrt(64) of one head."""
+    x = torch.ones(1, 2, 512)
+    assert scaled_dot_scores(x, x)[0, 0, 0].item() == pytest.approx(math.sqrt(512))
+    heads = split_heads(x, 8)
+    assert scaled_dot_scores(heads, heads)[0, 0, 0, 0].item() == pytest.approx(math.sqrt(64))
+
+
+def test_layer_normalisation_is_trained_and_saved():
+    add_norm = AddNorm(4)
+    assert set(add_norm.state_dict()) == {"norm.weight", "norm.bias"}
+    add_norm(numbers(2, 4).float(), numbers(2, 4).float()).square().sum().backward()
+    assert add_norm.norm.bias.grad.any()
+
+
+def test_every_parameter_is_there_before_the_first_batch_and_learns():
+    """No lazy layer: an optimiser that is built first trains them all, and a seed fixes them."""
+    makers = (
+        lambda: BilinearScore(4, 4),
+        lambda: AdditiveScore(4, 4, 5),
+        lambda: AdditiveAttention(4, 4, 5),
+        lambda: MultiHeadAttention(4, 2, bias=True),
+    )
+    for make in makers:
+        torch.manual_seed(0)
+        module = make()
+        torch.manual_seed(0)
+        again = make()
+        for ours, other in zip(module.parameters(), again.parameters(), strict=True):
+            assert ours.numel() and torch.equal(ours, other)
+        queries, keys = (numbers(1, n, 4, seed=n, dtype=torch.float32) for n in (3, 5))
+        is_score = isinstance(module, (BilinearScore, AdditiveScore))
+        result = module(queries, keys) if is_score else module(queries, keys, keys)[0]
+        (result * numbers(*result.shape, dtype=torch.float32)).sum().backward()
+        for name, parameter in module.named_parameters():
+            if name != "W_k.bias":  # it adds the same to all scores of a query: no gradient
+                assert parameter.grad.abs().max() > 1e-6, name
+
+
+def test_the_weights_of_a_call_do_not_outlive_it():
+    attention = MultiHeadAttention(4, 2)
+    x = numbers(1, 3, 4, dtype=torch.float32)
+    output, weights = attention(x, x, x)
+    gone = weakref.ref(weights)
+    del output, weights
+    gc.collect()
+    assert gone() is None
+
+
+def test_no_layer_reads_a_size_from_elsewhere():
+    """Any sizes fit: odd, prime and one."""
+    for d_q, d_k, num_hiddens, d_v in ((1, 1, 1, 1), (3, 5, 7, 2), (13, 2, 1, 11)):
+        layer = AdditiveAttention(d_q, d_k, num_hiddens)
+        output, _ = layer(torch.ones(2, 3, d_q), torch.ones(2, 5, d_k), torch.ones(2, 5, d_v))
+        assert output.shape == (2, 3, d_v)
+    assert PositionalEncoding(2, max_len=1)(torch.ones(1, 2)).shape == (1, 2)
+
+
+def test_every_public_thing_says_what_it_is():
+    for name in attention_lib.__all__:
+        text = inspect.getdoc(getattr(attention_lib, name))
+        assert text and ">>>" in text, f"{name} has no example"
