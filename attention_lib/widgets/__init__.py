@@ -1,5 +1,6 @@
 """Figures that answer to sliders, in Jupyter and on the book's static pages.
 
+- :class:`SoftLookup`: a query among four keys, and the output inside the hull of their values.
 - :class:`SoftmaxSaturation`: what the width of queries and keys does to weights and gradient.
 
 How to write one more
@@ -22,7 +23,8 @@ module (the import, ``__all__``, the list above). Nothing else needs to be told.
 - Its traits with ``sync=True`` are its state: what Python sets and observes, what the sliders
   move, and what stands in ``data-state`` on a static page. They are plain numbers, strings,
   booleans and lists of these, or bytes (a ``DataView`` in JavaScript, in both worlds). No NaN
-  and no infinity: JSON has none. Validate so that a wrong value is a ``TraitError`` that says
+  and no infinity: JSON has none. ipywidgets has some names for itself (``keys``, ``layout``);
+  a class that takes one is refused. Validate so that a wrong value is a ``TraitError`` that says
   what was expected and what came; :func:`~attention_lib.widgets._figure.refusal` makes one.
 - Numbers shown in the still picture go through ``fixed`` or ``short``, text through ``tag``,
   which escapes it. Colours are ``palette.LIGHT[…]``, and ``map_color`` for the weight map;
@@ -65,5 +67,6 @@ module (the import, ``__all__``, the list above). Nothing else needs to be told.
 """
 
 from attention_lib.widgets.saturation import SoftmaxSaturation
+from attention_lib.widgets.soft_lookup import SoftLookup
 
-__all__ = ["SoftmaxSaturation"]
+__all__ = ["SoftLookup", "SoftmaxSaturation"]

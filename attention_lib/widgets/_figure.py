@@ -240,6 +240,9 @@ class Figure(anywidget.AnyWidget):
     _ipython_display_ = None
 
     def __init_subclass__(cls, **kwargs):
+        for name, trait in vars(cls).items():
+            if isinstance(trait, traitlets.TraitType) and hasattr(anywidget.AnyWidget, name):
+                raise TypeError(f"{cls.__name__}.{name}: ipywidgets uses this name itself")
         if "_script" in vars(cls):
             cls._esm = module_source(cls._script)
         super().__init_subclass__(**kwargs)

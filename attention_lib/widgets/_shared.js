@@ -69,12 +69,12 @@ export const DTYPES = ["float16", "bfloat16", "float32", "float64"];
 const FORMATS = {
   float16: { fraction: 10, smallest: -14, largest: 15 },
   bfloat16: { fraction: 7, smallest: -126, largest: 127 },
-  float32: { fraction: 23, smallest: -126, largest: 127 },
 };
 
 /** The number of this dtype nearest to `value`, ties to even; subnormals and overflow included. */
 export function round(value, dtype) {
   if (dtype === "float64" || value === 0 || !Number.isFinite(value)) return value;
+  if (dtype === "float32") return Math.fround(value);
   const { fraction, smallest, largest } = FORMATS[dtype];
   // log2 may be one off next to a power of two; the comparison mends that.
   let exponent = Math.floor(Math.log2(Math.abs(value)));

@@ -38,21 +38,24 @@ export function zeroWeights(given, dtype) {
   return roundedSoftmax(given, dtype).filter((weight) => weight === 0).length;
 }
 
+/** What the curves show of the weights. */
+export function summarize(weights) {
+  return {
+    max_weight: Math.max(...weights),
+    entropy: entropy(weights),
+    jacobian_norm: jacobianNorm(weights),
+  };
+}
+
 /** Everything the figure shows, computed from its settings. */
 export function measure(settings) {
   const given = scores(settings);
   const weights = softmax(given);
   if (!weights.every(Number.isFinite)) throw new Error("a score is not finite");
   const zeros = DTYPES.map((dtype) => zeroWeights(given, dtype));
-  return {
-    weights,
-    max_weight: Math.max(...weights),
-    entropy: entropy(weights),
-    effective_keys: Math.exp(entropy(weights)),
-    jacobian_norm: jacobianNorm(weights),
-    zeros,
-    dead: DTYPES.filter((_, i) => zeros[i] === weights.length - 1),
-  };
+  const dead = DTYPES.filter((_, i) => zeros[i] === weights.length - 1);
+  const effective_keys = Math.exp(entropy(weights));
+  return { weights, ...summarize(weights), effective_keys, zeros, dead };
 }
 
 /** The finding in words; `SoftmaxSaturation.words` says the same in Python. */
@@ -126,52 +129,68 @@ export function render({ model, el }) {
     text: (temperature) => short(temperature), words: (temperature) => `temperature ${short(temperature)}`,
   });
 
-  function drawBars(weights) {
-    const { left, right, top, bottom, height } = BARS;
-    const base = height - bottom;
-    const room = bars.width - left - right;
-    const y = (weight) => base - weight * (base - top);
+  const y = (weight) => BARS.height - BARS.bottom - weight * (BARS.height - BARS.bottom - BARS.top);
+
+  function drawAxes() {
+    const { left, right, height } = BARS;
     axes.replaceChildren(...[0, 0.5, 1].flatMap((tick) => [
       svg("line", { class: "attention-grid", x1: left, x2: bars.width - right, y1: y(tick), y2: y(tick) }),
       svg("text", { class: "attention-muted", x: left - 8, y: y(tick) + 4, "text-anchor": "end" }, short(tick)),
     ]));
-    setAttributes(axisName, { x: left + room / 2, y: height - 6 });
-    axisName.textContent = `weights of ${weights.length} keys`;
+    setAttributes(axisName, { x: (left + bars.width - right) / 2, y: height - 6 });
+    ends.forEach((end, i) => setAttributes(end, { x: i * last.width }));
+  }
+
+  function drawBars(weights) {
+    const step = (bars.width - BARS.left - BARS.right) / weights.length;
+    const wide = Math.min(step * 0.78, 44);
     while (columns.childElementCount > weights.length) columns.lastChild.remove();
     while (columns.childElementCount < weights.length) columns.append(svg("rect", { class: "attention-bar" }));
-    const step = room / weights.length;
-    const wide = Math.min(step * 0.78, 44);
     weights.forEach((weight, i) => setAttributes(columns.children[i], {
-      x: left + step * (i + 0.5) - wide / 2, width: wide, y: y(weight),
-      height: Math.max(base - y(weight), 0), rx: Math.min(2, wide / 4),
+      x: BARS.left + step * (i + 0.5) - wide / 2, width: wide, rx: Math.min(2, wide / 4),
+      y: y(weight), height: y(0) - y(weight),
     }));
+    axisName.textContent = `weights of ${weights.length} keys`;
   }
 
-  function drawCurve({ name, top, plot, ground, line, dot }, settings, along, now) {
+  function drawCurve({ name, top, plot, ground, line }, settings, along) {
+    const [x, height] = placeOn(plot, top(settings.len_k));
+    setAttributes(ground, { x1: x(1), x2: x(4096), y1: height(0), y2: height(0) });
+    const points = along.map((seen, i) => `${x(WIDTHS[i]).toFixed(1)} ${height(seen[name]).toFixed(1)}`);
+    line.setAttribute("d", `M${points.join("L")}`);
+  }
+
+  function placeOn(plot, top) {
     const { height, inset } = CURVE;
-    const x = (d) => inset + (Math.log2(d) / 12) * (plot.width - 2 * inset);
-    const y = (value) => height - inset - (value / top(settings.len_k)) * (height - 2 * inset);
-    setAttributes(ground, { x1: x(1), x2: x(4096), y1: y(0), y2: y(0) });
-    line.setAttribute("d", along.map((seen, i) => `${i ? "L" : "M"}${x(WIDTHS[i]).toFixed(1)} ${y(seen[name]).toFixed(1)}`).join(""));
-    setAttributes(dot, { cx: x(settings.d), cy: y(now[name]) });
+    return [
+      (d) => inset + (Math.log2(d) / 12) * (plot.width - 2 * inset),
+      (value) => height - inset - (value / top) * (height - 2 * inset),
+    ];
   }
 
+  let drawn = ""; // what the axes and curves depend on, as they stand
   view.start(() => {
     const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
     const now = measure(settings);
-    const along = WIDTHS.map((d) => measure({ ...settings, d }));
-    drawBars(now.weights);
-    for (const curve of curves) {
-      curve.show(now[curve.name]);
-      drawCurve(curve, settings, along, now);
+    const needed = JSON.stringify([bars.width, last.width, { ...settings, d: null }]);
+    if (needed !== drawn) {
+      const along = WIDTHS.map((d) => summarize(softmax(scores({ ...settings, d }))));
+      for (const curve of curves) drawCurve(curve, settings, along);
+      drawAxes();
+      drawn = needed;
     }
-    ends.forEach((end, i) => setAttributes(end, { x: i * last.width }));
+    drawBars(now.weights);
+    for (const { name, top, show, plot, dot } of curves) {
+      const [x, height] = placeOn(plot, top(settings.len_k));
+      show(now[name]);
+      setAttributes(dot, { cx: x(settings.d), cy: height(now[name]) });
+    }
     effective(now.effective_keys);
     gradients.forEach(({ show, zeros }, i) => {
       const dead = now.dead.includes(DTYPES[i]);
       show(dead ? 0 : 1, dead ? "exactly 0" : "flows");
       show.card.classList.toggle("attention-strong", dead);
-      zeros.textContent = `${now.zeros[i]} of ${settings.len_k} weights are 0`;
+      zeros.textContent = `zero weights: ${now.zeros[i]}`;
     });
     view.say(words(settings, now));
   });

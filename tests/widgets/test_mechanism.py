@@ -112,6 +112,11 @@ def test_state_is_the_synced_traits_in_order():
     assert list(Probe().state()) == ["count", "share", "kind", "text", "data"]
 
 
+def test_a_trait_with_a_name_of_ipywidgets_is_refused():
+    with pytest.raises(TypeError, match="Clash.keys: ipywidgets uses this name itself"):
+        type("Clash", (Figure,), {"keys": Whole(1, min=1, max=5).tag(sync=True)})
+
+
 def test_text_from_data_is_escaped_everywhere():
     markup = Probe().to_html()
     assert json.loads(attribute(markup, "data-state"))["text"] == NASTY
