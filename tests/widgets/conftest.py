@@ -1,8 +1,6 @@
-"""A Chromium, a page with figures that nothing but itself can reach, and Node."""
+"""A page with figures that can reach nothing but itself, and Node."""
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -67,25 +65,6 @@ def assets():
     finally:
         sys.path.pop(0)
     return slider_figures.assets()
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """The machine's own Chromium; without one, tests are skipped, or fail where one is required."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    path = next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        if os.environ.get("ATTENTION_REQUIRE_BROWSER") == "1":
-            pytest.fail(f"no Chromium was found as {', '.join(names)}")
-        pytest.skip("no Chromium was found")
-    from playwright.sync_api import sync_playwright
-
-    quiet = ("quic", "background-networking", "component-update", "sync")
-    options = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=options)
-        yield browser
-        browser.close()
 
 
 class FigureView:

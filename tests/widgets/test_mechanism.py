@@ -113,7 +113,7 @@ def test_state_is_the_synced_traits_in_order():
 
 
 def test_a_trait_with_a_name_of_ipywidgets_is_refused():
-    with pytest.raises(TypeError, match="Clash.keys: ipywidgets uses this name itself"):
+    with pytest.raises(TypeError, match=r"Clash\.keys: ipywidgets uses this name itself"):
         type("Clash", (Figure,), {"keys": Whole(1, min=1, max=5).tag(sync=True)})
 
 
