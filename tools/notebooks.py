@@ -202,8 +202,8 @@ def same_picture(stored, fresh):
     Another matplotlib brings another rasteriser, which draws every letter a little differently and
     by the letters' widths sets margins and size: 2 pixels, 8 levels, a quarter of the window, and
     the best of all positions where sizes differ by up to 4. Matplotlib 3.10 against 3.11 (FreeType
-    2.6 against 2.14) gives at most 29; a curve moved by 3 pixels 73, a heatmap's cell off by 0.04 144.
-    One letter in place of another goes unnoticed here.
+    2.6 against 2.14) gives at most 29; a curve moved by 3 pixels 73, a heatmap's cell off by 0.04
+    144. One letter in place of another goes unnoticed here.
     """
     if stored == fresh:
         return True
@@ -371,8 +371,13 @@ def report(paths):
         lines.append(f"{path.stem}: {counts}")
         for index, cell in enumerate(notebook["cells"]):
             if "nbval-ignore-output" in tags(cell):
-                claims = ["".join(after["source"]) for after in notebook["cells"][index + 1 :][:1]]
-                claim = " ".join("".join(claims).split()) or "nothing"
+                claims = code_cells({"cells": notebook["cells"][index + 1 :]})[:1]
+                said = "".join(
+                    "".join(output.get("text", ""))
+                    for claim in claims
+                    for output in claim["outputs"]
+                )
+                claim = "; ".join(line for line in said.splitlines() if "True" in line) or "nothing"
                 reason = f"measures time or memory; compared instead: {claim}"
             elif "raises-exception" in tags(cell):
                 errors = [out["ename"] for out in cell["outputs"] if out["output_type"] == "error"]

@@ -284,6 +284,7 @@ BROKEN = {
         (prints("1.23456e-06"), "1.23456"),
         (outputs(WIDGET, shown(text_html="<p class='a > b'>0.1234</p>")), "0.1234"),
         (outputs(TIMED, printed("1.23456 ms")), "1.23456"),
+        (outputs(ERROR, raised("AssertionError", "15.971729695676517")), "15.971729695676517"),
     ],
     rules.pictures_have_alt_text_that_says_the_finding: [
         (metadata(FIGURE, mystnb={}), "25 characters"),
