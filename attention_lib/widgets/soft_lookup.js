@@ -1,0 +1,144 @@
+import { createView, element, entropy, fixed, setAttributes, short, softmax, svg } from "./_shared.js";
+
+const HEIGHT = 300;
+const REACH = 2.15; // of the plane, from its middle; points stay within 2
+
+/** The weights of the keys for the query, and the mixture of the values. */
+export function measure({ query_x, query_y, temperature, key_points, value_points }) {
+  const weights = softmax(key_points.map(([x, y]) => (query_x * x + query_y * y) / temperature));
+  const mix = (axis) => value_points.reduce((sum, value, i) => sum + weights[i] * value[axis], 0);
+  return {
+    weights, output_x: mix(0), output_y: mix(1), entropy: entropy(weights),
+    effective_keys: Math.exp(entropy(weights)),
+  };
+}
+
+/** The finding in words; `SoftLookup.words` says the same in Python. */
+export function words({ tokens }, { weights, output_x, output_y }) {
+  const shares = tokens.map((token, i) => `${token} ${fixed(weights[i])}`).join(", ");
+  const top = Math.max(...weights);
+  let kind = "The output lies inside the hull of the values.";
+  if (top > 0.99) kind = "Nearly a hard lookup: the output sits on one value.";
+  else if (top < 1 / weights.length + 0.01) kind = "Nearly the mean: every value has the same share.";
+  return `Weights: ${shares}. Output (${fixed(output_x)}, ${fixed(output_y)}). ${kind}`;
+}
+
+/** The corners of the convex hull, in order (Andrew's monotone chain). */
+export function hull(points) {
+  const ordered = [...points].sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  const half = (list) => {
+    const corners = [];
+    for (const [x, y] of list) {
+      while (corners.length > 1) {
+        const [[x1, y1], [x2, y2]] = corners.slice(-2);
+        if ((x2 - x1) * (y - y1) - (y2 - y1) * (x - x1) > 0) break;
+        corners.pop();
+      }
+      corners.push([x, y]);
+    }
+    return corners.slice(0, -1);
+  };
+  const corners = [...half(ordered), ...half([...ordered].reverse())];
+  return corners.length ? corners : ordered.slice(0, 1);
+}
+
+function createPlane(view, parent, name, description) {
+  const plot = view.plot({ height: HEIGHT, description, parent });
+  const across = plot.svg.appendChild(svg("line", { class: "attention-grid" }));
+  const down = plot.svg.appendChild(svg("line", { class: "attention-grid" }));
+  const area = plot.svg.appendChild(svg("polygon", { fill: "var(--aw-value)", "fill-opacity": 0.12 }));
+  const lines = plot.svg.appendChild(svg("g", { stroke: "var(--aw-weight)", "stroke-opacity": 0.55, "stroke-linecap": "round" }));
+  const dots = plot.svg.appendChild(svg("g"));
+  const title = plot.svg.appendChild(svg("text", { class: "attention-muted", "text-anchor": "middle" }, name));
+  const middle = (HEIGHT - 22) / 2;
+  const unit = () => Math.min(plot.width / 2, middle) / REACH;
+  const at = ([x, y]) => [plot.width / 2 + unit() * x, middle - unit() * y];
+  return {
+    plot, at,
+    /** The point of the plane under a pointer, within its bounds and in steps of 0.05. */
+    under(event) {
+      const box = plot.svg.getBoundingClientRect();
+      const place = (distance) => Math.min(Math.max(Math.round(distance / unit() * 20) / 20, -2), 2);
+      return [place(event.clientX - box.left - plot.width / 2), place(middle - (event.clientY - box.top))];
+    },
+    draw(points, from, weights, corners) {
+      const [[left, top], [right, bottom]] = [at([-2, 2]), at([2, -2])];
+      setAttributes(across, { x1: left, x2: right, y1: middle, y2: middle });
+      setAttributes(down, { x1: plot.width / 2, x2: plot.width / 2, y1: top, y2: bottom });
+      setAttributes(title, { x: plot.width / 2, y: HEIGHT - 4 });
+      area.setAttribute("points", corners.map((corner) => at(corner).join(",")).join(" "));
+      const [x1, y1] = at(from);
+      lines.replaceChildren(...weights.map((weight, i) => {
+        const [x2, y2] = at(points[i].point);
+        return svg("line", { x1, y1, x2, y2, "stroke-width": 1 + 11 * weight });
+      }));
+      dots.replaceChildren(...points.flatMap(({ point, color, name: text, r = 7 }) => {
+        const [x, y] = at(point);
+        const edge = Math.min(Math.max(x, 34), plot.width - 34);
+        const above = y > 26;
+        return [
+          svg("circle", { cx: x, cy: y, r, fill: `var(--aw-${color})`, stroke: "var(--aw-paper)", "stroke-width": 1.5 }),
+          svg("text", { x: edge, y: above ? y - 12 : y + 22, "text-anchor": "middle", class: `attention-${color === "value" ? "value-text" : color}` }, text),
+        ];
+      }));
+    },
+  };
+}
+
+export function render({ model, el }) {
+  const traits = ["query_x", "query_y", "temperature", "key_points", "value_points", "tokens"];
+  const view = createView({ model, el }, { label: "Soft lookup", traits });
+  const pair = view.stage.appendChild(element("div", { class: "attention-pair" }));
+  const asked = createPlane(view, pair, "query and keys", "The query and four keys in the plane; lines as thick as the weights");
+  const told = createPlane(view, pair, "values and output", "Four values, their convex hull, and the output inside it");
+
+  // Drag the query. The sliders do the same for keyboards.
+  asked.plot.svg.classList.add("attention-grab");
+  const move = (event) => {
+    const [x, y] = asked.under(event);
+    view.set("query_x", x);
+    view.set("query_y", y);
+  };
+  asked.plot.svg.addEventListener("pointerdown", (event) => {
+    asked.plot.svg.setPointerCapture(event.pointerId);
+    move(event);
+  }, { signal: view.signal });
+  asked.plot.svg.addEventListener("pointermove", (event) => {
+    if (asked.plot.svg.hasPointerCapture(event.pointerId)) move(event);
+  }, { signal: view.signal });
+
+  const shares = model.get("tokens").map((token, i) => view.readout({ name: `weight_${i}`, label: `Weight of ${token}` }));
+  const rest = [["output_x", "Output, across"], ["output_y", "Output, up"], ["entropy", "Entropy"], ["effective_keys", "Effective keys"]]
+    .map(([name, label]) => [name, view.readout({ name, label })]);
+
+  for (const [trait, label] of [["query_x", "Query, across"], ["query_y", "Query, up"]]) {
+    view.slider({ trait, label, min: -2, max: 2, step: 0.05, text: (value) => fixed(value, 2) });
+  }
+  view.slider({
+    trait: "temperature", label: "Temperature", min: -5, max: 5, step: 0.5,
+    value: (power) => 2 ** power, position: Math.log2,
+    text: (temperature) => short(temperature), words: (temperature) => `temperature ${short(temperature)}`,
+  });
+
+  view.start(() => {
+    const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
+    const { query_x, query_y, key_points, value_points, tokens } = settings;
+    const seen = measure(settings);
+    const query = [query_x, query_y];
+    const output = [seen.output_x, seen.output_y];
+    asked.draw([
+      ...key_points.map((point, i) => ({ point, color: "key", name: tokens[i] })),
+      { point: query, color: "query", name: "query", r: 9 },
+    ], query, seen.weights, []);
+    told.draw([
+      ...value_points.map((point, i) => ({ point, color: "value", name: `${tokens[i]} ${fixed(seen.weights[i], 2)}` })),
+      { point: output, color: "output", name: "output", r: 9 },
+    ], output, seen.weights, hull(value_points));
+    shares.forEach((show, i) => show(seen.weights[i]));
+    for (const [name, show] of rest) show(seen[name]);
+    view.say(words(settings, seen));
+  });
+  return view.cleanup;
+}
+
+export default { render };

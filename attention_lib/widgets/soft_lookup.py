@@ -1,0 +1,157 @@
+"""Soft lookup: a query among four keys, and the output inside the hull of their values."""
+
+import numpy as np
+import traitlets
+
+from attention_lib.palette import LIGHT
+from attention_lib.widgets._figure import Figure, Real, fixed, refusal, short, svg, tag
+
+_COUNT = 4
+
+
+class _Points(traitlets.List):
+    def validate(self, obj, value):
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            array = np.empty(0)
+        if array.shape != (_COUNT, 2) or not np.isfinite(array).all() or np.abs(array).max() > 2:
+            raise refusal(obj, self.name, f"{_COUNT} points [x, y] from -2 to 2", value)
+        return array.tolist()
+
+
+class _Tokens(traitlets.List):
+    def validate(self, obj, value):
+        strings = isinstance(value, (list, tuple)) and all(isinstance(x, str) for x in value)
+        if not strings or len(value) != _COUNT or not all(x.strip() for x in value):
+            raise refusal(obj, self.name, f"{_COUNT} strings that are not blank", value)
+        return list(value)
+
+
+class SoftLookup(Figure):
+    r"""A query in the plane, four keys that answer it, and the mixture of their values.
+
+    The score of a key is :math:`\mathbf q^\top\mathbf k_i / \text{temperature}`, the output
+    :math:`\sum_i \alpha_i \mathbf v_i`. As it is by default, the query gives the weights
+    .75, .15, .07 and .03.
+
+    Parameters
+    ----------
+    query_x, query_y : float
+        The query, each from -2 to 2.
+    temperature : float
+        1/32 (nearly a hard lookup) to 32 (nearly the mean of the values).
+    key_points, value_points : sequence of (float, float)
+        Four points each, coordinates from -2 to 2.
+    tokens : sequence of str
+        Four names.
+
+    Raises
+    ------
+    traitlets.TraitError
+        If a value is out of its range.
+
+    Examples
+    --------
+    >>> SoftLookup(temperature=0.25)
+    SoftLookup(query_x=1.0, query_y=0.0, temperature=0.25)
+    """
+
+    _script = "soft_lookup.js"
+
+    query_x = Real(1.0, min=-2.0, max=2.0).tag(sync=True)
+    query_y = Real(0.0, min=-2.0, max=2.0).tag(sync=True)
+    temperature = Real(1.0, min=1 / 32, max=32.0).tag(sync=True)
+    key_points = _Points([[1.712, 0.4], [0.103, 1.4], [-0.659, -1.3], [-1.507, 0.5]]).tag(sync=True)
+    value_points = _Points([[1.2, 1.5], [-1.5, 1.1], [-1.1, -1.4], [1.6, -1.1]]).tag(sync=True)
+    tokens = _Tokens(["rén", "gōng", "zhì", "néng"]).tag(sync=True)
+
+    def _weights(self):
+        scores = np.array(self.key_points) @ [self.query_x, self.query_y] / self.temperature
+        powers = np.exp(scores - scores.max())
+        return powers / powers.sum()
+
+    def words(self):
+        weights = self._weights()
+        x, y = weights @ np.array(self.value_points)
+        shares = ", ".join(
+            f"{token} {fixed(weight)}" for token, weight in zip(self.tokens, weights, strict=True)
+        )
+        top = weights.max()
+        if top > 0.99:
+            kind = "Nearly a hard lookup: the output sits on one value."
+        elif top < 1 / _COUNT + 0.01:
+            kind = "Nearly the mean: every value has the same share."
+        else:
+            kind = "The output lies inside the hull of the values."
+        return (
+            f"Query ({fixed(self.query_x, 2)}, {fixed(self.query_y, 2)}), temperature "
+            f"{short(self.temperature)}. Weights: {shares}. Output ({fixed(x)}, {fixed(y)}). {kind}"
+        )
+
+    def picture(self):
+        weights = self._weights()
+        output = weights @ np.array(self.value_points)
+        query = (self.query_x, self.query_y)
+        left, right = _Plane(150, "queries and keys"), _Plane(480, "values and output")
+        parts = [*left.frame(), *right.frame()]
+        parts.append(right.polygon(_hull(self.value_points)))
+        for token, key, value, weight in zip(
+            self.tokens, self.key_points, self.value_points, weights.tolist(), strict=True
+        ):
+            parts.append(left.line(query, key, "weight", 1 + 11 * weight))
+            parts.append(right.line(output, value, "weight", 1 + 11 * weight))
+            parts += left.dot(key, "key", token)
+            parts += right.dot(value, "value", f"{token} {fixed(weight, 2)}")
+        parts += left.dot(query, "query", "query")
+        parts += right.dot(output, "output", "output")
+        return svg(*parts, width=640, height=310)
+
+
+class _Plane:
+    """Places points from -2 to 2 on a square of the still picture."""
+
+    def __init__(self, centre, name):
+        self.centre, self.name = centre, name
+
+    def at(self, point):
+        return self.centre + 62 * point[0], 145 - 62 * point[1]
+
+    def frame(self):
+        (x1, y1), (x2, y2) = self.at((-2, 2)), self.at((2, -2))
+        across = tag("line", x1=x1, x2=x2, y1=145, y2=145, stroke=LIGHT["grid"])
+        down = tag("line", x1=self.centre, x2=self.centre, y1=y1, y2=y2, stroke=LIGHT["grid"])
+        place = {"x": self.centre, "y": 298, "text_anchor": "middle"}
+        return across, down, tag("text", self.name, **place, fill=LIGHT["muted"])
+
+    def line(self, start, end, color, width):
+        (x1, y1), (x2, y2) = self.at(start), self.at(end)
+        ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
+        return tag("line", **ends, stroke=LIGHT[color], stroke_width=width, stroke_opacity=0.55)
+
+    def polygon(self, points):
+        corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(self.at, points))
+        return tag("polygon", points=corners, fill=LIGHT["value"], fill_opacity=0.12)
+
+    def dot(self, point, color, name):
+        x, y = self.at(point)
+        label = {"x": x, "y": y - 12, "text_anchor": "middle", "fill": LIGHT[color]}
+        return tag("circle", cx=x, cy=y, r=7, fill=LIGHT[color]), tag("text", name, **label)
+
+
+def _hull(points):
+    """Return the corners of the convex hull, in order (Andrew's monotone chain)."""
+    ordered = sorted(map(tuple, points))
+
+    def half(points):
+        corners = []
+        for x, y in points:
+            while len(corners) > 1:
+                (x1, y1), (x2, y2) = corners[-2:]
+                if (x2 - x1) * (y - y1) - (y2 - y1) * (x - x1) > 0:
+                    break
+                corners.pop()
+            corners.append((x, y))
+        return corners[:-1]
+
+    return half(ordered) + half(ordered[::-1]) or ordered[:1]
