@@ -435,6 +435,19 @@ def test_a_grid_has_one_scale_and_labels_at_its_edges():
     assert bar.get_ylim() == (0, 1)
 
 
+def test_labels_of_a_crowded_grid_stay_over_their_panel():
+    figure, axes = plt.subplots(2, 4, figsize=(5.6, 3.9))
+    tokens = ["the", "cat", "sat", "<pad>", "<pad>"]
+    plots.heatmap_grid(axes, np.full((8, 5, 5), 0.125), tokens, tokens)
+    figure.canvas.draw()
+    for ax in axes[0]:
+        panel = ax.get_window_extent()
+        for label in ax.get_xticklabels():
+            box = label.get_window_extent()
+            assert panel.x0 <= box.x0
+            assert box.x1 <= panel.x1
+
+
 def test_a_second_row_of_panels_may_have_tokens_of_its_own():
     figure, axes = plt.subplots(2, 2)
     plots.heatmap_grid(axes[0], [[[0.5, 0.5]]] * 2, ["q"], ["a", "b"], colorbar=False)
