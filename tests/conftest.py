@@ -1,5 +1,28 @@
-"""One thread a process: the tensors here are small, and tests run in several processes at once."""
+"""What tests of more than one folder share: one thread a process, and a Chromium."""
 
+import os
+import shutil
+
+import pytest
 import torch
 
-torch.set_num_threads(1)
+torch.set_num_threads(1)  # tensors here are small, and tests run in several processes at once
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """The machine's own Chromium; without one, tests are skipped, or fail where one is required."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        if os.environ.get("ATTENTION_REQUIRE_BROWSER") == "1":
+            pytest.fail(f"no Chromium was found as {', '.join(names)}")
+        pytest.skip("no Chromium was found")
+    from playwright.sync_api import sync_playwright
+
+    quiet = ("quic", "background-networking", "component-update", "sync")
+    options = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=options)
+        yield browser
+        browser.close()

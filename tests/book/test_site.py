@@ -1,0 +1,307 @@
+"""The built website, as ``make book`` leaves it in _build/html; and a bad book is not built.
+
+Each check is a function from pages to complaints, held against the website and, by the last test
+of its part, against pages that it must complain of.
+"""
+
+import json
+import re
+import shutil
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+
+import pytest
+from bs4 import BeautifulSoup
+
+from tools import book
+
+ORIGIN = "http://book.test/"
+SITE = book.ROOT / "_build" / "html"
+
+
+class Site:
+    """The pages of a folder, by their path in it, read once."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.pages = {
+            path.relative_to(folder).as_posix(): BeautifulSoup(
+                path.read_text(encoding="utf-8"), "html.parser"
+            )
+            for path in sorted(folder.rglob("*.html"))
+            if "_static" not in path.relative_to(folder).parts
+        }
+
+    def anchors(self, name):
+        return {tag["id"] for tag in self.pages[name].find_all(id=True)}
+
+    def references(self, name):
+        """Every address that a page names, with the page's own at their head."""
+        for tag in self.pages[name].find_all(True):
+            for attribute in ("href", "src", "poster", "data"):
+                if isinstance(tag.get(attribute), str):
+                    yield tag, tag[attribute]
+
+
+@pytest.fixture(scope="module")
+def site():
+    """The website, if it was built and nothing it is made from has changed since."""
+    index = SITE / "index.html"
+    if not index.is_file():
+        pytest.fail("there is no website in _build/html: run make book, or see why it failed")
+    parts = ("_config.yml", "_toc.yml", "book", "attention_lib/widgets")
+    files = [path for part in parts for path in (book.ROOT / part, *(book.ROOT / part).rglob("*"))]
+    newest = max((path for path in files if path.is_file()), key=lambda path: path.stat().st_mtime)
+    if newest.stat().st_mtime > index.stat().st_mtime:
+        pytest.fail(f"{newest.relative_to(book.ROOT)} changed after the build: run make book")
+    return Site(SITE)
+
+
+# ------------------------------------------------------------------------------------- links, ids
+
+
+def dead_references(site):
+    for name in site.pages:
+        for tag, address in site.references(name):
+            target, anchor = urldefrag(urljoin(ORIGIN + name, address))
+            parts = urlsplit(target)
+            if parts.scheme in ("data", "mailto", "javascript") or not target.startswith(ORIGIN):
+                continue
+            path = unquote(parts.path.lstrip("/"))
+            path += "index.html" if path.endswith("/") or not path else ""
+            if not (site.folder / path).is_file():
+                yield f"{name}: <{tag.name}> names {address!r}, and there is no such file"
+            elif anchor and path in site.pages and unquote(anchor) not in site.anchors(path):
+                yield f"{name}: <{tag.name}> names {address!r}, and {path} has no such anchor"
+
+
+def repeated_ids(site):
+    for name, page in site.pages.items():
+        ids = [tag["id"] for tag in page.find_all(id=True)]
+        for repeated in sorted({one for one in ids if ids.count(one) > 1}):
+            yield f"{name}: the id {repeated!r} stands {ids.count(repeated)} times"
+
+
+def pictures_without_words(site):
+    for name, page in site.pages.items():
+        for picture in page.find_all("img"):
+            if not picture.get("alt", "").strip():
+                yield f"{name}: <img src={picture.get('src')!r}> has no alt text"
+
+
+def loads_from_elsewhere(site):
+    """What a page would fetch from another host by being opened: everything but plain links."""
+    for name in site.pages:
+        for tag, address in site.references(name):
+            away = urlsplit(urljoin(ORIGIN + name, address)).netloc not in ("", "book.test")
+            if away and tag.name != "a":
+                yield f"{name}: <{tag.name}> loads {address!r}"
+
+
+CHECKS = [dead_references, repeated_ids, pictures_without_words, loads_from_elsewhere]
+
+
+@pytest.mark.site
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_website_is_whole(site, check):
+    assert list(check(site)) == []
+
+
+def test_the_checks_see_a_website_that_is_not_whole(tmp_path):
+    (tmp_path / "part").mkdir()
+    (tmp_path / "index.html").write_text(
+        '<p id="a"></p><p id="a"></p><a href="part/page.html#here"></a><a href="#a"></a>'
+        '<a href="part/page.html#gone"></a><a href="none.html"></a><img src="none.png" alt="">'
+        '<a href="https://elsewhere.test/"></a><script src="https://elsewhere.test/a.js"></script>'
+    )
+    (tmp_path / "part" / "page.html").write_text(
+        '<p id="here"></p><a href="../index.html"></a><a href="../"></a><a href="?q=1#nowhere"></a>'
+        '<link href="//elsewhere.test/a.css"><img src="data:image/png;base64,AA" alt="A finding">'
+    )
+    site = Site(tmp_path)
+    assert list(dead_references(site)) == [
+        "index.html: <a> names 'part/page.html#gone', and part/page.html has no such anchor",
+        "index.html: <a> names 'none.html', and there is no such file",
+        "index.html: <img> names 'none.png', and there is no such file",
+        "part/page.html: <a> names '?q=1#nowhere', and part/page.html has no such anchor",
+    ]
+    assert list(repeated_ids(site)) == ["index.html: the id 'a' stands 2 times"]
+    assert list(pictures_without_words(site)) == [
+        "index.html: <img src='none.png'> has no alt text"
+    ]
+    assert list(loads_from_elsewhere(site)) == [
+        "index.html: <script> loads 'https://elsewhere.test/a.js'",
+        "part/page.html: <link> loads '//elsewhere.test/a.css'",
+    ]
+
+
+# -------------------------------------------------------------------- the pages and their sources
+
+
+def chapters():
+    """Every notebook of _toc.yml, read, by its name there."""
+    paths = {name: book.ROOT / f"{name}.ipynb" for name in book.contents()}
+    return {
+        name: json.loads(path.read_text(encoding="utf-8"))
+        for name, path in paths.items()
+        if path.is_file()
+    }
+
+
+@pytest.mark.site
+def test_every_document_has_its_page_and_every_page_its_document(site):
+    assert book.disagreements() == []
+    assert book.missing_pages() == []
+    pages = {name.removesuffix(".html") for name in site.pages if name.startswith("book/")}
+    assert pages == set(book.contents())
+
+
+def lost_outputs(name, notebook, page):
+    """Pictures and code cells that a notebook has and its page lacks."""
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    outputs = [output.get("data", {}) for cell in cells for output in cell["outputs"]]
+    wanted = {
+        "code cells": sum(bool("".join(cell["source"]).strip()) for cell in cells),
+        "pictures": sum("image/png" in data and "text/html" not in data for data in outputs),
+    }
+    found = {
+        "code cells": len(page.select(".cell .cell_input")),
+        "pictures": len(page.select(".cell_output img[src*='_images/']")),
+    }
+    return [
+        f"{name} has {wanted[kind]} {kind}, its page {found[kind]}"
+        for kind in wanted
+        if wanted[kind] != found[kind]
+    ]
+
+
+@pytest.mark.site
+def test_no_output_of_a_chapter_is_lost_on_its_page(site):
+    for name, notebook in chapters().items():
+        assert lost_outputs(name, notebook, site.pages[f"{name}.html"]) == []
+
+
+def test_a_lost_output_is_seen():
+    cell = {"cell_type": "code", "source": "1", "outputs": [{"data": {"image/png": ""}}]}
+    whole = (
+        '<div class="cell"><div class="cell_input"></div><div class="cell_output">{}</div></div>'
+    )
+    notebook = {"cells": [{"cell_type": "markdown", "source": ""}, cell]}
+    picture = '<img src="../_images/1.png">'
+    assert lost_outputs("x", notebook, BeautifulSoup(whole.format(picture), "html.parser")) == []
+    assert lost_outputs("x", notebook, BeautifulSoup(whole.format(""), "html.parser")) == [
+        "x has 1 pictures, its page 0"
+    ]
+
+
+@pytest.mark.site
+def test_every_reference_can_be_linked_to(site):
+    keys = re.findall(r"^@\w+\{(\w+),", (book.ROOT / "book/references.bib").read_text(), re.M)
+    assert len(keys) >= 16
+    assert set(keys) <= site.anchors("book/bibliography.html")
+
+
+def test_the_index_maps_the_chapters():
+    """Names, order and minutes in the index are those of the chapters themselves."""
+    index = (book.ROOT / "book" / "index.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[(.+)\]\((.+)\.ipynb\) \| .+ \| (\d+) \|$", index, re.M)
+    said = {f"book/{name}": (title, int(minutes)) for title, name, minutes in rows}
+    own = {}
+    for name, notebook in chapters().items():
+        text = "\n".join(
+            "".join(c["source"]) for c in notebook["cells"] if c["cell_type"] != "code"
+        )
+        title = re.search(r"^# (.+)$", text, re.M)[1]
+        own[name] = title, int(re.search(r"About (\d+) minutes", text)[1])
+    assert list(said.items()) == list(own.items())
+
+
+@pytest.mark.parametrize("page", ["README.md", "book/index.md"])
+def test_the_examples_run(page):
+    examples = re.findall(r"^```python\n(.+?)^```$", (book.ROOT / page).read_text(), re.M | re.S)
+    assert examples
+    for example in examples:
+        assert "assert" in example
+        exec(compile(example, page, "exec"), {})
+
+
+# ------------------------------------------------------------------------------- a bad book fails
+
+
+@pytest.fixture
+def small_book(tmp_path):
+    """A book of one page with the settings of the real one."""
+    shutil.copy(book.ROOT / "_config.yml", tmp_path)
+    for folder in ("_ext", "_static"):
+        shutil.copytree(book.ROOT / "book" / folder, tmp_path / "book" / folder)
+    shutil.copy(book.ROOT / "book" / "references.bib", tmp_path / "book")
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
+    (tmp_path / "book" / "index.md").write_text("# A book\n\n```{bibliography}\n:all:\n```\n")
+    return tmp_path
+
+
+def test_a_book_with_faults_is_not_built_and_each_fault_is_named(small_book, capfd):
+    with open(small_book / "book" / "index.md", "a") as page:
+        page.write(
+            "[a](none.md) [b](#nowhere) ![c](none.png) [d](index.md#vaswani1917) "
+            "[e](index.md#vaswani2017) $\\frac{1}$\n"
+        )
+    with pytest.raises(SystemExit) as refusal:
+        book.main(small_book)
+    assert "The book was not built." in refusal.value.code
+    warnings = capfd.readouterr().err
+    for fault in ("none.md", "nowhere", "none.png", "vaswani1917", r"\frac{1}"):
+        assert fault in warnings
+    assert "vaswani2017" not in warnings  # the one that is right
+    assert not (small_book / "_build" / "html").exists()
+
+
+def test_a_book_that_disagrees_with_its_contents_is_not_built(small_book):
+    toc = small_book / "_toc.yml"
+    toc.write_text(
+        toc.read_text() + "parts:\n- chapters:\n  - file: book/absent\n"
+        "    sections:\n    - file: book/deep\n    - file: book/deep\n"
+    )
+    for name in ("deep.md", "extra.ipynb", "extra.txt", ".ipynb_checkpoints/deep.md"):
+        (small_book / "book" / name).parent.mkdir(exist_ok=True)
+        (small_book / "book" / name).write_text("# Page\n")
+    with pytest.raises(SystemExit) as refusal:
+        book.main(small_book)
+    assert refusal.value.code.splitlines()[1:] == [
+        "_toc.yml lists book/absent, but there is no such file.",
+        "book/extra.ipynb is not listed in _toc.yml.",
+        "_toc.yml lists book/deep more than once.",
+    ]
+
+
+def test_a_page_that_is_missing_after_the_build_is_named(small_book):
+    assert book.missing_pages(small_book) == ["_toc.yml lists book/index, but it got no page."]
+
+
+# ------------------------------------------------------------------------------------ in a browser
+
+
+@pytest.mark.site
+@pytest.mark.browser
+@pytest.mark.parametrize("name", book.contents())
+def test_a_page_is_quiet_and_fits_a_small_screen(site, chromium, name):
+    """No error, nothing from another host, and no sideways scrolling at 320 px."""
+    faults = []
+
+    def answer(route):
+        path = SITE / unquote(urlsplit(route.request.url).path.lstrip("/"))
+        if route.request.url.startswith(ORIGIN) and path.is_file():
+            return route.fulfill(path=path)
+        faults.append(f"refused: {route.request.url}")
+        return route.abort()
+
+    context = chromium.new_context(viewport={"width": 320, "height": 640})
+    context.route("**/*", answer)
+    page = context.new_page()
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
+    page.goto(f"{ORIGIN}{name}.html")
+    page.wait_for_load_state("networkidle")
+    width = page.evaluate("document.documentElement.scrollWidth")
+    context.close()
+    assert faults == []
+    assert width <= 320
