@@ -123,17 +123,24 @@ def short(value, digits=3):
 
 
 def rounded(array, dtype):
-    """Return an array rounded to one of ``DTYPES``, ties to even; bfloat16 is kept in float32."""
-    if dtype != "bfloat16":
-        with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(array).astype(dtype)
-    bits = np.asarray(array, np.float32).view(np.uint32)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+    """Return an array rounded to one of ``DTYPES``, ties to even, as PyTorch does.
+
+    The half types are rounded by way of float32; bfloat16, which numpy lacks, is kept in it.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        if dtype == "float64":
+            return np.asarray(array, np.float64)
+        single = np.asarray(array).astype(np.float32)
+        if dtype != "bfloat16":
+            return single.astype(dtype)
+    bits = single.view(np.uint32)
+    nearest = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
+    return np.where(np.isnan(single), single, nearest.view(np.float32))
 
 
 def _escape(value):
-    if isinstance(value, float):
-        value = f"{value + 0.0:.3f}".rstrip("0").rstrip(".")
+    if isinstance(value, (float, np.floating)):
+        value = f"{round(float(value), 3) + 0.0:.3f}".rstrip("0").rstrip(".")
     return html.escape(str(value))
 
 

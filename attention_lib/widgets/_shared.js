@@ -71,22 +71,25 @@ const FORMATS = {
   bfloat16: { fraction: 7, smallest: -126, largest: 127 },
 };
 
-/** The number of this dtype nearest to `value`, ties to even; subnormals and overflow included. */
+/** `value` rounded to a dtype, ties to even, subnormals and overflow included, as PyTorch does: the
+    half types by way of float32. */
 export function round(value, dtype) {
-  if (dtype === "float64" || value === 0 || !Number.isFinite(value)) return value;
-  if (dtype === "float32") return Math.fround(value);
+  if (dtype === "float64") return value;
+  const single = Math.fround(value);
+  if (dtype === "float32" || single === 0 || !Number.isFinite(single)) return single;
   const { fraction, smallest, largest } = FORMATS[dtype];
-  // log2 may be one off next to a power of two; the comparison mends that.
-  let exponent = Math.floor(Math.log2(Math.abs(value)));
-  if (2 ** exponent > Math.abs(value)) exponent -= 1;
-  if (2 ** (exponent + 1) <= Math.abs(value)) exponent += 1;
+  // log2 may be one off next to a power of two; the comparisons mend that.
+  let exponent = Math.floor(Math.log2(Math.abs(single)));
+  if (2 ** exponent > Math.abs(single)) exponent -= 1;
+  if (2 ** (exponent + 1) <= Math.abs(single)) exponent += 1;
   const unit = 2 ** (Math.max(exponent, smallest) - fraction);
-  const steps = value / unit; // exact: unit is a power of two
-  let whole = Math.floor(steps);
-  const rest = steps - whole;
-  if (rest > 0.5 || (rest === 0.5 && whole % 2 !== 0)) whole += 1;
-  const rounded = whole * unit;
-  return Math.abs(rounded) >= 2 ** (largest + 1) ? Math.sign(value) * Infinity : rounded || 0 * value;
+  const steps = single / unit; // exact: unit is a power of two
+  const floor = Math.floor(steps);
+  const rest = steps - floor;
+  const up = rest > 0.5 || (rest === 0.5 && floor % 2 !== 0);
+  const rounded = (up ? floor + 1 : floor) * unit;
+  if (Math.abs(rounded) >= 2 ** (largest + 1)) return Math.sign(single) * Infinity;
+  return rounded === 0 ? 0 * single : rounded; // −0 stays −0
 }
 
 // ---------------------------------------------------------------- colours

@@ -9,6 +9,7 @@ import traitlets
 
 from attention_lib import effective_keys, entropy, softmax_jacobian
 from attention_lib.widgets import SoftmaxSaturation
+from attention_lib.widgets._figure import rounded
 
 DTYPES = ["float16", "bfloat16", "float32", "float64"]
 SETTINGS = [  # d, exponent, len_k, temperature
@@ -70,6 +71,23 @@ def test_zero_weights_are_counted_as_pytorch_rounds_them(node):
         for dtype, zeros in zip(DTYPES, seen["zeros"], strict=True):
             weights = torch.softmax(scores_of(figure).to(getattr(torch, dtype)), dim=-1)
             assert zeros == (weights == 0).sum().item(), (figure, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numbers_are_rounded_as_pytorch_rounds_them(node, dtype):
+    generator = torch.Generator().manual_seed(1)
+    exponents = torch.rand(4000, generator=generator, dtype=torch.float64) * 300 - 155
+    values = torch.randn(4000, generator=generator, dtype=torch.float64) * 2**exponents
+    ties = torch.tensor([1 + 2**-11, 1 + 3 * 2**-11, 1 + 2**-8, 1 + 2**-11 + 2**-40, 65519.99])
+    values = torch.cat([values, ties, -ties, torch.tensor([0.0, -0.0])]).double()
+    wanted = values.to(getattr(torch, dtype)).double()
+    inside = wanted.isfinite()  # JSON has no infinity
+    values, wanted = values[inside], wanted[inside]
+    seen = node("_shared.js", "round", [[value, dtype] for value in values.tolist()])
+    assert torch.equal(torch.tensor(seen, dtype=torch.float64), wanted)
+    ours = torch.tensor(rounded(values.numpy(), dtype).astype("float64"))
+    assert torch.equal(ours, wanted)
+    assert wanted.numel() > 400
 
 
 @pytest.mark.parametrize(
