@@ -15,7 +15,7 @@ import pytest
 import traitlets
 from PIL import Image
 
-from attention_lib import widgets
+from attention_lib import palette, widgets
 from attention_lib.widgets import _figure
 from attention_lib.widgets._figure import Figure, OneOf, Real, Whole, tag
 from tools.notebooks import worst_window
@@ -406,6 +406,46 @@ def test_cleanup_leaves_nothing_behind(show, figure):
     page.settle()
     assert page.locator(".attention-view").count() == 1
     assert page.errors == []
+
+
+HOSTS = [  # attributes of html, attributes of body, is it dark where the system is light, or dark?
+    ({}, {}, False, True),
+    ({"data-theme": "light"}, {}, False, False),
+    ({"data-theme": "dark"}, {}, True, True),
+    ({}, {"data-jp-theme-light": "true"}, False, False),
+    ({}, {"data-jp-theme-light": "false"}, True, True),
+    ({}, {"class": "vscode-light"}, False, False),
+    ({}, {"class": "vscode-dark"}, True, True),
+    ({}, {"class": "vscode-high-contrast"}, True, True),
+    ({}, {"class": "vscode-high-contrast vscode-high-contrast-light"}, False, False),
+    ({"theme": "light"}, {}, False, False),
+    ({"theme": "dark"}, {}, True, True),
+]
+
+
+@browser
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_light_and_dark_follow_the_page_and_else_the_system(show, system):
+    page = show(widgets.SoftmaxSaturation(), color_scheme=system)
+    for html_attributes, body_attributes, *dark in HOSTS:
+        ground = page.evaluate(
+            """([onHtml, onBody]) => {
+            const set = (node, attributes) => {
+                for (const name of node.getAttributeNames()) node.removeAttribute(name);
+                for (const name in attributes) node.setAttribute(name, attributes[name]);
+            };
+            set(document.documentElement, onHtml);
+            set(document.body, onBody);
+            const view = getComputedStyle(document.querySelector('.attention-view'));
+            return [view.backgroundColor, view.colorScheme];
+            }""",
+            [html_attributes, body_attributes],
+        )
+        name = "dark" if dark[system == "dark"] else "light"
+        paper = (palette.DARK if name == "dark" else palette.LIGHT)["paper"]
+        red, green, blue = (int(paper[i : i + 2], 16) for i in (1, 3, 5))
+        wanted = [f"rgb({red}, {green}, {blue})", name]
+        assert ground == wanted, (html_attributes, body_attributes, system)
 
 
 @browser
