@@ -1,5 +1,6 @@
 """Figures that answer to sliders, in Jupyter and on the book's static pages.
 
+- :class:`HeadSplit`: where each number lands when a width is split into heads.
 - :class:`SoftLookup`: a query among four keys, and the output inside the hull of their values.
 - :class:`SoftmaxSaturation`: what the width of queries and keys does to weights and gradient.
 
@@ -26,6 +27,8 @@ module (the import, ``__all__``, the list above). Nothing else needs to be told.
   and no infinity: JSON has none. ipywidgets has some names for itself (``keys``, ``layout``);
   a class that takes one is refused. Validate so that a wrong value is a ``TraitError`` that says
   what was expected and what came; :func:`~attention_lib.widgets._figure.refusal` makes one.
+- ``Name()`` without arguments is an example worth looking at: the tests hold it to what every
+  figure owes its reader, and ``{slider-figure} Name`` shows it.
 - Numbers shown in the still picture go through ``fixed`` or ``short``, text through ``tag``,
   which escapes it. Colours are ``palette.LIGHT[…]``, and ``map_color`` for the weight map;
   ``fill="url(#masked)"`` and ``fill="url(#nan)"`` are always there.
@@ -63,10 +66,12 @@ module (the import, ``__all__``, the list above). Nothing else needs to be told.
 - Colours are ``var(--aw-…)``, the palette's names; rules are in ``figure.css``, for all figures.
   No inline style attributes in markup (``element.style.setProperty`` is fine), no innerHTML.
 
-``tests/widgets/test_name.py`` then needs little: see ``test_saturation.py``.
+``tests/widgets/test_name.py`` then needs little: see ``test_saturation.py``. The first run with
+``ATTENTION_STORE_PICTURES=1`` stores what the figure looks like; look at it.
 """
 
+from attention_lib.widgets.head_split import HeadSplit
 from attention_lib.widgets.saturation import SoftmaxSaturation
 from attention_lib.widgets.soft_lookup import SoftLookup
 
-__all__ = ["SoftLookup", "SoftmaxSaturation"]
+__all__ = ["HeadSplit", "SoftLookup", "SoftmaxSaturation"]
