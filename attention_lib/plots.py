@@ -910,7 +910,7 @@ def tensor_boxes(ax, tensors, steps=None):
         across, the one before it down, and those before are sheets behind one another. Sizes
         are drawn on a logarithmic scale.
     steps : sequence of str, optional
-        What happens between one tensor and the next, written over the arrows.
+        What happens between one tensor and the next, written over the arrows, a word a line.
 
     Returns
     -------
@@ -933,9 +933,11 @@ def tensor_boxes(ax, tensors, steps=None):
     if not tensors:
         raise ValueError("tensors: expected at least one")
     steps = [""] * (len(tensors) - 1) if steps is None else steps
-    steps = _as_many("steps", steps, len(tensors) - 1)
-    x, ends = 0.0, []
-    for tensor in tensors:
+    steps = [step.replace(" ", "\n") for step in _as_many("steps", steps, len(tensors) - 1)]
+    letter = 0.2  # width of a letter, in units of the drawing
+    box_end = text_end = None
+    texts = []
+    for tensor, step in zip(tensors, ["", *steps], strict=True):
         if len(tensor) != 3 or not isinstance(tensor[1], tuple):
             raise ValueError(f"tensors: expected (name, shape, colour), got {tensor!r}")
         name, shape, role = tensor
@@ -943,33 +945,35 @@ def tensor_boxes(ax, tensors, steps=None):
             raise ValueError(f"tensors: expected sizes of two or more axes for {name}, got {shape}")
         if role not in COLORS:
             raise ValueError(f"tensors: expected a colour of the palette for {name}, got {role!r}")
-        height, width = (0.35 * np.log2(1 + size) for size in shape[-2:])
+        height, width = (0.25 * np.log2(1 + size) for size in shape[-2:])
         behind = min(int(np.prod(shape[:-2])), 8) - 1
         depth = 0.1 * behind
-        text = " × ".join(map(str, shape))
-        half = max(width + depth, 0.2 * len(text), 0.24 * len(name)) / 2
-        middle = x + half
+        label = " × ".join(map(str, shape))
+        half_box, half_text = (width + depth) / 2, letter * max(len(label), 1.1 * len(name)) / 2
+        if box_end is None:
+            middle = max(half_box, half_text)
+        else:
+            gap = max(0.7, letter * max(map(len, step.split("\n"))) + 0.3)
+            middle = max(box_end + gap + half_box, text_end + 2 * letter + half_text)
+        left, reach = middle - half_box, (height + depth) / 2
         for sheet in range(behind, -1, -1):
-            corner = (
-                middle - (width + depth) / 2 + 0.1 * sheet,
-                0.1 * sheet - height / 2 - depth / 2,
-            )
-            box = Rectangle(
-                corner, width, height, facecolor=COLORS[role], edgecolor=COLORS["paper"]
-            )
-            ax.add_patch(box)
-        reach = (height + depth) / 2
-        ax.text(middle, reach + 0.12, name, ha="center", va="bottom", color=COLORS[role])
-        ax.text(middle, -reach - 0.12, text, ha="center", va="top", fontsize=LABEL_SIZE)
-        ends.append((middle - (width + depth) / 2, middle + (width + depth) / 2, reach))
-        x += 2 * half + 1.0
-    for step, (_, start, _), (end, _, _) in zip(steps, ends[:-1], ends[1:], strict=True):
-        arrow = {"arrowstyle": "-|>", "color": COLORS["muted"], "linewidth": 1.4}
-        ax.annotate("", (end - 0.08, 0), (start + 0.08, 0), arrowprops=arrow)
-        ax.text((start + end) / 2, 0.1, step, ha="center", va="bottom", fontsize=LABEL_SIZE)
-    tallest = max(reach for _, _, reach in ends) + 0.7
-    ax.set(xlim=(-0.1, x - 0.9), ylim=(-tallest, tallest), aspect="equal")
+            corner = (left + 0.1 * sheet, 0.1 * sheet - reach)
+            box = Rectangle(corner, width, height, facecolor=COLORS[role])
+            ax.add_patch(box).set_edgecolor(COLORS["paper"])
+        texts.append((middle, reach + 0.12, name, "bottom", COLORS[role]))
+        texts.append((middle, -reach - 0.12, label, "top", COLORS["ink"]))
+        if box_end is not None:
+            arrow = {"arrowstyle": "-|>", "color": COLORS["muted"], "linewidth": 1.4}
+            ax.annotate("", (left - 0.08, 0), (box_end + 0.08, 0), arrowprops=arrow)
+            texts.append(((box_end + left) / 2, 0.1, step, "bottom", COLORS["ink"]))
+        box_end, text_end = middle + half_box, middle + half_text
+    tallest = max(y for _, y, *_ in texts) + 0.6
+    end = max(box_end, text_end)
+    ax.set(xlim=(-0.1, end + 0.1), ylim=(-tallest, tallest), aspect="equal")
     ax.axis("off")
+    points = min(LABEL_SIZE, letter * _room_per_cell(ax, None, end + 0.2) / 0.62)
+    for place, y, text, side, color in texts:
+        ax.text(place, y, text, ha="center", va=side, color=color, fontsize=points)
     return ax
 
 
