@@ -1,0 +1,124 @@
+import { createView, setAttributes, svg } from "./_shared.js";
+
+/** Which number stands at each head, position and column; the right place of each; a number's own. */
+export function measure({ length, d_model, num_heads, wrong, number }) {
+  const d_k = d_model / num_heads;
+  const table = (place) => Array.from({ length: num_heads }, (_, head) => (
+    Array.from({ length }, (__, position) => (
+      Array.from({ length: d_k }, (___, column) => place(head, position, column))
+    ))
+  ));
+  const right = table((head, position, column) => position * d_model + head * d_k + column);
+  const heads = wrong
+    ? table((head, position, column) => (head * length + position) * d_k + column)
+    : right;
+  const followed = Math.min(number, length * d_model - 1);
+  const seen = { heads, right, d_k, number: followed, misplaced: 0, head: 0, position: 0, column: 0 };
+  heads.forEach((rows, head) => rows.forEach((row, position) => row.forEach((value, column) => {
+    if (value !== right[head][position][column]) seen.misplaced += 1;
+    if (value === followed) Object.assign(seen, { head, position, column });
+  })));
+  return seen;
+}
+
+/** The finding in words; `HeadSplit.words` says the same in Python. */
+export function words({ length, d_model, wrong }, { number, head, position, column, misplaced }) {
+  const way = wrong ? "Straight to the final shape" : "Cut the columns, then swap the axes";
+  const verdict = misplaced
+    ? `${misplaced} of ${length * d_model} numbers are not where they belong.`
+    : "Every number is where it belongs.";
+  return `${way}: number ${number} of position ${Math.floor(number / d_model)} lands in head ${head} `
+    + `at position ${position}, column ${column}. ${verdict}`;
+}
+
+export function render({ model, el }) {
+  const traits = ["length", "d_model", "num_heads", "wrong", "number"];
+  const view = createView({ model, el }, { label: "Splitting into heads", traits });
+  const plot = view.plot({ height: 400, description: "The numbers of a matrix, and the head, position and column that each lands in" });
+  const cells = plot.svg.appendChild(svg("g"));
+  const names = plot.svg.appendChild(svg("g"));
+
+  const readouts = [["head", "Lands in head"], ["position", "at position"], ["column", "in column"], ["misplaced", "Misplaced numbers"]]
+    .map(([name, label]) => [name, view.readout({ name, label })]);
+
+  view.toggle({ trait: "wrong", label: "Reshape straight to (num_heads, length, d_k)" });
+  const follow = view.slider({ trait: "number", label: "Follow the number", min: 0, max: 59, words: (number) => `number ${number}` });
+  view.slider({ trait: "length", label: "Positions", min: 2, max: 5, words: (length) => `${length} positions` });
+  view.slider({
+    trait: "d_model", label: "Width d_model", min: 4, max: 12, step: 4,
+    words: (d_model) => `width ${d_model}`,
+  });
+  view.slider({
+    trait: "num_heads", label: "Heads", min: 0, max: 2, value: (power) => 2 ** power, position: Math.log2,
+    words: (num_heads) => `${num_heads} ${num_heads > 1 ? "heads" : "head"}`,
+  });
+
+  // Point at a number to follow it.
+  plot.svg.addEventListener("pointermove", (event) => {
+    const { number } = event.target.dataset ?? {};
+    if (number !== undefined && Number(number) !== model.get("number")) view.set("number", Number(number));
+  }, { signal: view.signal });
+  plot.svg.addEventListener("pointerdown", (event) => {
+    const { number } = event.target.dataset ?? {};
+    if (number !== undefined) view.set("number", Number(number));
+  }, { signal: view.signal });
+
+  view.start(() => {
+    const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
+    const { length, d_model, num_heads } = settings;
+    const seen = measure(settings);
+    follow.max = String(length * d_model - 1);
+    follow.value = String(seen.number);
+
+    // One width for all: the matrix, and the heads side by side with half a cell between.
+    const wide = plot.width > 420;
+    const left = wide ? 74 : 18;
+    const cell = Math.min((plot.width - left) / (d_model + (num_heads - 1) / 2), 46);
+    const size = Math.min(Math.max(cell * 0.46, 9), 15);
+    const top = 30;
+    const below = top + length * cell + 46;
+    const owner = [];
+    seen.heads.forEach((rows, head) => rows.flat().forEach((value) => { owner[value] = head; }));
+    const drawn = [];
+    const drawCell = (value, x, y, stray) => {
+      const chosen = value === seen.number;
+      drawn.push(svg("rect", {
+        x, y, width: cell - 2, height: cell - 2, rx: Math.min(4, cell / 6), "data-number": value,
+        fill: `var(--aw-series-${owner[value] + 1})`, "fill-opacity": chosen ? 0.55 : 0.22,
+        stroke: `var(--aw-${stray ? "nan" : "ink"})`, "stroke-width": stray || chosen ? 2.5 : 0,
+      }), svg("text", {
+        x: x + cell / 2 - 1, y: y + cell / 2 - 1 + size * 0.36, "text-anchor": "middle", "data-number": value,
+        "font-weight": chosen ? 700 : 400, class: "attention-cell", "pointer-events": "none",
+      }, String(value)));
+    };
+    for (let value = 0; value < length * d_model; value += 1) {
+      drawCell(value, left + (value % d_model) * cell, top + Math.floor(value / d_model) * cell, false);
+    }
+    seen.heads.forEach((rows, head) => rows.forEach((row, position) => row.forEach((value, column) => {
+      drawCell(
+        value, left + (head * (seen.d_k + 0.5) + column) * cell, below + position * cell,
+        value !== seen.right[head][position][column],
+      );
+    })));
+    cells.setAttribute("font-size", size);
+    cells.replaceChildren(...drawn);
+
+    const name = (text, x, y, anchor) => svg("text", { x, y, "text-anchor": anchor, class: "attention-muted" }, text);
+    names.replaceChildren(
+      name(`X: ${length} × ${d_model}`, left, top - 10, "start"),
+      ...seen.heads.map((_, head) => name(
+        seen.d_k * cell > 50 ? `head ${head}` : String(head), left + head * (seen.d_k + 0.5) * cell, below - 10, "start",
+      )),
+      ...[top, below].flatMap((y) => Array.from({ length }, (_, row) => (
+        name(wide ? `position ${row}` : String(row), left - 8, y + (row + 0.5) * cell + 3, "end")
+      ))),
+    );
+    const height = Math.ceil(below + length * cell + 6);
+    setAttributes(plot.svg, { height, viewBox: `0 0 ${plot.width} ${height}` });
+    for (const [readout, show] of readouts) show(seen[readout], String(seen[readout]));
+    view.say(words(settings, seen));
+  });
+  return view.cleanup;
+}
+
+export default { render };
