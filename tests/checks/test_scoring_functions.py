@@ -142,9 +142,24 @@ def writes_into_w_v(queries, keys, W_q, W_k, w_v):
     return scores
 
 
+@pytest.mark.parametrize(
+    ("function", "numbers"),
+    [
+        (lambda x: x + x.sum(), 5),
+        (lambda x: torch.outer(x, x).sum(), 25),  # made on the way
+        (lambda x: x.expand(100, 5), 5),  # a view takes no memory
+        (lambda x: x.expand(100, 5) + 0, 500),
+        (lambda x: x.sort(), 5),  # two tensors at once
+    ],
+)
+def test_largest_tensor_is_what_is_held_in_memory(function, numbers):
+    assert check.largest_tensor(function, torch.ones(5)) == numbers
+
+
 def test_the_reference_is_the_librarys_score():
     layer = AdditiveScore(d_q=3, d_k=2, num_hiddens=11)
-    queries, keys = torch.randn(2, 7, 3), torch.randn(2, 5, 2)
+    seeded = torch.Generator().manual_seed(1)
+    queries, keys = (torch.randn(shape, generator=seeded) for shape in [(2, 7, 3), (2, 5, 2)])
     parameters = (layer.W_q.weight, layer.W_k.weight, layer.w_v.weight[0])
     torch.testing.assert_close(check._additive(queries, keys, *parameters), layer(queries, keys))
 
