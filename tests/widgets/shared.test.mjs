@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { createModel, parseState } from "../../book/_ext/slider_host.js";
 import {
-  DTYPES, colorMap, entropy, fixed, readableOn, round, short, softmax,
+  DTYPES, colorMap, entropy, fixed, readableOn, round, short, softmax, uniqueId,
 } from "../../attention_lib/widgets/_shared.js";
 
 test("fixed shows so many decimals, a true minus, and no minus zero", () => {
@@ -105,4 +105,10 @@ test("bytes in the state become a DataView", () => {
   const state = parseState('{"weights":{"base64":"AP88Pg=="},"tokens":["</script>",null]}');
   assert.deepEqual([...new Uint8Array(state.weights.buffer)], [0, 255, 60, 62]);
   assert.deepEqual(state.tokens, ["</script>", null]);
+});
+
+test("an id is never given twice", () => {
+  const ids = Array.from({ length: 1000 }, () => uniqueId("masked"));
+  assert.equal(new Set(ids).size, 1000);
+  assert.match(ids[0], /^attention-masked-[a-z0-9]+$/);
 });

@@ -101,6 +101,14 @@ def test_the_gap_at_which_the_gradient_dies(node, dtype, gap):
         assert zeros == (not alive)
 
 
+def test_scores_are_rounded_before_softmax(node):
+    """1006.7 is 1006.5 in float16: the gap of 17.3, which lets gradient through, grows to 17.5."""
+    scores = torch.tensor([1024.0, 1006.7], dtype=torch.float64)
+    assert flows(scores - 1024, "float16") and not flows(scores, "float16")
+    calls = [[[0.0, -17.3], "float16"], [scores.tolist(), "float16"]]
+    assert node("saturation.js", "zeroWeights", calls) == [0, 1]
+
+
 def test_python_says_in_words_what_javascript_says(node):
     figures = [figure_of(setting) for setting in SETTINGS]
     measured = node("saturation.js", "measure", [[figure.state()] for figure in figures])
