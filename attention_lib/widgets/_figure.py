@@ -138,6 +138,23 @@ def rounded(array, dtype):
     return np.where(np.isnan(single), single, nearest.view(np.float32))
 
 
+def rounded_softmax(scores, dtype):
+    """Return softmax along the last axis as PyTorch computes it on a CPU in one of ``DTYPES``.
+
+    The half types are computed in float32 and rounded at the end. A row of -inf gives NaN.
+
+    Examples
+    --------
+    >>> rounded_softmax([0.0, -100.0], "float16").tolist()
+    [1.0, 0.0]
+    """
+    working = np.float64 if dtype == "float64" else np.float32
+    scores = rounded(scores, dtype).astype(working)
+    with np.errstate(invalid="ignore", under="ignore"):
+        powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        return rounded(powers / powers.sum(axis=-1, keepdims=True), dtype)
+
+
 def _escape(value):
     if isinstance(value, (float, np.floating)):
         value = f"{round(float(value), 3) + 0.0:.3f}".rstrip("0").rstrip(".")
@@ -215,6 +232,15 @@ class Whole(traitlets.Int):
         if number and self.min <= value <= self.max:
             return int(value)
         raise refusal(obj, self.name, f"a whole number from {self.min} to {self.max}", value)
+
+
+class Switch(traitlets.Bool):
+    """True or False, and no number that passes for one."""
+
+    def validate(self, obj, value):
+        if isinstance(value, (bool, np.bool_)):
+            return bool(value)
+        raise refusal(obj, self.name, "True or False", value)
 
 
 class OneOf(traitlets.Enum):

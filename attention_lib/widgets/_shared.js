@@ -92,6 +92,17 @@ export function round(value, dtype) {
   return rounded === 0 ? 0 * single : rounded; // −0 stays −0
 }
 
+/** Softmax as PyTorch computes it on a CPU: the half types in float32, rounded at the end.
+    A row of −∞ gives NaN. */
+export function roundedSoftmax(given, dtype) {
+  const working = dtype === "float64" ? "float64" : "float32";
+  const rounded = given.map((score) => round(score, dtype));
+  const largest = Math.max(...rounded);
+  const powers = rounded.map((score) => round(Math.exp(round(score - largest, working)), working));
+  const total = powers.reduce((sum, power) => round(sum + power, working), 0);
+  return powers.map((power) => round(round(power / total, working), dtype));
+}
+
 // ---------------------------------------------------------------- colours
 
 /** A map of the palette as a function from 0…1 to [red, green, blue]; `node` stands on the page. */

@@ -1,20 +1,12 @@
 """Splitting into heads: where each number lands, with the right reshape and with the wrong one."""
 
 import numpy as np
-import traitlets
 
 from attention_lib.palette import LIGHT
-from attention_lib.widgets._figure import Figure, OneOf, Whole, refusal, svg, tag
+from attention_lib.widgets._figure import Figure, OneOf, Switch, Whole, svg, tag
 
 _LONGEST = 5
 _WIDTHS = (4, 8, 12)
-
-
-class _Switch(traitlets.Bool):
-    def validate(self, obj, value):
-        if isinstance(value, (bool, np.bool_)):
-            return bool(value)
-        raise refusal(obj, self.name, "True or False", value)
 
 
 class HeadSplit(Figure):
@@ -53,7 +45,7 @@ class HeadSplit(Figure):
     length = Whole(3, min=2, max=_LONGEST).tag(sync=True)
     d_model = OneOf(list(_WIDTHS), 4).tag(sync=True)
     num_heads = OneOf([1, 2, 4], 2).tag(sync=True)
-    wrong = _Switch(False).tag(sync=True)
+    wrong = Switch(False).tag(sync=True)
     number = Whole(4, min=0, max=_LONGEST * _WIDTHS[-1] - 1).tag(sync=True)
 
     def _heads(self, wrong):

@@ -1,4 +1,4 @@
-import { DTYPES, createView, element, entropy, fixed, round, setAttributes, short, softmax, svg } from "./_shared.js";
+import { DTYPES, createView, element, entropy, fixed, roundedSoftmax, setAttributes, short, softmax, svg } from "./_shared.js";
 
 const DIVISORS = { 0: "nothing", 0.5: "√d", 1: "d" };
 const BARS = { height: 286, left: 34, right: 4, top: 12, bottom: 30 };
@@ -21,16 +21,6 @@ export function jacobianNorm(weights) {
   return Math.sqrt(weights.reduce(
     (sum, weight) => sum + weight ** 2 * ((1 - weight) ** 2 + squares - weight ** 2), 0,
   ));
-}
-
-/** Softmax as PyTorch computes it on a CPU: the half types in float32, rounded at the end. */
-export function roundedSoftmax(given, dtype) {
-  const working = dtype === "float64" ? "float64" : "float32";
-  const rounded = given.map((score) => round(score, dtype));
-  const largest = Math.max(...rounded);
-  const powers = rounded.map((score) => round(Math.exp(round(score - largest, working)), working));
-  const total = powers.reduce((sum, power) => round(sum + power, working), 0);
-  return powers.map((power) => round(round(power / total, working), dtype));
 }
 
 /** How many weights are exactly 0; all but one means that the whole Jacobian is. */

@@ -14,7 +14,7 @@ from attention_lib.widgets._figure import (
     Whole,
     fixed,
     refusal,
-    rounded,
+    rounded_softmax,
     short,
     svg,
     tag,
@@ -95,11 +95,7 @@ class SoftmaxSaturation(Figure):
         return self.d ** (0.5 - self.exponent) / self.temperature
 
     def _weights(self, dtype="float64"):
-        working = np.float64 if dtype == "float64" else np.float32
-        scores = self._spread() * np.array(self.directions[: self.len_k])
-        scores = rounded(scores, dtype).astype(working)
-        powers = np.exp(scores - scores.max())
-        return rounded(powers / powers.sum(), dtype)
+        return rounded_softmax(self._spread() * np.array(self.directions[: self.len_k]), dtype)
 
     def words(self):
         weights = self._weights()

@@ -1,0 +1,371 @@
+"""Heatmap explorer: the weights of any number of layers and heads, cell by cell."""
+
+import math
+import struct
+
+import numpy as np
+import traitlets
+
+from attention_lib.palette import LIGHT
+from attention_lib.widgets._figure import Figure, Whole, fixed, map_color, short, svg, tag
+
+_SENTENCE = tuple(["the", "cat", "sat", "on", "the", "mat", "because", "it", "was", "tired"])
+_AXES = ("layer", "head", "query", "key")
+_MOST_WEIGHTS = 2**24
+_FINE_WEIGHTS = 2**16  # up to here a weight has 24 bits, and the numbers are exact to 1e-6
+_ROOM = 1_800_000  # bytes of packed weights; base64 adds a third, and the page stays under 3 MB
+_SHADES = 64  # of the still picture
+
+
+def _example():
+    """Return two layers of four heads made by hand, and their causal mask."""
+    place = np.arange(len(_SENTENCE))
+    ahead = place[:, None] - place  # how far the key lies before the query
+    near = -np.abs(ahead) / 2
+    back = -3.0 * np.abs(ahead - 1)
+    first = np.where(place == 0, 2.5, 0.0) + 0 * near
+    same = np.array([[3.0 * (a == b) for b in _SENTENCE] for a in _SENTENCE])
+    same[_SENTENCE.index("it"), _SENTENCE.index("cat")] = 3.5
+    scores = np.array([[near, back, first, same], [near / 8, back / 3, 2 * first, near + same]])
+    powers = np.exp(np.where(ahead >= 0, scores, -np.inf))
+    return (powers / powers.sum(axis=-1, keepdims=True)).round(6), ahead >= 0
+
+
+class _Place(Whole):
+    """A position on an axis of the weights; ``max`` is that of the figure's own example."""
+
+    def __init__(self, axis, **options):
+        self.axis = axis
+        length = (2, 4, len(_SENTENCE), len(_SENTENCE))[axis]
+        super().__init__(0, min=0, max=length - 1, **options)
+
+    def validate(self, obj, value):
+        bounded = Whole(min=0, max=obj.shape[self.axis] - 1)
+        bounded.name = self.name
+        return bounded.validate(obj, value)
+
+
+class HeatmapExplorer(Figure):
+    r"""Attention weights as a heatmap: choose layer and head, point at a cell, read its numbers.
+
+    The colours run from weight 0 to weight 1, whatever the weights are. Masked cells are hatched.
+
+    Parameters
+    ----------
+    weights : tensor or array of float, or tuple of them
+        Weights from 0 to 1, shape ``(num_heads, len_q, len_k)`` or
+        ``(layers, num_heads, len_q, len_k)``; or one entry a layer, each
+        ``(1, num_heads, len_q, len_k)``, as the ``attentions`` of a Hugging Face model are.
+        Without them the figure shows an example made by hand.
+    tokens : sequence of str, optional
+        The tokens where queries and keys are the same. Without any, positions are numbered.
+    queries, keys : sequence of str, optional
+        The tokens of each, where they differ: ``len_q`` and ``len_k`` of them.
+    mask : tensor or array of bool, optional
+        True = may attend; broadcasts to the shape of ``weights``. A masked cell whose weight is
+        not 0 shows the weight's colour in its middle: a leak.
+    layer, head, query, key : int
+        The cell that is read, counted from 0. These are traits: they can be set, observed, linked.
+
+    Raises
+    ------
+    traitlets.TraitError
+        If weights are not finite, lie outside 0 to 1, have another shape or are none at all;
+        if tokens are empty or not as many as the weights have rows or columns; if the mask is
+        not boolean or does not broadcast; if the cell is not there. The message says which.
+
+    Notes
+    -----
+    A weight is kept as the nearest multiple of 1/``levels``, ``levels`` being :math:`2^{24}-1`
+    up to 65 536 weights (so the numbers are exact to 1e-6). Beyond that a weight has as many
+    bits as the page has room for, from 12 (4095, error at most 1/8190) down to 8 (255, error at
+    most 1/510). 0 and 1 stay exact. The multiples are packed by an exponential Golomb code (Teuhola 1978), whose order is chosen
+    for each head: small numbers take few bits. 12 layers of 12 heads on 128 tokens make less
+    than 3 MB, whatever the scores, where rows sum to at most 1. Where weights come in float32,
+    their last bits differ between machines; round them first where the text must not.
+
+    Examples
+    --------
+    >>> figure = HeatmapExplorer([[[1.0, 0.0], [0.25, 0.75]]], ["we", "look"], query=1)
+    >>> figure
+    HeatmapExplorer(layer=0, head=0, query=1, key=0)
+    >>> figure.words()  # doctest: +ELLIPSIS
+    '1 layer, 1 head, 2 queries, 2 keys. Query 1 “look” gives key 0 “we” the weight 0.250. ...
+    """
+
+    _script = "heatmap_explorer.js"
+
+    shape = traitlets.List(read_only=True).tag(sync=True)
+    query_tokens = traitlets.List(read_only=True).tag(sync=True)
+    key_tokens = traitlets.List(read_only=True).tag(sync=True)
+    packed = traitlets.Bytes(read_only=True).tag(sync=True)
+    packed_mask = traitlets.Bytes(read_only=True).tag(sync=True)
+    layer = _Place(0).tag(sync=True)
+    head = _Place(1).tag(sync=True)
+    query = _Place(2).tag(sync=True)
+    key = _Place(3).tag(sync=True)
+
+    def __init__(self, weights=None, tokens=None, *, queries=None, keys=None, mask=None, **cell):
+        if weights is None:
+            if any(given is not None for given in (tokens, queries, keys, mask)):
+                raise _refusal("weights", "given where tokens or a mask are", "none")
+            weights, mask = _example()
+            tokens = _SENTENCE
+            it, cat = map(_SENTENCE.index, ("it", "cat"))
+            cell = {"head": 3, "query": it, "key": cat} | cell
+        weights = _read_weights(weights)
+        *_, len_q, len_k = weights.shape
+        if tokens is not None and (queries is not None or keys is not None):
+            raise _refusal("tokens", "given alone, or queries and keys instead", "both")
+        queries = _read_tokens("queries" if tokens is None else "tokens", tokens or queries, len_q)
+        keys = _read_tokens("keys" if tokens is None else "tokens", tokens or keys, len_k)
+        self._mask = _read_mask(mask, weights.shape)
+        bits, self._codes, packed = _pack(weights)
+        self.levels = 2**bits - 1
+        for name, value in {
+            "shape": list(weights.shape),
+            "query_tokens": queries,
+            "key_tokens": keys,
+            "packed": packed,
+            "packed_mask": _pack_mask(self._mask),
+        }.items():
+            self.set_trait(name, value)
+        super().__init__(**cell)
+
+    def _table(self):
+        """Return weights, as they are shown, and mask of the present head."""
+        place = self.layer, self.head
+        return self._codes[place] / self.levels, self._mask[place]
+
+    def words(self):
+        layers, heads, len_q, len_k = self.shape
+        weights, mask = self._table()
+        row = weights[self.query]
+        query = _named("query", self.query, self.query_tokens)
+        key = _named("key", self.key, self.key_tokens)
+        weight = row[self.key]
+        if mask[self.query, self.key]:
+            cell = f"gives {key} the weight {fixed(weight)}."
+        elif weight == 0:
+            cell = f"may not attend to {key}."
+        else:
+            cell = f"may not attend to {key}, yet gives it the weight {fixed(weight)}: a leak."
+        where = ", ".join(
+            f"{name} {place}"
+            for name, place, count in zip(
+                ("layer", "head"), (self.layer, self.head), (layers, heads), strict=True
+            )
+            if count > 1
+        )
+        where = f"{where[0].upper()}{where[1:]}: {query}" if where else query.capitalize()
+        entropy = -sum(weight * math.log(weight) for weight in row.tolist() if weight > 0)
+        largest = _named("key", int(row.argmax()), self.key_tokens)
+        told = (
+            f"The largest weight of this row is {fixed(row.max())}, at {largest}; its entropy is "
+            f"{fixed(entropy)}, as of {fixed(math.exp(entropy), 1)} equal weights."
+        )
+        nothing = "This row has no weight at all."
+        return (
+            f"{_count(layers, 'layer')}, {_count(heads, 'head')}, {_count(len_q, 'query')}, "
+            f"{_count(len_k, 'key')}. {where} {cell} {told if row.max() > 0 else nothing}"
+        )
+
+    def picture(self):
+        weights, mask = self._table()
+        len_q, len_k = weights.shape
+        names = [
+            [_visible(token) for token in each] for each in (self.query_tokens, self.key_tokens)
+        ]
+        left = 22 + min(7 * max(map(len, names[0])), 98)
+        top = 34 + min(7 * max(map(len, names[1])), 70)
+        side = min((640 - left - 60) / len_k, 420 / len_q, 56.0)
+
+        def rows(where):
+            """Return lines through the cells, neighbours of a row joined."""
+            edges = np.diff(np.pad(where, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+            starts, ends = np.argwhere(edges == 1), np.argwhere(edges == -1)
+            return "".join(
+                f"M{left + side * j:.4g} {top + side * (i + 0.5):.4g}h{side * (k - j):.4g}"
+                for (i, j), (_, k) in zip(starts.tolist(), ends.tolist(), strict=True)
+            )
+
+        shades = np.floor(weights * (_SHADES - 1) + 0.5).astype(int)
+        ground = np.bincount(shades.ravel()).argmax()
+        area = {"x": left, "y": top, "width": side * len_k, "height": side * len_q}
+        parts = [tag("rect", **area, fill=map_color(ground / (_SHADES - 1)))]
+        line = {"stroke_width": side, "shape_rendering": "crispEdges"}
+        parts += [
+            tag("path", d=rows(shades == shade), stroke=map_color(shade / (_SHADES - 1)), **line)
+            for shade in np.unique(shades).tolist()
+            if shade != ground
+        ]
+        if not mask.all():
+            parts.append(tag("path", d=rows(~mask), stroke="url(#masked)", **line))
+            for i, j in np.argwhere(~mask & (weights > 0)).tolist():
+                place = {"x": left + side * (j + 0.3), "y": top + side * (i + 0.3)}
+                color = map_color(weights[i, j])
+                parts.append(tag("rect", **place, width=side * 0.4, height=side * 0.4, fill=color))
+        for i in range(0, len_q, max(1, math.ceil(15 / side))):
+            place = {"x": left - 8, "y": top + side * (i + 0.5) + 4, "text_anchor": "end"}
+            parts.append(tag("text", _elided(names[0][i]), **place, fill=LIGHT["ink"]))
+        for j in range(0, len_k, max(1, math.ceil(18 / side))):
+            x, y = left + side * (j + 0.5) + 4, top - 8
+            turn = f"rotate(-60 {x:.1f} {y:.1f})"
+            text = tag("text", _elided(names[1][j]), x=x, y=y, transform=turn, fill=LIGHT["ink"])
+            parts.append(text)
+        cell = {"x": left + side * self.key, "y": top + side * self.query}
+        cell |= {"width": side, "height": side, "fill": "none"}
+        for color, wide in ((LIGHT["paper"], 4), (LIGHT["ink"], 2)):
+            parts.append(tag("rect", **cell, stroke=color, stroke_width=wide))
+        return svg(*parts, width=640, height=math.ceil(top + side * len_q + 16))
+
+
+# ---------------------------------------------------------------- reading what is given
+
+
+def _refusal(name, expected, got):
+    return traitlets.TraitError(f"HeatmapExplorer.{name} must be {expected}; got {got}.")
+
+
+def _plain(name, value):
+    """Return a tensor or array, of any float dtype and on any device, as a numpy array."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        value = (value.double() if value.is_floating_point() else value).numpy()
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise _refusal(name, "an array whose rows have equal lengths", "a ragged one") from None
+
+
+def _read_weights(given):
+    """Return weights as ``(layers, num_heads, len_q, len_k)``, or refuse them."""
+    expected = "(num_heads, len_q, len_k) or (layers, num_heads, len_q, len_k)"
+    if isinstance(given, (tuple, list)) and any(layer is None for layer in given):
+        raise _refusal("weights", "arrays", "None; a model must be asked for its attentions")
+    if isinstance(given, (tuple, list)) and given and all(hasattr(x, "shape") for x in given):
+        layers = [_plain("weights", layer) for layer in given]
+        shapes = list(dict.fromkeys(layer.shape for layer in layers))
+        if len(shapes) > 1:
+            shown = " and ".join(map(str, shapes[:2]))
+            raise _refusal("weights", "layers of one shape", f"shapes {shown}")
+        if layers[0].ndim == 4:
+            if len(layers[0]) != 1:
+                raise _refusal(
+                    "weights",
+                    "of one sequence, each layer (1, num_heads, len_q, len_k)",
+                    f"layers of shape {shapes[0]}",
+                )
+            layers = [layer[0] for layer in layers]
+        given = np.stack(layers)
+    weights = _plain("weights", given)
+    if weights.dtype.kind not in "fiu":
+        raise _refusal("weights", "numbers", f"dtype {weights.dtype}")
+    if weights.ndim not in (3, 4) or weights.size == 0:
+        raise _refusal("weights", f"{expected}, none of them 0", f"shape {weights.shape}")
+    if weights.size > _MOST_WEIGHTS:
+        got = f"{weights.size}: choose some of the layers or heads"
+        raise _refusal("weights", f"at most {_MOST_WEIGHTS} numbers", got)
+    weights = weights.reshape((-1, *weights.shape[-3:])).astype(np.float64)
+    wrong = ~((weights >= -1e-6) & (weights <= 1 + 1e-6))
+    if wrong.any():
+        place = tuple(np.argwhere(wrong)[0].tolist())
+        where = ", ".join(f"{axis} {i}" for axis, i in zip(_AXES, place, strict=True))
+        raise _refusal("weights", "numbers from 0 to 1", f"{weights[place]} at {where}")
+    return weights.clip(0, 1)
+
+
+def _read_tokens(name, given, count):
+    if given is None:
+        return [str(position) for position in range(count)]
+    given = given.tolist() if isinstance(given, np.ndarray) else given
+    if not isinstance(given, (list, tuple)) or not all(isinstance(x, str) for x in given):
+        raise _refusal(name, "a list of strings", repr(given)[:60])
+    if len(given) != count:
+        raise _refusal(name, f"as many as the weights have, {count}", len(given))
+    if "" in given:
+        raise _refusal(name, "not empty", f"'' at position {list(given).index('')}")
+    return [str(token) for token in given]
+
+
+def _read_mask(given, shape):
+    if given is None:
+        return np.broadcast_to(True, shape)
+    mask = _plain("mask", given)
+    if mask.dtype != bool:
+        raise _refusal("mask", "boolean, True = may attend", f"dtype {mask.dtype}")
+    try:
+        return np.broadcast_to(mask, shape)
+    except ValueError:
+        got = f"shape {mask.shape}"
+        raise _refusal("mask", f"one that broadcasts to the weights' {shape}", got) from None
+
+
+# ---------------------------------------------------------------- packing
+
+
+def _pack(weights):
+    """Return how many bits a weight has, the weights in these steps, and these packed.
+
+    One byte for the bits; then for each head the length in bytes (four, little end first), the
+    order of its code (one), and the code words, the highest bit first.
+    """
+    for bits in (24,) if weights.size <= _FINE_WEIGHTS else range(12, 7, -1):
+        codes = np.floor(weights * (2**bits - 1) + 0.5).astype(np.int32)
+        heads = [_golomb(table.ravel(), bits) for layer in codes for table in layer]
+        packed = bytes([bits]) + b"".join(
+            struct.pack("<IB", len(data), order) + data for order, data in heads
+        )
+        if len(packed) <= _ROOM:
+            break
+    return bits, codes, packed
+
+
+def _golomb(codes, bits):
+    """Return the order that takes the fewest bits, and the code words of that order.
+
+    The word of ``c`` in order ``k`` is ``c + 2**k`` in binary, behind a 0 for each of its bits
+    beyond the first ``k + 1``.
+    """
+
+    def lengths(order):
+        return np.frexp(codes + 2**order)[1]  # of the binary number, exactly
+
+    order = min(range(bits), key=lambda order: 2 * lengths(order).sum() - order * codes.size)
+    binary, length = codes + 2**order, lengths(order)
+    ends = np.cumsum(2 * length - 1 - order)
+    stream = np.zeros(ends[-1], dtype=np.uint8)
+    for bit in range(length.max()):
+        has = length > bit
+        stream[ends[has] - 1 - bit] = binary[has] >> bit & 1
+    return order, np.packbits(stream).tobytes()
+
+
+def _pack_mask(mask):
+    """Return the mask as bits, once where it is the same for all heads; nothing if all may."""
+    if mask.all():
+        return b""
+    same = (mask == mask[0, 0]).all()
+    return np.packbits(mask[0, 0] if same else mask).tobytes()
+
+
+# ---------------------------------------------------------------- words
+
+
+def _count(count, name):
+    plural = "queries" if name == "query" else f"{name}s"
+    return f"{short(count, 9)} {name if count == 1 else plural}"
+
+
+def _visible(token):
+    """Return a token whose blanks can be seen."""
+    return "".join("␣" if character.isspace() else character for character in token)
+
+
+def _named(kind, position, tokens):
+    token = tokens[position]
+    return f"{kind} {position}" + ("" if token == str(position) else f" “{_visible(token)}”")
+
+
+def _elided(text, most=12):
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,0 +1,119 @@
+import { createView, fixed, setAttributes, svg } from "./_shared.js";
+
+const HEIGHT = 330;
+const SCORES = { top: 34, base: 128, room: 84 };
+const WEIGHTS = { top: 214, base: 308 };
+
+/** Maximum, normaliser and output after `step` blocks, read one by one; the weights they imply. */
+export function measure({ block_size, step, scores, outcomes }) {
+  const blocks = Math.ceil(scores.length / block_size);
+  const read = Math.min(step, blocks);
+  let maximum = -Infinity;
+  let normaliser = 0;
+  let total = 0;
+  let factor = 1;
+  for (let block = 0; block < read; block += 1) {
+    const here = scores.slice(block * block_size, (block + 1) * block_size);
+    const larger = Math.max(maximum, ...here);
+    factor = Math.exp(maximum - larger); // 0 before the first block
+    normaliser *= factor;
+    total *= factor;
+    here.forEach((score, i) => {
+      const power = Math.exp(score - larger);
+      normaliser += power;
+      total += power * outcomes[block * block_size + i];
+    });
+    maximum = larger;
+  }
+  const seen = Math.min(read * block_size, scores.length);
+  const weights = scores.slice(0, seen).map((score) => Math.exp(score - maximum) / normaliser);
+  return { blocks, read, seen, maximum, normaliser, factor, weights, output: read ? total / normaliser : 0 };
+}
+
+/** The finding in words; `OnlineSoftmax.words` says the same in Python. */
+export function words({ block_size }, { blocks, read, seen, maximum, normaliser, output, factor }) {
+  if (read === 0) return `No block of ${block_size} read yet: no maximum, normaliser 0, output 0.`;
+  const end = read === blocks ? "the whole softmax, in one pass" : `of ${seen} keys so far`;
+  const kept = factor === 1
+    ? "the maximum stayed, nothing was rescaled"
+    : `what stood before was multiplied by ${fixed(factor)}`;
+  return `${read} of ${blocks} blocks of ${block_size} read. Maximum ${fixed(maximum)}, `
+    + `normaliser ${fixed(normaliser)}, output ${fixed(output)}: ${end}; ${kept}.`;
+}
+
+export function render({ model, el }) {
+  const traits = ["block_size", "step", "scores", "outcomes"];
+  const view = createView({ model, el }, { label: "Online softmax", traits });
+  const plot = view.plot({ height: HEIGHT, description: "Scores read block by block, and the weights of those read so far" });
+  const ground = plot.svg.appendChild(svg("g"));
+  const bars = plot.svg.appendChild(svg("g"));
+  const maximum = plot.svg.appendChild(svg("line", { stroke: "var(--aw-accent)", "stroke-width": 2, "stroke-dasharray": "5 4" }));
+  const maximumName = plot.svg.appendChild(svg("text", { class: "attention-muted", "text-anchor": "end" }, "╌╌ maximum so far"));
+
+  const readouts = [["maximum", "Maximum"], ["normaliser", "Normaliser"], ["factor", "Rescaled by"], ["output", "Output"]]
+    .map(([name, label]) => [name, view.readout({ name, label })]);
+  const steps = view.slider({
+    trait: "step", label: "Blocks read", min: 0, max: 12, words: (step) => `${step} ${step === 1 ? "block" : "blocks"} read`,
+  });
+  view.slider({
+    trait: "block_size", label: "Keys in a block", min: 1, max: 12,
+    words: (size) => `${size} ${size === 1 ? "key" : "keys"} in a block`,
+  });
+
+  view.start(() => {
+    const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
+    const { scores, outcomes, block_size } = settings;
+    const seen = measure(settings);
+    steps.max = String(seen.blocks);
+    steps.value = String(seen.read);
+    const left = 4;
+    const room = (plot.width - 2 * left) / scores.length;
+    const x = (i) => left + room * i;
+    const highest = Math.max(2.4, ...scores.map(Math.abs));
+    const y = (score) => SCORES.base - (score / highest) * SCORES.room;
+    const names = [
+      svg("text", { class: "attention-muted", x: left, y: 16 }, "scores"),
+      svg("text", { class: "attention-muted", x: left, y: WEIGHTS.top - 4 }, "weights so far, above their values"),
+      ...[SCORES.base, WEIGHTS.base].map((level) => svg("line", {
+        class: "attention-grid", x1: left, x2: plot.width - left, y1: level, y2: level,
+      })),
+    ];
+    const now = seen.read - 1;
+    const blocks = Array.from({ length: seen.blocks }, (_, block) => svg("rect", {
+      x: x(block * block_size) + 1, y: 22, height: HEIGHT - 26, rx: 6,
+      width: room * Math.min(block_size, scores.length - block * block_size) - 2,
+      fill: block === now ? "var(--aw-surface)" : "none", stroke: "var(--aw-grid)",
+    }));
+    ground.replaceChildren(...blocks, ...names);
+    bars.replaceChildren(...scores.flatMap((score, i) => {
+      const known = i < seen.seen;
+      const drawn = [svg("rect", {
+        x: x(i) + room * 0.16, width: room * 0.68, y: Math.min(y(score), SCORES.base), height: Math.abs(y(score) - SCORES.base),
+        fill: "var(--aw-key)", "fill-opacity": known ? 1 : 0.3,
+      })];
+      if (known) {
+        const height = seen.weights[i] * (WEIGHTS.base - WEIGHTS.top - 10);
+        drawn.push(svg("rect", {
+          x: x(i) + room * 0.16, width: room * 0.68, y: WEIGHTS.base - height, height, fill: "var(--aw-weight)",
+        }));
+      }
+      drawn.push(svg("text", {
+        x: x(i) + room / 2, y: HEIGHT - 8, "text-anchor": "middle", class: known ? "" : "attention-muted",
+      }, `${outcomes[i]}`));
+      return drawn;
+    }));
+    const level = seen.read ? y(seen.maximum) : 0;
+    setAttributes(maximum, { x1: left, x2: x(seen.seen), y1: level, y2: level, visibility: seen.read ? "visible" : "hidden" });
+    setAttributes(maximumName, {
+      x: plot.width - left - 4, y: 16, visibility: seen.read ? "visible" : "hidden",
+    });
+    for (const [name, show] of readouts) {
+      const none = seen.read === 0 && (name === "maximum" || name === "factor");
+      show(seen[name], none ? "none" : fixed(seen[name]));
+    }
+    view.say(words(settings, seen));
+  });
+  return view.cleanup;
+}
+
+export default { render };

@@ -1,0 +1,148 @@
+"""Online softmax: one pass over the keys in blocks, with a running maximum and normaliser."""
+
+import math
+
+import numpy as np
+import traitlets
+
+from attention_lib.palette import LIGHT
+from attention_lib.widgets._figure import Figure, Whole, fixed, refusal, svg, tag
+
+_COUNT = 12
+_LARGEST = 50.0
+
+
+class _Numbers(traitlets.List):
+    def validate(self, obj, value):
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            array = np.empty(0)
+        if array.shape != (_COUNT,) or not (np.abs(array) <= _LARGEST).all():  # NaN is not
+            raise refusal(
+                obj, self.name, f"{_COUNT} numbers from -{_LARGEST:g} to {_LARGEST:g}", value
+            )
+        return array.tolist()
+
+
+class OnlineSoftmax(Figure):
+    r"""Twelve scores read block by block, as fused attention kernels do.
+
+    After each block three numbers stand: the largest score so far :math:`m`, the normaliser
+    :math:`\ell = \sum_i e^{a_i - m}` and the output :math:`o = \sum_i e^{a_i - m} v_i / \ell`.
+    When a block brings a larger maximum, what was summed before is multiplied by
+    :math:`e^{m_\text{old} - m_\text{new}}`. After the last block :math:`o` is the softmax's own.
+
+    Parameters
+    ----------
+    block_size : int
+        Keys in a block, 1 to 12.
+    step : int
+        Blocks that have been read, from 0; all of them if it is too large.
+    scores, outcomes : sequence of float
+        Twelve scores, and the value of each key, a number; from -50 to 50.
+
+    Raises
+    ------
+    traitlets.TraitError
+        If a value is out of its range.
+
+    Notes
+    -----
+    Milakov and Gimelshein (2018); in attention: Rabe and Staats (2021), Dao et al. (2022).
+
+    Examples
+    --------
+    >>> OnlineSoftmax(block_size=4, step=2)
+    OnlineSoftmax(block_size=4, step=2)
+    """
+
+    _script = "online_softmax.js"
+
+    block_size = Whole(3, min=1, max=_COUNT).tag(sync=True)
+    step = Whole(2, min=0, max=_COUNT).tag(sync=True)
+    scores = _Numbers([0.5, 1.2, -0.3, 2.1, 0.1, 1.4, -1.0, 0.9, 3.2, 1.7, -0.4, 2.4]).tag(
+        sync=True
+    )
+    outcomes = _Numbers([4.0, 1.0, 3.0, 2.0, 5.0, 1.0, 4.0, 2.0, 6.0, 3.0, 1.0, 5.0]).tag(sync=True)
+
+    def _blocks(self):
+        return math.ceil(_COUNT / self.block_size)
+
+    def _read(self):
+        """The three numbers and the rescaling after ``step`` blocks, read one by one."""
+        largest, normaliser, total, factor = -math.inf, 0.0, 0.0, 1.0
+        for block in range(min(self.step, self._blocks())):
+            here = slice(block * self.block_size, (block + 1) * self.block_size)
+            scores, values = np.array(self.scores[here]), np.array(self.outcomes[here])
+            new = max(largest, scores.max())
+            factor = math.exp(largest - new)  # 0 before the first block
+            powers = np.exp(scores - new)
+            normaliser = normaliser * factor + powers.sum()
+            total = total * factor + powers @ values
+            largest = new
+        return largest, normaliser, total, factor
+
+    def words(self):
+        step, blocks = min(self.step, self._blocks()), self._blocks()
+        if step == 0:
+            return f"No block of {self.block_size} read yet: no maximum, normaliser 0, output 0."
+        largest, normaliser, total, factor = self._read()
+        seen = min(step * self.block_size, _COUNT)
+        end = "the whole softmax, in one pass" if step == blocks else f"of {seen} keys so far"
+        kept = (
+            "the maximum stayed, nothing was rescaled"
+            if factor == 1
+            else f"what stood before was multiplied by {fixed(factor)}"
+        )
+        return (
+            f"{step} of {blocks} blocks of {self.block_size} read. Maximum {fixed(largest)}, "
+            f"normaliser {fixed(normaliser)}, output {fixed(total / normaliser)}: {end}; {kept}."
+        )
+
+    def picture(self):
+        width, height, left, base, unit = 640, 300, 48, 120, 22
+        seen = min(self.step * self.block_size, _COUNT)
+        largest, normaliser, _, _ = self._read()
+        room = (width - left - 24) / _COUNT
+        scale = 2.4 / max(2.4, np.abs(self.scores).max())
+        parts = [
+            tag("text", "scores", x=8, y=24, fill=LIGHT["muted"]),
+            tag("text", "weights so far", x=8, y=196, fill=LIGHT["muted"]),
+            tag("line", x1=left, x2=width - 24, y1=base, y2=base, stroke=LIGHT["grid"]),
+            tag("line", x1=left, x2=width - 24, y1=284, y2=284, stroke=LIGHT["grid"]),
+        ]
+        for i, score in enumerate(self.scores):
+            x, length = left + room * i + room * 0.15, unit * 1.6 * score * scale
+            parts.append(
+                tag(
+                    "rect",
+                    x=x,
+                    y=base - max(length, 0.0),
+                    width=room * 0.7,
+                    height=abs(length),
+                    fill=LIGHT["key"],
+                    fill_opacity=1 if i < seen else 0.3,
+                )
+            )
+            if i < seen:
+                weight = math.exp(score - largest) / normaliser
+                parts.append(
+                    tag(
+                        "rect",
+                        x=x,
+                        y=284 - 80 * weight,
+                        width=room * 0.7,
+                        height=80 * weight,
+                        fill=LIGHT["weight"],
+                    )
+                )
+        if seen:
+            y = base - unit * 1.6 * largest * scale
+            end = left + room * seen
+            dashes = {"stroke_dasharray": "5 4", "stroke_width": 1.5}
+            parts.append(tag("line", x1=left, x2=end, y1=y, y2=y, stroke=LIGHT["accent"], **dashes))
+        for block in range(1, self._blocks()):
+            x = left + room * block * self.block_size
+            parts.append(tag("line", x1=x, x2=x, y1=32, y2=284, stroke=LIGHT["grid"]))
+        return svg(*parts, width=width, height=height)

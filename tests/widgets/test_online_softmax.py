@@ -1,0 +1,103 @@
+"""The figure OnlineSoftmax: after each block its numbers are those of the softmax so far."""
+
+import itertools
+import math
+
+import pytest
+import torch
+import traitlets
+
+from attention_lib import masked_softmax
+from attention_lib.widgets import OnlineSoftmax
+
+SETTINGS = list(itertools.product([1, 2, 3, 5, 7, 12], [0, 1, 2, 3, 6, 12]))
+
+
+def truth(figure):
+    """What PyTorch and the library say of the keys that have been read."""
+    scores = torch.tensor(figure.scores, dtype=torch.float64)
+    values = torch.tensor(figure.outcomes, dtype=torch.float64)
+    seen = min(figure.step * figure.block_size, 12)
+    before = (math.ceil(seen / figure.block_size) - 1) * figure.block_size
+    if seen == 0:
+        return {"maximum": -math.inf, "normaliser": 0.0, "factor": 1.0, "output": 0.0}
+    weights = masked_softmax(scores.unsqueeze(0), mask=(torch.arange(12) < seen).unsqueeze(0))[0]
+    maximum = scores[:seen].max()
+    earlier = scores[:before].max() if before > 0 else torch.tensor(-math.inf)
+    return {
+        "maximum": maximum.item(),
+        "normaliser": (scores[:seen] - maximum).exp().sum().item(),
+        "factor": (earlier - maximum).exp().item(),
+        "output": (weights @ values).item(),
+    }
+
+
+def figure_of(setting):
+    return OnlineSoftmax(block_size=setting[0], step=setting[1])
+
+
+def test_javascript_agrees_with_the_library(node):
+    figures = [figure_of(setting) for setting in SETTINGS]
+    measured = node("online_softmax.js", "measure", [[figure.state()] for figure in figures])
+    for figure, seen in zip(figures, measured, strict=True):
+        wanted = truth(figure)
+        if seen["maximum"] is None:  # JSON has no infinity
+            seen["maximum"] = -math.inf
+        assert {name: seen[name] for name in wanted} == pytest.approx(wanted, abs=1e-9), figure
+        scores = torch.tensor(figure.scores[: seen["seen"]], dtype=torch.float64)
+        assert seen["weights"] == pytest.approx(torch.softmax(scores, -1).tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize("block_size", range(1, 13))
+def test_after_the_last_block_it_is_the_whole_softmax(node, block_size):
+    figure = OnlineSoftmax(block_size=block_size, step=12)
+    (seen,) = node("online_softmax.js", "measure", [[figure.state()]])
+    whole = truth(OnlineSoftmax(block_size=12, step=1))
+    assert seen["output"] == pytest.approx(whole["output"], abs=1e-12)
+    assert seen["seen"] == 12 and sum(seen["weights"]) == pytest.approx(1, abs=1e-12)
+
+
+def test_large_scores_do_not_overflow(node):
+    scores = [50.0, -50.0] * 6
+    (seen,) = node(
+        "online_softmax.js", "measure", [[OnlineSoftmax(scores=scores, step=12).state()]]
+    )
+    assert seen["normaliser"] == pytest.approx(6)
+
+
+def test_python_says_in_words_what_javascript_says(node):
+    figures = [figure_of(setting) for setting in SETTINGS if setting[1]]
+    measured = node("online_softmax.js", "measure", [[figure.state()] for figure in figures])
+    pairs = [[figure.state(), seen] for figure, seen in zip(figures, measured, strict=True)]
+    for figure, sentence in zip(figures, node("online_softmax.js", "words", pairs), strict=True):
+        assert figure.words() == sentence, figure
+    assert OnlineSoftmax(step=0).words().startswith("No block of 3 read yet")
+
+
+@pytest.mark.parametrize(
+    ("trait", "value", "says"),
+    [
+        ("block_size", 0, "block_size must be a whole number from 1 to 12; got 0"),
+        ("step", 13, "step must be a whole number from 0 to 12; got 13"),
+        ("scores", [0.0] * 11, "scores must be 12 numbers from -50 to 50; got"),
+        ("scores", [math.nan] * 12, "scores must be 12 numbers from -50 to 50; got"),
+        ("scores", [51.0] * 12, "scores must be 12 numbers from -50 to 50; got"),
+        ("outcomes", ["a"] * 12, "outcomes must be 12 numbers from -50 to 50; got"),
+    ],
+)
+def test_wrong_values_are_refused(trait, value, says):
+    with pytest.raises(traitlets.TraitError, match=f"OnlineSoftmax.{says}"):
+        OnlineSoftmax(**{trait: value})
+
+
+@pytest.mark.browser
+def test_readouts_agree_with_the_library(show):
+    page = show(OnlineSoftmax())
+    figure = page.figure()
+    for block_size, step in SETTINGS:
+        figure.set("block_size", block_size)
+        figure.set("step", min(step, math.ceil(12 / block_size)))
+        wanted = truth(figure_of((block_size, step)))
+        assert figure.readouts() == pytest.approx(wanted, abs=1e-6), (block_size, step)
+    assert len(SETTINGS) >= 25
+    assert page.errors == []
