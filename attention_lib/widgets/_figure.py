@@ -335,7 +335,7 @@ class Figure(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs):
         bundle, metadata = super()._repr_mimebundle_(**kwargs)
-        return {**bundle, "text/plain": repr(self), "text/html": self.to_html()}, metadata
+        return {**bundle, "text/html": self.to_html()}, metadata
 
 
 def _binary(value):
