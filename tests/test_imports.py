@@ -23,7 +23,7 @@ MAY_IMPORT = {
     **{part: ({*MATHEMATICS[:n]}, {"torch"}) for n, part in enumerate(MATHEMATICS)},
     "alignment": ({*MATHEMATICS}, {"torch"}),
     "checks": ({*MATHEMATICS, "checks"}, {"torch"}),
-    "notebook": (set(), {"torch", "numpy"}),
+    "notebook": (set(), {"torch", "numpy", "transformers"}),  # the last only where it is installed
     "palette": (set(), set()),
     "plots": ({"palette"}, {"numpy", "matplotlib"}),
     "widgets": ({"palette", "widgets"}, {"numpy", "anywidget", "traitlets"}),
@@ -97,6 +97,9 @@ def without_example(module):
     ]
 
 
+NO_EXAMPLE = ["attention_lib.notebook.pretrained_attentions"]  # it would need a download
+
+
 def test_imports_go_one_way():
     assert misdirected(sources()) == []
 
@@ -107,7 +110,8 @@ def test_no_circles():
 
 @pytest.mark.parametrize("name", [name for name, text in sources().items() if "__all__ =" in text])
 def test_public_names_have_examples(name):
-    assert without_example(importlib.import_module(name)) == []
+    missing = without_example(importlib.import_module(name))
+    assert [sentence for sentence in missing if sentence.split()[0] not in NO_EXAMPLE] == []
 
 
 def test_all_lists_what_the_package_exports():
@@ -129,7 +133,7 @@ def loaded_by(statement, names):
     return {*result.stdout.split()}
 
 
-PICTURES = {"matplotlib", "anywidget", "ipywidgets", "traitlets", "IPython"}
+PICTURES = {"matplotlib", "anywidget", "ipywidgets", "traitlets", "IPython", "transformers"}
 
 
 def test_the_package_loads_no_pictures():

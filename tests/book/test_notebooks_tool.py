@@ -16,7 +16,7 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from PIL import Image
+from PIL import Image, ImageOps
 from PIL.PngImagePlugin import PngInfo
 
 from tools import notebooks
@@ -404,6 +404,20 @@ def test_another_size_is_another_picture():
 
     assert not same_picture(drawn(curve()), drawn(larger))
     assert not same_picture(drawn(curve()), drawn(larger, software="another"))
+
+
+def test_a_wider_margin_is_another_rasterisers_alone():
+    def with_margin(software):
+        with Image.open(io.BytesIO(drawn(curve()))) as image:
+            wider = ImageOps.expand(image.convert("RGB"), border=(0, 0, 2, 1), fill="white")
+        comments, png = PngInfo(), io.BytesIO()
+        comments.add_text("Software", software)
+        wider.save(png, format="png", pnginfo=comments)
+        return png.getvalue()
+
+    own = Image.open(io.BytesIO(drawn(curve()))).info["Software"]
+    assert same_picture(drawn(curve()), with_margin("another"))
+    assert not same_picture(drawn(curve()), with_margin(own))
 
 
 # The hooks of conftest.py, in a pytest of their own.
