@@ -1,7 +1,7 @@
 import { colorMap, createView, element, entropy, fixed, readableOn, setAttributes, svg } from "./_shared.js";
 
 const TALLEST = 520; // of the cells, in pixels
-const LARGEST = 56; // side of a cell
+const LARGEST = 72; // side of a cell
 const AXES = ["layer", "head", "query", "key"];
 
 // ---------------------------------------------------------------- what Python has packed
@@ -43,15 +43,15 @@ export function unpack({ bytes, tables }, number, count) {
 }
 
 /** Whether there is one mask for all heads, and not one each. */
-function isShared(packed, count) {
-  return packed.byteLength === Math.ceil(count / 8);
+function isShared(bytes, count) {
+  return bytes.length === Math.ceil(count / 8);
 }
 
 /** For each cell of a head, whether it may be attended to. */
 export function unpackMask(packed, number, count) {
   const bytes = bytesOf(packed);
   if (bytes.length === 0) return new Uint8Array(count).fill(1);
-  const from = isShared(bytes, count) ? 0 : number * count;
+  const from = isShared(bytes, count) ? 0 : number * 8 * Math.ceil(count / 8);
   const allowed = new Uint8Array(count);
   for (let i = 0; i < count; i += 1) allowed[i] = (bytes[(from + i) >> 3] >> (7 - ((from + i) & 7))) & 1;
   return allowed;
@@ -85,22 +85,23 @@ export function visible(token) {
   return token.replace(/\s/gu, "␣");
 }
 
-function named(kind, position, tokens) {
+/** A position with its token, where it has one: 1 “cat”. */
+function named(position, tokens) {
   const token = tokens[position];
-  return `${kind} ${position}${token === String(position) ? "" : ` “${visible(token)}”`}`;
+  return token === String(position) ? token : `${position} “${visible(token)}”`;
 }
 
 /** The finding in words; `HeatmapExplorer.words` says the same in Python. */
 export function words({ shape, layer, head, query, key, query_tokens, key_tokens }, seen) {
   const where = [shape[0] > 1 && `layer ${layer}`, shape[1] > 1 && `head ${head}`].filter(Boolean).join(", ");
-  const asked = `${where && `${where}: `}${named("query", query, query_tokens)}`;
-  const told = named("key", key, key_tokens);
+  const asked = `${where && `${where}: `}query ${named(query, query_tokens)}`;
+  const told = `key ${named(key, key_tokens)}`;
   let cell = `gives ${told} the weight ${fixed(seen.weight)}.`;
   if (seen.masked) {
     cell = `may not attend to ${told}${seen.weight === 0 ? "." : `, yet gives it the weight ${fixed(seen.weight)}: a leak.`}`;
   }
   const row = seen.row_max === 0 ? "This row has no weight at all."
-    : `The largest weight of this row is ${fixed(seen.row_max)}, at ${named("key", seen.largest, key_tokens)}; `
+    : `The largest weight of this row is ${fixed(seen.row_max)}, at key ${named(seen.largest, key_tokens)}; `
       + `its entropy is ${fixed(seen.row_entropy)}, as of ${fixed(seen.effective_keys, 1)} equal weights.`;
   return `${asked[0].toUpperCase()}${asked.slice(1)} ${cell} ${row}`;
 }
@@ -201,11 +202,9 @@ export function render({ model, el }) {
   }
   view.readouts.append(legend);
 
-  const named = (kind) => (position) => (tokens[kind][position] === String(position)
-    ? String(position) : `${position} ${visible(tokens[kind][position])}`);
   for (const [i, trait] of AXES.entries()) {
     if (shape[i] > 1) {
-      const text = tokens[trait] ? named(trait) : String;
+      const text = tokens[trait] ? (position) => named(position, tokens[trait]) : String;
       view.slider({
         trait, label: `${trait[0].toUpperCase()}${trait.slice(1)}`, min: 0, max: shape[i] - 1,
         text: (position) => clipped(text(position), 150).text, words: (position) => `${trait} ${text(position)}`,
@@ -243,7 +242,7 @@ export function render({ model, el }) {
 
   function fit() {
     const room = Math.min(Math.max(plot.width * 0.28, 70), 124);
-    const all = (kind) => tokens[kind].map((token) => clipped(visible(token), kind === "query" ? room - 30 : 84));
+    const all = (kind) => tokens[kind].map((token) => clipped(visible(token), Math.min(room - 30, kind === "query" ? Infinity : 84)));
     const [down, across] = [all("query"), all("key")];
     const widest = (labels) => labels.reduce((most, { width }) => Math.max(most, width), 0);
     const left = Math.ceil(widest(down)) + 34;

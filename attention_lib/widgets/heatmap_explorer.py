@@ -26,7 +26,7 @@ def _example():
     first = np.where(place == 0, 2.5, 0.0) + 0 * near
     same = np.array([[3.0 * (a == b) for b in _SENTENCE] for a in _SENTENCE])
     same[_SENTENCE.index("it"), _SENTENCE.index("cat")] = 3.5
-    scores = np.array([[near, back, first, same], [near / 8, back / 3, 2 * first, near + same]])
+    scores = np.array([[back, same, near, first], [back / 3, near + same, near / 8, 2 * first]])
     powers = np.exp(np.where(ahead >= 0, scores, -np.inf))
     return (powers / powers.sum(axis=-1, keepdims=True)).round(6), ahead >= 0
 
@@ -79,10 +79,11 @@ class HeatmapExplorer(Figure):
     A weight is kept as the nearest multiple of 1/``levels``, ``levels`` being :math:`2^{24}-1`
     up to 65 536 weights (so the numbers are exact to 1e-6). Beyond that a weight has as many
     bits as the page has room for, from 12 (4095, error at most 1/8190) down to 8 (255, error at
-    most 1/510). 0 and 1 stay exact. The multiples are packed by an exponential Golomb code (Teuhola 1978), whose order is chosen
-    for each head: small numbers take few bits. 12 layers of 12 heads on 128 tokens make less
-    than 3 MB, whatever the scores, where rows sum to at most 1. Where weights come in float32,
-    their last bits differ between machines; round them first where the text must not.
+    most 1/510). 0 and 1 stay exact. The multiples are packed by an exponential Golomb code
+    (Teuhola 1978), whose order is chosen for each head: small numbers take few bits. 12 layers
+    of 12 heads on 128 tokens make less than 3 MB, whatever the scores, where rows sum to 1.
+    The last bits of float32 weights differ between machines; round them first where the stored
+    text must not.
 
     Examples
     --------
@@ -112,13 +113,16 @@ class HeatmapExplorer(Figure):
             weights, mask = _example()
             tokens = _SENTENCE
             it, cat = map(_SENTENCE.index, ("it", "cat"))
-            cell = {"head": 3, "query": it, "key": cat} | cell
+            cell = {"head": 1, "query": it, "key": cat} | cell
         weights = _read_weights(weights)
         *_, len_q, len_k = weights.shape
-        if tokens is not None and (queries is not None or keys is not None):
-            raise _refusal("tokens", "given alone, or queries and keys instead", "both")
-        queries = _read_tokens("queries" if tokens is None else "tokens", tokens or queries, len_q)
-        keys = _read_tokens("keys" if tokens is None else "tokens", tokens or keys, len_k)
+        names = ("queries", "keys")
+        if tokens is not None:
+            if queries is not None or keys is not None:
+                raise _refusal("tokens", "given alone, or queries and keys instead", "both")
+            names, queries, keys = ("tokens", "tokens"), tokens, tokens
+        queries = _read_tokens(names[0], queries, len_q)
+        keys = _read_tokens(names[1], keys, len_k)
         self._mask = _read_mask(mask, weights.shape)
         bits, self._codes, packed = _pack(weights)
         self.levels = 2**bits - 1
@@ -178,7 +182,7 @@ class HeatmapExplorer(Figure):
         ]
         left = 22 + min(7 * max(map(len, names[0])), 98)
         top = 34 + min(7 * max(map(len, names[1])), 70)
-        side = min((640 - left - 60) / len_k, 420 / len_q, 56.0)
+        side = min((640 - left - 60) / len_k, 420 / len_q, 64.0)
 
         def rows(where):
             """Return lines through the cells, neighbours of a row joined."""
@@ -345,8 +349,9 @@ def _pack_mask(mask):
     """Return the mask as bits, once where it is the same for all heads; nothing if all may."""
     if mask.all():
         return b""
-    same = (mask == mask[0, 0]).all()
-    return np.packbits(mask[0, 0] if same else mask).tobytes()
+    tables = mask.reshape(-1, mask[0, 0].size)
+    same = (tables == tables[0]).all()
+    return np.packbits(tables[:1] if same else tables, axis=1).tobytes()
 
 
 # ---------------------------------------------------------------- words
