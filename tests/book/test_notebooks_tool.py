@@ -409,7 +409,7 @@ def test_another_size_is_another_picture():
 def test_a_wider_margin_is_another_rasterisers_alone():
     def with_margin(software):
         with Image.open(io.BytesIO(drawn(curve()))) as image:
-            wider = ImageOps.expand(image.convert("RGB"), border=(0, 0, 2, 1), fill="white")
+            wider = ImageOps.expand(image.convert("RGB"), border=(3, 0, 0, 1), fill="white")
         comments, png = PngInfo(), io.BytesIO()
         comments.add_text("Software", software)
         wider.save(png, format="png", pnginfo=comments)
