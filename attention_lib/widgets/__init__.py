@@ -3,6 +3,7 @@
 - :class:`HeadSplit`: where each number lands when a width is split into heads.
 - :class:`HeatmapExplorer`: the weights of any layers and heads, cell by cell.
 - :class:`OnlineSoftmax`: a softmax in one pass over blocks of keys.
+- :class:`ScoringPlane`: a query among keys, and what each score function makes of every place.
 - :class:`SoftLookup`: a query among four keys, and the output inside the hull of their values.
 - :class:`SoftmaxSaturation`: what the width of queries and keys does to weights and gradient.
 
@@ -76,6 +77,14 @@ from attention_lib.widgets.head_split import HeadSplit
 from attention_lib.widgets.heatmap_explorer import HeatmapExplorer
 from attention_lib.widgets.online_softmax import OnlineSoftmax
 from attention_lib.widgets.saturation import SoftmaxSaturation
+from attention_lib.widgets.scoring_plane import ScoringPlane
 from attention_lib.widgets.soft_lookup import SoftLookup
 
-__all__ = ["HeadSplit", "HeatmapExplorer", "OnlineSoftmax", "SoftLookup", "SoftmaxSaturation"]
+__all__ = [
+    "HeadSplit",
+    "HeatmapExplorer",
+    "OnlineSoftmax",
+    "ScoringPlane",
+    "SoftLookup",
+    "SoftmaxSaturation",
+]
