@@ -101,14 +101,14 @@ def run(command, lock):
         # Should this process be killed, the installer keeps the lock: no other starts beside it.
         pass_fds=[lock.fileno()],
     )
-    large = re.compile(r" *Downloading .*(\d{3}(\.\d)? MB|GB)|Installing collected")
+    large = re.compile(r" *(Downloading .*(\d{3}(\.\d)? MB|GB)\)|Installing collected packages)")
     words = []
     with LOG.open("a", encoding="utf-8") as log:
         for line in process.stdout:
             log.write(line)
             words.append(line)
-            if large.match(line):
-                print(f"  {line.strip():.90}", flush=True)
+            if shown := large.match(line):
+                print(f"  {shown[1]} ...", flush=True)
     if process.wait():
         raise Refusal(reason("".join(words)))
 
