@@ -1,0 +1,189 @@
+import { addPatterns, colorMap, createView, element, fixed, readableOn, round, roundedSoftmax, setAttributes, svg } from "./_shared.js";
+
+// What is written over a masked score, as it is shown and as it is read out.
+const FILLS = {
+  0: { value: 0, text: "0", words: "0" },
+  "-1e-6": { value: -1e-6, text: "−10⁻⁶", words: "minus ten to the minus 6" },
+  "-1e6": { value: -1e6, text: "−10⁶", words: "minus ten to the 6" },
+  "-1e9": { value: -1e9, text: "−10⁹", words: "minus ten to the 9" },
+  "-inf": { value: -Infinity, text: "−∞", words: "minus infinity" },
+  safe: { value: -Infinity, text: "−∞, and 0 for an empty row", words: "minus infinity, and 0 for an empty row" },
+};
+const ORDER = Object.keys(FILLS);
+// Half of the lowest finite number: what the low row's scores are lowered by.
+const LOW = { float16: -32752, bfloat16: -(2 - 2 ** -7) * 2 ** 126, float32: -(2 - 2 ** -23) * 2 ** 126, float64: -Number.MAX_VALUE / 2 };
+const LOW_ROW = 2;
+const TOKENS = ["the", "cat", "sat", "on", "it"];
+
+/** Which key a query may attend to, the scores as filled, the weights, and what is wrong with them. */
+export function measure({ scores, valid_len, left, causal, low, fill, dtype }) {
+  const safe = fill === "safe";
+  const value = round(FILLS[fill].value, dtype);
+  const isReal = (j) => (left ? j >= TOKENS.length - valid_len : j < valid_len);
+  const tokens = TOKENS.map((token, j) => (isReal(j) ? token : "–"));
+  const allowed = scores.map((row, i) => row.map((_, j) => isReal(j) && (!causal || j <= i)));
+  const filled = scores.map((row, i) => row.map((given, j) => {
+    if (!allowed[i][j]) return safe && !allowed[i].includes(true) ? 0 : value;
+    const score = round(given, dtype);
+    return low && i === LOW_ROW ? round(score + LOW[dtype], dtype) : score;
+  }));
+  const weights = filled.map((row, i) => (
+    roundedSoftmax(row, dtype).map((weight, j) => (safe && !allowed[i][j] ? 0 : weight))
+  ));
+
+  const seen = {
+    tokens, allowed, filled, weights,
+    leak: 0, nan_cells: 0, row_sum_error: 0, empty_rows: 0, masked: 0,
+    overflows: Number.isFinite(FILLS[fill].value) && !Number.isFinite(value),
+    leaks: { plain: false, low: false, empty: false }, // in which rows
+  };
+  weights.forEach((row, i) => {
+    const empty = !allowed[i].includes(true);
+    const leaking = row.filter((weight, j) => !allowed[i][j] && weight > 0);
+    seen.masked += allowed[i].filter((may) => !may).length;
+    seen.nan_cells += row.filter(Number.isNaN).length;
+    seen.leak += leaking.reduce((sum, weight) => sum + weight, 0);
+    if (leaking.length) seen.leaks[empty ? "empty" : low && i === LOW_ROW ? "low" : "plain"] = true;
+    if (empty) seen.empty_rows += 1;
+    else seen.row_sum_error = Math.max(seen.row_sum_error, Math.abs(row.reduce((sum, weight) => sum + weight, 0) - 1));
+  });
+  return seen;
+}
+
+/** The finding in words; `MaskLab.words` says the same in Python. */
+export function words({ fill }, { leak, leaks, nan_cells, empty_rows, masked, overflows }) {
+  const said = [];
+  if (overflows) {
+    said.push(`float16 ends at −65504: masked_fill raises; assigned, as here, ${FILLS[fill].text} becomes −∞.`);
+  }
+  if (nan_cells > 0) said.push(`${nan_cells} weights are NaN: a row of −∞ alone has no softmax.`);
+  if (masked === 0) {
+    said.push("Nothing is masked.");
+  } else if (leak > 0) {
+    const reasons = [
+      leaks.plain && `e to the power of ${FILLS[fill].text} is ${fill === "0" ? "" : "nearly "}1`,
+      leaks.low && "the low row lies below the fill",
+      leaks.empty && "a row with nothing to attend to is shared out evenly among them",
+    ].filter(Boolean);
+    said.push(`Masked keys get ${fixed(leak)} of the weight of 5 rows: ${reasons.join("; ")}. Yet all rows sum to 1, to rounding.`);
+  } else if (nan_cells === 0) {
+    said.push(`Masked keys get exactly 0${empty_rows > 0 ? ", and rows with nothing to attend to are 0" : ""}.`);
+  } else if (empty_rows < 5) {
+    said.push("In the other rows masked keys get exactly 0.");
+  }
+  return said.join(" ");
+}
+
+/** A number in a few letters: three decimals, or two digits and a power of ten; an exact 0 is "0". */
+export function compact(value) {
+  const size = Math.abs(value);
+  if (value === 0) return "0";
+  if (!Number.isFinite(value) || (size >= 0.001 && size < 1000)) return fixed(value);
+  return value.toExponential(1).replace(".0e", "e").replace("e+", "e").replaceAll("-", "−");
+}
+
+export function render({ model, el }) {
+  const traits = ["valid_len", "fill", "dtype", "causal", "left", "low", "scores"];
+  const view = createView({ model, el }, { label: "Mask and softmax", traits });
+  const pair = view.stage.appendChild(element("div", { class: "attention-pair" }));
+  const table = (title, description) => {
+    const plot = view.plot({ height: 290, parent: pair, description });
+    const fills = addPatterns(plot.svg);
+    const name = plot.svg.appendChild(svg("text", { class: "attention-muted", y: 13 }, title));
+    return { plot, fills, name, content: plot.svg.appendChild(svg("g")) };
+  };
+  const before = table("scores, masked ones overwritten", "The scores of five queries, down, and five keys, across; masked ones are hatched");
+  const after = table("weights", "Their softmax; masked cells are hatched, and show a colour in the middle where weight leaks");
+  const legend = after.plot.svg.appendChild(svg("g", { "aria-hidden": "true" }));
+
+  const shows = [
+    ["leak", "Leaked weight"], ["nan_cells", "NaN cells"],
+    ["row_sum_error", "Row sum error"], ["empty_rows", "Empty rows"],
+  ].map(([name, label]) => [name, view.readout({ name, label })]);
+
+  view.slider({
+    trait: "valid_len", label: "Valid keys", min: 0, max: 5,
+    words: (count) => `${count} of 5 keys are valid`,
+  });
+  view.slider({
+    trait: "fill", label: "Fill value", min: 0, max: ORDER.length - 1,
+    value: (position) => ORDER[position], position: (fill) => ORDER.indexOf(fill),
+    text: (fill) => FILLS[fill].text, words: (fill) => FILLS[fill].words,
+  });
+  view.choice({
+    trait: "dtype", label: "Computed in", options: Object.keys(LOW).map((dtype) => [dtype, dtype]),
+  });
+  view.toggle({ trait: "causal", label: "Causal mask as well" });
+  view.toggle({ trait: "left", label: "Padding on the left" });
+  view.toggle({ trait: "low", label: "One row of very low scores" });
+
+  /** Cells with their numbers, and the tokens; where `leaks`, a number above 0 in a masked cell has a colour. */
+  function draw({ plot, fills, name, content }, { tokens, allowed }, numbers, color, leaks) {
+    const [left, top, gap] = [36, 46, 2];
+    const across = (plot.width - left) / 5;
+    const down = Math.min(across, 48);
+    const inset = across < 56 ? 4 : 8;
+    const drawn = tokens.flatMap((token, i) => [
+      svg("text", { class: "attention-key", x: left + (i + 0.5) * across, y: top - 9, "text-anchor": "middle" }, token),
+      svg("text", { class: "attention-query", x: left - 8, y: top + (i + 0.5) * down + 4, "text-anchor": "end" }, token),
+    ]);
+    numbers.forEach((row, i) => row.forEach((value, j) => {
+      const [x, y] = [left + j * across, top + i * down];
+      const cell = (fill, edge) => svg("rect", {
+        x: x + edge, y: y + edge, width: across - gap - 2 * edge, height: down - gap - 2 * edge, rx: 3, fill,
+      });
+      const text = svg("text", {
+        class: "attention-cell", x: x + (across - gap) / 2, y: y + (down - gap) / 2 + 4.5, "text-anchor": "middle",
+      }, compact(value));
+      const edge = allowed[i][j] ? 0 : inset;
+      if (edge > 0) drawn.push(cell(fills.masked, 0));
+      if (Number.isNaN(value)) {
+        drawn.push(cell(fills.nan, edge));
+        text.classList.add("attention-on-nan");
+      } else if (edge > 0 && !(leaks && value > 0)) {
+        text.classList.add("attention-on-mask");
+      } else {
+        const ground = color(value);
+        drawn.push(cell(`rgb(${ground})`, edge));
+        text.style.setProperty("fill", readableOn(ground));
+      }
+      drawn.push(text);
+    }));
+    content.setAttribute("font-size", across < 56 ? 10.5 : 13);
+    content.replaceChildren(...drawn);
+    name.setAttribute("x", left);
+    return { left, bottom: top + 5 * down };
+  }
+
+  function drawLegend({ left, bottom }, color) {
+    const { masked, nan } = after.fills;
+    const items = [[0, "masked", masked], [90, "a leak", masked, `rgb(${color(0.2)})`], [170, "NaN", nan]];
+    legend.replaceChildren(...items.flatMap(([x, text, ground, middle]) => [
+      svg("rect", { x: left + x, y: bottom + 10, width: 26, height: 18, rx: 3, fill: ground }),
+      middle ? svg("rect", { x: left + x + 6, y: bottom + 15, width: 14, height: 8, rx: 1, fill: middle }) : null,
+      svg("text", { class: "attention-muted", x: left + x + 32, y: bottom + 23.5 }, text),
+    ].filter(Boolean)));
+  }
+
+  view.start(() => {
+    const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
+    const seen = measure(settings);
+    const scoreColor = colorMap(view.root, "--aw-score-map");
+    const weightColor = colorMap(view.root);
+    const largest = Math.max(...settings.scores.flat().map(Math.abs), 1e-3);
+    draw(before, seen, seen.filled, (score) => scoreColor((score / largest + 1) / 2), false);
+    const place = draw(after, seen, seen.weights, weightColor, true);
+    drawLegend(place, weightColor);
+    for (const [{ plot }, below] of [[before, 0], [after, 32]]) {
+      const height = Math.ceil(place.bottom + below);
+      setAttributes(plot.svg, { height, viewBox: `0 0 ${plot.width} ${height}` });
+    }
+    for (const [name, show] of shows) {
+      show(seen[name], name === "nan_cells" || name === "empty_rows" ? String(seen[name]) : undefined);
+    }
+    view.say(words(settings, seen));
+  });
+  return view.cleanup;
+}
+
+export default { render };
