@@ -4,6 +4,7 @@ Each check is a function from pages to complaints, held against the website and,
 of its part, against pages that it must complain of.
 """
 
+import gzip
 import json
 import re
 import shutil
@@ -284,12 +285,13 @@ def test_a_page_that_is_missing_after_the_build_is_named(small_book):
 @pytest.mark.browser
 @pytest.mark.parametrize("name", book.contents())
 def test_a_page_is_quiet_and_fits_a_small_screen(site, chromium, name):
-    """No error, nothing from another host, and no sideways scrolling at 320 px."""
-    faults = []
+    """No error, nothing from another host, no sideways scrolling at 320 px, and not heavy."""
+    faults, asked = [], set()
 
     def answer(route):
         path = SITE / unquote(urlsplit(route.request.url).path.lstrip("/"))
         if route.request.url.startswith(ORIGIN) and path.is_file():
+            asked.add(path)
             return route.fulfill(path=path)
         faults.append(f"refused: {route.request.url}")
         return route.abort()
@@ -305,3 +307,26 @@ def test_a_page_is_quiet_and_fits_a_small_screen(site, chromium, name):
     context.close()
     assert faults == []
     assert width <= 320
+    weight, pictures = weigh(asked)
+    assert weight <= 400_000, f"{name} weighs {weight} bytes without its pictures"
+    assert weight + pictures <= 700_000, f"{name} weighs {weight + pictures} bytes"
+
+
+def weigh(paths):
+    """Bytes that files take on the way, as a compressing server sends them, and of pictures."""
+    weight = pictures = 0
+    for path in paths:
+        content = path.read_bytes()
+        if path.suffix == ".png":
+            pictures += len(content)
+        else:
+            weight += len(content if path.suffix == ".woff2" else gzip.compress(content))
+    return weight, pictures
+
+
+def test_weight_counts_what_is_sent(tmp_path):
+    for name, content in {"a.html": b"a" * 9000, "b.png": b"b" * 50, "c.woff2": b"c" * 70}.items():
+        (tmp_path / name).write_bytes(content)
+    weight, pictures = weigh(tmp_path.iterdir())
+    assert pictures == 50
+    assert 70 < weight < 200
