@@ -228,7 +228,7 @@ def widgets_have_html(notebook):
 
 LOADS = re.compile(
     r"<\s*(script|iframe|object|embed|link|base|meta|form)\b|\son\w+\s*=|javascript:|@import"
-    r"|(?:\b(?:src|srcset|poster|xlink:href|action)\s*=|url\()(?!\s*[\"']?(?:data:|#))",
+    r"|(?:\b(?:src|srcset|poster|xlink:href|action)\s*=|url\()(?!\s*[\"']?(?:data:|#|%23))",
     flags=re.IGNORECASE,
 )
 

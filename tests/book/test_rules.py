@@ -451,6 +451,7 @@ ALLOWED = {
     rules.outputs_load_and_run_nothing: [
         (html('<a href="https://example.org">read</a>'),),
         (html('<img src="data:image/png;base64,AAAA"><use href="#a"/>'),),
+        (html("<img src=\"data:image/svg+xml,<rect fill='url(%23masked)'/>\">"),),
         (html("<p>on a = b, at the source</p>"),),
     ],
     rules.outputs_name_no_address_and_no_path: [
