@@ -2,6 +2,7 @@
 
 - :class:`HeadSplit`: where each number lands when a width is split into heads.
 - :class:`HeatmapExplorer`: the weights of any layers and heads, cell by cell.
+- :class:`KernelRegression`: a mean of noisy values, weighted by how near their keys are.
 - :class:`MaskLab`: what each fill value does to weights, in each dtype; where weight leaks.
 - :class:`OnlineSoftmax`: a softmax in one pass over blocks of keys.
 - :class:`ScoringPlane`: a query among keys, and what each score function makes of every place.
@@ -76,6 +77,7 @@ module (the import, ``__all__``, the list above). Nothing else needs to be told.
 
 from attention_lib.widgets.head_split import HeadSplit
 from attention_lib.widgets.heatmap_explorer import HeatmapExplorer
+from attention_lib.widgets.kernel_regression import KernelRegression
 from attention_lib.widgets.mask_lab import MaskLab
 from attention_lib.widgets.online_softmax import OnlineSoftmax
 from attention_lib.widgets.saturation import SoftmaxSaturation
@@ -85,6 +87,7 @@ from attention_lib.widgets.soft_lookup import SoftLookup
 __all__ = [
     "HeadSplit",
     "HeatmapExplorer",
+    "KernelRegression",
     "MaskLab",
     "OnlineSoftmax",
     "ScoringPlane",

@@ -1,0 +1,196 @@
+"""Kernel regression: a mean of noisy values, weighted by how near their keys are to the query."""
+
+import math
+
+import numpy as np
+import traitlets
+
+from attention_lib.palette import LIGHT
+from attention_lib.widgets._figure import Figure, OneOf, Real, fixed, refusal, short, svg, tag
+
+_COUNT = 30
+_END = 5.0  # keys and query lie from 0 to here
+_KERNELS = {
+    "Gaussian": lambda u: np.exp(-(u**2) / 2),
+    "boxcar": lambda u: (np.abs(u) <= 1) * 1.0,
+    "triangular": lambda u: np.maximum(0, 1 - np.abs(u)),
+    "Epanechnikov": lambda u: np.maximum(0, 1 - u**2),
+}
+
+
+def _true(x):
+    return np.sin(2 * x) + x / 2
+
+
+class _Numbers(traitlets.List):
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+        super().__init__()
+
+    def validate(self, obj, value):
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            array = np.empty(0)
+        if array.shape != (_COUNT,) or not ((self.low <= array) & (array <= self.high)).all():
+            expected = f"{_COUNT} numbers from {self.low:g} to {self.high:g}"
+            raise refusal(obj, self.name, expected, value)
+        return array.tolist()
+
+
+class KernelRegression(Figure):
+    r"""Nadaraya-Watson regression as attention: a query, thirty keys, and their noisy values.
+
+    The keys :math:`k_i` lie from 0 to 5, the values are :math:`v_i = f(k_i) + \text{noise}_i`
+    with :math:`f(x) = \sin 2x + x/2`. The weight of a key is its share in the sum of the kernel
+    :math:`K(u)` at :math:`u = (q - k_i)/\text{bandwidth}`, the estimate is
+    :math:`\sum_i \alpha_i v_i`. Where no kernel is above 0, the row has nothing to attend to:
+    its weights are 0, and the curve has a gap.
+
+    Parameters
+    ----------
+    kernel : str
+        ``"Gaussian"``, :math:`e^{-u^2/2}`; ``"boxcar"``, 1 where :math:`|u| \le 1`;
+        ``"triangular"``, :math:`\max(0, 1 - |u|)`; or ``"Epanechnikov"``,
+        :math:`\max(0, 1 - u^2)`.
+    bandwidth : float
+        From 1/32 to 4, in the units of the keys.
+    query : float
+        From 0 to 5.
+    key_points : sequence of float
+        The 30 keys.
+    noise : sequence of float
+        What their values are off, each from -2 to 2.
+
+    Raises
+    ------
+    traitlets.TraitError
+        If a value is out of its range.
+
+    Examples
+    --------
+    >>> KernelRegression(kernel="boxcar", bandwidth=0.5)
+    KernelRegression(kernel='boxcar', bandwidth=0.5, query=2.5)
+    """
+
+    _script = "kernel_regression.js"
+
+    kernel = OneOf(list(_KERNELS), "Gaussian").tag(sync=True)
+    bandwidth = Real(0.25, min=1 / 32, max=4.0).tag(sync=True)
+    query = Real(2.5, min=0.0, max=_END).tag(sync=True)
+    key_points = _Numbers(0, _END).tag(sync=True)
+    noise = _Numbers(-2, 2).tag(sync=True)
+
+    # RandomState, since its numbers are the same in every version of numpy; three decimals,
+    # since that makes them the same on every machine.
+    @traitlets.default("key_points")
+    def _draw_keys(self):
+        return np.sort(np.random.RandomState(3).uniform(0, _END, _COUNT)).round(3).tolist()
+
+    @traitlets.default("noise")
+    def _draw_noise(self):
+        return (0.35 * np.random.RandomState(5).standard_normal(_COUNT)).round(3).tolist()
+
+    def _values(self):
+        return _true(np.array(self.key_points)) + self.noise
+
+    def _weights(self, queries):
+        """Return a row of weights for each query, and how many keys it reaches."""
+        u = (np.asarray(queries)[:, None] - self.key_points) / self.bandwidth
+        if self.kernel == "Gaussian":  # as a softmax, which does not end where exp underflows
+            powers = np.exp(-(u**2) / 2 + (u**2).min(axis=1, keepdims=True) / 2)
+            reached = np.full(len(u), _COUNT)
+        else:
+            powers = _KERNELS[self.kernel](u)
+            reached = (powers > 0).sum(axis=1)
+        totals = powers.sum(axis=1, keepdims=True)
+        return powers / np.where(totals > 0, totals, 1), reached
+
+    def words(self):
+        (weights,), (reached,) = self._weights([self.query])
+        own, _ = self._weights(self.key_points)
+        error = np.mean((own @ self._values() - _true(np.array(self.key_points))) ** 2)
+        positive = weights[weights > 0]
+        effective = math.exp((positive * -np.log(positive)).sum())
+        if reached:
+            found = (
+                f"The estimate is {fixed(weights @ self._values())}, the true value "
+                f"{fixed(_true(self.query))}: {reached} of {_COUNT} points are in reach, "
+                f"as good as {fixed(effective, 1)} of equal weight. "
+            )
+        else:
+            found = (
+                "No point is in reach: a row with nothing to attend to. Its weights are 0, "
+                "and the curve has a gap. "
+            )
+        return (
+            f"Query {fixed(self.query, 2)}, {self.kernel} kernel of bandwidth "
+            f"{short(self.bandwidth)}. {found}"
+            f"Mean squared error of the curve at the points: {fixed(error)}."
+        )
+
+    def picture(self):
+        width, height, left, right, top, middle, base = 640, 400, 44, 12, 14, 260, 356
+        (weights,), (reached,) = self._weights([self.query])
+        values = self._values()
+        grid = np.linspace(0, _END, 251)
+        rows, reaches = self._weights(grid)
+        truth, estimates = _true(grid), rows @ values
+        low, high = min(values.min(), truth.min()), max(values.max(), truth.max())
+
+        def across(x):
+            return left + x / _END * (width - left - right)
+
+        def up(y):
+            return middle - 8 - (y - low) / (high - low) * (middle - 16 - top)
+
+        def path(y, seen):
+            pen, steps = "M", []
+            for place, number, there in zip(grid.tolist(), y.tolist(), seen, strict=True):
+                if there:
+                    steps.append(f"{pen}{across(place):.1f} {up(number):.1f}")
+                pen = "L" if there else "M"
+            return "".join(steps)
+
+        line = {"fill": "none", "stroke_linejoin": "round"}
+        step = across(grid[1]) - across(grid[0])
+        parts = [
+            tag("rect", x=x, y=top, width=step, height=middle - top, fill="url(#masked)")
+            for x in (across(grid[reaches == 0]) - step / 2).clip(left).tolist()
+        ]
+        start, end = across(np.clip(self.query + np.array([-1, 1]) * self.bandwidth, 0, _END))
+        window = {"x": start, "y": top, "width": end - start, "height": base - top}
+        parts.append(tag("rect", **window, fill=LIGHT["weight"], fill_opacity=0.1))
+        parts += [
+            tag("line", x1=left, x2=width - right, y1=y, y2=y, stroke=LIGHT["grid"])
+            for y in (middle, base)
+        ]
+        dashes = {"stroke": LIGHT["accent"], "stroke_width": 1.5, "stroke_dasharray": "5 4"}
+        parts.append(tag("path", d=path(truth, np.ones(len(grid))), **dashes, **line))
+        parts.append(
+            tag("path", d=path(estimates, reaches), stroke=LIGHT["output"], stroke_width=3, **line)
+        )
+        x = across(self.query)
+        parts.append(tag("line", x1=x, x2=x, y1=top, y2=base, stroke=LIGHT["query"]))
+        for key, value, weight in zip(self.key_points, values, weights, strict=True):
+            x, tall = across(key), weight * (base - middle - 12)
+            far = 1 if weight else 0.4
+            parts += [
+                tag("circle", cx=x, cy=up(value), r=4, fill=LIGHT["value"], fill_opacity=far),
+                tag("rect", x=x - 3, y=base - tall, width=6, height=tall, fill=LIGHT["weight"]),
+                tag(
+                    "circle", cx=x, cy=base + 6, r=2.5, fill=LIGHT["key" if weight else "mask_line"]
+                ),
+            ]
+        if reached:
+            dot = {"cx": across(self.query), "cy": up(weights @ values), "r": 7}
+            parts.append(tag("circle", **dot, fill=LIGHT["output"], stroke=LIGHT["paper"]))
+        for text, y in (("1", middle + 16), ("0", base + 4)):
+            place = {"x": left - 10, "y": y, "text_anchor": "end"}
+            parts.append(tag("text", text, **place, fill=LIGHT["muted"]))
+        names = (
+            f"dots: values; dashed: true function; line: estimate; bars: weights of {_COUNT} keys"
+        )
+        place = {"x": (left + width - right) / 2, "y": height - 14, "text_anchor": "middle"}
+        parts.append(tag("text", names, **place, fill=LIGHT["muted"]))
+        return svg(*parts, width=width, height=height)
