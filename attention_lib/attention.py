@@ -66,7 +66,7 @@ def scaled_dot_product_attention(
     -----
     Vaswani et al. (2017), equation 1. What stands at a masked position reaches neither the
     output nor a gradient, NaN and infinity included. To promise that, a call with a mask
-    looks how large its numbers are (on a GPU this waits for the device once). A NaN that a
+    looks how large its numbers are (on a GPU this waits for the device). A NaN that a
     query may see makes its output NaN, and the gradients that come from this output.
 
     Examples
@@ -250,10 +250,13 @@ def _fused(queries, keys, values, mask, leading, dropout_p, scale):
     """Call PyTorch's kernel; a row with nothing to attend to gives 0 in every version of it."""
     require_queries_and_keys(queries, keys)
     tensors = [x.expand(*leading, *x.shape[-2:]) for x in (queries, keys, values)]
-    some = None
+    empty = None
     if mask is not None:
-        some = mask.any(dim=-1, keepdim=True)  # (..., len_q, 1)
-        mask = mask | ~some
+        empty = ~mask.any(dim=-1, keepdim=True)  # (..., len_q, 1)
+        if empty.any():
+            mask = mask | empty
+        else:
+            empty = None
     added = max(0, 2 - len(leading))  # the fast kernels want (batch, num_heads, len, width)
     for _ in range(added):
         tensors = [x.unsqueeze(-3) for x in tensors]
@@ -263,7 +266,7 @@ def _fused(queries, keys, values, mask, leading, dropout_p, scale):
     )
     for _ in range(added):
         output = output.squeeze(-3)
-    return output if some is None else output.masked_fill(~some, 0.0)
+    return output if empty is None else output.masked_fill(empty, 0.0)
 
 
 def tame(*tensors):

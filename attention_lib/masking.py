@@ -229,8 +229,9 @@ def masked_softmax(scores, valid_lens=None, *, mask=None):
     # A row with nothing to attend to is filled with 0 in place of -inf: its softmax is then
     # finite, and the last line takes it to 0 with gradient 0. No NaN arises on the way.
     empty = ~mask.any(dim=-1, keepdim=True)  # (..., len_q, 1)
-    filled = scores.masked_fill(~mask, float("-inf")).masked_fill(empty, 0.0)
-    return torch.softmax(filled, dim=-1).masked_fill(~mask, 0.0)
+    fill = torch.zeros_like(empty, dtype=scores.dtype).masked_fill(~empty, float("-inf"))
+    weights = torch.softmax(torch.where(mask, scores, fill), dim=-1)
+    return weights.masked_fill(~mask, 0.0)
 
 
 def require_mask(name, mask):
