@@ -26,11 +26,9 @@ export function unpack({ bytes, tables }, number, count) {
   const { start, order } = tables[number];
   const steps = new Int32Array(count);
   let at = start * 8; // in bits
-  const next = () => { // the next 32 bits
+  const next = () => { // 25 bits or more, which is as long as numbers are
     const i = at >>> 3;
-    const bit = at & 7;
-    const four = (bytes[i] << 24) | (bytes[i + 1] << 16) | (bytes[i + 2] << 8) | bytes[i + 3];
-    return bit === 0 ? four : (four << bit) | (bytes[i + 4] >> (8 - bit));
+    return ((bytes[i] << 24) | (bytes[i + 1] << 16) | (bytes[i + 2] << 8) | bytes[i + 3]) << (at & 7);
   };
   for (let i = 0; i < count; i += 1) {
     const zeros = Math.clz32(next());
