@@ -228,7 +228,8 @@ def widgets_have_html(notebook):
 
 LOADS = re.compile(
     r"<\s*(script|iframe|object|embed|link|base|meta|form)\b|\son\w+\s*=|javascript:|@import"
-    r"|(?:\b(?:src|srcset|poster|xlink:href|action)\s*=|url\()(?!\s*[\"']?(?:data:|#|%23))",
+    r"|(?:\b(?:src|srcset|poster|xlink:href|action)\s*=|<(?:image|use)\s[^>]*\bhref\s*=|url\()"
+    r"(?!\s*(?:[\"']|&quot;)?(?:data:|#|%23))",
     flags=re.IGNORECASE,
 )
 
@@ -555,7 +556,6 @@ CALL_IT = {
     **dict.fromkeys(["attn", "p_attn", "attn_weights", "attention_weights"], "weights"),
     **dict.fromkeys(["context", "attn_output"], "output"),
     **dict.fromkeys(["attn_mask", "attention_mask", "key_padding_mask"], "mask"),
-    **dict.fromkeys(["valid_len", "valid_lengths"], "valid_lens"),
     "inp": "queries, keys or values",
 }
 IN_SIGNATURES = CALL_IT | {"heads": "num_heads"}

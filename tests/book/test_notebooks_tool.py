@@ -58,7 +58,7 @@ def tool(*arguments):
 
 EVERYTHING = notebook(
     markdown("# Everything that could change from run to run"),
-    code("import sys\nimport time\n\nimport matplotlib.pyplot as plt"),
+    code("import os\nimport sys\nimport time\n\nimport matplotlib.pyplot as plt"),
     code("fig, ax = plt.subplots()\nax.plot([0, 1, 2], [0, 1, 3])\nplt.show()"),
     code(
         "print('out 1', flush=True)\nprint('err 1', file=sys.stderr, flush=True)\ntime.sleep(0.3)\n"
@@ -71,7 +71,10 @@ EVERYTHING = notebook(
         "print(f'{1e3 * (time.perf_counter() - start):.6f} ms')",
         "nbval-ignore-output",
     ),
-    code("print(r'\\033[0m é → 人工')\nprint('slept long enough: True')"),
+    code(
+        "print(r'\\033[0m é → 人工')\nprint('slept long enough: True')\n"
+        "print('threads:', os.environ['OMP_NUM_THREADS'])"
+    ),
 )
 
 
@@ -108,6 +111,7 @@ def test_what_is_stored(everything):
     assert error[0]["traceback"] == ["KeyError: 'missing'"]
     assert widget[0]["data"][notebooks.WIDGET_VIEW]["model_id"] == ""
     assert text[0]["text"][0] == "\\033[0m é → 人工\n"
+    assert text[0]["text"][-1] == "threads: 1\n"
     assert "é → 人工" in everything.read_text(encoding="utf-8")
 
 

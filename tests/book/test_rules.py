@@ -250,6 +250,8 @@ BROKEN = {
         (html('<img src="https://example.org/a.png">'), "src="),
         (html("<img src=//example.org/a.png>"), "src="),
         (html("<p style='background: url(a.png)'>"), "url("),
+        (html('<p style="background: url(&quot;https://example.org/a.png&quot;)">'), "url("),
+        (html('<image x="1" href="https://example.org/a.png"/>'), "href="),
         (html("<style>@import 'a.css';</style>"), "@import"),
         (html("<a href='javascript:go()'>"), "javascript:"),
         (html("<IFRAME>"), "IFRAME"),
@@ -453,6 +455,7 @@ ALLOWED = {
         (html('<img src="data:image/png;base64,AAAA"><use href="#a"/>'),),
         (html("<img src=\"data:image/svg+xml,<rect fill='url(%23masked)'/>\">"),),
         (html("<p>on a = b, at the source</p>"),),
+        (html("<image href=\"data:image/svg+xml,%3Cpath stroke='url(%23masked)'/%3E\"/>"),),
     ],
     rules.outputs_name_no_address_and_no_path: [
         (prints("1 / 2, (1/2), 0x1f, query/key, torch.float32"),),
