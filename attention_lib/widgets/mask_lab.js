@@ -157,7 +157,7 @@ export function render({ model, el }) {
 
   function drawLegend({ left, bottom }, color) {
     const { masked, nan } = after.fills;
-    const items = [[0, "masked", masked], [90, "a leak", masked, `rgb(${color(0.2)})`], [170, "NaN", nan]];
+    const items = [[0, "masked", masked], [90, "a leak", masked, `rgb(${color(0.45)})`], [170, "NaN", nan]];
     legend.replaceChildren(...items.flatMap(([x, text, ground, middle]) => [
       svg("rect", { x: left + x, y: bottom + 10, width: 26, height: 18, rx: 3, fill: ground }),
       middle ? svg("rect", { x: left + x + 6, y: bottom + 15, width: 14, height: 8, rx: 1, fill: middle }) : null,
