@@ -26,12 +26,13 @@ from attention_lib import widgets
 figures = {{name: getattr(widgets, name)() for name in {widgets.__all__}}}
 for name in figures:
     display(figures[name], figures[name])"""
-TELL = "json.dumps({name: figure.state() for name, figure in figures.items()}, default=str)"
+TELL = """\
+print(json.dumps({name: figure.state() for name, figure in figures.items()}, default=str))"""
 CHANGE = """\
 for figure in figures.values():
     for name in figure.state():
         trait = figure.traits()[name]
-        if isinstance(trait, widgets._figure.Whole):
+        if isinstance(trait, (widgets._figure.Whole, widgets._figure.Real)):
             setattr(figure, name, trait.max)"""
 
 
@@ -115,7 +116,7 @@ class Notebook:
     def python_state(self, name):
         """The figure's traits as Python has them."""
         (text,) = self.run(1)
-        return json.loads(text.strip().strip("'").replace("\\'", "'"))[name]
+        return json.loads(text)[name]
 
 
 @pytest.fixture(scope="module")
