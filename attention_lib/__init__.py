@@ -6,6 +6,7 @@
 - :mod:`~attention_lib.multihead`: split the width, attend in every head, join the outputs.
 - :mod:`~attention_lib.positions`: sines and cosines that tell attention the order.
 - :mod:`~attention_lib.saturation`: how concentrated weights are, and the gradient they leave.
+- :mod:`~attention_lib.contracts`: behaviours that any attention must show, as tests.
 - :mod:`~attention_lib.checks`: graders for the book's exercises.
 - :mod:`~attention_lib.palette`: the colours, the same in every picture.
 - :mod:`~attention_lib.plots`: one function a picture (needs matplotlib).
