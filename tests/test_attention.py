@@ -229,6 +229,43 @@ def test_what_stands_at_a_masked_position(name, where, in_keys, in_values, need_
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize("share_of_largest", [1.0, 0.03])
+def test_huge_numbers_at_a_masked_position(dtype, share_of_largest, need_weights):
+    """Finite, but their products are not: in every dtype, in keys and in values."""
+    lens, huge = torch.tensor([3, 7]), share_of_largest * torch.finfo(dtype).max
+    clean = [10 * x.detach() for x in drawn(dtype)]
+    poisoned = [x.clone() for x in clean]
+    for x in poisoned[1:]:
+        x[0, 3:] = huge
+    results = []
+    for tensors in (clean, poisoned):
+        for x in tensors:
+            x.requires_grad_()
+        output, _ = scaled_dot_product_attention(*tensors, lens, need_weights=need_weights)
+        results.append((output, *torch.autograd.grad(100 * output.sum(), tensors)))
+    for found, expected in zip(*reversed(results), strict=True):
+        assert_close(found, expected)
+
+
+def test_padding_costs_one_call_of_the_score():
+    """However many of its keys hold NaN; a key that a query may see costs one more."""
+    calls = []
+
+    def counted(queries, keys):
+        calls.append(keys.shape)
+        return dot_scores(queries, keys)
+
+    queries, keys, values = (x.detach().clone() for x in drawn())
+    keys[0, 3:] = values[0, 3:] = NAN
+    Attention(counted)(queries, keys, values, torch.tensor([3, 7]))
+    assert calls == [(BATCH, LEN_K, D)]
+    keys[1, 2] = NAN
+    Attention(counted)(queries, keys, values, torch.tensor([3, 7]))
+    assert calls[1:] == [(BATCH, LEN_K, D), (BATCH, 1, D)]
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_a_visible_nan_is_seen(name, need_weights):
     """In exactly the outputs of the queries that may look there, and in their gradients."""
@@ -389,6 +426,13 @@ def kernel_calls(monkeypatch):
 
     monkeypatch.setattr(F, "scaled_dot_product_attention", counted)
     return calls
+
+
+def test_the_kernel_is_shown_no_row_with_nothing_to_attend_to(kernel_calls):
+    """What it makes of one has changed from version to version: NaN, a mean, or 0."""
+    lens = torch.tensor([[0, 2, 0, 5, 7], [7, 0, 5, 4, 1]])
+    scaled_dot_product_attention(*drawn(), lens, need_weights=False)
+    assert kernel_calls[0]["attn_mask"].any(dim=-1).all()
 
 
 @pytest.mark.parametrize("visibility", ["all", "lengths", "causal", "no key for one sequence"])
