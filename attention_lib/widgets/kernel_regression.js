@@ -1,10 +1,13 @@
-import { addPatterns, createView, element, entropy, fixed, setAttributes, short, softmax, svg } from "./_shared.js";
+import { addPatterns, createView, element, entropy, fixed, setAttributes, short, svg } from "./_shared.js";
 
 const END = 5; // keys and query lie from 0 to here
-const PLACES = Array.from({ length: 401 }, (_, i) => (END * i) / 400);
+const PLACES = Array.from({ length: 251 }, (_, i) => (END * i) / 250);
 const SIZE = { left: 30, right: 8, top: 24, middle: 284, bars: 302, base: 392, height: 424 };
 
+// The height of a kernel at a distance u in bandwidths. A Gaussian is taken relative to the nearest
+// key, as softmax takes scores to the largest: its heights do not end where exp underflows.
 const KERNELS = {
+  Gaussian: (u, nearest) => Math.exp((nearest * nearest - u * u) / 2),
   boxcar: (u) => (Math.abs(u) <= 1 ? 1 : 0),
   triangular: (u) => Math.max(0, 1 - Math.abs(u)),
   Epanechnikov: (u) => Math.max(0, 1 - u * u),
@@ -15,11 +18,18 @@ export function truth(x) {
   return Math.sin(2 * x) + x / 2;
 }
 
+/** The distance from a query to the nearest key, in bandwidths. */
+function nearestTo(query, { bandwidth, key_points }) {
+  let nearest = Infinity;
+  for (const key of key_points) nearest = Math.min(nearest, Math.abs(query - key) / bandwidth);
+  return nearest;
+}
+
 /** The weights of the keys for a query: all 0 where the kernel is 0 at every key. */
-export function weightsAt(query, { kernel, bandwidth, key_points }) {
-  const distances = key_points.map((key) => (query - key) / bandwidth);
-  if (kernel === "Gaussian") return softmax(distances.map((u) => -u * u / 2));
-  const heights = distances.map(KERNELS[kernel]);
+export function weightsAt(query, settings) {
+  const { kernel, bandwidth, key_points } = settings;
+  const nearest = nearestTo(query, settings);
+  const heights = key_points.map((key) => KERNELS[kernel]((query - key) / bandwidth, nearest));
   const total = heights.reduce((sum, height) => sum + height, 0);
   return heights.map((height) => (total > 0 ? height / total : 0));
 }
@@ -34,10 +44,18 @@ const mix = (weights, values) => weights.reduce((sum, weight, i) => sum + weight
 
 /** The regression at many places: its value, or null where no key is in reach. */
 export function curve(settings, places) {
+  const { kernel, bandwidth, key_points } = settings;
   const values = valuesOf(settings);
   return places.map((place) => {
-    const weights = weightsAt(place, settings);
-    return reachOf(weights, settings) > 0 ? mix(weights, values) : null;
+    const nearest = nearestTo(place, settings);
+    let total = 0;
+    let sum = 0;
+    for (let i = 0; i < values.length; i += 1) {
+      const height = KERNELS[kernel]((place - key_points[i]) / bandwidth, nearest);
+      total += height;
+      sum += height * values[i];
+    }
+    return total > 0 ? sum / total : null;
   });
 }
 
@@ -85,7 +103,7 @@ export function render({ model, el }) {
   const values = add("g", { class: "attention-value-dots" });
   const estimates = add("path", { class: "attention-estimate" });
   const bars = add("g", { fill: "var(--aw-weight)" });
-  const keys = add("g");
+  const keys = add("g", { class: "attention-keys" });
   const asked = add("line", { class: "attention-reach", y1: SIZE.top, y2: SIZE.base });
   const told = add("circle", { r: 7, class: "attention-dot attention-output-dot" });
   const name = add("text", { class: "attention-query", "text-anchor": "middle", y: SIZE.top - 8 });
@@ -124,7 +142,7 @@ export function render({ model, el }) {
 
   view.choice({
     trait: "kernel", label: "Kernel",
-    options: ["Gaussian", ...Object.keys(KERNELS)].map((kernel) => [kernel, kernel]),
+    options: Object.keys(KERNELS).map((kernel) => [kernel, kernel]),
   });
   view.slider({
     trait: "bandwidth", label: "Bandwidth", min: -5, max: 2, step: 0.25,
@@ -134,11 +152,12 @@ export function render({ model, el }) {
   view.slider({ trait: "query", label: "Query", min: 0, max: END, step: 0.05, text: (query) => fixed(query, 2) });
 
   let up; // from a value to its height
+  const tenths = (number) => Math.round(10 * number) / 10;
   const path = (heights) => heights.map((height, i) => (height === null ? "" : (
-    `${i === 0 || heights[i - 1] === null ? "M" : "L"}${across(PLACES[i]).toFixed(1)} ${up(height).toFixed(1)}`
+    `${i === 0 || heights[i - 1] === null ? "M" : "L"}${tenths(across(PLACES[i]))} ${tenths(up(height))}`
   ))).join("");
 
-  /** What does not depend on the query: axes, values, both curves, gaps. */
+  /** What depends on neither kernel nor query: axes, keys, values, the true function. */
   function drawScene(settings) {
     const points = valuesOf(settings);
     const through = PLACES.map(truth);
@@ -151,36 +170,45 @@ export function render({ model, el }) {
       ...[0, 0.5, 1].map((weight) => text(short(weight), SIZE.left - 8, SIZE.base - weight * (SIZE.base - SIZE.bars) + 4, "end")),
       ...[0, 1, 2, 3, 4, 5].map((x) => text(String(x), across(x), SIZE.base + 28, "middle")),
     );
-    const heights = curve(settings, PLACES);
     real.setAttribute("d", path(through));
-    estimates.setAttribute("d", path(heights));
-    const half = END / 800;
-    gaps.setAttribute("d", PLACES.filter((_, i) => heights[i] === null).map((x) => {
-      const [from, to] = [across(Math.max(x - half, 0)), across(Math.min(x + half, END))];
-      return `M${from.toFixed(2)} ${SIZE.top}H${to.toFixed(2)}V${SIZE.middle}H${from.toFixed(2)}Z`;
-    }).join(""));
-    values.replaceChildren(...points.map((value, i) => svg("circle", { cx: across(settings.key_points[i]), cy: up(value) })));
+    const places = settings.key_points.map(across);
+    values.replaceChildren(...places.map((x, i) => svg("circle", { cx: x, cy: up(points[i]), r: 4.5 })));
+    keys.replaceChildren(...places.map((x) => svg("circle", { cx: x, cy: SIZE.base + 7, r: 3 })));
+    bars.replaceChildren(...places.map((x) => svg("rect", { x: x - 3.5, width: 7, rx: 1.5 })));
   }
 
-  let drawn = ""; // what the scene depends on, as it stands
+  /** The regression, and a hatched ground where it has a gap. */
+  function drawCurve(settings) {
+    const heights = curve(settings, PLACES);
+    estimates.setAttribute("d", path(heights));
+    const edge = (i) => tenths(across(Math.min(Math.max(((i - 0.5) * END) / (PLACES.length - 1), 0), END)));
+    gaps.setAttribute("d", heights.map((height, i) => {
+      if ((height === null) === (i > 0 && heights[i - 1] === null)) return "";
+      return height === null ? `M${edge(i)} ${SIZE.top}V${SIZE.middle}` : `H${edge(i)}V${SIZE.top}Z`;
+    }).join("") + (heights.at(-1) === null ? `H${edge(PLACES.length)}V${SIZE.top}Z` : ""));
+  }
+
+  const drawn = {}; // what scene and curve depend on, as they stand
+  function unlessDrawn(name, needed, draw) {
+    if (drawn[name] === needed) return;
+    draw();
+    drawn[name] = needed;
+  }
+
   view.start(() => {
     const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
-    const { query, bandwidth, key_points } = settings;
+    const { query, bandwidth, kernel, key_points, noise } = settings;
     const seen = measure(settings);
-    const needed = JSON.stringify([plot.width, { ...settings, query: null }]);
-    if (needed !== drawn) {
-      drawScene(settings);
-      drawn = needed;
-    }
-    const far = (i) => settings.kernel !== "Gaussian" && seen.weights[i] === 0;
-    seen.weights.forEach((_, i) => setAttributes(values.children[i], { r: far(i) ? 3.5 : 4.5, "fill-opacity": far(i) ? 0.4 : 1 }));
-    const tall = (weight) => weight * (SIZE.base - SIZE.bars);
-    bars.replaceChildren(...seen.weights.map((weight, i) => svg("rect", {
-      x: across(key_points[i]) - 3.5, width: 7, y: SIZE.base - tall(weight), height: tall(weight), rx: 1.5,
-    })));
-    keys.replaceChildren(...key_points.map((key, i) => svg("circle", {
-      cx: across(key), cy: SIZE.base + 7, r: 3, fill: `var(--aw-${far(i) ? "mask-line" : "key"})`,
-    })));
+    const scene = JSON.stringify([plot.width, key_points, noise]);
+    unlessDrawn("scene", scene, () => drawScene(settings));
+    unlessDrawn("curve", `${kernel} ${bandwidth} ${scene}`, () => drawCurve(settings));
+    seen.weights.forEach((weight, i) => {
+      const tall = weight * (SIZE.base - SIZE.bars);
+      setAttributes(bars.children[i], { y: SIZE.base - tall, height: tall });
+      const far = kernel !== "Gaussian" && weight === 0;
+      values.children[i].classList.toggle("attention-far", far);
+      keys.children[i].classList.toggle("attention-far", far);
+    });
     const [from, to] = [query - bandwidth, query + bandwidth].map((x) => across(Math.min(Math.max(x, 0), END)));
     setAttributes(window, { x: from, width: to - from });
     setAttributes(asked, { x1: across(query), x2: across(query) });

@@ -2,14 +2,16 @@ import { colorMap, createView, element, entropy, fixed, setAttributes, softmax, 
 
 const HEIGHT = 400;
 const REACH = 3.3; // of the plane, up and down from the origin; points stay within 3
-const CELL = 6; // pixels from one place where the field is computed to the next
+const CELL = 8; // pixels from one place where the field is computed to the next
 
-// How far the colours reach on both sides of 0, and the step from contour to contour.
+// How far the colours reach on both sides of 0, the step from contour to contour, and how many
+// places apart a contour is looked for: straight lines need few.
 const SCALES = {
-  cosine: () => [1, 0.25],
-  additive: ({ w_v }) => [w_v.reduce((sum, w) => sum + Math.abs(w), 0) || 1, 0.25],
+  cosine: () => [1, 0.25, 2],
+  Gaussian: () => [10, 1, 2],
+  additive: ({ w_v }) => [w_v.reduce((sum, w) => sum + Math.abs(w), 0) || 1, 0.25, 2],
 };
-const scaleOf = (settings) => (SCALES[settings.score] ?? (() => [10, 1]))(settings);
+const scaleOf = (settings) => (SCALES[settings.score] ?? (() => [10, 1, 8]))(settings);
 
 const KINDS = {
   dot: "A step across the query changes no dot product.",
@@ -77,31 +79,37 @@ export function words({ score, key_points }, { scores, weights, max_weight, entr
   return `Weights: ${shares}. The largest is ${fixed(max_weight)}, the entropy ${fixed(nats)}. ${kind}`;
 }
 
-/** Where a field, given row by row, has one of the levels: lines as an SVG path (marching squares). */
-export function contours(field, columns, levels) {
-  const parts = [];
-  const rows = field.length / columns;
-  for (let row = 0; row + 1 < rows; row += 1) {
-    for (let column = 0; column + 1 < columns; column += 1) {
-      const here = row * columns + column;
-      const corners = [field[here], field[here + 1], field[here + columns + 1], field[here + columns]];
-      const [lowest, highest] = [Math.min(...corners), Math.max(...corners)];
+/** Where a field, given row by row, has one of the levels: lines as an SVG path in tenths of a pixel
+    (marching squares, `stride` places wide; plain loops, since this runs in every draw). */
+export function contours(field, columns, levels, stride) {
+  let path = "";
+  const below = stride * columns;
+  for (let start = 0; start + below < field.length; start += below) {
+    const y = (start / columns) * CELL;
+    for (let column = 0; column + stride < columns; column += stride) {
+      const x = column * CELL;
+      const here = start + column;
+      const a = field[here];
+      const b = field[here + stride];
+      const c = field[here + below + stride];
+      const d = field[here + below];
+      const lowest = Math.min(a, b, c, d);
+      const highest = Math.max(a, b, c, d);
       for (const level of levels) {
         if (level <= lowest || level > highest) continue;
-        const points = [];
-        for (let side = 0; side < 4; side += 1) {
-          const [from, to] = [corners[side], corners[(side + 1) % 4]];
-          if ((from < level) !== (to < level)) {
-            const way = (level - from) / (to - from);
-            const [x, y] = [[way, 0], [1, way], [1 - way, 1], [0, 1 - way]][side];
-            points.push(`${Math.round((column + x) * CELL * 10) / 10} ${Math.round((row + y) * CELL * 10) / 10}`);
-          }
-        }
-        for (let i = 0; i + 1 < points.length; i += 2) parts.push(`M${points[i]}L${points[i + 1]}`);
+        let pen = "M";
+        const visit = (right, down) => {
+          path += `${pen}${Math.round(10 * (x + right * stride * CELL))} ${Math.round(10 * (y + down * stride * CELL))}`;
+          pen = pen === "M" ? "L" : "M";
+        };
+        if ((a < level) !== (b < level)) visit((level - a) / (b - a), 0);
+        if ((b < level) !== (c < level)) visit(1, (level - b) / (c - b));
+        if ((d < level) !== (c < level)) visit((level - d) / (c - d), 1);
+        if ((a < level) !== (d < level)) visit(0, (level - a) / (d - a));
       }
     }
   }
-  return parts.join("");
+  return path;
 }
 
 /** An arrow as thick as a weight, from the rim of one dot to the rim of another. */
@@ -152,8 +160,8 @@ export function render({ model, el }) {
   const add = (tag, attributes) => plot.svg.appendChild(svg(tag, attributes));
   const across = add("line", { class: "attention-axis" });
   const down = add("line", { class: "attention-axis" });
-  const lines = add("path", { class: "attention-contour" });
-  const winning = add("path", { class: "attention-contour attention-strong" });
+  const lines = add("path", { class: "attention-contour", transform: "scale(0.1)" });
+  const winning = add("path", { class: "attention-contour attention-strong", transform: "scale(0.1)" });
   const reach = add("path", { class: "attention-reach" });
   const arrows = add("g", { class: "attention-arrows" });
   const dots = add("g");
@@ -195,20 +203,29 @@ export function render({ model, el }) {
     view.slider({ trait, label, min: -3, max: 3, step: 0.05, text: (value) => fixed(value, 2) });
   }
 
-  let shades;
+  let shades; // a pixel for each share from -1 to 1: alpha, blue, green, red
   function paint(settings, best) {
-    shades ??= Array.from({ length: 257 }, (_, i) => colorMap(view.root, "--aw-score-map")(i / 256));
-    const [columns, rows] = [plot.width, height()].map((size) => Math.ceil(size / CELL) + 1);
+    if (shades === undefined) {
+      const color = colorMap(view.root, "--aw-score-map");
+      shades = Uint32Array.from({ length: 257 }, (_, i) => {
+        const [red, green, blue] = color(i / 256);
+        return (255 << 24) | (blue << 16) | (green << 8) | red;
+      });
+    }
+    const [columns, rows] = [plot.width, height()].map((size) => 8 * Math.ceil(size / CELL / 8) + 1);
     const score = scorer(settings);
-    const [limit, step] = scaleOf(settings);
+    const [limit, step, stride] = scaleOf(settings);
     const field = new Float64Array(columns * rows);
     const image = new ImageData(columns, rows);
+    const pixels = new Uint32Array(image.data.buffer);
+    let [lowest, highest] = [Infinity, -Infinity];
+    const [left, top, size] = [plot.width / 2, height() / 2, unit()];
     for (let i = 0; i < field.length; i += 1) {
-      field[i] = score(
-        ((i % columns) * CELL - plot.width / 2) / unit(), (height() / 2 - Math.floor(i / columns) * CELL) / unit(),
-      );
-      const share = Math.min(Math.max(field[i] / limit, -1), 1);
-      image.data.set([...shades[Math.round(128 + 128 * share)], 255], 4 * i);
+      const column = i % columns;
+      field[i] = score((column * CELL - left) / size, (top - ((i - column) / columns) * CELL) / size);
+      lowest = Math.min(lowest, field[i]);
+      highest = Math.max(highest, field[i]);
+      pixels[i] = shades[Math.round(128 + 128 * Math.min(Math.max(field[i] / limit, -1), 1))];
     }
     Object.assign(canvas, { width: columns, height: rows });
     canvas.getContext("2d").putImageData(image, 0, 0);
@@ -216,10 +233,10 @@ export function render({ model, el }) {
     for (const [name, value] of Object.entries({ width: columns * CELL, height: rows * CELL, left: -CELL / 2, top: -CELL / 2 })) {
       canvas.style.setProperty(name, `${value}px`);
     }
-    const [first, last] = [Math.min(...field), Math.max(...field)].map((score) => Math.ceil(score / step));
+    const [first, last] = [lowest, highest].map((bound) => Math.ceil(bound / step));
     const levels = Array.from({ length: last - first }, (_, i) => (first + i) * step);
-    lines.setAttribute("d", contours(field, columns, levels));
-    winning.setAttribute("d", contours(field, columns, [best]));
+    lines.setAttribute("d", contours(field, columns, levels, stride));
+    winning.setAttribute("d", contours(field, columns, [best], 1));
     sign.replaceChildren(...formula(settings).map((line) => element(
       "span", {}, ...line.split(/_(\w)/).map((text, i) => (i % 2 ? element("sub", {}, text) : text)),
     )));

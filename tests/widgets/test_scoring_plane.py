@@ -116,17 +116,19 @@ def test_a_query_of_length_zero_shares_equally(score):
     assert figure.words().endswith("All keys have the same score, so they share equally.")
 
 
-def test_contours_lie_where_the_field_has_the_level(node):
-    """A saddle, which is linear along every side of a cell; places are 6 pixels apart."""
+@pytest.mark.parametrize("stride", [1, 2])
+def test_contours_lie_where_the_field_has_the_level(node, stride):
+    """A saddle, which is linear along every side of a cell; places are 8 pixels apart."""
     columns, rows, levels = 9, 7, [-4.25, 0.0, 0.5, 3.0]
     field = [(column - 4) * (row - 3) for row in range(rows) for column in range(columns)]
-    paths = node("scoring_plane.js", "contours", [[field, columns, [level]] for level in levels])
+    given = [[field, columns, [level], stride] for level in levels]
+    paths = node("scoring_plane.js", "contours", given)
     for level, path in zip(levels, paths, strict=True):
-        points = np.array(re.findall(r"[ML]([\d.]+) ([\d.]+)", path), dtype=float) / 6
-        assert len(points) >= 12
-        # Points are rounded to a tenth of a pixel; from cell to cell the field rises by 4 at most.
-        assert np.abs((points[:, 0] - 4) * (points[:, 1] - 3) - level).max() < 4 * 0.1 / 6
-    (all_at_once,) = node("scoring_plane.js", "contours", [[field, columns, levels]])
+        points = np.array(re.findall(r"[ML](\d+) (\d+)", path), dtype=float) / 80
+        assert len(points) >= 16 / stride and points.max() <= columns - 1
+        # Points are rounded to tenths of a pixel; from place to place the field rises by 4 at most.
+        assert np.abs((points[:, 0] - 4) * (points[:, 1] - 3) - level).max() < 4 / 80
+    (all_at_once,) = node("scoring_plane.js", "contours", [[field, columns, levels, stride]])
     assert sorted(re.findall("M[^M]+", all_at_once)) == sorted(re.findall("M[^M]+", "".join(paths)))
 
 
@@ -235,8 +237,8 @@ def test_the_ground_has_the_colour_of_the_score(show, score):
     for place, value in zip(places, scores_of(figure, places).tolist(), strict=True):
         share = (min(max(value / limit, -1), 1) + 1) / 2 * (len(stops) - 1)
         wanted = [np.interp(share, np.arange(len(stops)), stops[:, c]) for c in range(3)]
-        # The places of the ground are 6 pixels apart, up to 3 pixels from the one asked for.
-        assert np.abs(np.array(page.evaluate(COLOR_AT, list(place))) - wanted).max() < 24, place
+        # The places of the ground are 8 pixels apart, up to 4 pixels from the one asked for.
+        assert np.abs(np.array(page.evaluate(COLOR_AT, list(place))) - wanted).max() < 32, place
 
 
 @pytest.mark.browser
