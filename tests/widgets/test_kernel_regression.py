@@ -106,6 +106,19 @@ def test_kernels_are_right_by_hand(node, kernel, heights):
     assert weights[:4] == pytest.approx([height / total for height in heights], abs=1e-12)
 
 
+def test_a_gaussian_reaches_keys_where_exp_underflows(node):
+    figure = figure_of(("Gaussian", -5, 5.0), key_points=[i / 30 for i in range(30)])
+    (seen,) = node("kernel_regression.js", "measure", [[figure.state()]])
+    assert sum(seen.pop("weights")) == pytest.approx(1)
+    assert seen == pytest.approx(truth(figure), abs=1e-9)
+    (curve,) = node("kernel_regression.js", "curve", [[figure.state(), [5.0]]])
+    assert curve == pytest.approx([seen["estimate"]], abs=1e-9)
+    (sentence,) = node(
+        "kernel_regression.js", "words", [[figure.state(), {**seen, "weights": [0] * 30}]]
+    )
+    assert figure.words().endswith(sentence)
+
+
 def test_python_says_in_words_what_javascript_says(node):
     figures = [figure_of(setting) for setting in SETTINGS]
     measured = node("kernel_regression.js", "measure", [[figure.state()] for figure in figures])
