@@ -11,7 +11,7 @@
 - :mod:`~attention_lib.palette`: the colours, the same in every picture.
 - :mod:`~attention_lib.plots`: one function a picture (needs matplotlib).
 - :mod:`~attention_lib.notebook`: what every chapter starts with.
-- :mod:`~attention_lib.widgets`: figures that answer to sliders (needs anywidget).
+- :mod:`~attention_lib.widgets`: figures that answer to sliders (stand still without anywidget).
 """
 
 from attention_lib.attention import (

@@ -17,11 +17,22 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from pathlib import Path
 from urllib.parse import quote
 
-import anywidget
 import numpy as np
 import traitlets
 
 from attention_lib import palette
+
+try:
+    from anywidget import AnyWidget
+except ModuleNotFoundError:
+
+    class AnyWidget(traitlets.HasTraits):
+        """In anywidget's place where it is not installed: figures stand still, and say why."""
+
+        def _repr_mimebundle_(self, **kwargs):
+            missing = "For sliders: pip install anywidget, restart the kernel, run this cell again."
+            return {"text/plain": repr(self), "text/html": tag("p", missing)}, {}
+
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 
@@ -261,7 +272,7 @@ def refusal(obj, name, expected, value):
     )
 
 
-class Figure(anywidget.AnyWidget):
+class Figure(AnyWidget):
     """Base of all figures with sliders; see :mod:`attention_lib.widgets` for the recipe.
 
     A subclass names its view in ``_script``, declares its traits with ``.tag(sync=True)``, and
@@ -274,7 +285,7 @@ class Figure(anywidget.AnyWidget):
 
     def __init_subclass__(cls, **kwargs):
         for name, trait in vars(cls).items():
-            if isinstance(trait, traitlets.TraitType) and hasattr(anywidget.AnyWidget, name):
+            if isinstance(trait, traitlets.TraitType) and hasattr(AnyWidget, name):
                 raise TypeError(f"{cls.__name__}.{name}: ipywidgets uses this name itself")
         if "_script" in vars(cls):
             cls._esm = module_source(cls._script)
@@ -335,7 +346,7 @@ class Figure(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs):
         bundle, metadata = super()._repr_mimebundle_(**kwargs)
-        return {**bundle, "text/html": self.to_html()}, metadata
+        return {**bundle, "text/html": self.to_html() + bundle.get("text/html", "")}, metadata
 
 
 def _binary(value):
