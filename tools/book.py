@@ -14,6 +14,15 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 SUFFIXES = (".md", ".ipynb")
+# Sphinx says in a sentence what stops it; Jupyter Book adds its own calls, down to that place.
+JUPYTER_BOOK = """
+import sys
+from jupyter_book.cli.main import main
+try:
+    main()
+except RuntimeError as error:
+    sys.exit(1 if error.__cause__ else str(error))
+"""
 
 
 def contents(root=ROOT):
@@ -59,8 +68,7 @@ def missing_pages(root=ROOT):
 def build(root=ROOT):
     """Build from nothing: Sphinx repeats no warning for a page that it finds already built."""
     shutil.rmtree(root / "_build", ignore_errors=True)
-    jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
-    command = [*jupyter_book, "build", ".", "-n", "-W", "--keep-going", "-q"]
+    command = [sys.executable, "-c", JUPYTER_BOOK, "build", ".", "-n", "-W", "--keep-going", "-q"]
     built = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True)
     if "Validation errors" in built.stdout:  # in _config.yml; Jupyter Book prints them and goes on
         return [built.stdout]
