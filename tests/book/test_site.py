@@ -83,10 +83,15 @@ def repeated_ids(site):
 
 
 def pictures_without_words(site):
+    """Every picture says its finding, in words of its own; the mark stands beside the name."""
+    said = {}
     for name, page in site.pages.items():
-        for picture in page.find_all("img"):
-            if not picture.get("alt", "").strip():
-                yield f"{name}: <img src={picture.get('src')!r}> has no alt text"
+        for picture in page.select("img:not(.brand > img)"):
+            source, words = picture.get("src"), picture.get("alt", "").strip()
+            if len(words) < 25:
+                yield f"{name}: the alt text of <img src={source[:40]!r}> is {words!r}"
+            elif said.setdefault(words, source) != source:
+                yield f"{name}: two pictures have the alt text {words!r}"
 
 
 def loads_from_elsewhere(site):
@@ -116,7 +121,9 @@ def test_the_checks_see_a_website_that_is_not_whole(tmp_path):
     )
     (tmp_path / "part" / "page.html").write_text(
         '<p id="here"></p><a href="../index.html"></a><a href="../"></a><a href="?q=1#nowhere"></a>'
-        '<link href="//elsewhere.test/a.css"><img src="data:image/png;base64,AA" alt="A finding">'
+        '<link href="//elsewhere.test/a.css"><a class="brand"><img src="data:,A" alt=""></a>'
+        '<img src="data:,A" alt="A finding that says what is seen">'
+        '<img src="data:,B" alt="A finding that says what is seen">'
     )
     site = Site(tmp_path)
     assert list(dead_references(site)) == [
@@ -127,7 +134,8 @@ def test_the_checks_see_a_website_that_is_not_whole(tmp_path):
     ]
     assert list(repeated_ids(site)) == ["index.html: the id 'a' stands 2 times"]
     assert list(pictures_without_words(site)) == [
-        "index.html: <img src='none.png'> has no alt text"
+        "index.html: the alt text of <img src='none.png'> is ''",
+        "part/page.html: two pictures have the alt text 'A finding that says what is seen'",
     ]
     assert list(loads_from_elsewhere(site)) == [
         "index.html: <script> loads 'https://elsewhere.test/a.js'",
@@ -204,7 +212,7 @@ def test_every_reference_can_be_linked_to(site):
 def test_the_index_maps_the_chapters():
     """Names, order and minutes in the index are those of the chapters themselves."""
     index = (book.ROOT / "book" / "index.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| \[(.+)\]\((.+)\.ipynb\) \| .+ \| (\d+) \|$", index, re.M)
+    rows = re.findall(r"^\d+\. \[(.+)\]\((.+)\.ipynb\) \*(\d+) minutes\*$", index, re.M)
     said = {f"book/{name}": (title, int(minutes)) for title, name, minutes in rows}
     own = {}
     for name, notebook in chapters().items():
@@ -232,7 +240,7 @@ def test_the_examples_run(page):
 def small_book(tmp_path):
     """A book of one page with the settings of the real one."""
     shutil.copy(book.ROOT / "_config.yml", tmp_path)
-    for folder in ("_ext", "_static"):
+    for folder in ("_ext", "_static", "_theme"):
         shutil.copytree(book.ROOT / "book" / folder, tmp_path / "book" / folder)
     shutil.copy(book.ROOT / "book" / "references.bib", tmp_path / "book")
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")

@@ -30,7 +30,7 @@ def small_book(tmp_path_factory):
     """A book with the real settings: an index with a figure, a notebook, and one with losses."""
     folder = tmp_path_factory.mktemp("book")
     shutil.copy(ROOT / "_config.yml", folder)
-    for name in ("_ext", "_static"):
+    for name in ("_ext", "_static", "_theme"):
         shutil.copytree(ROOT / "book" / name, folder / "book" / name)
     (folder / "book" / "references.bib").write_text("", encoding="utf-8")
     (folder / "_toc.yml").write_text(

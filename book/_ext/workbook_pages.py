@@ -1,0 +1,168 @@
+"""What the templates in ``book/_theme`` need beyond what Sphinx gives them.
+
+Each page gets its description, its place among the chapters, its policy and the size of its
+pictures; the stylesheet gets its colours from :mod:`attention_lib.palette`.
+"""
+
+import base64
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from docutils import nodes
+from PIL import Image
+
+from attention_lib import palette
+
+# The one script inside pages: the reader's choice of colours, before anything is painted.
+THEME_SCRIPT = (
+    'try{const theme=localStorage.getItem("theme");'
+    "if(theme)document.documentElement.dataset.theme=theme}catch{}"
+)
+_HASH = base64.b64encode(hashlib.sha256(THEME_SCRIPT.encode()).digest()).decode()
+# This site alone. Styles in attributes are KaTeX's, which places the parts of a formula by them.
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        f"script-src 'self' 'sha256-{_HASH}'",
+        "style-src 'self'",
+        "style-src-attr 'unsafe-inline'",
+        "img-src 'self' data:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+    ]
+)
+# What Sphinx and MyST-NB bring for every site; workbook.css and workbook.js do here what is needed.
+UNUSED = re.compile("_static/(pygments|mystnb|documentation_options|doctools|sphinx_highlight)")
+_PICTURE = re.compile(r'<img ([^>]*?)src="([^"]*_images/([^"/]+))"([^>]*?) ?/?>')
+
+
+def first_paragraph(doctree):
+    """Return the sentence under a page's title, as plain text."""
+    for node in doctree.findall(nodes.paragraph):
+        return re.sub(r"\s+", " ", node.astext()).strip()
+    return ""
+
+
+def with_sizes(body, pictures):
+    """Let pictures load when they come into view, in boxes of their size: nothing jumps.
+
+    ``pictures`` are the files of the pictures, by the names that pages know them by.
+    """
+
+    def sized(found):
+        before, source, name, after = found.groups()
+        with Image.open(pictures[name]) as picture:
+            width, height = picture.size
+        return (
+            f'<img {before}src="{source}"{after} width="{width}" height="{height}" '
+            'loading="lazy" decoding="async">'
+        )
+
+    return _PICTURE.sub(sized, body)
+
+
+def chapters(env):
+    """Return the names of the chapters, in order: the documents that are notebooks."""
+    return [
+        name
+        for name in env.toctree_includes.get(env.config.root_doc, [])
+        if Path(env.doc2path(name)).suffix == ".ipynb"
+    ]
+
+
+def contents(context):
+    """Return the list of all pages, with the sections of the present one below it."""
+    listed = context["toctree"](collapse=True, maxdepth=1, includehidden=True) or ""
+    sections = context.get("toc", "")
+    sections = sections[sections.find("<ul>", 1) : sections.rfind("</li>")]
+    return re.sub(
+        r'<a class="current[^"]*" href="#">(.*?)</a>',
+        lambda found: f'<a aria-current="page" href="#">{found[1]}</a>{sections}',
+        listed,
+    )
+
+
+def status(folder):
+    """Return a sentence: what the stored numbers are proved with, and the day of this text.
+
+    The versions are those of the environment that builds the site, in which the tests compare
+    every stored number; the day is that of the last commit, so that a second build says the same.
+    """
+    book, torch, numpy = (
+        version(name).partition("+")[0] for name in ("attention-workbook", "torch", "numpy")
+    )
+    python = "{}.{}".format(*sys.version_info)
+    words = f"Version {book}; numbers from torch {torch}, numpy {numpy}, Python {python}"
+    git = ["git", "-C", folder, "log", "-1", "--format=%ct"]
+    seconds = os.environ.get("SOURCE_DATE_EPOCH") or (
+        shutil.which("git") and subprocess.run(git, capture_output=True, text=True).stdout.strip()
+    )
+    if not seconds:
+        return f"{words}."
+    day = datetime.fromtimestamp(int(seconds), UTC)
+    return f"{words}; text of {day.day} {day:%B %Y}."
+
+
+def _from_root(context, root):
+    """Let a page's links begin at the site's root instead of at the page."""
+    pathto, toctree = context["pathto"], context["toctree"]
+    context["pathto"] = lambda *words: root + pathto(*words)
+    context["toctree"] = lambda **options: re.sub(
+        ' href="(?!#)', f' href="{root}', toctree(**options) or ""
+    )
+
+
+def add_context(app, pagename, templatename, context, doctree):
+    """Give the templates what they need for one page."""
+    env, base = app.env, app.config.html_baseurl
+    names = chapters(env)
+    root = app.config.root_doc
+    title = context.get("title") or context["docstitle"]
+    title = re.sub(r"<[^>]+>", "", title)
+    described = doctree if doctree is not None else env.get_doctree(root)
+    if pagename == "404":  # it is shown at any address
+        _from_root(context, urlsplit(base).path.rstrip("/") + "/")
+    context |= {
+        "policy": POLICY,
+        "theme_script": THEME_SCRIPT,
+        "page_title": title if pagename == root else f"{title} · {context['project']}",
+        "description": first_paragraph(described),
+        "contents": contents(context),
+        "styles": [file for file in context["css_files"] if not UNUSED.match(str(file.filename))],
+        "status": status(app.srcdir),
+    }
+    context["script_files"][:] = [
+        file for file in context["script_files"] if not UNUSED.match(str(file.filename))
+    ]
+    context["scripts"] = context["script_files"]
+    if pagename in names:
+        context["chapter"] = {"number": names.index(pagename) + 1, "count": len(names)}
+        context["notebook"] = context["pathto"](f"_sources/{context['sourcename']}", True)
+    if "body" in context:
+        images = app.builder.images.items()
+        pictures = {name: Path(app.srcdir) / source for source, name in images}
+        context["body"] = with_sizes(context["body"], pictures)
+
+
+def add_colours(app, config):
+    """Let ``workbook.css_t`` write down the palette."""
+    config.html_context["colours"] = {
+        name: " ".join(f"{key}: {value};" for key, value in palette.css_variables(colors).items())
+        for name, colors in (("light", palette.LIGHT), ("dark", palette.DARK))
+    }
+
+
+def setup(app):
+    app.connect("config-inited", add_colours)
+    app.connect("html-page-context", add_context, priority=900)  # after those that add files
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

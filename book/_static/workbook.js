@@ -1,0 +1,75 @@
+// What pages can do with a script and do without one: light or dark, copying code, printing what is
+// folded, and scrolling wide boxes by keyboard.
+
+const root = document.documentElement;
+
+// Light or dark: as the system until the reader says otherwise.
+const button = document.querySelector("button.theme");
+const system = matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+const label = () => { button.textContent = isDark() ? "Light" : "Dark"; button.title = `Change to ${button.textContent.toLowerCase()} colours`; };
+button.addEventListener("click", () => {
+  const dark = !isDark();
+  if (dark === system.matches) delete root.dataset.theme;
+  else root.dataset.theme = dark ? "dark" : "light";
+  try {
+    localStorage.setItem("theme", root.dataset.theme ?? "");
+  } catch {
+    // Storage may be forbidden: the choice then holds for this page.
+  }
+  label();
+});
+system.addEventListener("change", label);
+label();
+button.hidden = false;
+
+// A button that copies what stands in a code cell.
+if (navigator.clipboard) {
+  for (const code of document.querySelectorAll(".cell_input pre, article > section div[class*='highlight-python'] pre")) {
+    const copy = document.createElement("button");
+    copy.type = "button";
+    copy.className = "copy";
+    copy.textContent = "Copy";
+    copy.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(code.textContent);
+      copy.textContent = "Copied";
+      setTimeout(() => { copy.textContent = "Copy"; }, 2000);
+    });
+    code.parentElement.append(copy);
+  }
+}
+
+// What scrolls sideways can be reached by keyboard, and only that.
+const wide = [...document.querySelectorAll("article :is(pre, .formula, table)")];
+const watch = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
+  }
+});
+wide.forEach((box) => watch.observe(box));
+
+// Hints and solutions are printed, the code of drawings is not.
+const folded = "article details:not(.tag_hide-input > details)";
+addEventListener("beforeprint", () => {
+  for (const details of document.querySelectorAll(`${folded}:not([open])`)) {
+    details.open = true;
+    details.dataset.print = "";
+  }
+});
+addEventListener("afterprint", () => {
+  for (const details of document.querySelectorAll("details[data-print]")) {
+    details.open = false;
+    delete details.dataset.print;
+  }
+});
+
+// "/" goes to the search field, as in many books.
+addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select")) return;
+  const field = [...document.querySelectorAll("form.search input")].find((input) => input.checkVisibility());
+  if (field) {
+    event.preventDefault();
+    field.focus();
+  }
+});
