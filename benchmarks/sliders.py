@@ -1,7 +1,9 @@
 """How long a reader waits for a figure with sliders: from a key to the paint, on a slow machine.
 
-Run ``python -m benchmarks.sliders``. Every figure stands on a page of its own in Chromium, the
-processor slowed four times, and 200 keys are pressed, each moving one of its sliders. Measured are
+Run ``python -m benchmarks.sliders``, or, for some figures alone, name them:
+``python -m benchmarks.sliders MaskLab HeadSplit``. Every figure stands on a page of its own in
+Chromium, the processor slowed four times, and 200 keys are pressed, each moving one of its sliders.
+Measured are
 
 - the handler: the time that our code takes for a key, its event listeners and its drawing;
 - the event: from the key to the next paint, as Chromium's event timing has it (in steps of 8 ms;
@@ -93,15 +95,19 @@ def main():
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("no Chromium was found")
+    names = sys.argv[1:] or widgets.__all__
+    for name in names:
+        if name not in widgets.__all__:
+            sys.exit(f"no figure {name!r}; there are {', '.join(widgets.__all__)}")
     files = assets()
     passed = True
     print(f"{'figure':<18}{'handler p50':>12}{'p95':>8}{'max':>8}{'worst event':>13}{'bytes':>8}")
-    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
+        folder = Path(place)
         for file, text in files.items():
             (folder / file).write_text(text, encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for figure in widgets.__all__:
+        for figure in names:
             handlers, slowest = measure(browser, figure, folder)
             p95 = statistics.quantiles(handlers, n=20)[-1]
             size = len(gzip.compress(files[f"{figure}.js"].encode()))

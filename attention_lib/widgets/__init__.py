@@ -65,9 +65,12 @@ module (the import, ``__all__``, the list above). Nothing else needs to be told.
 - The numbers shown are readouts: ``view.readout(…)(value)`` shows three decimals and keeps the
   full number in ``data-value``, which tests compare with ``attention_lib`` to 1e-6.
 - ``view.say(sentence)`` says the finding; the still picture's ``words`` end in the same sentence.
+- A page is slow to write to, so a draw writes what has changed and no more: ``setAttributes``,
+  ``setText`` and ``setChildren`` see to it, and ``view.part`` leaves out what stands as it should.
 - ``view.stage`` takes other elements than plots (a canvas, a table); ``view.readouts`` are cards,
   ``view.details`` is a full-width place below; see ``_shared.js`` for the rest: ``choice``,
-  ``toggle``, ``button``, ``colorMap``, ``readableOn``, ``addPatterns``, ``round`` to a dtype.
+  ``toggle``, ``button``, ``colorMap``, ``pixelMap``, ``readableOn``, ``addPatterns``, ``round`` to
+  a dtype.
 - Colours are ``var(--aw-…)``, the palette's names; rules are in ``figure.css``, for all figures.
   No inline style attributes in markup (``element.style.setProperty`` is fine), no innerHTML.
 

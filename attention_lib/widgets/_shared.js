@@ -21,13 +21,56 @@ export function svg(tag, attributes = {}, ...children) {
   return build(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** Set attributes; null and false take one away, true sets an empty one. */
+// What has been written to each node: a draw writes only what differs, since a page is slow to write
+// to, and lays out anew whatever was written.
+const written = new WeakMap();
+
+function writtenTo(node) {
+  if (!written.has(node)) written.set(node, {});
+  return written.get(node);
+}
+
+/** Set attributes that have changed; null and false take one away, true sets an empty one. */
 export function setAttributes(node, attributes) {
-  for (const [name, value] of Object.entries(attributes)) {
+  const known = writtenTo(node);
+  for (const name in attributes) {
+    const value = attributes[name];
+    if (known[name] === value) continue;
+    known[name] = value;
     if (value === null || value === undefined || value === false) node.removeAttribute(name);
-    else node.setAttribute(name, value === true ? "" : String(value));
+    else node.setAttribute(name, value === true ? "" : value);
   }
   return node;
+}
+
+/** Set the text of a node, where it has changed. */
+export function setText(node, text) {
+  const known = writtenTo(node);
+  if (known["#text"] === text) return;
+  known["#text"] = text;
+  if (node.firstChild) node.firstChild.data = text;
+  else node.append(text);
+}
+
+/** Let an SVG element have these children, each `[tag, attributes, text]`; the nodes are kept. */
+export function setChildren(parent, children) {
+  const nodes = parent.childNodes;
+  while (nodes.length > children.length) parent.lastChild.remove();
+  children.forEach(([tag, attributes, text], i) => {
+    let node = nodes[i];
+    if (node?.localName !== tag) {
+      const fresh = document.createElementNS(SVG, tag);
+      if (node) node.replaceWith(fresh);
+      else parent.append(fresh);
+      node = fresh;
+    }
+    const known = writtenTo(node);
+    for (const name in known) {
+      if (name !== "#text" && !(name in attributes)) setAttributes(node, { [name]: null });
+    }
+    setAttributes(node, attributes);
+    if (text !== undefined) setText(node, text);
+  });
 }
 
 /** An id that no other view has, for patterns and clip paths. */
@@ -105,25 +148,35 @@ export function roundedSoftmax(given, dtype) {
 
 // ---------------------------------------------------------------- colours
 
-/** A map of the palette as a function from 0…1 to [red, green, blue]; `node` stands on the page. */
+/** A map of the palette as a function from 0…1 to [red, green, blue]. It asks `node` for the palette
+    when it is first used; the node stands on the page then. */
 export function colorMap(node, name = "--aw-weight-map") {
-  const stops = getComputedStyle(node).getPropertyValue(name).split(",").map((stop) => {
-    const value = parseInt(stop.trim().slice(1), 16);
-    return [value >> 16, (value >> 8) & 255, value & 255];
-  });
+  let stops;
   return (share) => {
+    stops ??= getComputedStyle(node).getPropertyValue(name).split(",").map((stop) => {
+      const value = parseInt(stop.trim().slice(1), 16);
+      return [value >> 16, (value >> 8) & 255, value & 255];
+    });
     const place = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
     const low = Math.min(Math.floor(place), stops.length - 2);
     return stops[low].map((from, i) => Math.round(from + (place - low) * (stops[low + 1][i] - from)));
   };
 }
 
-/** The palette's text colour that is readable on a colour of a map. */
+/** A map as 256 pixels of a canvas, from 0 to 1. */
+export function pixelMap(color) {
+  return Uint32Array.from({ length: 256 }, (_, i) => {
+    const [red, green, blue] = color(i / 255);
+    return (255 << 24) | (blue << 16) | (green << 8) | red;
+  });
+}
+
+/** The class of a text that is readable on a colour of a map. */
 export function readableOn([red, green, blue]) {
   const [r, g, b] = [red, green, blue].map((part) => (
     part <= 10 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4
   ));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "var(--aw-on-light)" : "var(--aw-on-dark)";
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "attention-on-light" : "attention-on-dark";
 }
 
 /** Add the fills for masked cells (hatched) and for NaN (crossed) to an SVG. */
@@ -171,8 +224,9 @@ export function createView({ model, el }, { label, traits, aside = false }) {
     ),
     finding, spoken, failure,
   );
-  const refreshers = [];
+  const refreshers = new Map();
   const plots = [];
+  const parts = new Map();
   const initial = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
   let draw;
   let frame = 0;
@@ -194,10 +248,19 @@ export function createView({ model, el }, { label, traits, aside = false }) {
     }
   }
 
-  function changed() {
-    for (const refresh of refreshers) refresh();
-    if (frame === 0) frame = requestAnimationFrame(redraw);
+  /** Draw a few times what stands, a frame each: the browser compiles what runs often, and the first
+      key need not wait for that. */
+  function warm(turns) {
+    frame = requestAnimationFrame(() => {
+      redraw();
+      if (turns > 1) warm(turns - 1);
+    });
   }
+
+  const listeners = traits.map((trait) => [`change:${trait}`, () => {
+    refreshers.get(trait)?.();
+    if (frame === 0) frame = requestAnimationFrame(redraw);
+  }]);
 
   /** Fit the plots to their places; the first time, and when a width has changed, draw. */
   let drawn = false;
@@ -215,9 +278,9 @@ export function createView({ model, el }, { label, traits, aside = false }) {
   }
   const resizing = new ResizeObserver(fit);
 
-  function addControl(node, refresh) {
+  function addControl(trait, node, refresh) {
     controls.append(node);
-    refreshers.push(refresh);
+    refreshers.set(trait, refresh);
     refresh();
   }
 
@@ -252,8 +315,8 @@ export function createView({ model, el }, { label, traits, aside = false }) {
       );
       parent.append(card);
       const show = (value, text = fixed(value)) => {
-        output.textContent = text;
-        output.dataset.value = String(value);
+        setText(output, text);
+        setAttributes(output, { "data-value": String(value) });
       };
       return Object.assign(show, { card });
     },
@@ -268,6 +331,7 @@ export function createView({ model, el }, { label, traits, aside = false }) {
       const shown = element("span", { class: "attention-value", "aria-hidden": "true" });
       input.addEventListener("input", () => set(trait, value(Number(input.value))), { signal });
       addControl(
+        trait,
         element(
           "label", { class: "attention-control", "data-trait": trait },
           element("span", { class: "attention-name" }, title), shown, input,
@@ -275,8 +339,8 @@ export function createView({ model, el }, { label, traits, aside = false }) {
         () => {
           const given = model.get(trait);
           input.value = String(position(given));
-          input.setAttribute("aria-valuetext", words(given));
-          shown.textContent = text(given);
+          setAttributes(input, { "aria-valuetext": words(given) });
+          setText(shown, text(given));
         },
       );
       return input;
@@ -291,6 +355,7 @@ export function createView({ model, el }, { label, traits, aside = false }) {
         return input;
       });
       addControl(
+        trait,
         element(
           "fieldset", { class: "attention-control", "data-trait": trait },
           element("legend", { class: "attention-name" }, title),
@@ -311,6 +376,7 @@ export function createView({ model, el }, { label, traits, aside = false }) {
       const input = element("input", { type: "checkbox" });
       input.addEventListener("change", () => set(trait, input.checked), { signal });
       addControl(
+        trait,
         element(
           "label", { class: "attention-option attention-toggle", "data-trait": trait },
           input, element("span", {}, title),
@@ -328,11 +394,18 @@ export function createView({ model, el }, { label, traits, aside = false }) {
       return button;
     },
 
+    /** Draw a part, unless it stands: `needed`, a text, is all that it depends on. */
+    part(name, needed, drawPart) {
+      if (parts.get(name) === needed) return;
+      drawPart();
+      parts.set(name, needed);
+    },
+
     /** Say what is seen in one sentence: shown at once, read out when the sliders rest. */
     say(sentence) {
-      finding.textContent = sentence;
+      setText(finding, sentence);
       clearTimeout(speaking);
-      speaking = setTimeout(() => { spoken.textContent = sentence; }, 600);
+      speaking = setTimeout(() => setText(spoken, sentence), 600);
     },
 
     /** Add the reset, go on the page, draw, and keep drawing until cleanup. */
@@ -342,9 +415,10 @@ export function createView({ model, el }, { label, traits, aside = false }) {
         for (const trait of traits) model.set(trait, initial[trait]);
         model.save_changes();
       });
-      for (const trait of traits) model.on(`change:${trait}`, changed);
+      for (const [event, listener] of listeners) model.on(event, listener);
       el.append(root);
       fit();
+      warm(4);
       resizing.observe(root);
     },
 
@@ -353,7 +427,7 @@ export function createView({ model, el }, { label, traits, aside = false }) {
       resizing.disconnect();
       cancelAnimationFrame(frame);
       clearTimeout(speaking);
-      for (const trait of traits) model.off(`change:${trait}`, changed);
+      for (const [event, listener] of listeners) model.off(event, listener);
       root.remove();
     },
   };

@@ -1,4 +1,4 @@
-import { createView, setAttributes, svg } from "./_shared.js";
+import { createView, setAttributes, setChildren, svg } from "./_shared.js";
 
 /** Which number stands at each head, position and column; the right place of each; a number's own. */
 export function measure({ length, d_model, num_heads, wrong, number }) {
@@ -82,14 +82,14 @@ export function render({ model, el }) {
     const drawn = [];
     const drawCell = (value, x, y, stray) => {
       const chosen = value === seen.number;
-      drawn.push(svg("rect", {
+      drawn.push(["rect", {
         x, y, width: cell - 2, height: cell - 2, rx: Math.min(4, cell / 6), "data-number": value,
         fill: `var(--aw-series-${owner[value] + 1})`, "fill-opacity": chosen ? 0.55 : 0.22,
         stroke: `var(--aw-${stray ? "nan" : "ink"})`, "stroke-width": stray || chosen ? 2.5 : 0,
-      }), svg("text", {
+      }], ["text", {
         x: x + cell / 2 - 1, y: y + cell / 2 - 1 + size * 0.36, "text-anchor": "middle", "data-number": value,
         "font-weight": chosen ? 700 : 400, class: "attention-cell", "pointer-events": "none",
-      }, String(value)));
+      }, String(value)]);
     };
     for (let value = 0; value < length * d_model; value += 1) {
       drawCell(value, left + (value % d_model) * cell, top + Math.floor(value / d_model) * cell, false);
@@ -100,11 +100,11 @@ export function render({ model, el }) {
         value !== seen.right[head][position][column],
       );
     })));
-    cells.setAttribute("font-size", size);
-    cells.replaceChildren(...drawn);
+    setAttributes(cells, { "font-size": size });
+    setChildren(cells, drawn);
 
-    const name = (text, x, y, anchor) => svg("text", { x, y, "text-anchor": anchor, class: "attention-muted" }, text);
-    names.replaceChildren(
+    const name = (text, x, y, anchor) => ["text", { x, y, "text-anchor": anchor, class: "attention-muted" }, text];
+    setChildren(names, [
       name(`X: ${length} × ${d_model}`, left, top - 10, "start"),
       ...seen.heads.map((_, head) => name(
         seen.d_k * cell > 50 ? `head ${head}` : String(head), left + head * (seen.d_k + 0.5) * cell, below - 10, "start",
@@ -112,7 +112,7 @@ export function render({ model, el }) {
       ...[top, below].flatMap((y) => Array.from({ length }, (_, row) => (
         name(wide ? `position ${row}` : String(row), left - 8, y + (row + 0.5) * cell + 3, "end")
       ))),
-    );
+    ]);
     const height = Math.ceil(below + length * cell + 6);
     setAttributes(plot.svg, { height, viewBox: `0 0 ${plot.width} ${height}` });
     for (const [readout, show] of readouts) show(seen[readout], String(seen[readout]));

@@ -1,4 +1,4 @@
-import { colorMap, createView, element, entropy, fixed, readableOn, setAttributes, svg } from "./_shared.js";
+import { colorMap, createView, element, entropy, fixed, pixelMap, readableOn, setAttributes, setChildren, setText, svg } from "./_shared.js";
 
 const TALLEST = 520; // of the cells, in pixels
 const LARGEST = 72; // side of a cell
@@ -123,7 +123,7 @@ export function clipped(whole, most) {
 /** Which of `count` labels stand `gap` cells apart and leave room for the chosen one. */
 export function thinned(count, gap, chosen) {
   const places = Array.from({ length: Math.ceil(count / gap) }, (_, i) => i * gap);
-  return [...places.filter((place) => Math.abs(place - chosen) >= gap), chosen];
+  return [...places.filter((place) => Math.abs(place - chosen) >= gap), chosen].sort((a, b) => a - b);
 }
 
 /** Paint a head on a canvas, one pixel a cell; masked cells stay clear, and the ground shows. */
@@ -227,16 +227,9 @@ export function render({ model, el }) {
   ));
 
   const place = {}; // of the cells: left, top, side
-  let color; // the map of the palette; it is known when the figure is on the page
-  let table256;
-  function shades() {
-    color ??= colorMap(view.root);
-    table256 ??= Uint32Array.from({ length: 256 }, (_, i) => {
-      const [red, green, blue] = color(i / 255);
-      return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
-    });
-    return table256;
-  }
+  const color = colorMap(view.root);
+  let pixels;
+  const shades = () => (pixels ??= pixelMap(color));
 
   function fit() {
     const room = Math.min(Math.max(plot.width * 0.28, 70), 124);
@@ -256,45 +249,42 @@ export function render({ model, el }) {
     for (const [name, value] of Object.entries({ left, top, width, height })) {
       canvas.style.setProperty(name, `${value}px`);
     }
-    titles.replaceChildren(
-      svg("text", { class: "attention-key attention-chosen", x: left + width / 2, y: 14, "text-anchor": "middle" }, "keys"),
-      svg("text", {
+    setChildren(titles, [
+      ["text", { class: "attention-key attention-chosen", x: left + width / 2, y: 14, "text-anchor": "middle" }, "keys"],
+      ["text", {
         class: "attention-query", x: 14, y: top + height / 2, "text-anchor": "middle",
         transform: `rotate(-90 14 ${top + height / 2})`,
-      }, "queries"),
-    );
+      }, "queries"],
+    ]);
     const seams = [];
     if (side >= 12) {
       for (let i = 1; i < len_q; i += 1) seams.push(`M${left} ${top + i * side}h${width}`);
       for (let j = 1; j < len_k; j += 1) seams.push(`M${left + j * side} ${top}v${height}`);
     }
-    lines.setAttribute("d", seams.join(""));
+    setAttributes(lines, { d: seams.join("") });
   }
 
   function drawNames(query, key) {
     const { left, top, side, down, across, flat } = place;
-    names.query.replaceChildren(...thinned(len_q, Math.ceil(15 / side), query).map((i) => svg("text", {
+    setChildren(names.query, thinned(len_q, Math.ceil(15 / side), query).map((i) => ["text", {
       class: i === query ? "attention-query" : null, x: left - 8, y: top + (i + 0.5) * side + 4.5,
-    }, down[i].text)));
-    names.key.replaceChildren(...thinned(len_k, flat ? 1 : Math.ceil(15 / side), key).map((j) => {
+    }, down[i].text]));
+    setChildren(names.key, thinned(len_k, flat ? 1 : Math.ceil(15 / side), key).map((j) => {
       const [x, y] = [left + (j + 0.5) * side, top - 8];
-      return svg("text", {
+      return ["text", {
         class: j === key ? "attention-key attention-chosen" : null,
         ...(flat ? { x, y, "text-anchor": "middle" } : { x: x + 4, y, transform: `rotate(-60 ${x + 4} ${y})` }),
-      }, across[j].text);
+      }, across[j].text];
     }));
   }
 
   function drawNumbers({ steps, allowed, levels }) {
     const { left, top, side } = place;
     const shown = side < 38 ? [] : [...steps.keys()].filter((i) => allowed[i]);
-    numbers.replaceChildren(...shown.map((i) => {
-      const text = svg("text", {
-        x: left + (i % len_k + 0.5) * side, y: top + (Math.floor(i / len_k) + 0.5) * side + 4.5,
-      }, fixed(steps[i] / levels, 2));
-      text.style.setProperty("fill", readableOn(color(steps[i] / levels)));
-      return text;
-    }));
+    setChildren(numbers, shown.map((i) => ["text", {
+      class: readableOn(color(steps[i] / levels)),
+      x: left + (i % len_k + 0.5) * side, y: top + (Math.floor(i / len_k) + 0.5) * side + 4.5,
+    }, fixed(steps[i] / levels, 2)]));
   }
 
   function drawMarks(query, key) {
@@ -353,7 +343,7 @@ export function render({ model, el }) {
     const [layerNow, head, query, key] = AXES.map((trait) => model.get(trait));
     if (layerNow !== drawn.layer) {
       known.clear();
-      stripName.textContent = layers > 1 ? `The heads of layer ${layerNow}` : "The heads";
+      setText(stripName, layers > 1 ? `The heads of layer ${layerNow}` : "The heads");
       cancelAnimationFrame(painting);
       if (drawn.layer === undefined) small.forEach((_, i) => paintSmall(layerNow, i));
       else paintFrom(layerNow, 0);

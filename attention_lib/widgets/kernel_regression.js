@@ -1,4 +1,4 @@
-import { addPatterns, createView, element, entropy, fixed, setAttributes, short, svg } from "./_shared.js";
+import { addPatterns, createView, element, entropy, fixed, setAttributes, setChildren, short, svg } from "./_shared.js";
 
 const END = 5; // keys and query lie from 0 to here
 const PLACES = Array.from({ length: 251 }, (_, i) => (END * i) / 250);
@@ -157,67 +157,57 @@ export function render({ model, el }) {
     `${i === 0 || heights[i - 1] === null ? "M" : "L"}${tenths(across(PLACES[i]))} ${tenths(up(height))}`
   ))).join("");
 
-  /** What depends on neither kernel nor query: axes, keys, values, the true function. */
-  function drawScene(settings) {
-    const points = valuesOf(settings);
+  /** What depends on neither kernel nor query: axes, and the true function. */
+  function drawScene(points) {
     const through = PLACES.map(truth);
     const [low, high] = [Math.min(...points, ...through), Math.max(...points, ...through)];
     up = (value) => SIZE.middle - 8 - ((value - low) / (high - low)) * (SIZE.middle - 16 - SIZE.top);
-    const line = (y) => svg("line", { class: "attention-grid", x1: SIZE.left, x2: plot.width - SIZE.right, y1: y, y2: y });
-    const text = (label, x, y, anchor) => svg("text", { class: "attention-muted", x, y, "text-anchor": anchor }, label);
-    ground.replaceChildren(
+    const line = (y) => ["line", { class: "attention-grid", x1: SIZE.left, x2: plot.width - SIZE.right, y1: y, y2: y }];
+    const text = (label, x, y, anchor) => ["text", { class: "attention-muted", x, y, "text-anchor": anchor }, label];
+    setChildren(ground, [
       line(SIZE.middle), line(SIZE.bars), line((SIZE.bars + SIZE.base) / 2), line(SIZE.base),
       ...[0, 0.5, 1].map((weight) => text(short(weight), SIZE.left - 8, SIZE.base - weight * (SIZE.base - SIZE.bars) + 4, "end")),
       ...[0, 1, 2, 3, 4, 5].map((x) => text(String(x), across(x), SIZE.base + 28, "middle")),
-    );
-    real.setAttribute("d", path(through));
-    const places = settings.key_points.map(across);
-    values.replaceChildren(...places.map((x, i) => svg("circle", { cx: x, cy: up(points[i]), r: 4.5 })));
-    keys.replaceChildren(...places.map((x) => svg("circle", { cx: x, cy: SIZE.base + 7, r: 3 })));
-    bars.replaceChildren(...places.map((x) => svg("rect", { x: x - 3.5, width: 7, rx: 1.5 })));
+    ]);
+    setAttributes(real, { d: path(through) });
   }
 
   /** The regression, and a hatched ground where it has a gap. */
   function drawCurve(settings) {
     const heights = curve(settings, PLACES);
-    estimates.setAttribute("d", path(heights));
+    setAttributes(estimates, { d: path(heights) });
     const edge = (i) => tenths(across(Math.min(Math.max(((i - 0.5) * END) / (PLACES.length - 1), 0), END)));
-    gaps.setAttribute("d", heights.map((height, i) => {
+    const edges = heights.map((height, i) => {
       if ((height === null) === (i > 0 && heights[i - 1] === null)) return "";
       return height === null ? `M${edge(i)} ${SIZE.top}V${SIZE.middle}` : `H${edge(i)}V${SIZE.top}Z`;
-    }).join("") + (heights.at(-1) === null ? `H${edge(PLACES.length)}V${SIZE.top}Z` : ""));
-  }
-
-  const drawn = {}; // what scene and curve depend on, as they stand
-  function unlessDrawn(name, needed, draw) {
-    if (drawn[name] === needed) return;
-    draw();
-    drawn[name] = needed;
+    });
+    if (heights.at(-1) === null) edges.push(`H${edge(PLACES.length)}V${SIZE.top}Z`);
+    setAttributes(gaps, { d: edges.join("") });
   }
 
   view.start(() => {
     const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
     const { query, bandwidth, kernel, key_points, noise } = settings;
     const seen = measure(settings);
+    const points = valuesOf(settings);
     const scene = JSON.stringify([plot.width, key_points, noise]);
-    unlessDrawn("scene", scene, () => drawScene(settings));
-    unlessDrawn("curve", `${kernel} ${bandwidth} ${scene}`, () => drawCurve(settings));
-    seen.weights.forEach((weight, i) => {
-      const tall = weight * (SIZE.base - SIZE.bars);
-      setAttributes(bars.children[i], { y: SIZE.base - tall, height: tall });
-      const far = kernel !== "Gaussian" && weight === 0;
-      values.children[i].classList.toggle("attention-far", far);
-      keys.children[i].classList.toggle("attention-far", far);
-    });
+    view.part("scene", scene, () => drawScene(points));
+    view.part("curve", `${kernel} ${bandwidth} ${scene}`, () => drawCurve(settings));
+    const places = key_points.map(across);
+    const nearness = seen.weights.map((weight) => (kernel !== "Gaussian" && weight === 0 ? "attention-far" : null));
+    setChildren(values, places.map((cx, i) => ["circle", { class: nearness[i], cx, cy: up(points[i]), r: 4.5 }]));
+    setChildren(keys, places.map((cx, i) => ["circle", { class: nearness[i], cx, cy: SIZE.base + 7, r: 3 }]));
+    setChildren(bars, places.map((x, i) => {
+      const height = seen.weights[i] * (SIZE.base - SIZE.bars);
+      return ["rect", { x: x - 3.5, width: 7, rx: 1.5, y: SIZE.base - height, height }];
+    }));
     const [from, to] = [query - bandwidth, query + bandwidth].map((x) => across(Math.min(Math.max(x, 0), END)));
     setAttributes(window, { x: from, width: to - from });
     setAttributes(asked, { x1: across(query), x2: across(query) });
     setAttributes(told, { cx: across(query), cy: up(seen.estimate), display: seen.in_reach > 0 ? null : "none" });
     setAttributes(name, { x: Math.min(Math.max(across(query), 24), plot.width - 20) });
-    for (const [readout, show] of readouts) show(seen[readout]);
-    const [estimate, , reached] = readouts.map(([, show]) => show);
-    if (seen.in_reach === 0) estimate(seen.estimate, "none");
-    reached(seen.in_reach, String(seen.in_reach));
+    const texts = { in_reach: String(seen.in_reach), estimate: seen.in_reach === 0 ? "none" : undefined };
+    for (const [readout, show] of readouts) show(seen[readout], texts[readout]);
     view.say(words(settings, seen));
   });
   return view.cleanup;

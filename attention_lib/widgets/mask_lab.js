@@ -1,4 +1,4 @@
-import { addPatterns, colorMap, createView, element, fixed, readableOn, round, roundedSoftmax, setAttributes, svg } from "./_shared.js";
+import { addPatterns, colorMap, createView, element, fixed, readableOn, round, roundedSoftmax, setAttributes, setChildren, svg } from "./_shared.js";
 
 // What is written over a masked score, as it is shown and as it is read out.
 const FILLS = {
@@ -124,52 +124,47 @@ export function render({ model, el }) {
     const down = Math.min(across, 48);
     const inset = across < 56 ? 4 : 8;
     const drawn = tokens.flatMap((token, i) => [
-      svg("text", { class: "attention-key", x: left + (i + 0.5) * across, y: top - 9, "text-anchor": "middle" }, token),
-      svg("text", { class: "attention-query", x: left - 8, y: top + (i + 0.5) * down + 4, "text-anchor": "end" }, token),
+      ["text", { class: "attention-key", x: left + (i + 0.5) * across, y: top - 9, "text-anchor": "middle" }, token],
+      ["text", { class: "attention-query", x: left - 8, y: top + (i + 0.5) * down + 4, "text-anchor": "end" }, token],
     ]);
     numbers.forEach((row, i) => row.forEach((value, j) => {
       const [x, y] = [left + j * across, top + i * down];
-      const cell = (fill, edge) => svg("rect", {
+      const cell = (fill, edge) => ["rect", {
         x: x + edge, y: y + edge, width: across - gap - 2 * edge, height: down - gap - 2 * edge, rx: 3, fill,
-      });
-      const text = svg("text", {
-        class: "attention-cell", x: x + (across - gap) / 2, y: y + (down - gap) / 2 + 4.5, "text-anchor": "middle",
-      }, compact(value));
+      }];
       const edge = allowed[i][j] ? 0 : inset;
-      if (edge > 0) drawn.push(cell(fills.masked, 0));
+      let [ground, kind] = ["none", "attention-on-mask"];
       if (Number.isNaN(value)) {
-        drawn.push(cell(fills.nan, edge));
-        text.classList.add("attention-on-nan");
-      } else if (edge > 0 && !(leaks && value > 0)) {
-        text.classList.add("attention-on-mask");
-      } else {
-        const ground = color(value);
-        drawn.push(cell(`rgb(${ground})`, edge));
-        text.style.setProperty("fill", readableOn(ground));
+        [ground, kind] = [fills.nan, "attention-on-nan"];
+      } else if (edge === 0 || (leaks && value > 0)) {
+        ground = `rgb(${color(value)})`;
+        kind = readableOn(color(value));
       }
-      drawn.push(text);
+      drawn.push(cell(edge > 0 ? fills.masked : "none", 0), cell(ground, edge), ["text", {
+        class: `attention-cell ${kind}`, x: x + (across - gap) / 2, y: y + (down - gap) / 2 + 4.5, "text-anchor": "middle",
+      }, compact(value)]);
     }));
-    content.setAttribute("font-size", across < 56 ? 10.5 : 13);
-    content.replaceChildren(...drawn);
-    name.setAttribute("x", left);
+    setAttributes(content, { "font-size": across < 56 ? 10.5 : 13 });
+    setChildren(content, drawn);
+    setAttributes(name, { x: left });
     return { left, bottom: top + 5 * down };
   }
 
   function drawLegend({ left, bottom }, color) {
     const { masked, nan } = after.fills;
     const items = [[0, "masked", masked], [90, "a leak", masked, `rgb(${color(0.45)})`], [170, "NaN", nan]];
-    legend.replaceChildren(...items.flatMap(([x, text, ground, middle]) => [
-      svg("rect", { x: left + x, y: bottom + 10, width: 26, height: 18, rx: 3, fill: ground }),
-      middle ? svg("rect", { x: left + x + 6, y: bottom + 15, width: 14, height: 8, rx: 1, fill: middle }) : null,
-      svg("text", { class: "attention-muted", x: left + x + 32, y: bottom + 23.5 }, text),
-    ].filter(Boolean)));
+    setChildren(legend, items.flatMap(([x, text, ground, middle = "none"]) => [
+      ["rect", { x: left + x, y: bottom + 10, width: 26, height: 18, rx: 3, fill: ground }],
+      ["rect", { x: left + x + 6, y: bottom + 15, width: 14, height: 8, rx: 1, fill: middle }],
+      ["text", { class: "attention-muted", x: left + x + 32, y: bottom + 23.5 }, text],
+    ]));
   }
 
+  const scoreColor = colorMap(view.root, "--aw-score-map");
+  const weightColor = colorMap(view.root);
   view.start(() => {
     const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
     const seen = measure(settings);
-    const scoreColor = colorMap(view.root, "--aw-score-map");
-    const weightColor = colorMap(view.root);
     const largest = Math.max(...settings.scores.flat().map(Math.abs), 1e-3);
     draw(before, seen, seen.filled, (score) => scoreColor((score / largest + 1) / 2), false);
     const place = draw(after, seen, seen.weights, weightColor, true);

@@ -1,4 +1,4 @@
-import { createView, fixed, setAttributes, svg } from "./_shared.js";
+import { createView, fixed, setAttributes, setChildren, svg } from "./_shared.js";
 
 const HEIGHT = 330;
 const SCORES = { top: 34, base: 128, room: 84 };
@@ -46,6 +46,7 @@ export function render({ model, el }) {
   const view = createView({ model, el }, { label: "Online softmax", traits });
   const plot = view.plot({ height: HEIGHT, description: "Scores read block by block, and the weights of those read so far" });
   const ground = plot.svg.appendChild(svg("g"));
+  const labels = plot.svg.appendChild(svg("g"));
   const bars = plot.svg.appendChild(svg("g"));
   const maximum = plot.svg.appendChild(svg("line", { stroke: "var(--aw-accent)", "stroke-width": 2, "stroke-dasharray": "5 4" }));
   const maximumName = plot.svg.appendChild(svg("text", { class: "attention-muted", "text-anchor": "end" }, "╌╌ maximum so far"));
@@ -72,35 +73,31 @@ export function render({ model, el }) {
     const highest = Math.max(2.4, ...scores.map(Math.abs));
     const y = (score) => SCORES.base - (score / highest) * SCORES.room;
     const names = [
-      svg("text", { class: "attention-muted", x: left, y: 16 }, "scores"),
-      svg("text", { class: "attention-muted", x: left, y: WEIGHTS.top - 4 }, "weights so far, above their values"),
-      ...[SCORES.base, WEIGHTS.base].map((level) => svg("line", {
+      ["text", { class: "attention-muted", x: left, y: 16 }, "scores"],
+      ["text", { class: "attention-muted", x: left, y: WEIGHTS.top - 4 }, "weights so far, above their values"],
+      ...[SCORES.base, WEIGHTS.base].map((level) => ["line", {
         class: "attention-grid", x1: left, x2: plot.width - left, y1: level, y2: level,
-      })),
+      }]),
     ];
     const now = seen.read - 1;
-    const blocks = Array.from({ length: seen.blocks }, (_, block) => svg("rect", {
+    const blocks = Array.from({ length: seen.blocks }, (_, block) => ["rect", {
       x: x(block * block_size) + 1, y: 22, height: HEIGHT - 26, rx: 6,
       width: room * Math.min(block_size, scores.length - block * block_size) - 2,
       fill: block === now ? "var(--aw-surface)" : "none", stroke: "var(--aw-grid)",
-    }));
-    ground.replaceChildren(...blocks, ...names);
-    bars.replaceChildren(...scores.flatMap((score, i) => {
+    }]);
+    setChildren(ground, blocks);
+    setChildren(labels, names);
+    setChildren(bars, scores.flatMap((score, i) => {
       const known = i < seen.seen;
-      const drawn = [svg("rect", {
+      const height = known ? seen.weights[i] * (WEIGHTS.base - WEIGHTS.top - 10) : 0;
+      return [["rect", {
         x: x(i) + room * 0.16, width: room * 0.68, y: Math.min(y(score), SCORES.base), height: Math.abs(y(score) - SCORES.base),
         fill: "var(--aw-key)", "fill-opacity": known ? 1 : 0.3,
-      })];
-      if (known) {
-        const height = seen.weights[i] * (WEIGHTS.base - WEIGHTS.top - 10);
-        drawn.push(svg("rect", {
-          x: x(i) + room * 0.16, width: room * 0.68, y: WEIGHTS.base - height, height, fill: "var(--aw-weight)",
-        }));
-      }
-      drawn.push(svg("text", {
+      }], ["rect", {
+        x: x(i) + room * 0.16, width: room * 0.68, y: WEIGHTS.base - height, height, fill: "var(--aw-weight)",
+      }], ["text", {
         x: x(i) + room / 2, y: HEIGHT - 8, "text-anchor": "middle", class: known ? "" : "attention-muted",
-      }, `${outcomes[i]}`));
-      return drawn;
+      }, `${outcomes[i]}`]];
     }));
     const level = seen.read ? y(seen.maximum) : 0;
     setAttributes(maximum, { x1: left, x2: x(seen.seen), y1: level, y2: level, visibility: seen.read ? "visible" : "hidden" });

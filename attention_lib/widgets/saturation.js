@@ -1,4 +1,4 @@
-import { DTYPES, createView, element, entropy, fixed, roundedSoftmax, setAttributes, short, softmax, svg } from "./_shared.js";
+import { DTYPES, createView, element, entropy, fixed, roundedSoftmax, setAttributes, setChildren, setText, short, softmax, svg } from "./_shared.js";
 
 const DIVISORS = { 0: "nothing", 0.5: "√d", 1: "d" };
 const BARS = { height: 286, left: 34, right: 4, top: 12, bottom: 30 };
@@ -123,9 +123,9 @@ export function render({ model, el }) {
 
   function drawAxes() {
     const { left, right, height } = BARS;
-    axes.replaceChildren(...[0, 0.5, 1].flatMap((tick) => [
-      svg("line", { class: "attention-grid", x1: left, x2: bars.width - right, y1: y(tick), y2: y(tick) }),
-      svg("text", { class: "attention-muted", x: left - 8, y: y(tick) + 4, "text-anchor": "end" }, short(tick)),
+    setChildren(axes, [0, 0.5, 1].flatMap((tick) => [
+      ["line", { class: "attention-grid", x1: left, x2: bars.width - right, y1: y(tick), y2: y(tick) }],
+      ["text", { class: "attention-muted", x: left - 8, y: y(tick) + 4, "text-anchor": "end" }, short(tick)],
     ]));
     setAttributes(axisName, { x: (left + bars.width - right) / 2, y: height - 6 });
     ends.forEach((end, i) => setAttributes(end, { x: i * last.width }));
@@ -134,20 +134,18 @@ export function render({ model, el }) {
   function drawBars(weights) {
     const step = (bars.width - BARS.left - BARS.right) / weights.length;
     const wide = Math.min(step * 0.78, 44);
-    while (columns.childElementCount > weights.length) columns.lastChild.remove();
-    while (columns.childElementCount < weights.length) columns.append(svg("rect", { class: "attention-bar" }));
-    weights.forEach((weight, i) => setAttributes(columns.children[i], {
+    setChildren(columns, weights.map((weight, i) => ["rect", {
       x: BARS.left + step * (i + 0.5) - wide / 2, width: wide, rx: Math.min(2, wide / 4),
       y: y(weight), height: y(0) - y(weight),
-    }));
-    axisName.textContent = `weights of ${weights.length} keys`;
+    }]));
+    setText(axisName, `weights of ${weights.length} keys`);
   }
 
   function drawCurve({ name, top, plot, ground, line }, settings, along) {
     const [x, height] = placeOn(plot, top(settings.len_k));
     setAttributes(ground, { x1: x(1), x2: x(4096), y1: height(0), y2: height(0) });
     const points = along.map((seen, i) => `${x(WIDTHS[i]).toFixed(1)} ${height(seen[name]).toFixed(1)}`);
-    line.setAttribute("d", `M${points.join("L")}`);
+    setAttributes(line, { d: `M${points.join("L")}` });
   }
 
   function placeOn(plot, top) {
@@ -158,17 +156,15 @@ export function render({ model, el }) {
     ];
   }
 
-  let drawn = ""; // what the axes and curves depend on, as they stand
   view.start(() => {
     const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
     const now = measure(settings);
-    const needed = JSON.stringify([bars.width, last.width, { ...settings, d: null }]);
-    if (needed !== drawn) {
+    const widths = [bars.width, last.width];
+    view.part("axes", String(widths), drawAxes);
+    view.part("curves", JSON.stringify([...widths, { ...settings, d: null }]), () => {
       const along = WIDTHS.map((d) => summarize(softmax(scores({ ...settings, d }))));
       for (const curve of curves) drawCurve(curve, settings, along);
-      drawAxes();
-      drawn = needed;
-    }
+    });
     drawBars(now.weights);
     for (const { name, top, show, plot, dot } of curves) {
       const [x, height] = placeOn(plot, top(settings.len_k));
@@ -180,7 +176,7 @@ export function render({ model, el }) {
       const dead = now.dead.includes(DTYPES[i]);
       show(dead ? 0 : 1, dead ? "exactly 0" : "flows");
       show.card.classList.toggle("attention-strong", dead);
-      zeros.textContent = `zero weights: ${now.zeros[i]}`;
+      setText(zeros, `zero weights: ${now.zeros[i]}`);
     });
     view.say(words(settings, now));
   });

@@ -1,4 +1,4 @@
-import { colorMap, createView, element, entropy, fixed, setAttributes, softmax, svg } from "./_shared.js";
+import { colorMap, createView, element, entropy, fixed, pixelMap, setAttributes, setChildren, setText, softmax, svg } from "./_shared.js";
 
 const HEIGHT = 400;
 const REACH = 3.3; // of the plane, up and down from the origin; points stay within 3
@@ -83,11 +83,16 @@ export function words({ score, key_points }, { scores, weights, max_weight, entr
     (marching squares, `stride` places wide; plain loops, since this runs in every draw). */
 export function contours(field, columns, levels, stride) {
   let path = "";
+  let [x, y, pen] = [0, 0, "M"];
+  const visit = (right, down) => {
+    path += `${pen}${Math.round(10 * (x + right * stride * CELL))} ${Math.round(10 * (y + down * stride * CELL))}`;
+    pen = pen === "M" ? "L" : "M";
+  };
   const below = stride * columns;
   for (let start = 0; start + below < field.length; start += below) {
-    const y = (start / columns) * CELL;
+    y = (start / columns) * CELL;
     for (let column = 0; column + stride < columns; column += stride) {
-      const x = column * CELL;
+      x = column * CELL;
       const here = start + column;
       const a = field[here];
       const b = field[here + stride];
@@ -97,11 +102,7 @@ export function contours(field, columns, levels, stride) {
       const highest = Math.max(a, b, c, d);
       for (const level of levels) {
         if (level <= lowest || level > highest) continue;
-        let pen = "M";
-        const visit = (right, down) => {
-          path += `${pen}${Math.round(10 * (x + right * stride * CELL))} ${Math.round(10 * (y + down * stride * CELL))}`;
-          pen = pen === "M" ? "L" : "M";
-        };
+        pen = "M";
         if ((a < level) !== (b < level)) visit((level - a) / (b - a), 0);
         if ((b < level) !== (c < level)) visit(1, (level - b) / (c - b));
         if ((d < level) !== (c < level)) visit((level - d) / (c - d), 1);
@@ -127,7 +128,7 @@ function arrow([x1, y1], [x2, y2], weight) {
   return `M${corners.join("L")}Z`;
 }
 
-/** The names of points, each beside its own and off all others, where there is room. */
+/** The names of points as texts, each beside its own and off all others, where there is room. */
 function placeNames(points, width, height) {
   const taken = points.map(([[x, y], , , r]) => [x - r, y - r, x + r, y + r]);
   return points.map(([[x, y], color, text, r]) => {
@@ -141,7 +142,7 @@ function placeNames(points, width, height) {
     ));
     const spot = Math.max(free, 0);
     taken.push(boxes[spot]);
-    return svg("text", { x: spots[spot][0], y: spots[spot][1], "text-anchor": "middle", class: `attention-${color}` }, text);
+    return ["text", { x: spots[spot][0], y: spots[spot][1], "text-anchor": "middle", class: `attention-${color}` }, text];
   });
 }
 
@@ -165,6 +166,7 @@ export function render({ model, el }) {
   const reach = add("path", { class: "attention-reach" });
   const arrows = add("g", { class: "attention-arrows" });
   const dots = add("g");
+  const labels = add("g");
 
   const low = element("span");
   const high = element("span");
@@ -196,83 +198,88 @@ export function render({ model, el }) {
   const nats = view.readout({ name: "entropy", label: "Entropy" });
   const sign = view.readouts.appendChild(element("p", { class: "attention-formula" }));
   let shares = [];
-  let listed = "";
 
   view.choice({ trait: "score", label: "Score", options: Object.keys(KINDS).map((score) => [score, score]) });
   for (const [trait, label] of [["query_x", "Query, across"], ["query_y", "Query, up"]]) {
     view.slider({ trait, label, min: -3, max: 3, step: 0.05, text: (value) => fixed(value, 2) });
   }
 
-  let shades; // a pixel for each share from -1 to 1: alpha, blue, green, red
-  function paint(settings, best) {
-    if (shades === undefined) {
-      const color = colorMap(view.root, "--aw-score-map");
-      shades = Uint32Array.from({ length: 257 }, (_, i) => {
-        const [red, green, blue] = color(i / 256);
-        return (255 << 24) | (blue << 16) | (green << 8) | red;
-      });
-    }
+  // The canvas: a pixel for each place where the score is computed, and what is written there.
+  const shades = { color: colorMap(view.root, "--aw-score-map") };
+  let [image, pixels, field] = [];
+  function fit() {
     const [columns, rows] = [plot.width, height()].map((size) => 8 * Math.ceil(size / CELL / 8) + 1);
-    const score = scorer(settings);
-    const [limit, step, stride] = scaleOf(settings);
-    const field = new Float64Array(columns * rows);
-    const image = new ImageData(columns, rows);
-    const pixels = new Uint32Array(image.data.buffer);
-    let [lowest, highest] = [Infinity, -Infinity];
-    const [left, top, size] = [plot.width / 2, height() / 2, unit()];
-    for (let i = 0; i < field.length; i += 1) {
-      const column = i % columns;
-      field[i] = score((column * CELL - left) / size, (top - ((i - column) / columns) * CELL) / size);
-      lowest = Math.min(lowest, field[i]);
-      highest = Math.max(highest, field[i]);
-      pixels[i] = shades[Math.round(128 + 128 * Math.min(Math.max(field[i] / limit, -1), 1))];
-    }
     Object.assign(canvas, { width: columns, height: rows });
-    canvas.getContext("2d").putImageData(image, 0, 0);
+    image = new ImageData(columns, rows);
+    pixels = new Uint32Array(image.data.buffer);
+    field = new Float64Array(columns * rows);
     // The middle of a pixel stands where its score was computed.
     for (const [name, value] of Object.entries({ width: columns * CELL, height: rows * CELL, left: -CELL / 2, top: -CELL / 2 })) {
       canvas.style.setProperty(name, `${value}px`);
     }
+    setAttributes(plot.svg, { height: height(), viewBox: `0 0 ${plot.width} ${height()}` });
+    const [x, y] = at([0, 0]);
+    setAttributes(across, { x1: 0, x2: plot.width, y1: y, y2: y });
+    setAttributes(down, { x1: x, x2: x, y1: 0, y2: height() });
+  }
+
+  function paint(settings, best) {
+    shades.pixels ??= pixelMap(shades.color); // from -1 to 1
+    const score = scorer(settings);
+    const [limit, step, stride] = scaleOf(settings);
+    let [lowest, highest] = [Infinity, -Infinity];
+    const [[left, top], size] = [at([0, 0]), unit()];
+    for (let i = 0, row = 0; row < image.height; row += 1) {
+      const y = (top - row * CELL) / size;
+      for (let column = 0; column < image.width; column += 1, i += 1) {
+        const value = score((column * CELL - left) / size, y);
+        field[i] = value;
+        if (value < lowest) lowest = value;
+        if (value > highest) highest = value;
+        const share = value / limit;
+        pixels[i] = shades.pixels[share <= -1 ? 0 : share >= 1 ? 255 : Math.round(127.5 + 127.5 * share)];
+      }
+    }
+    canvas.getContext("2d").putImageData(image, 0, 0);
     const [first, last] = [lowest, highest].map((bound) => Math.ceil(bound / step));
     const levels = Array.from({ length: last - first }, (_, i) => (first + i) * step);
-    lines.setAttribute("d", contours(field, columns, levels, stride));
-    winning.setAttribute("d", contours(field, columns, [best], 1));
+    setAttributes(lines, { d: contours(field, image.width, levels, stride) });
+    setAttributes(winning, { d: contours(field, image.width, [best], 1) });
+  }
+
+  function describe(settings) {
+    const [limit, step] = scaleOf(settings);
     sign.replaceChildren(...formula(settings).map((line) => element(
       "span", {}, ...line.split(/_(\w)/).map((text, i) => (i % 2 ? element("sub", {}, text) : text)),
     )));
-    low.textContent = fixed(-limit, 0);
-    high.textContent = fixed(limit, 0);
-    steps.textContent = `contours every ${step}; thick: as good as the best key`;
+    setText(low, fixed(-limit, 0));
+    setText(high, fixed(limit, 0));
+    setText(steps, `contours every ${step}; thick: as good as the best key`);
   }
 
   view.start(() => {
     const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
-    const { query_x, query_y, key_points, score } = settings;
+    const { query_x, query_y, key_points, score, ...matrices } = settings;
     const seen = measure(settings);
-    setAttributes(plot.svg, { height: height(), viewBox: `0 0 ${plot.width} ${height()}` });
     const [middle, query] = [at([0, 0]), at([query_x, query_y])];
-    setAttributes(across, { x1: 0, x2: plot.width, y1: middle[1], y2: middle[1] });
-    setAttributes(down, { x1: middle[0], x2: middle[0], y1: 0, y2: height() });
+    view.part("frame", String(plot.width), fit);
+    view.part("formula", JSON.stringify([score, matrices]), () => describe(settings));
     paint(settings, Math.max(...seen.scores));
-    reach.setAttribute("d", `M${middle.join(" ")}L${query.join(" ")}`);
+    setAttributes(reach, { d: `M${middle.join(" ")}L${query.join(" ")}` });
     const points = key_points.map(([, x, y]) => at([x, y]));
-    arrows.replaceChildren(...points.map((point, i) => svg("path", { d: arrow(query, point, seen.weights[i]) })));
+    setChildren(arrows, points.map((point, i) => ["path", { d: arrow(query, point, seen.weights[i]) }]));
     const top = seen.weights.indexOf(seen.max_weight);
     const named = points.map((point, i) => [point, "key", `${key_points[i][0]} ${fixed(seen.weights[i], 2)}`, i === top ? 9 : 7]);
     if (score === "bilinear") named.push([at(moved(settings)), "query", "Wᵀq", 5]);
     named.push([query, "query", "query", 9]);
-    dots.replaceChildren(
-      ...named.map(([[x, y], color, , r]) => svg("circle", { cx: x, cy: y, r, class: `attention-dot attention-${color}-dot` })),
-      ...placeNames(named, plot.width, height()),
-    );
+    setChildren(dots, named.map(([[x, y], color, , r]) => ["circle", { cx: x, cy: y, r, class: `attention-dot attention-${color}-dot` }]));
+    setChildren(labels, placeNames(named, plot.width, height()));
 
-    const names = JSON.stringify(key_points.map(([name]) => name));
-    if (names !== listed) {
+    view.part("cards", JSON.stringify(key_points.map(([name]) => name)), () => {
       for (const share of shares) share.card.remove();
       shares = key_points.map(([name], i) => view.readout({ name: `weight_${i}`, label: `Weight of ${name}` }));
       view.readouts.append(sign);
-      listed = names;
-    }
+    });
     shares.forEach((share, i) => share(seen.weights[i]));
     largest(seen.max_weight);
     nats(seen.entropy);

@@ -1,4 +1,4 @@
-import { createView, element, entropy, fixed, setAttributes, short, softmax, svg } from "./_shared.js";
+import { createView, element, entropy, fixed, setAttributes, setChildren, short, softmax, svg } from "./_shared.js";
 
 const HEIGHT = 300;
 const REACH = 2.15; // of the plane, from its middle; points stay within 2
@@ -66,19 +66,19 @@ function createPlane(view, parent, name, description) {
       setAttributes(across, { x1: left, x2: right, y1: middle, y2: middle });
       setAttributes(down, { x1: plot.width / 2, x2: plot.width / 2, y1: top, y2: bottom });
       setAttributes(title, { x: plot.width / 2, y: HEIGHT - 4 });
-      area.setAttribute("points", corners.map((corner) => at(corner).join(",")).join(" "));
+      setAttributes(area, { points: corners.map((corner) => at(corner).join(",")).join(" ") });
       const [x1, y1] = at(from);
-      lines.replaceChildren(...weights.map((weight, i) => {
+      setChildren(lines, weights.map((weight, i) => {
         const [x2, y2] = at(points[i].point);
-        return svg("line", { x1, y1, x2, y2, "stroke-width": 1 + 11 * weight });
+        return ["line", { x1, y1, x2, y2, "stroke-width": 1 + 11 * weight }];
       }));
-      dots.replaceChildren(...points.flatMap(({ point, color, name: text, r = 7 }) => {
+      setChildren(dots, points.flatMap(({ point, color, name: text, r = 7 }) => {
         const [x, y] = at(point);
         const edge = Math.min(Math.max(x, 34), plot.width - 34);
         const above = y > 26;
         return [
-          svg("circle", { cx: x, cy: y, r, fill: `var(--aw-${color})`, stroke: "var(--aw-paper)", "stroke-width": 1.5 }),
-          svg("text", { x: edge, y: above ? y - 12 : y + 22, "text-anchor": "middle", class: `attention-${color === "value" ? "value-text" : color}` }, text),
+          ["circle", { cx: x, cy: y, r, fill: `var(--aw-${color})`, stroke: "var(--aw-paper)", "stroke-width": 1.5 }],
+          ["text", { x: edge, y: above ? y - 12 : y + 22, "text-anchor": "middle", class: `attention-${color === "value" ? "value-text" : color}` }, text],
         ];
       }));
     },

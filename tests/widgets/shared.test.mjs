@@ -68,8 +68,8 @@ test("a colour map joins its stops by straight lines", () => {
 });
 
 test("text on a colour is dark on light and light on dark", () => {
-  assert.equal(readableOn([253, 231, 37]), "var(--aw-on-light)");
-  assert.equal(readableOn([68, 1, 84]), "var(--aw-on-dark)");
+  assert.equal(readableOn([253, 231, 37]), "attention-on-light");
+  assert.equal(readableOn([68, 1, 84]), "attention-on-dark");
 });
 
 test("the host's model tells who listens, of changes alone", () => {

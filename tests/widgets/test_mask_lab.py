@@ -226,7 +226,7 @@ def test_numbers_are_written_and_coloured_in_python_as_in_javascript(node):
     colors = [map_color(share, stops) for stops in (SCORE_MAP, WEIGHT_MAP) for share in shares]
     channels = [[[int(color[i : i + 2], 16) for i in (1, 3, 5)]] for color in colors]
     inks = node("_shared.js", "readableOn", channels)
-    names = {LIGHT["ink"]: "var(--aw-on-light)", LIGHT["paper"]: "var(--aw-on-dark)"}
+    names = {LIGHT["ink"]: "attention-on-light", LIGHT["paper"]: "attention-on-dark"}
     assert inks == [names[mask_lab._readable(color)] for color in colors]
     assert len(set(inks)) == 2
 

@@ -460,6 +460,76 @@ def test_a_draw_takes_less_than_a_frame(show, figure):
 
 
 @browser
+def test_a_draw_writes_nothing_that_stands_already(show, figure):
+    page = show(figure)
+    page.wait_for_timeout(300)  # the draws that warm the browser up
+    written = page.evaluate(
+        """async () => {
+        const model = attentionWidgets.model(document.querySelector('figure'));
+        const trait = document.querySelector('label:has(input[type=range])').dataset.trait;
+        const options = { subtree: true, childList: true, attributes: true, characterData: true };
+        const frame = () => new Promise(requestAnimationFrame);
+        const seen = [];
+        const observer = new MutationObserver((records) => seen.push(...records));
+        const parts = document.querySelectorAll(
+            '.attention-stage, .attention-readouts, .attention-details, .attention-finding');
+        for (const part of parts) observer.observe(part, options);
+        const slider = document.querySelector('input[type=range]');
+        const drawn = watch.draws.length;
+        const before = model.get(trait);
+        for (const position of [slider.value === slider.min ? slider.max : slider.min, null]) {
+            if (position === null) model.set(trait, before);
+            else { slider.value = position; slider.dispatchEvent(new Event('input')); }
+        }
+        await frame();
+        await frame();
+        const nothing = seen.map((record) => record.target.nodeName);
+        slider.value = slider.value === slider.min ? slider.max : slider.min;
+        slider.dispatchEvent(new Event('input'));
+        await frame();
+        await frame();
+        return { nothing, something: seen.length, draws: watch.draws.length - drawn };
+        }"""
+    )
+    assert written["nothing"] == []
+    assert written["something"] > 0 and written["draws"] >= 2
+
+
+@browser
+def test_children_are_kept_and_changed(show):
+    page = show(widgets.SoftmaxSaturation())
+    seen = page.evaluate(
+        """() => {
+        let shared;
+        attentionWidgets.register('Probe', (given) => { shared = given; return {}; });
+        const group = shared.svg('g');
+        const shows = () => [...group.children].map((node) => node.outerHTML);
+        const steps = [
+            [['rect', { x: 1, class: null }], ['text', { y: 2, fill: 'none' }, '<b>']],
+            [['rect', { x: 3 }], ['text', { y: 2 }, 'c']],
+            [['text', { x: 0 }, ''], ['text', { hidden: true }, 'd'], ['line', {}]],
+            [['text', { x: 0 }, 'e']],
+        ];
+        const nodes = [];
+        return steps.map((step) => {
+            shared.setChildren(group, step);
+            nodes.push([...group.children]);
+            const [before, now] = nodes.slice(-2);
+            return [shows(), before && now ? now.map((node, i) => node === before[i]) : []];
+        });
+        }"""
+    )
+    first, second, third, fourth = seen
+    assert first[0] == ['<rect x="1"></rect>', '<text y="2" fill="none">&lt;b&gt;</text>']
+    assert second == [['<rect x="3"></rect>', '<text y="2">c</text>'], [True, True]]
+    assert third == [
+        ['<text x="0"></text>', '<text hidden="">d</text>', "<line></line>"],
+        [False, True, False],
+    ]
+    assert fourth == [['<text x="0">e</text>'], [True]]
+
+
+@browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing(show, figure, theme):
     from axe_playwright_python.sync_playwright import Axe
