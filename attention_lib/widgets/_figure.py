@@ -265,6 +265,25 @@ class OneOf(traitlets.Enum):
         raise refusal(obj, self.name, f"one of {', '.join(map(repr, self.values))}", value)
 
 
+class Numbers(traitlets.List):
+    """An array of numbers between ``min`` and ``max``, as lists; it has a fixed shape."""
+
+    def __init__(self, default=traitlets.Undefined, *, shape, min, max):
+        self.shape, self.min, self.max = shape, min, max
+        super().__init__(default_value=default)
+
+    def validate(self, obj, value):
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            array = np.empty(0)
+        if array.shape == self.shape and ((self.min <= array) & (array <= self.max)).all():
+            return array.tolist()  # NaN is not between them
+        count = " × ".join(map(str, self.shape))
+        expected = f"{count} numbers from {self.min:g} to {self.max:g}"
+        raise refusal(obj, self.name, expected, value)
+
+
 def refusal(obj, name, expected, value):
     """Return the TraitError that says what a trait expects and what came."""
     return traitlets.TraitError(

@@ -6,7 +6,7 @@ import numpy as np
 import traitlets
 
 from attention_lib.palette import LIGHT
-from attention_lib.widgets._figure import Figure, OneOf, Real, fixed, refusal, short, svg, tag
+from attention_lib.widgets._figure import Figure, Numbers, OneOf, Real, fixed, short, svg, tag
 
 _COUNT = 30
 _END = 5.0  # keys and query lie from 0 to here
@@ -20,22 +20,6 @@ _KERNELS = {
 
 def _true(x):
     return np.sin(2 * x) + x / 2
-
-
-class _Numbers(traitlets.List):
-    def __init__(self, low, high):
-        self.low, self.high = low, high
-        super().__init__()
-
-    def validate(self, obj, value):
-        try:
-            array = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            array = np.empty(0)
-        if array.shape != (_COUNT,) or not ((self.low <= array) & (array <= self.high)).all():
-            expected = f"{_COUNT} numbers from {self.low:g} to {self.high:g}"
-            raise refusal(obj, self.name, expected, value)
-        return array.tolist()
 
 
 class KernelRegression(Figure):
@@ -78,8 +62,8 @@ class KernelRegression(Figure):
     kernel = OneOf(list(_KERNELS), "Gaussian").tag(sync=True)
     bandwidth = Real(0.25, min=1 / 32, max=4.0).tag(sync=True)
     query = Real(2.5, min=0.0, max=_END).tag(sync=True)
-    key_points = _Numbers(0, _END).tag(sync=True)
-    noise = _Numbers(-2, 2).tag(sync=True)
+    key_points = Numbers(shape=(_COUNT,), min=0, max=_END).tag(sync=True)
+    noise = Numbers(shape=(_COUNT,), min=-2, max=2).tag(sync=True)
 
     # RandomState, since its numbers are the same in every version of numpy; three decimals,
     # since that makes them the same on every machine.

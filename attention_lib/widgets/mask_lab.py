@@ -1,18 +1,17 @@
 """Mask and softmax: what each fill value does in each dtype, and where weight leaks."""
 
 import numpy as np
-import traitlets
 
 from attention_lib.palette import LIGHT, SCORE_MAP
 from attention_lib.widgets._figure import (
     DTYPES,
     Figure,
+    Numbers,
     OneOf,
     Switch,
     Whole,
     fixed,
     map_color,
-    refusal,
     rounded,
     rounded_softmax,
     svg,
@@ -21,7 +20,6 @@ from attention_lib.widgets._figure import (
 
 _TOKENS = ("the", "cat", "sat", "on", "it")
 _SIZE = len(_TOKENS)
-_LARGEST = 100.0
 _LOW_ROW = 2
 _FILLS = {  # the number, and how it is written
     "0": (0.0, "0"),
@@ -47,18 +45,6 @@ _SCORES = [
     [-0.682, 0.422, 0.706, 1.105, 0.279],
     [0.309, 1.472, -0.571, -0.179, 0.850],
 ]
-
-
-class _Scores(traitlets.List):
-    def validate(self, obj, value):
-        try:
-            array = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            array = np.empty(0)
-        if array.shape != (_SIZE, _SIZE) or not (np.abs(array) <= _LARGEST).all():  # NaN is not
-            expected = f"{_SIZE} rows of {_SIZE} numbers from -{_LARGEST:g} to {_LARGEST:g}"
-            raise refusal(obj, self.name, expected, value)
-        return array.tolist()
 
 
 class MaskLab(Figure):
@@ -106,7 +92,7 @@ class MaskLab(Figure):
     causal = Switch(False).tag(sync=True)
     left = Switch(False).tag(sync=True)
     low = Switch(False).tag(sync=True)
-    scores = _Scores(_SCORES).tag(sync=True)
+    scores = Numbers(_SCORES, shape=(_SIZE, _SIZE), min=-100, max=100).tag(sync=True)
 
     def _real(self):
         """Return which positions are no padding."""

@@ -3,26 +3,12 @@
 import math
 
 import numpy as np
-import traitlets
 
 from attention_lib.palette import LIGHT
-from attention_lib.widgets._figure import Figure, Whole, fixed, refusal, svg, tag
+from attention_lib.widgets._figure import Figure, Numbers, Whole, fixed, svg, tag
 
 _COUNT = 12
-_LARGEST = 50.0
-
-
-class _Numbers(traitlets.List):
-    def validate(self, obj, value):
-        try:
-            array = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            array = np.empty(0)
-        if array.shape != (_COUNT,) or not (np.abs(array) <= _LARGEST).all():  # NaN is not
-            raise refusal(
-                obj, self.name, f"{_COUNT} numbers from -{_LARGEST:g} to {_LARGEST:g}", value
-            )
-        return array.tolist()
+_RANGE = {"shape": (_COUNT,), "min": -50, "max": 50}
 
 
 class OnlineSoftmax(Figure):
@@ -61,10 +47,12 @@ class OnlineSoftmax(Figure):
 
     block_size = Whole(3, min=1, max=_COUNT).tag(sync=True)
     step = Whole(2, min=0, max=_COUNT).tag(sync=True)
-    scores = _Numbers([0.5, 1.2, -0.3, 2.1, 0.1, 1.4, -1.0, 0.9, 3.2, 1.7, -0.4, 2.4]).tag(
+    scores = Numbers([0.5, 1.2, -0.3, 2.1, 0.1, 1.4, -1.0, 0.9, 3.2, 1.7, -0.4, 2.4], **_RANGE).tag(
         sync=True
     )
-    outcomes = _Numbers([4.0, 1.0, 3.0, 2.0, 5.0, 1.0, 4.0, 2.0, 6.0, 3.0, 1.0, 5.0]).tag(sync=True)
+    outcomes = Numbers([4.0, 1.0, 3.0, 2.0, 5.0, 1.0, 4.0, 2.0, 6.0, 3.0, 1.0, 5.0], **_RANGE).tag(
+        sync=True
+    )
 
     def _blocks(self):
         return math.ceil(_COUNT / self.block_size)

@@ -9,6 +9,7 @@ from attention_lib.palette import LIGHT
 from attention_lib.widgets._figure import (
     DTYPES,
     Figure,
+    Numbers,
     OneOf,
     Real,
     Whole,
@@ -32,17 +33,6 @@ class _PowerOfTwo(Whole):
         return whole
 
 
-class _Directions(traitlets.List):
-    def validate(self, obj, value):
-        try:
-            array = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            array = np.empty(0)
-        if array.shape != (_MOST_KEYS,) or not np.isfinite(array).all():
-            raise refusal(obj, self.name, f"{_MOST_KEYS} finite numbers", value)
-        return array.tolist()
-
-
 class SoftmaxSaturation(Figure):
     r"""Weights, entropy and gradient of a softmax as the width of the dot products doubles.
 
@@ -63,7 +53,7 @@ class SoftmaxSaturation(Figure):
     temperature : float
         Scores are divided by it as well, 1/32 to 32.
     directions : sequence of float
-        The 64 numbers ``z``, of which the first ``len_k`` count.
+        The 64 numbers ``z``, from -100 to 100, of which the first ``len_k`` count.
 
     Raises
     ------
@@ -83,7 +73,7 @@ class SoftmaxSaturation(Figure):
     exponent = OneOf([0.0, 0.5, 1.0], 0.0).tag(sync=True)
     len_k = Whole(16, min=2, max=_MOST_KEYS).tag(sync=True)
     temperature = Real(1.0, min=1 / 32, max=32.0).tag(sync=True)
-    directions = _Directions().tag(sync=True)
+    directions = Numbers(shape=(_MOST_KEYS,), min=-100, max=100).tag(sync=True)
 
     @traitlets.default("directions")
     def _draw(self):

@@ -4,7 +4,17 @@ import numpy as np
 import traitlets
 
 from attention_lib.palette import LIGHT, SCORE_MAP
-from attention_lib.widgets._figure import Figure, OneOf, Real, fixed, map_color, refusal, svg, tag
+from attention_lib.widgets._figure import (
+    Figure,
+    Numbers,
+    OneOf,
+    Real,
+    fixed,
+    map_color,
+    refusal,
+    svg,
+    tag,
+)
 
 _REACH = 3
 _KINDS = {
@@ -15,20 +25,6 @@ _KINDS = {
     "bilinear": "The dot product, after W has moved the query.",
     "additive": "Where tanh is flat, a step changes next to nothing.",
 }
-
-
-class _Table(traitlets.List):
-    """Numbers from -2 to 2 in a fixed shape."""
-
-    def validate(self, obj, value):
-        shape = np.shape(self.default_args[0])
-        try:
-            array = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            array = np.empty(0)
-        if array.shape != shape or not (np.abs(array) <= 2).all():
-            raise refusal(obj, self.name, f"numbers from -2 to 2 of shape {shape}", value)
-        return array.tolist()
 
 
 class _NamedPoints(traitlets.List):
@@ -91,10 +87,10 @@ class ScoringPlane(Figure):
     key_points = _NamedPoints(
         [["short", 1.0, 0.0], ["near", 2.0, 0.5], ["long", 3.0, 2.0], ["away", -1.0, 1.0]]
     ).tag(sync=True)
-    W = _Table([[-1.0, 1.0], [0.0, 1.0]]).tag(sync=True)
-    W_q = _Table([[-1.0, 0.0], [0.0, 1.0]]).tag(sync=True)
-    W_k = _Table([[1.0, 0.0], [0.0, 1.0]]).tag(sync=True)
-    w_v = _Table([1.0, 1.0]).tag(sync=True)
+    W = Numbers([[-1.0, 1.0], [0.0, 1.0]], shape=(2, 2), min=-2, max=2).tag(sync=True)
+    W_q = Numbers([[-1.0, 0.0], [0.0, 1.0]], shape=(2, 2), min=-2, max=2).tag(sync=True)
+    W_k = Numbers([[1.0, 0.0], [0.0, 1.0]], shape=(2, 2), min=-2, max=2).tag(sync=True)
+    w_v = Numbers([1.0, 1.0], shape=(2,), min=-2, max=2).tag(sync=True)
 
     def _scores(self, x, y):
         """Score keys at ``x``, ``y``, arrays of one shape."""

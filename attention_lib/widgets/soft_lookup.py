@@ -4,20 +4,10 @@ import numpy as np
 import traitlets
 
 from attention_lib.palette import LIGHT
-from attention_lib.widgets._figure import Figure, Real, fixed, refusal, short, svg, tag
+from attention_lib.widgets._figure import Figure, Numbers, Real, fixed, refusal, short, svg, tag
 
 _COUNT = 4
-
-
-class _Points(traitlets.List):
-    def validate(self, obj, value):
-        try:
-            array = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            array = np.empty(0)
-        if array.shape != (_COUNT, 2) or not np.isfinite(array).all() or np.abs(array).max() > 2:
-            raise refusal(obj, self.name, f"{_COUNT} points [x, y] from -2 to 2", value)
-        return array.tolist()
+_POINTS = {"shape": (_COUNT, 2), "min": -2, "max": 2}
 
 
 class _Tokens(traitlets.List):
@@ -62,8 +52,12 @@ class SoftLookup(Figure):
     query_x = Real(1.0, min=-2.0, max=2.0).tag(sync=True)
     query_y = Real(0.0, min=-2.0, max=2.0).tag(sync=True)
     temperature = Real(1.0, min=1 / 32, max=32.0).tag(sync=True)
-    key_points = _Points([[1.712, 0.4], [0.103, 1.4], [-0.659, -1.3], [-1.507, 0.5]]).tag(sync=True)
-    value_points = _Points([[1.2, 1.5], [-1.5, 1.1], [-1.1, -1.4], [1.6, -1.1]]).tag(sync=True)
+    key_points = Numbers(
+        [[1.712, 0.4], [0.103, 1.4], [-0.659, -1.3], [-1.507, 0.5]], **_POINTS
+    ).tag(sync=True)
+    value_points = Numbers([[1.2, 1.5], [-1.5, 1.1], [-1.1, -1.4], [1.6, -1.1]], **_POINTS).tag(
+        sync=True
+    )
     tokens = _Tokens(["rén", "gōng", "zhì", "néng"]).tag(sync=True)
 
     def _weights(self):

@@ -247,12 +247,12 @@ def test_other_scores_can_be_given():
         ("causal", 1, "causal must be True or False; got 1"),
         ("left", "yes", "left must be True or False; got 'yes'"),
         ("low", None, "low must be True or False; got None"),
-        ("scores", [[0.0] * 5] * 4, "scores must be 5 rows of 5 numbers from -100 to 100; got"),
-        ("scores", [[math.nan] * 5] * 5, "scores must be 5 rows of 5 numbers from -100 to 100"),
-        ("scores", [[math.inf] * 5] * 5, "scores must be 5 rows of 5 numbers from -100 to 100"),
-        ("scores", [[101.0] * 5] * 5, "scores must be 5 rows of 5 numbers from -100 to 100"),
-        ("scores", [[0.0], [0.0, 1.0]], "scores must be 5 rows of 5 numbers from -100 to 100"),
-        ("scores", "words", "scores must be 5 rows of 5 numbers from -100 to 100"),
+        ("scores", [[0.0] * 5] * 4, "scores must be 5 × 5 numbers from -100 to 100; got"),
+        ("scores", [[math.nan] * 5] * 5, "scores must be 5 × 5 numbers from -100 to 100"),
+        ("scores", [[math.inf] * 5] * 5, "scores must be 5 × 5 numbers from -100 to 100"),
+        ("scores", [[101.0] * 5] * 5, "scores must be 5 × 5 numbers from -100 to 100"),
+        ("scores", [[0.0], [0.0, 1.0]], "scores must be 5 × 5 numbers from -100 to 100"),
+        ("scores", "words", "scores must be 5 × 5 numbers from -100 to 100"),
     ],
 )
 def test_wrong_values_are_refused(trait, value, says):

@@ -496,6 +496,25 @@ def test_a_draw_writes_nothing_that_stands_already(show, figure):
 
 
 @browser
+def test_what_cannot_be_drawn_is_said_until_it_can_be(show):
+    """Python refuses such values; a link to another widget's value in the browser does not."""
+    page = show(widgets.SoftmaxSaturation())
+    failure = page.locator(".attention-failure")
+    for temperature, said in (
+        (0, "These settings cannot be drawn: a score is not finite"),
+        (1, ""),
+    ):
+        page.evaluate(
+            "value => attentionWidgets.model(document.querySelector('figure'))"
+            ".set('temperature', value)",
+            temperature,
+        )
+        page.settle()
+        assert (failure.inner_text() if failure.is_visible() else "") == text
+    assert page.errors == []
+
+
+@browser
 def test_children_are_kept_and_changed(show):
     page = show(widgets.SoftmaxSaturation())
     seen = page.evaluate(

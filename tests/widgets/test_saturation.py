@@ -154,10 +154,10 @@ def test_the_directions_are_the_same_on_every_machine():
         ("exponent", 0.3, "exponent must be one of 0.0, 0.5, 1.0; got 0.3"),
         ("len_k", 1, "len_k must be a whole number from 2 to 64; got 1"),
         ("temperature", 0.0, "temperature must be a number from 0.03125 to 32; got 0.0"),
-        ("directions", [1.0], r"directions must be 64 finite numbers; got \[1.0\]"),
-        ("directions", [math.nan] * 64, "directions must be 64 finite numbers; got"),
-        ("directions", [[1.0]] * 64, "directions must be 64 finite numbers; got"),
-        ("directions", "words", "directions must be 64 finite numbers; got"),
+        ("directions", [1.0], r"directions must be 64 numbers from -100 to 100; got \[1.0\]"),
+        ("directions", [math.nan] * 64, "directions must be 64 numbers from -100 to 100; got"),
+        ("directions", [[1.0]] * 64, "directions must be 64 numbers from -100 to 100; got"),
+        ("directions", "words", "directions must be 64 numbers from -100 to 100; got"),
     ],
 )
 def test_wrong_values_are_refused(trait, value, says):

@@ -164,11 +164,11 @@ def _bands(picture):
         ("key_points", [["a", 0, 0], [1, 0, 1]], "key_points must be 2 to 8"),
         ("key_points", [["a", 0, 0], ["b", 0]], "key_points must be 2 to 8"),
         ("key_points", 5, "key_points must be 2 to 8"),
-        ("W", [[1, 2, 3]], r"W must be numbers from -2 to 2 of shape \(2, 2\); got"),
-        ("W", [[1, 2], [3, 0]], r"W must be numbers from -2 to 2 of shape \(2, 2\); got"),
-        ("W_q", [[1, math.nan], [0, 0]], r"W_q must be numbers from -2 to 2 of shape \(2, 2\)"),
-        ("W_k", "ab", r"W_k must be numbers from -2 to 2 of shape \(2, 2\); got"),
-        ("w_v", [[1, 1]], r"w_v must be numbers from -2 to 2 of shape \(2,\); got"),
+        ("W", [[1, 2, 3]], r"W must be 2 × 2 numbers from -2 to 2; got"),
+        ("W", [[1, 2], [3, 0]], r"W must be 2 × 2 numbers from -2 to 2; got"),
+        ("W_q", [[1, math.nan], [0, 0]], r"W_q must be 2 × 2 numbers from -2 to 2"),
+        ("W_k", "ab", r"W_k must be 2 × 2 numbers from -2 to 2; got"),
+        ("w_v", [[1, 1]], r"w_v must be 2 numbers from -2 to 2; got"),
     ],
 )
 def test_wrong_values_are_refused(trait, value, says):
