@@ -129,6 +129,11 @@ def packed_mask(answer):
             "each token sees itself and what comes after it: the causal mask is the wrong way up.",
         ),
         (
+            lambda documents: _packed_mask(documents).tril(diagonal=-1),
+            "a token does not see itself, and the first token of a document sees nothing: its "
+            "own position belongs to it.",
+        ),
+        (
             lambda documents: ~_packed_mask(documents),
             "the mask is the wrong way round: True stands at the keys to hide, and here "
             "True = may attend.",

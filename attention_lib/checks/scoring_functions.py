@@ -141,6 +141,11 @@ def frugal_additive_scores(answer):
             lambda queries, keys, W_q, W_k, w_v: _additive(queries, keys, W_q, W_k, 1 + 0 * w_v),
             "w_v is not used: the hidden features are summed with equal weights.",
         ),
+        (
+            _each_side_alone,
+            "the tanh is taken of each side alone. It belongs to their sum: query and key must "
+            "meet inside it.",
+        ),
     ]
     verdict = grade(answer, _additive, cases, mistakes)
     return verdict and _grade_memory(answer, cases[0], verdict, 2 * 7 * 11)
@@ -230,6 +235,11 @@ def _penalised(penalty):
         return dot_scores(queries, keys) - penalty(squares).unsqueeze(-2)
 
     return _weights_of(scores)
+
+
+def _each_side_alone(queries, keys, W_q, W_k, w_v):
+    of_query, of_key = ((x @ W.T).tanh() @ w_v for x, W in ((queries, W_q), (keys, W_k)))
+    return of_query.unsqueeze(-1) + of_key.unsqueeze(-2)
 
 
 def _additive(queries, keys, W_q, W_k, w_v, activation=torch.tanh):

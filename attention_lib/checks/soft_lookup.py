@@ -1,5 +1,7 @@
 """Graders for the exercises of "Look up softly"."""
 
+from functools import partial
+
 import torch
 
 from attention_lib.checks._grading import grade, grade_number
@@ -67,7 +69,7 @@ def hard_lookup(answer):
     cases = [
         (torch.tensor([[[2.0, 0.4, -0.4, -1.2]]]),),
         (torch.tensor([[[1.0, 0.0, 1.0, 0.5], [3.0, 2.0, 1.0, 0.0]]]),),
-        (torch.tensor([[[0.0, 0.0, 0.0], [1.0, 1.001, 0.999]]]),),
+        (torch.tensor([[[0.0, 0.0, 0.0], [1.0, 1.001, 0.999], [0.0, 1e-7, -1.0]]]),),
         (with_ties,),
     ]
     mistakes = [
@@ -91,9 +93,18 @@ def hard_lookup(answer):
             "last axis.",
         ),
         (
-            lambda scores: torch.softmax(scores / 0.01, dim=-1),
-            "a temperature of 0.01 is not 0: scores 0.001 apart still share the weight.",
+            lambda scores: _is_best(scores) / _is_best(scores).sum(),
+            "the best keys of the whole tensor are counted. Divide each row by the number of "
+            "its own.",
         ),
+    ]
+    mistakes += [
+        (
+            partial(_cold, temperature=temperature),
+            f"a temperature of {temperature:g} is not 0: scores that lie close together still "
+            "share the weight.",
+        )
+        for temperature in (0.1, 0.01, 0.001, 1e-4, 1e-6)
     ]
     return grade(answer, lambda scores: _shared(_is_best(scores)), cases, mistakes)
 
@@ -154,6 +165,23 @@ def attend_or_abstain(answer):
             lambda queries, keys, values: _plain(queries, _longer(keys, 0.0), _longer(values, 1.0)),
             "the added pair has a value of ones. Its value must add nothing to the output.",
         ),
+        (
+            lambda queries, keys, values: _plain(queries, _longer(keys, 1.0), _longer(values, 0.0)),
+            "the added key is a vector of ones, and scores the sum of the query's coordinates. "
+            "Its score must be 0 for every query.",
+        ),
+        (
+            lambda queries, keys, values: torch.sigmoid(_scores(queries, keys)) @ values,
+            "that is a sigmoid for each key alone. Below the fraction stands the sum over all "
+            "keys.",
+        ),
+        (
+            lambda queries, keys, values: (
+                _one_in_the_sum(_scores(queries, keys).clamp(max=50)) @ values
+            ),
+            "the scores are cut off at a largest one, and all above it count alike. Leave the "
+            "exponentials to torch.softmax: which pair would add the 1?",
+        ),
     ]
     return grade(answer, _abstaining, cases, mistakes)
 
@@ -172,8 +200,16 @@ def _first_of_the_best(scores):
     return torch.nn.functional.one_hot(scores.argmax(dim=-1), scores.shape[-1]).to(scores.dtype)
 
 
+def _cold(scores, temperature):
+    return torch.softmax(scores / temperature, dim=-1)
+
+
+def _scores(queries, keys):
+    return queries @ keys.transpose(-2, -1)
+
+
 def _plain(queries, keys, values):
-    return torch.softmax(queries @ keys.transpose(-2, -1), dim=-1) @ values
+    return torch.softmax(_scores(queries, keys), dim=-1) @ values
 
 
 def _longer(x, fill):
@@ -191,9 +227,9 @@ def _one_in_the_sum(scores):
 
 
 def _overflowing(queries, keys, values):
-    return _one_in_the_sum(queries @ keys.transpose(-2, -1)) @ values
+    return _one_in_the_sum(_scores(queries, keys)) @ values
 
 
 def _shifted_without_the_one(queries, keys, values):
-    scores = queries @ keys.transpose(-2, -1)
+    scores = _scores(queries, keys)
     return _one_in_the_sum(scores - scores.amax(dim=-1, keepdim=True)) @ values

@@ -136,6 +136,12 @@ def one_sequence_at_a_time(queries, keys, *matrices):
     return torch.cat([all_at_once(*pair, *matrices) for pair in pairs])
 
 
+def tanh_of_each_side(queries, keys, W_q, W_k, w_v):
+    rows = torch.tanh(queries @ W_q.T) @ w_v  # (batch, len_q)
+    columns = torch.tanh(keys @ W_k.T) @ w_v  # (batch, len_k)
+    return rows[:, :, None] + columns[:, None, :]
+
+
 def writes_into_w_v(queries, keys, W_q, W_k, w_v):
     scores = query_by_query(queries, keys, W_q, W_k, w_v)
     w_v.zero_()
@@ -177,6 +183,7 @@ def test_frugal_additive_scores_passes(answer):
         (lambda q, k, W_q, W_k, w_v: features(q, k, W_q, W_k) @ w_v, "the tanh is missing"),
         (lambda q, k, W_q, W_k, w_v: (features(q, k, W_q, W_k) @ w_v).tanh(), "comes after w_v"),
         (lambda q, k, W_q, W_k, w_v: features(q, k, W_q, W_k).tanh().sum(-1), "w_v is not used"),
+        (tanh_of_each_side, "of each side alone"),
         (lambda q, k, W_q, W_k, w_v: all_at_once(q, k, W_k, W_q, w_v), "RuntimeError"),
         (lambda q, k, W_q, W_k, w_v: query_by_query(q, k, W_q, W_k, -w_v), "largest difference"),
         (writes_into_w_v, "changed its input"),

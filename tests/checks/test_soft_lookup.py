@@ -65,8 +65,13 @@ def best_of_a_column(scores):
     return best / best.sum(dim=-1, keepdim=True)
 
 
-def cold_softmax(scores):
-    return torch.softmax(scores / 0.01, dim=-1)
+def divided_by_all(scores):
+    best = not_normalised(scores)
+    return best / best.sum()
+
+
+def cold_softmax(temperature):
+    return lambda scores: torch.softmax(scores / temperature, dim=-1)
 
 
 def in_place(scores):
@@ -85,7 +90,11 @@ def test_hard_lookup_passes():
         (not_normalised, "sums to 2"),
         (best_of_all, "in the whole tensor"),
         (best_of_a_column, "down a column"),
-        (cold_softmax, "0.01 is not 0"),
+        (divided_by_all, "Divide each row"),
+        (cold_softmax(0.1), "0.1 is not 0"),
+        (cold_softmax(0.01), "0.01 is not 0"),
+        (cold_softmax(0.001), "0.001 is not 0"),
+        (cold_softmax(1e-6), "1e-06 is not 0"),
         (in_place, "changed its input"),
         (lambda scores: torch.softmax(scores, dim=-1), "the largest difference"),
         (lambda scores: lookup(scores)[..., :1], "expected shape"),
@@ -101,10 +110,10 @@ def test_hard_lookup_names_the_mistake(answer, said):
     assert said in verdict.message
 
 
-def append_a_pair(queries, keys, values, value=0.0):
-    zero = keys.new_zeros(*keys.shape[:-2], 1, keys.shape[-1])
+def append_a_pair(queries, keys, values, value=0.0, key=0.0):
+    other = keys.new_full((*keys.shape[:-2], 1, keys.shape[-1]), key)
     extra = values.new_full((*values.shape[:-2], 1, values.shape[-1]), value)
-    scores = queries @ torch.cat([keys, zero], dim=-2).mT
+    scores = queries @ torch.cat([keys, other], dim=-2).mT
     return torch.softmax(scores, dim=-1) @ torch.cat([values, extra], dim=-2)
 
 
@@ -134,6 +143,11 @@ def divide_by_the_root(queries, keys, values):
     return append_a_pair(queries / keys.shape[-1] ** 0.5, keys, values)
 
 
+def cut_off(queries, keys, values):
+    exponentials = (queries @ keys.mT).clamp(max=80.0).exp()
+    return exponentials / (1.0 + exponentials.sum(dim=-1, keepdim=True)) @ values
+
+
 def drop_small_weights(queries, keys, values):
     weights = torch.softmax(queries @ keys.mT, dim=-1)
     return torch.where(weights > 0.5, weights, 0.0) @ values
@@ -152,6 +166,9 @@ def test_attend_or_abstain_passes(answer):
         (forget_to_shift_the_one, "the 1 must shrink"),
         (divide_by_the_root, "plain dot products"),
         (lambda *memory: append_a_pair(*memory, value=1.0), "value of ones"),
+        (lambda *memory: append_a_pair(*memory, key=1.0), "added key is a vector of ones"),
+        (lambda q, k, v: (1 + (-q @ k.mT).exp()).reciprocal() @ v, "a sigmoid for each key"),
+        (cut_off, "cut off at a largest one"),
         (drop_small_weights, "the largest difference"),
         (lambda queries, keys, values: queries.zero_() @ keys.mT @ values, "changed its input"),
         (lambda queries, keys: queries, "TypeError"),
