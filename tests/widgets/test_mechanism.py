@@ -510,7 +510,7 @@ def test_what_cannot_be_drawn_is_said_until_it_can_be(show):
             temperature,
         )
         page.settle()
-        assert (failure.inner_text() if failure.is_visible() else "") == text
+        assert (failure.inner_text() if failure.is_visible() else "") == said
     assert page.errors == []
 
 
