@@ -5,7 +5,7 @@ import importlib.util
 import numpy as np
 import torch
 
-__all__ = ["device", "generator", "pretrained_attentions", "show"]
+__all__ = ["device", "generator", "interact", "pretrained_attentions", "show"]
 
 
 def device():
@@ -87,6 +87,45 @@ def show(tensor, decimals=3):
             separator=" ",
         )
     )
+
+
+def interact(function, **controls):
+    """Give a function sliders: at every move it runs anew, and what it prints is shown.
+
+    Like ``ipywidgets.interact``, but on a page without a kernel there is a still: the sliders'
+    values, what the function printed for them, and that a kernel is needed to move them.
+
+    Parameters
+    ----------
+    function : callable
+        It prints its result. Every argument has a default; there the sliders start.
+    **controls
+        For each argument that gets a slider ``(lowest, highest)`` or ``(lowest, highest, step)``
+        in numbers, or a list of choices. The other arguments keep their defaults.
+
+    Returns
+    -------
+    ipywidgets.VBox
+        Shown where it is the last line of a cell.
+
+    Raises
+    ------
+    TypeError
+        If ``function`` is none, if there is no control, or one for an argument that is not there,
+        or if an argument has no default.
+    ValueError
+        If a control is of another kind, or does not hold the argument's default.
+
+    Examples
+    --------
+    >>> def squares(count=3):
+    ...     print([i * i for i in range(count)])
+    >>> interact(squares, count=(1, 9))
+    interact(squares, count=3)
+    """
+    from attention_lib.widgets._interact import Interact  # ipywidgets is loaded where it is used
+
+    return Interact(function, controls)
 
 
 def pretrained_attentions(text, name="distilbert-base-uncased"):

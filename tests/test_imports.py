@@ -23,10 +23,10 @@ MAY_IMPORT = {
     **{part: ({*MATHEMATICS[:n]}, {"torch"}) for n, part in enumerate(MATHEMATICS)},
     "alignment": ({*MATHEMATICS}, {"torch"}),
     "checks": ({*MATHEMATICS, "checks"}, {"torch"}),
-    "notebook": (set(), {"torch", "numpy", "transformers"}),  # the last only where it is installed
+    "notebook": ({"widgets"}, {"torch", "numpy", "transformers"}),  # the last where it is installed
     "palette": (set(), set()),
     "plots": ({"palette"}, {"numpy", "matplotlib"}),
-    "widgets": ({"palette", "widgets"}, {"numpy", "anywidget", "traitlets"}),
+    "widgets": ({"palette", "widgets"}, {"numpy", "anywidget", "ipywidgets", "traitlets"}),
 }
 
 

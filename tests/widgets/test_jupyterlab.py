@@ -34,13 +34,18 @@ for figure in figures.values():
         trait = figure.traits()[name]
         if isinstance(trait, (widgets._figure.Whole, widgets._figure.Real)):
             setattr(figure, name, trait.max)"""
+INTERACT = """\
+from attention_lib.notebook import interact
+def inverse(number=4):
+    print(f"1 / {number} = {1 / number:.3f}")
+interact(inverse, number=(0, 9))"""
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     """A JupyterLab of its own with one notebook; the notebook's address."""
     folder = tmp_path_factory.mktemp("lab")
-    cells = [nbformat.v4.new_code_cell(source) for source in (MAKE, TELL, CHANGE)]
+    cells = [nbformat.v4.new_code_cell(source) for source in (MAKE, TELL, CHANGE, INTERACT)]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
     nbformat.write(notebook, folder / "figures.ipynb")
@@ -128,7 +133,7 @@ class Notebook:
 
 @pytest.fixture(scope="module")
 def notebook(chromium, lab):
-    """The notebook with all of its figures, as Run All Cells leaves it, up to the last cell."""
+    """The notebook with all of its figures, as Run All Cells leaves it."""
     context = chromium.new_context(viewport={"width": 1280, "height": 1000})
     context.set_default_timeout(60_000)
     context.route(re.compile(r"^https?://(?!127\.0\.0\.1)"), lambda route: route.abort())
@@ -171,4 +176,22 @@ def test_python_moves_the_sliders(notebook, figure):
     before = first.readouts()
     notebook.run(2)
     notebook.until(lambda: first.readouts() == second.readouts() != before)
+    assert notebook.errors == []
+
+
+def test_interact_runs_the_function_in_the_kernel(notebook):
+    cell = notebook.page.locator(".jp-CodeCell").nth(3)
+    slider = cell.get_by_role("slider")
+
+    def shows(text):
+        notebook.until(lambda: text in cell.locator("pre").last.inner_text())
+
+    shows("1 / 4 = 0.250")
+    assert "running kernel" not in cell.inner_text(), "the live view, not the still"
+    slider.press("ArrowRight")
+    shows("1 / 5 = 0.200")
+    slider.press("Home")
+    shows("ZeroDivisionError")
+    slider.press("ArrowRight")
+    shows("1 / 1 = 1.000")
     assert notebook.errors == []
