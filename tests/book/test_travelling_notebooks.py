@@ -312,3 +312,51 @@ def test_a_publisher_gets_a_button_for_colab_and_links_to_the_website(small_book
         "https://readers.test/attention/book/index.html",
         "https://readers.test/attention/book/chapter.html",
     ]
+
+
+# ----------------------------------------------------------------------------------- the workflow
+
+
+def steps():
+    jobs = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]
+    return [step for job in jobs.values() for step in job["steps"]]
+
+
+def test_the_workflow_builds_as_everyone_does_with_actions_that_cannot_change():
+    assert "make book" in [step.get("run") for step in steps()]
+    used = re.findall(r"uses: (.+)", WORKFLOW.read_text(encoding="utf-8"))
+    assert len(used) == 4
+    for action in used:
+        assert re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="no git was found")
+def test_the_workflow_pushes_the_notebooks_alone_to_the_branch_that_colab_reads(tmp_path):
+    def git(*words, cwd=tmp_path / "checkout"):
+        done = subprocess.run(["git", *words], cwd=cwd, capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    git("init", "--quiet", "--bare", "remote", cwd=tmp_path)
+    git("clone", "--quiet", "remote", "checkout", cwd=tmp_path)
+    checkout = tmp_path / "checkout"
+    built = checkout / "_build" / "html" / "_sources" / "book"
+    built.mkdir(parents=True)
+    (checkout / ".gitignore").write_text("/_build/\n")
+    git("add", ".gitignore")
+    [publish] = [step["run"] for step in steps() if step.get("name") == "Publish the notebooks"]
+    environment = os.environ | {"RUNNER_TEMP": str(tmp_path), "GITHUB_SHA": "1234567"}
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", publish]
+
+    assert subprocess.run(command, cwd=checkout, env=environment).returncode, "nothing to publish"
+    for written in ("old", "new"):  # the second time in place of the first
+        (tmp_path / "notebooks").unlink(missing_ok=True)
+        (built / "index.md").write_text("no notebook")
+        (built / "chapter.ipynb").write_text(written)
+        subprocess.run(command, cwd=checkout, env=environment, check=True)
+        reference = f"refs/heads/{travelling_notebooks.BRANCH}"
+        assert git("for-each-ref", "--format=%(refname)", cwd=tmp_path / "remote") == [reference]
+        files = git("ls-tree", "-r", "--name-only", reference, cwd=tmp_path / "remote")
+        assert files == ["book/chapter.ipynb"]
+        assert git("show", f"{reference}:{files[0]}", cwd=tmp_path / "remote") == [written]
+        assert len(git("rev-list", reference, cwd=tmp_path / "remote")) == 1
+    assert git("ls-files") == [".gitignore"], "the checkout's own index is as it was"
