@@ -43,14 +43,18 @@ POLICY = "; ".join(
 )
 # What Sphinx and MyST-NB bring for every site; workbook.css and workbook.js do here what is needed.
 UNUSED = re.compile("_static/(pygments|mystnb|documentation_options|doctools|sphinx_highlight)")
+TITLES = {"search": "Search", "404": "No such page"}
 _PICTURE = re.compile(r'<img ([^>]*?)src="([^"]*_images/([^"/]+))"([^>]*?) ?/?>')
+
+
+def plain(text):
+    """Return text without the commands of TeX that formulas bring into it; roots stay."""
+    return " ".join(re.sub(r"\\[a-zA-Z]+|[{}$]", "", text.replace("\\sqrt", "√")).split())
 
 
 def first_paragraph(doctree):
     """Return the sentence under a page's title, as plain text."""
-    for node in doctree.findall(nodes.paragraph):
-        return re.sub(r"\s+", " ", node.astext()).strip()
-    return ""
+    return next((plain(node.astext()) for node in doctree.findall(nodes.paragraph)), "")
 
 
 def with_sizes(body, pictures):
@@ -83,6 +87,7 @@ def chapters(env):
 def contents(context):
     """Return the list of all pages, with the sections of the present one below it."""
     listed = context["toctree"](collapse=True, maxdepth=1, includehidden=True) or ""
+    listed = re.sub(r'<p [^>]*class="caption"[^>]*>', "<p>", listed)
     sections = context.get("toc", "")
     sections = sections[sections.find("<ul>", 1) : sections.rfind("</li>")]
     return re.sub(
@@ -115,11 +120,21 @@ def status(folder):
 
 def _from_root(context, root):
     """Let a page's links begin at the site's root instead of at the page."""
-    pathto, toctree = context["pathto"], context["toctree"]
+
+    def rooted(function):
+        return lambda *words, **options: re.sub(
+            ' (href|src)="(?!#)', rf' \1="{root}', function(*words, **options) or ""
+        )
+
+    pathto = context["pathto"]
     context["pathto"] = lambda *words: root + pathto(*words)
-    context["toctree"] = lambda **options: re.sub(
-        ' href="(?!#)', f' href="{root}', toctree(**options) or ""
-    )
+    context |= {name: rooted(context[name]) for name in ("toctree", "css_tag", "js_tag")}
+
+
+def _used(files):
+    """Return the files to load, those of the book's own after what they build on."""
+    files = [file for file in files if not UNUSED.match(str(file.filename))]
+    return sorted(files, key=lambda file: file.priority)
 
 
 def add_context(app, pagename, templatename, context, doctree):
@@ -127,24 +142,21 @@ def add_context(app, pagename, templatename, context, doctree):
     env, base = app.env, app.config.html_baseurl
     names = chapters(env)
     root = app.config.root_doc
-    title = context.get("title") or context["docstitle"]
-    title = re.sub(r"<[^>]+>", "", title)
+    context.setdefault("title", TITLES.get(pagename, context["docstitle"]))
+    title = re.sub(r"<[^>]+>", "", context["title"])
     described = doctree if doctree is not None else env.get_doctree(root)
     if pagename == "404":  # it is shown at any address
         _from_root(context, urlsplit(base).path.rstrip("/") + "/")
     context |= {
         "policy": POLICY,
         "theme_script": THEME_SCRIPT,
-        "page_title": title if pagename == root else f"{title} · {context['project']}",
+        "page_title": title if pagename == root else f"{title} · {context['docstitle']}",
         "description": first_paragraph(described),
         "contents": contents(context),
-        "styles": [file for file in context["css_files"] if not UNUSED.match(str(file.filename))],
+        "styles": _used(context["css_files"]),
+        "scripts": _used(context["script_files"]),
         "status": status(app.srcdir),
     }
-    context["script_files"][:] = [
-        file for file in context["script_files"] if not UNUSED.match(str(file.filename))
-    ]
-    context["scripts"] = context["script_files"]
     if pagename in names:
         context["chapter"] = {"number": names.index(pagename) + 1, "count": len(names)}
         context["notebook"] = context["pathto"](f"_sources/{context['sourcename']}", True)
@@ -162,7 +174,15 @@ def add_colours(app, config):
     }
 
 
+def leave_out(app, error):
+    """Remove the files that Sphinx and MyST-NB write and no page asks for."""
+    for path in Path(app.outdir, "_static").glob("*"):
+        if UNUSED.match(f"_static/{path.name}"):
+            path.unlink()
+
+
 def setup(app):
     app.connect("config-inited", add_colours)
     app.connect("html-page-context", add_context, priority=900)  # after those that add files
+    app.connect("build-finished", leave_out)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -41,13 +41,15 @@ if (navigator.clipboard) {
 
 // What scrolls sideways can be reached by keyboard, and only that.
 const wide = [...document.querySelectorAll("article :is(pre, .formula, table)")];
-const watch = new ResizeObserver((entries) => {
-  for (const { target } of entries) {
-    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
-    else target.removeAttribute("tabindex");
+const reach = (boxes) => {
+  for (const box of boxes) {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
   }
-});
+};
+const watch = new ResizeObserver((entries) => reach(entries.map(({ target }) => target)));
 wide.forEach((box) => watch.observe(box));
+document.fonts.addEventListener("loadingdone", () => reach(wide)); // formulas have other widths then
 
 // Hints and solutions are printed, the code of drawings is not.
 const folded = "article details:not(.tag_hide-input > details)";
