@@ -79,8 +79,13 @@ def build(root=ROOT):
 
 def main(root=ROOT):
     print("Building the book ...", flush=True)
-    if problems := disagreements(root) or build(root):
-        shutil.rmtree(root / "_build" / "html", ignore_errors=True)
+    problems = True
+    try:
+        problems = disagreements(root) or build(root)
+    finally:
+        if problems:
+            shutil.rmtree(root / "_build" / "html", ignore_errors=True)
+    if problems:
         sys.exit("\n".join(["The book was not built.", *problems]))
     print("The book is built: open _build/html/index.html, or run make serve.")
 

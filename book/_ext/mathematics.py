@@ -33,14 +33,19 @@ def render(wanted, macros):
     """HTML, or the error, for each ``(tex, display)``; one process for all of them."""
     asked = [{"tex": tex, "display": display} for tex, display in wanted]
     node = Path(executable.ROOT_DIR, "bin", "node")
-    done = subprocess.run(
-        [node, SCRIPT, KATEX, json.dumps(macros)],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=120,
-    )
+    try:
+        done = subprocess.run(
+            [node, SCRIPT, KATEX, json.dumps(macros)],
+            input=json.dumps(asked),
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=120,  # then the process is ended
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ExtensionError(
+            f"Node could not set the mathematics ({error}): run make, which installs it into .venv."
+        ) from error
     if done.returncode:
         raise ExtensionError(f"KaTeX could not set the mathematics: {done.stderr.strip()}")
     return dict(zip(wanted, json.loads(done.stdout), strict=True))

@@ -263,6 +263,94 @@ def test_a_book_with_faults_is_not_built_and_each_fault_is_named(small_book, cap
     assert not (small_book / "_build" / "html").exists()
 
 
+BREAKAGES = {
+    "KaTeX": (
+        ("book/_ext/mathematics.py", 'Path(sys.prefix) / "npm"', 'Path("/nowhere")'),
+        "KaTeX is not installed: run make, which installs it into .venv.",
+    ),
+    "Node": (
+        ("book/_ext/mathematics.py", "executable.ROOT_DIR", '"/nowhere"'),
+        "run make, which installs it into .venv.",
+    ),
+    "site address": (
+        ("_config.yml", "html:\n", "html:\n  baseurl: book.test\n"),
+        "write the site's whole address, beginning with https://, or leave it out.",
+    ),
+}
+
+
+@pytest.mark.parametrize("broken", BREAKAGES)
+def test_a_build_that_lacks_something_says_what_to_do(small_book, capfd, broken):
+    (name, text, other), advice = BREAKAGES[broken]
+    path = small_book / name
+    assert text in path.read_text(encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8").replace(text, other, 1), encoding="utf-8")
+    with open(small_book / "book" / "index.md", "a") as page:
+        page.write("A formula: $x$\n")
+    with pytest.raises(SystemExit) as refusal:
+        book.main(small_book)
+    said = capfd.readouterr().err
+    assert advice in said + refusal.value.code
+    assert "Traceback" not in said
+    assert not (small_book / "_build" / "html").exists()
+
+
+def test_an_interrupted_build_leaves_nothing_that_looks_whole(small_book, monkeypatch):
+    def interrupted(root):
+        (root / "_build" / "html").mkdir(parents=True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(book, "build", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        book.main(small_book)
+    assert not (small_book / "_build" / "html").exists()
+
+
+def test_a_site_with_an_address_names_it(small_book, monkeypatch):
+    """Link cards, canonical addresses and the map; a 404 page that holds at any depth."""
+    config = small_book / "_config.yml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("html:\n", "html:\n  baseurl: https://book.test/at\n", 1))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    book.main(small_book)
+    site = Site(small_book / "_build" / "html")
+    page, lost = site.pages["book/index.html"], site.pages["404.html"]
+    assert page.select_one("link[rel=canonical]")["href"] == "https://book.test/at/book/index.html"
+    card = page.select_one("meta[property='og:image']")["content"]
+    picture = site.folder / card.removeprefix("https://book.test/at/")
+    assert picture.read_bytes()[16:24] == b"\x00\x00\x04\xb0\x00\x00\x02\x76"  # 1200 by 630
+    assert "<loc>https://book.test/at/book/index.html</loc>" in (
+        site.folder / "sitemap.xml"
+    ).read_text(encoding="utf-8")
+    addresses = {address for _, address in site.references("404.html")} - {"#main"}
+    assert {one[:4] for one in addresses if "creativecommons" not in one} == {"/at/"}
+    assert lost.select_one("meta[name=robots]")["content"] == "noindex"
+    assert "text of 2 January 1970" in page.footer.text
+
+
+def descriptions(site):
+    """Pages without a sentence about them, and pages that share one with another chapter."""
+    said = {}
+    for name, page in site.pages.items():
+        tag = page.select_one("meta[name=description]")
+        words = tag["content"] if tag else ""
+        if len(words) < 40 or "\\" in words:
+            yield f"{name}: its description is {words!r}"
+        elif name.startswith("book/") and said.setdefault(words, name) != name:
+            yield f"{name}: its description is that of {said[words]}"
+
+
+@pytest.mark.site
+def test_every_page_says_what_it_is_about_and_names_no_address(site):
+    """Without a site address in _config.yml nothing pretends to have one."""
+    assert list(descriptions(site)) == []
+    for name, page in site.pages.items():
+        assert page.html["lang"] == "en"
+        assert page.title.text.strip(), name
+        if "baseurl" not in (book.ROOT / "_config.yml").read_text(encoding="utf-8"):
+            assert not page.select("meta[property='og:image'], meta[property='og:url']"), name
+
+
 def test_a_book_that_disagrees_with_its_contents_is_not_built(small_book):
     toc = small_book / "_toc.yml"
     toc.write_text(
