@@ -41,7 +41,6 @@ export function render({ model, el }) {
   const readouts = [["head", "Lands in head"], ["position", "at position"], ["column", "in column"], ["misplaced", "Misplaced numbers"]]
     .map(([name, label]) => [name, view.readout({ name, label })]);
 
-  view.toggle({ trait: "wrong", label: "Reshape straight to (num_heads, length, d_k)" });
   const follow = view.slider({ trait: "number", label: "Follow the number", min: 0, max: 59, words: (number) => `number ${number}` });
   view.slider({ trait: "length", label: "Positions", min: 2, max: 5, words: (length) => `${length} positions` });
   view.slider({
@@ -52,6 +51,7 @@ export function render({ model, el }) {
     trait: "num_heads", label: "Heads", min: 0, max: 2, value: (power) => 2 ** power, position: Math.log2,
     words: (num_heads) => `${num_heads} ${num_heads > 1 ? "heads" : "head"}`,
   });
+  view.toggle({ trait: "wrong", label: "Reshape straight to (num_heads, length, d_k)" });
 
   // Point at a number to follow it.
   plot.svg.addEventListener("pointermove", (event) => {
@@ -72,8 +72,10 @@ export function render({ model, el }) {
 
     // One width for all: the matrix, and the heads side by side with half a cell between.
     const wide = plot.width > 420;
-    const left = wide ? 74 : 18;
-    const cell = Math.min((plot.width - left) / (d_model + (num_heads - 1) / 2), 46);
+    const margin = wide ? 74 : 18;
+    const across = d_model + (num_heads - 1) / 2;
+    const cell = Math.min((plot.width - margin) / across, 52);
+    const left = (plot.width + margin - across * cell) / 2; // in the middle
     const size = Math.min(Math.max(cell * 0.46, 9), 15);
     const top = 30;
     const below = top + length * cell + 46;

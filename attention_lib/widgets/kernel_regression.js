@@ -137,7 +137,7 @@ export function render({ model, el }) {
   }, { signal: view.signal });
 
   const readouts = [["estimate", "Estimate"], ["effective_keys", "Effective keys"],
-    ["in_reach", "Points in reach"], ["mean_squared_error", "Mean squared error"]]
+    ["in_reach", "Points in reach"], ["mean_squared_error", "Squared error"]]
     .map(([readout, label]) => [readout, view.readout({ name: readout, label })]);
 
   view.choice({

@@ -223,4 +223,4 @@ def _readable(ground):
     """Return the text colour that is readable on a colour, as ``readableOn`` has it."""
     parts = np.array([int(ground[i : i + 2], 16) / 255 for i in (1, 3, 5)])
     linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-    return LIGHT["ink" if linear @ (0.2126, 0.7152, 0.0722) > 0.18 else "paper"]
+    return LIGHT["ink" if linear @ (0.2126, 0.7152, 0.0722) > 0.205 else "paper"]

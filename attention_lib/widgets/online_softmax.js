@@ -1,8 +1,9 @@
 import { createView, fixed, setAttributes, setChildren, svg } from "./_shared.js";
 
-const HEIGHT = 330;
-const SCORES = { top: 34, base: 128, room: 84 };
-const WEIGHTS = { top: 214, base: 308 };
+const HEIGHT = 340;
+// Where the blocks of scores and of weights stand, top to bottom, and in them the bars.
+const SCORES = { top: 22, bottom: 176, inset: 12 };
+const WEIGHTS = { top: 210, bottom: HEIGHT - 2, inset: 10, base: HEIGHT - 26 };
 
 /** Maximum, normaliser and output after `step` blocks, read one by one; the weights they imply. */
 export function measure({ block_size, step, scores, outcomes }) {
@@ -70,28 +71,29 @@ export function render({ model, el }) {
     const left = 4;
     const room = (plot.width - 2 * left) / scores.length;
     const x = (i) => left + room * i;
-    const highest = Math.max(2.4, ...scores.map(Math.abs));
-    const y = (score) => SCORES.base - (score / highest) * SCORES.room;
+    const [lowest, highest] = [Math.min(0, ...scores), Math.max(0, ...scores)];
+    const size = (SCORES.bottom - SCORES.top - 2 * SCORES.inset) / Math.max(highest - lowest, 1);
+    const y = (score) => SCORES.top + SCORES.inset + (highest - score) * size;
     const names = [
       ["text", { class: "attention-muted", x: left, y: 16 }, "scores"],
-      ["text", { class: "attention-muted", x: left, y: WEIGHTS.top - 4 }, "weights so far, above their values"],
-      ...[SCORES.base, WEIGHTS.base].map((level) => ["line", {
+      ["text", { class: "attention-muted", x: left, y: WEIGHTS.top - 8 }, "weights so far, above their values"],
+      ...[y(0), WEIGHTS.base].map((level) => ["line", {
         class: "attention-grid", x1: left, x2: plot.width - left, y1: level, y2: level,
       }]),
     ];
     const now = seen.read - 1;
-    const blocks = Array.from({ length: seen.blocks }, (_, block) => ["rect", {
-      x: x(block * block_size) + 1, y: 22, height: HEIGHT - 26, rx: 6,
+    const blocks = [SCORES, WEIGHTS].flatMap(({ top, bottom }) => Array.from({ length: seen.blocks }, (_, block) => ["rect", {
+      x: x(block * block_size) + 1, y: top, height: bottom - top, rx: 6,
       width: room * Math.min(block_size, scores.length - block * block_size) - 2,
       fill: block === now ? "var(--aw-surface)" : "none", stroke: "var(--aw-grid)",
-    }]);
+    }]));
     setChildren(ground, blocks);
     setChildren(labels, names);
     setChildren(bars, scores.flatMap((score, i) => {
       const known = i < seen.seen;
-      const height = known ? seen.weights[i] * (WEIGHTS.base - WEIGHTS.top - 10) : 0;
+      const height = known ? seen.weights[i] * (WEIGHTS.base - WEIGHTS.top - WEIGHTS.inset) : 0;
       return [["rect", {
-        x: x(i) + room * 0.16, width: room * 0.68, y: Math.min(y(score), SCORES.base), height: Math.abs(y(score) - SCORES.base),
+        x: x(i) + room * 0.16, width: room * 0.68, y: Math.min(y(score), y(0)), height: Math.abs(y(score) - y(0)),
         fill: "var(--aw-key)", "fill-opacity": known ? 1 : 0.3,
       }], ["rect", {
         x: x(i) + room * 0.16, width: room * 0.68, y: WEIGHTS.base - height, height, fill: "var(--aw-weight)",
