@@ -148,21 +148,20 @@ def write_all(app, error):
             (Path(app.outdir) / "_sources" / f"{name}.ipynb").write_text(text, encoding="utf-8")
 
 
-def check(app, config):
-    """Stop before anything is built if the repository is not one."""
-    repository(config.workbook_repository)
+def read_repository(app, config):
+    """Keep the repository's name of its address; stop before anything is built if it is none."""
+    config.workbook_repository = repository(config.workbook_repository)
 
 
 def offer_colab(app, pagename, templatename, context, doctree):
-    """Give the page's template the address that opens the chapter in Colab."""
-    name = repository(app.config.workbook_repository)
-    if name and doctree is not None and Path(app.env.doc2path(pagename)).suffix == ".ipynb":
+    """Tell the template, which offers it with the chapter's notebook, what opens it in Colab."""
+    if name := app.config.workbook_repository:
         context["colab"] = f"{COLAB}/{name}/blob/{BRANCH}/{pagename}.ipynb"
 
 
 def setup(app):
     app.add_config_value("workbook_repository", "", "html", types=(str, type(None)))
-    app.connect("config-inited", check)
+    app.connect("config-inited", read_repository)
     app.connect("html-page-context", offer_colab)
     app.connect("build-finished", write_all)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

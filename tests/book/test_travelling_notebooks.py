@@ -45,6 +45,10 @@ def markdown(notebook):
     )
 
 
+def unpack(packed):
+    return json.loads(bz2.decompress(base64.b85decode(packed)))
+
+
 # ------------------------------------------------------------------------------------------- alone
 
 
@@ -127,7 +131,7 @@ def test_it_is_the_chapter_of_today_with_the_library_of_today(site, name):  # no
     *lines, packed = carried["source"].splitlines()
     assert len(lines) < 25 and all(len(line) <= 100 for line in lines)
     assert len(packed) < 160_000, "the library has grown: is all of it needed?"
-    files = json.loads(bz2.decompress(base64.b85decode(packed.split('"')[1])))
+    files = unpack(packed.split('"')[1])
     sources = {
         path.relative_to(book.ROOT).as_posix(): path.read_text(encoding="utf-8")
         for path in (book.ROOT / "attention_lib").rglob("*.*")
@@ -238,6 +242,8 @@ def test_the_same_files_give_the_same_text(tmp_path):
         shutil.copytree(book.ROOT / "attention_lib", tmp_path / name / "attention_lib")
     one, two = (travelling_notebooks.pack(tmp_path / n / "attention_lib") for n in ("one", "two"))
     assert one == two
+    paths = [Path(name) for name in unpack(one)]
+    assert paths == sorted(paths), "in an order that no file system decides"
     (tmp_path / "two" / "attention_lib" / "masking.py").write_text("")
     assert travelling_notebooks.pack(tmp_path / "two" / "attention_lib") != one
 
