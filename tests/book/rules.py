@@ -688,6 +688,16 @@ def nothing_is_left_unfinished(notebook):
 CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
+def uncited(bibliography, text):
+    """Entries that ``text`` names neither by a link nor, as the library, by author and year."""
+    keys = re.findall(r"^@\w+\{(\w+),", bibliography, flags=re.MULTILINE)
+    for key in keys:
+        author, year = re.match(r"([a-z]+)(\d{4})", key).groups()
+        named = re.search(rf"#{key}\b|\b{author}\b[^()]*\({year}\)", text, flags=re.IGNORECASE)
+        if not named:
+            yield key
+
+
 def glossary_is_bilingual(page):
     """Each term is a ``##`` heading in English; 简体中文 and a link to its chapter stand below."""
     terms = under(2, page.parts)

@@ -51,6 +51,12 @@ def test_glossary():
     assert not complaints, "\n" + "\n".join(complaints)
 
 
+def test_every_entry_of_the_bibliography_is_cited():
+    text = "".join(path.read_text(encoding="utf-8") for path in [*CHAPTERS, *PAGES, *SOURCES])
+    bibliography = (rules.BOOK / "references.bib").read_text(encoding="utf-8")
+    assert list(rules.uncited(bibliography, text)) == []
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_library_has_one_name_for_one_thing(path):
     words = [*rules.other_words(ast.parse(path.read_text(encoding="utf-8")))]
@@ -511,6 +517,13 @@ def test_complaints_of_pages_can_be_seen(folder):
     page = rules.Notebook.page(folder / "page.md")
     assert rules.links_resolve(page) == ["page.md, cell 1: link gone.md: there is no such page"]
     assert rules.nothing_is_left_unfinished(page)
+
+
+def test_an_entry_can_be_uncited():
+    bibliography = "@book{ada1843,\n}\n\n@misc{babbage1864,\n}\n\n@misc{turing1936zahlen,\n}\n"
+    assert list(rules.uncited(bibliography, "Ada and others (1843), [B](b.md#babbage1864)")) == [
+        "turing1936zahlen"
+    ]
 
 
 TERM = "## query\n\n查询. What asks. [Look up](other.ipynb)\n"
