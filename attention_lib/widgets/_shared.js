@@ -30,11 +30,13 @@ function writtenTo(node) {
   return written.get(node);
 }
 
-/** Set attributes that have changed; null and false take one away, true sets an empty one. */
+/** Set attributes that have changed; null and false take one away, true sets an empty one. Numbers
+    are those of a picture: a hundredth is enough, and what moves less is not written anew. */
 export function setAttributes(node, attributes) {
   const known = writtenTo(node);
   for (const name in attributes) {
-    const value = attributes[name];
+    const given = attributes[name];
+    const value = typeof given === "number" ? Math.round(given * 100) / 100 : given;
     if (known[name] === value) continue;
     known[name] = value;
     if (value === null || value === undefined || value === false) node.removeAttribute(name);

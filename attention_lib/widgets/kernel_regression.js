@@ -152,14 +152,16 @@ export function render({ model, el }) {
   view.slider({ trait: "query", label: "Query", min: 0, max: END, step: 0.05, text: (query) => fixed(query, 2) });
 
   let up; // from a value to its height
+  let steps; // of PLACES, in pixels
   const tenths = (number) => Math.round(10 * number) / 10;
   const path = (heights) => heights.map((height, i) => (height === null ? "" : (
-    `${i === 0 || heights[i - 1] === null ? "M" : "L"}${tenths(across(PLACES[i]))} ${tenths(up(height))}`
+    `${i === 0 || heights[i - 1] === null ? "M" : "L"}${steps[i]} ${tenths(up(height))}`
   ))).join("");
 
   /** What depends on neither kernel nor query: axes, and the true function. */
   function drawScene(points) {
     const through = PLACES.map(truth);
+    steps = PLACES.map((place) => tenths(across(place)));
     const [low, high] = [Math.min(...points, ...through), Math.max(...points, ...through)];
     up = (value) => SIZE.middle - 8 - ((value - low) / (high - low)) * (SIZE.middle - 16 - SIZE.top);
     const line = (y) => ["line", { class: "attention-grid", x1: SIZE.left, x2: plot.width - SIZE.right, y1: y, y2: y }];
@@ -195,8 +197,10 @@ export function render({ model, el }) {
     view.part("curve", `${kernel} ${bandwidth} ${scene}`, () => drawCurve(settings));
     const places = key_points.map(across);
     const nearness = seen.weights.map((weight) => (kernel !== "Gaussian" && weight === 0 ? "attention-far" : null));
-    setChildren(values, places.map((cx, i) => ["circle", { class: nearness[i], cx, cy: up(points[i]), r: 4.5 }]));
-    setChildren(keys, places.map((cx, i) => ["circle", { class: nearness[i], cx, cy: SIZE.base + 7, r: 3 }]));
+    view.part("dots", `${nearness} ${scene}`, () => {
+      setChildren(values, places.map((cx, i) => ["circle", { class: nearness[i], cx, cy: up(points[i]), r: 4.5 }]));
+      setChildren(keys, places.map((cx, i) => ["circle", { class: nearness[i], cx, cy: SIZE.base + 7, r: 3 }]));
+    });
     setChildren(bars, places.map((x, i) => {
       const height = seen.weights[i] * (SIZE.base - SIZE.bars);
       return ["rect", { x: x - 3.5, width: 7, rx: 1.5, y: SIZE.base - height, height }];
