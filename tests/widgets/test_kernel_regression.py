@@ -215,7 +215,9 @@ def test_bars_are_the_weights_and_gaps_are_hatched(show):
     heights = "bars => bars.map(bar => Number(bar.getAttribute('height')))"
     bars = page.locator(".attention-frame g[fill='var(--aw-weight)'] rect")
     (weights,), _, _ = library(figure_of(("triangular", -2, 1.5)), [1.5])
-    assert bars.evaluate_all(heights) == pytest.approx([90 * w for w in weights.tolist()], abs=1e-3)
+    assert bars.evaluate_all(heights) == pytest.approx(
+        [90 * w for w in weights.tolist()], abs=0.006
+    )
     hatched = page.locator(".attention-frame path[fill^='url']")
     curve = page.locator(".attention-frame .attention-estimate")
     before = hatched.get_attribute("d").count("M")
