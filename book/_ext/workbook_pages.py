@@ -44,6 +44,8 @@ POLICY = "; ".join(
 # What Sphinx and MyST-NB bring for every site; workbook.css and workbook.js do here what is needed.
 UNUSED = re.compile("_static/(pygments|mystnb|documentation_options|doctools|sphinx_highlight)")
 TITLES = {"search": "Search", "404": "No such page"}
+# MyST-NB's name for what unfolds code; a voice that is to press it must hear what stands there.
+FOLD_LABEL = ' aria-label="Toggle hidden content"'
 _PICTURE = re.compile(r'<img ([^>]*?)src="([^"]*_images/([^"/]+))"([^>]*?) ?/?>')
 
 
@@ -163,7 +165,8 @@ def add_context(app, pagename, templatename, context, doctree):
     if "body" in context:
         images = app.builder.images.items()
         pictures = {name: Path(app.srcdir) / source for source, name in images}
-        context["body"] = with_sizes(context["body"], pictures)
+        body = context["body"].replace(FOLD_LABEL, "")
+        context["body"] = with_sizes(body, pictures)
 
 
 def add_colours(app, config):

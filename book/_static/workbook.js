@@ -42,10 +42,8 @@ if (navigator.clipboard) {
 // What scrolls sideways can be reached by keyboard, and only that.
 const wide = [...document.querySelectorAll("article :is(pre, .formula, table)")];
 const reach = (boxes) => {
-  for (const box of boxes) {
-    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
-    else box.removeAttribute("tabindex");
-  }
+  const scrolls = boxes.map((box) => box.scrollWidth > box.clientWidth); // all read, then all written
+  boxes.forEach((box, i) => (scrolls[i] ? (box.tabIndex = 0) : box.removeAttribute("tabindex")));
 };
 const watch = new ResizeObserver((entries) => reach(entries.map(({ target }) => target)));
 wide.forEach((box) => watch.observe(box));
