@@ -396,11 +396,17 @@ def test_cleanup_leaves_nothing_behind(show, figure):
             counts.push([watch.listeners, watch.observers, model.listenerCount]);
             await attentionWidgets.mount(figure, model);
         }
-        return { before, counts, after: { ...watch, model: model.listenerCount } };
+        attentionWidgets.unmount(figure); // with its first draws still to come
+        const drawn = watch.draws.length;
+        await new Promise((done) => setTimeout(done, 200));
+        const late = watch.draws.length - drawn;
+        await attentionWidgets.mount(figure, model);
+        return { before, counts, late, after: { ...watch, model: model.listenerCount } };
         }"""
     )
     assert left["before"]["listeners"] > 0 and left["before"]["model"] > 0
     assert left["counts"] == [[0, 0, 0]] * 3
+    assert left["late"] == 0
     for name in ("listeners", "observers", "model"):
         assert left["after"][name] == left["before"][name]
     page.settle()
