@@ -242,7 +242,9 @@ QUERIES = {
     "padded query": "one-head",
     "additive score": "scoring-functions",
     "gradient exactly zero": "softmax-gradient",
+    "caching": "multi-head",
     "注意力": "glossary#attention",
+    "评分": "glossary#-score",
     "掩码": "glossary#mask",
     "查询": "glossary#query",
 }
