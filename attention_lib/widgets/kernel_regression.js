@@ -201,10 +201,11 @@ export function render({ model, el }) {
       setChildren(values, places.map((cx, i) => ["circle", { class: nearness[i], cx, cy: up(points[i]), r: 4.5 }]));
       setChildren(keys, places.map((cx, i) => ["circle", { class: nearness[i], cx, cy: SIZE.base + 7, r: 3 }]));
     });
-    setChildren(bars, places.map((x, i) => {
-      const height = seen.weights[i] * (SIZE.base - SIZE.bars);
-      return ["rect", { x: x - 3.5, width: 7, rx: 1.5, y: SIZE.base - height, height }];
-    }));
+    view.part("bars", scene, () => setChildren(bars, places.map((x) => ["rect", { x: x - 3.5, width: 7, rx: 1.5 }])));
+    seen.weights.forEach((weight, i) => {
+      const height = weight * (SIZE.base - SIZE.bars);
+      setAttributes(bars.children[i], { y: SIZE.base - height, height });
+    });
     const [from, to] = [query - bandwidth, query + bandwidth].map((x) => across(Math.min(Math.max(x, 0), END)));
     setAttributes(window, { x: from, width: to - from });
     setAttributes(asked, { x1: across(query), x2: across(query) });
