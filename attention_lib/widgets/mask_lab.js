@@ -152,11 +152,11 @@ export function render({ model, el }) {
 
   function drawLegend({ left, bottom }, color) {
     const { masked, nan } = after.fills;
-    const items = [[0, "masked", masked], [90, "a leak", masked, `rgb(${color(0.45)})`], [170, "NaN", nan]];
+    const items = [[0, "masked", masked], [84, "a leak", masked, `rgb(${color(0.45)})`], [158, "NaN", nan]];
     setChildren(legend, items.flatMap(([x, text, ground, middle = "none"]) => [
       ["rect", { x: left + x, y: bottom + 10, width: 26, height: 18, rx: 3, fill: ground }],
       ["rect", { x: left + x + 6, y: bottom + 15, width: 14, height: 8, rx: 1, fill: middle }],
-      ["text", { class: "attention-muted", x: left + x + 32, y: bottom + 23.5 }, text],
+      ["text", { class: "attention-muted", x: left + x + 31, y: bottom + 23.5 }, text],
     ]));
   }
 

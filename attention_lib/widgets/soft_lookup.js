@@ -72,13 +72,14 @@ function createPlane(view, parent, name, description) {
         const [x2, y2] = at(points[i].point);
         return ["line", { x1, y1, x2, y2, "stroke-width": 1 + 11 * weight }];
       }));
-      setChildren(dots, points.flatMap(({ point, color, name: text, r = 7 }) => {
+      setChildren(dots, points.flatMap(({ point, color, name: text, moves }) => {
         const [x, y] = at(point);
         const edge = Math.min(Math.max(x, 34), plot.width - 34);
-        const above = y > 26;
+        const r = moves ? 9 : 7;
+        const above = (y < middle) !== Boolean(moves); // names point outward; what moves has its name inside
         return [
           ["circle", { cx: x, cy: y, r, fill: `var(--aw-${color})`, stroke: "var(--aw-paper)", "stroke-width": 1.5 }],
-          ["text", { x: edge, y: above ? y - 12 : y + 22, "text-anchor": "middle", class: `attention-${color === "value" ? "value-text" : color}` }, text],
+          ["text", { x: edge, y: above ? Math.max(y - r - 5, 11) : y + r + 15, "text-anchor": "middle", class: `attention-${color === "value" ? "value-text" : color}` }, text],
         ];
       }));
     },
@@ -128,11 +129,11 @@ export function render({ model, el }) {
     const output = [seen.output_x, seen.output_y];
     asked.draw([
       ...key_points.map((point, i) => ({ point, color: "key", name: tokens[i] })),
-      { point: query, color: "query", name: "query", r: 9 },
+      { point: query, color: "query", name: "query", moves: true },
     ], query, seen.weights, []);
     told.draw([
       ...value_points.map((point, i) => ({ point, color: "value", name: `${tokens[i]} ${fixed(seen.weights[i], 2)}` })),
-      { point: output, color: "output", name: "output", r: 9 },
+      { point: output, color: "output", name: "output", moves: true },
     ], output, seen.weights, hull(value_points));
     shares.forEach((show, i) => show(seen.weights[i]));
     for (const [name, show] of rest) show(seen[name]);

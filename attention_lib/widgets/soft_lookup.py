@@ -97,8 +97,8 @@ class SoftLookup(Figure):
             parts.append(right.line(output, value, "weight", 1 + 11 * weight))
             parts += left.dot(key, "key", token)
             parts += right.dot(value, "value", f"{token} {fixed(weight, 2)}")
-        parts += left.dot(query, "query", "query")
-        parts += right.dot(output, "output", "output")
+        parts += left.dot(query, "query", "query", inside=True)
+        parts += right.dot(output, "output", "output", inside=True)
         return svg(*parts, width=640, height=310)
 
 
@@ -127,9 +127,10 @@ class _Plane:
         corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(self.at, points))
         return tag("polygon", points=corners, fill=LIGHT["value"], fill_opacity=0.12)
 
-    def dot(self, point, color, name):
+    def dot(self, point, color, name, inside=False):
         x, y = self.at(point)
-        label = {"x": x, "y": y - 12, "text_anchor": "middle", "fill": LIGHT[color]}
+        above = (y < 145) != inside
+        label = {"x": x, "y": y - 12 if above else y + 22, "text_anchor": "middle", "fill": LIGHT[color]}
         return tag("circle", cx=x, cy=y, r=7, fill=LIGHT[color]), tag("text", name, **label)
 
 
