@@ -1,5 +1,7 @@
 import { createView, setAttributes, setChildren, svg } from "./_shared.js";
 
+const SIDE = 95; // of a cell of 100
+
 /** Which number stands at each head, position and column; the right place of each; a number's own. */
 export function measure({ length, d_model, num_heads, wrong, number }) {
   const d_k = d_model / num_heads;
@@ -35,7 +37,10 @@ export function render({ model, el }) {
   const traits = ["length", "d_model", "num_heads", "wrong", "number"];
   const view = createView({ model, el }, { label: "Splitting into heads", traits });
   const plot = view.plot({ height: 400, description: "The numbers of a matrix, and the head, position and column that each lands in" });
-  const cells = plot.svg.appendChild(svg("g"));
+  // Cells lie in a grid of 100 units, so that a change of size moves two groups, not every cell.
+  const grid = { "text-anchor": "middle", "dominant-baseline": "central" };
+  const matrix = plot.svg.appendChild(svg("g", grid));
+  const split = plot.svg.appendChild(svg("g", grid));
   const names = plot.svg.appendChild(svg("g"));
 
   const readouts = [["head", "Lands in head"], ["position", "at position"], ["column", "in column"], ["misplaced", "Misplaced numbers"]]
@@ -81,29 +86,27 @@ export function render({ model, el }) {
     const below = top + length * cell + 46;
     const owner = [];
     seen.heads.forEach((rows, head) => rows.flat().forEach((value) => { owner[value] = head; }));
-    const drawn = [];
-    const drawCell = (value, x, y, stray) => {
+    const drawCell = (value, column, row, stray) => {
       const chosen = value === seen.number;
-      drawn.push(["rect", {
-        x, y, width: cell - 2, height: cell - 2, rx: Math.min(4, cell / 6), "data-number": value,
+      return [["rect", {
+        x: 100 * column, y: 100 * row, width: SIDE, height: SIDE, rx: 8, "data-number": value,
         fill: `var(--aw-series-${owner[value] + 1})`, "fill-opacity": chosen ? 0.55 : 0.22,
         stroke: `var(--aw-${stray ? "nan" : "ink"})`, "stroke-width": stray || chosen ? 2.5 : 0,
+        "vector-effect": "non-scaling-stroke",
       }], ["text", {
-        x: x + cell / 2 - 1, y: y + cell / 2 - 1 + size * 0.36, "text-anchor": "middle", "data-number": value,
+        x: 100 * column + SIDE / 2, y: 100 * row + SIDE / 2,
         "font-weight": chosen ? 700 : 400, class: "attention-cell", "pointer-events": "none",
-      }, String(value)]);
+      }, String(value)]];
     };
-    for (let value = 0; value < length * d_model; value += 1) {
-      drawCell(value, left + (value % d_model) * cell, top + Math.floor(value / d_model) * cell, false);
+    setChildren(matrix, Array.from({ length: length * d_model }, (_, value) => (
+      drawCell(value, value % d_model, Math.floor(value / d_model), false)
+    )).flat());
+    setChildren(split, seen.heads.flatMap((rows, head) => rows.flatMap((row, position) => row.flatMap((value, column) => (
+      drawCell(value, head * (seen.d_k + 0.5) + column, position, value !== seen.right[head][position][column])
+    )))));
+    for (const [group, y] of [[matrix, top], [split, below]]) {
+      setAttributes(group, { transform: `translate(${left} ${y}) scale(${cell / 100})`, "font-size": 100 * size / cell });
     }
-    seen.heads.forEach((rows, head) => rows.forEach((row, position) => row.forEach((value, column) => {
-      drawCell(
-        value, left + (head * (seen.d_k + 0.5) + column) * cell, below + position * cell,
-        value !== seen.right[head][position][column],
-      );
-    })));
-    setAttributes(cells, { "font-size": size });
-    setChildren(cells, drawn);
 
     const name = (text, x, y, anchor) => ["text", { x, y, "text-anchor": anchor, class: "attention-muted" }, text];
     setChildren(names, [
