@@ -1,6 +1,7 @@
 """The built website as readers meet it: every page in a Chromium that can reach nothing else."""
 
 import gzip
+import time
 from urllib.parse import quote, unquote, urlsplit
 
 import pytest
@@ -25,6 +26,7 @@ new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
 }).observe({ type: "layout-shift", buffered: true });
 """
+STILL = 0.025  # nothing jumps; but lines may break anew when the fonts of their formulas come
 ASKED = ("target-size", "label-content-name-mismatch")  # rules that axe-core leaves out by default
 AXE = {"resultTypes": ["violations"], "rules": {rule: {"enabled": True} for rule in ASKED}}
 
@@ -54,6 +56,8 @@ class Visit:
             self.faults.append(f"refused: {route.request.url}")
             return route.abort()
         self.asked.append(path)
+        if path.suffix == ".js":
+            time.sleep(0.05)  # as on a slow line: the page is painted before its scripts come
         if self.extra and path.suffix == ".html":
             text = path.read_text(encoding="utf-8").replace("</body>", f"{self.extra}</body>")
             return route.fulfill(body=text, content_type="text/html; charset=utf-8")
@@ -117,7 +121,7 @@ def test_a_page_is_quiet_light_still_and_for_everyone(visit, name):
         weight, pictures = weigh(set(seen.asked))
         assert weight <= 250_000, f"{name} weighs {weight} bytes without its pictures"
         assert weight + pictures <= 700_000, f"{name} weighs {weight + pictures} bytes"
-        assert page.evaluate("shift") < 0.02
+        assert page.evaluate("shift") < STILL
         assert seen.axe() == []
         page.locator("button.theme").click()
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
@@ -134,6 +138,7 @@ def test_a_page_is_quiet_light_still_and_for_everyone(visit, name):
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_fits_a_small_screen_in_the_dark(visit, name):
     with visit(name, width=320, theme="dark") as seen:
+        assert seen.page.evaluate("shift") < STILL
         assert seen.axe() == []
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= 320
         assert seen.violations() == []
