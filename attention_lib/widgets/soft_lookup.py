@@ -129,8 +129,8 @@ class _Plane:
 
     def dot(self, point, color, name, inside=False):
         x, y = self.at(point)
-        above = (y < 145) != inside
-        label = {"x": x, "y": y - 12 if above else y + 22, "text_anchor": "middle", "fill": LIGHT[color]}
+        height = y - 12 if (y < 145) != inside else y + 22
+        label = {"x": x, "y": height, "text_anchor": "middle", "fill": LIGHT[color]}
         return tag("circle", cx=x, cy=y, r=7, fill=LIGHT[color]), tag("text", name, **label)
 
 
