@@ -36,6 +36,7 @@ export function setAttributes(node, attributes) {
   const known = writtenTo(node);
   for (const name in attributes) {
     const given = attributes[name];
+    if (known[name] === given) continue;
     const value = typeof given === "number" ? Math.round(given * 100) / 100 : given;
     if (known[name] === value) continue;
     known[name] = value;
@@ -54,14 +55,22 @@ export function setText(node, text) {
   else node.append(text);
 }
 
+// Nodes that were taken out of a parent, the first of them last: it will want the same ones again.
+const spare = new WeakMap();
+
 /** Let an SVG element have these children, each `[tag, attributes, text]`; the nodes are kept. */
 export function setChildren(parent, children) {
   const nodes = parent.childNodes;
-  while (nodes.length > children.length) parent.lastChild.remove();
+  if (!spare.has(parent)) spare.set(parent, []);
+  const taken = spare.get(parent);
+  while (nodes.length > children.length) {
+    taken.push(parent.lastChild);
+    parent.lastChild.remove();
+  }
   children.forEach(([tag, attributes, text], i) => {
     let node = nodes[i];
     if (node?.localName !== tag) {
-      const fresh = document.createElementNS(SVG, tag);
+      const fresh = !node && taken.at(-1)?.localName === tag ? taken.pop() : document.createElementNS(SVG, tag);
       if (node) node.replaceWith(fresh);
       else parent.append(fresh);
       node = fresh;

@@ -38,7 +38,7 @@ export function render({ model, el }) {
   const view = createView({ model, el }, { label: "Splitting into heads", traits });
   const plot = view.plot({ height: 400, description: "The numbers of a matrix, and the head, position and column that each lands in" });
   // Cells lie in a grid of 100 units, so that a change of size moves two groups, not every cell.
-  const grid = { "text-anchor": "middle", "dominant-baseline": "central" };
+  const grid = { class: "attention-tiles", "text-anchor": "middle", "dominant-baseline": "central" };
   const matrix = plot.svg.appendChild(svg("g", grid));
   const split = plot.svg.appendChild(svg("g", grid));
   const names = plot.svg.appendChild(svg("g"));
@@ -92,10 +92,8 @@ export function render({ model, el }) {
         x: 100 * column, y: 100 * row, width: SIDE, height: SIDE, rx: 8, "data-number": value,
         fill: `var(--aw-series-${owner[value] + 1})`, "fill-opacity": chosen ? 0.55 : 0.22,
         stroke: `var(--aw-${stray ? "nan" : "ink"})`, "stroke-width": stray || chosen ? 2.5 : 0,
-        "vector-effect": "non-scaling-stroke",
       }], ["text", {
-        x: 100 * column + SIDE / 2, y: 100 * row + SIDE / 2,
-        "font-weight": chosen ? 700 : 400, class: "attention-cell", "pointer-events": "none",
+        x: 100 * column + SIDE / 2, y: 100 * row + SIDE / 2, "font-weight": chosen ? 700 : 400,
       }, String(value)]];
     };
     setChildren(matrix, Array.from({ length: length * d_model }, (_, value) => (
