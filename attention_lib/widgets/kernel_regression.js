@@ -93,7 +93,6 @@ export function render({ model, el }) {
     height: SIZE.height,
     description: "Noisy values over their keys, the true function, the regression curve, and below them the weights of the keys for the query",
   });
-  plot.svg.classList.add("attention-grab");
   const { masked } = addPatterns(plot.svg);
   const add = (tag, attributes) => plot.svg.appendChild(svg(tag, attributes));
   const ground = add("g");
@@ -123,18 +122,10 @@ export function render({ model, el }) {
   ));
 
   const across = (x) => SIZE.left + (x / END) * (plot.width - SIZE.left - SIZE.right);
-  const move = (event) => {
-    const place = event.clientX - plot.svg.getBoundingClientRect().left - SIZE.left;
-    const x = Math.round((place / (plot.width - SIZE.left - SIZE.right)) * END * 20) / 20;
+  plot.drag((place) => {
+    const x = Math.round(((place - SIZE.left) / (plot.width - SIZE.left - SIZE.right)) * END * 20) / 20;
     view.set("query", Math.min(Math.max(x, 0), END));
-  };
-  plot.svg.addEventListener("pointerdown", (event) => {
-    plot.svg.setPointerCapture(event.pointerId);
-    move(event);
-  }, { signal: view.signal });
-  plot.svg.addEventListener("pointermove", (event) => {
-    if (plot.svg.hasPointerCapture(event.pointerId)) move(event);
-  }, { signal: view.signal });
+  });
 
   const readouts = [["estimate", "Estimate"], ["effective_keys", "Effective keys"],
     ["in_reach", "Points in reach"], ["mean_squared_error", "Squared error"]]

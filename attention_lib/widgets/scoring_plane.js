@@ -157,7 +157,6 @@ export function render({ model, el }) {
   frame.classList.add("attention-field");
   const canvas = element("canvas", { "aria-hidden": "true" });
   frame.prepend(canvas);
-  plot.svg.classList.add("attention-grab");
   const add = (tag, attributes) => plot.svg.appendChild(svg(tag, attributes));
   const across = add("line", { class: "attention-axis" });
   const down = add("line", { class: "attention-axis" });
@@ -180,19 +179,11 @@ export function render({ model, el }) {
   const at = ([x, y]) => [plot.width / 2 + unit() * x, height() / 2 - unit() * y];
 
   // Drag the query. The sliders do the same for keyboards.
-  const move = (event) => {
-    const box = plot.svg.getBoundingClientRect();
+  plot.drag((x, y) => {
     const place = (distance) => Math.min(Math.max(Math.round(distance / unit() * 20) / 20, -3), 3);
-    view.set("query_x", place(event.clientX - box.left - plot.width / 2));
-    view.set("query_y", place(height() / 2 - (event.clientY - box.top)));
-  };
-  plot.svg.addEventListener("pointerdown", (event) => {
-    plot.svg.setPointerCapture(event.pointerId);
-    move(event);
-  }, { signal: view.signal });
-  plot.svg.addEventListener("pointermove", (event) => {
-    if (plot.svg.hasPointerCapture(event.pointerId)) move(event);
-  }, { signal: view.signal });
+    view.set("query_x", place(x - plot.width / 2));
+    view.set("query_y", place(height() / 2 - y));
+  });
 
   const largest = view.readout({ name: "max_weight", label: "Largest weight" });
   const nats = view.readout({ name: "entropy", label: "Entropy" });

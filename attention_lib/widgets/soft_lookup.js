@@ -55,11 +55,10 @@ function createPlane(view, parent, name, description) {
   const at = ([x, y]) => [plot.width / 2 + unit() * x, middle - unit() * y];
   return {
     plot, at,
-    /** The point of the plane under a pointer, within its bounds and in steps of 0.05. */
-    under(event) {
-      const box = plot.svg.getBoundingClientRect();
+    /** The point of the plane at a place of the picture, within its bounds and in steps of 0.05. */
+    under(x, y) {
       const place = (distance) => Math.min(Math.max(Math.round(distance / unit() * 20) / 20, -2), 2);
-      return [place(event.clientX - box.left - plot.width / 2), place(middle - (event.clientY - box.top))];
+      return [place(x - plot.width / 2), place(middle - y)];
     },
     draw(points, from, weights, corners) {
       const [[left, top], [right, bottom]] = [at([-2, 2]), at([2, -2])];
@@ -94,19 +93,11 @@ export function render({ model, el }) {
   const told = createPlane(view, pair, "values and output", "Four values, their convex hull, and the output inside it");
 
   // Drag the query. The sliders do the same for keyboards.
-  asked.plot.svg.classList.add("attention-grab");
-  const move = (event) => {
-    const [x, y] = asked.under(event);
-    view.set("query_x", x);
-    view.set("query_y", y);
-  };
-  asked.plot.svg.addEventListener("pointerdown", (event) => {
-    asked.plot.svg.setPointerCapture(event.pointerId);
-    move(event);
-  }, { signal: view.signal });
-  asked.plot.svg.addEventListener("pointermove", (event) => {
-    if (asked.plot.svg.hasPointerCapture(event.pointerId)) move(event);
-  }, { signal: view.signal });
+  asked.plot.drag((x, y) => {
+    const [across, up] = asked.under(x, y);
+    view.set("query_x", across);
+    view.set("query_y", up);
+  });
 
   const shares = model.get("tokens").map((token, i) => view.readout({ name: `weight_${i}`, label: `Weight of ${token}` }));
   const rest = [["output_x", "Output, across"], ["output_y", "Output, up"], ["entropy", "Entropy"], ["effective_keys", "Effective keys"]]

@@ -5,6 +5,7 @@ pictures; the stylesheet gets its colours from :mod:`attention_lib.palette`.
 """
 
 import base64
+import functools
 import hashlib
 import os
 import re
@@ -99,6 +100,7 @@ def contents(context):
     )
 
 
+@functools.cache  # one git for all pages
 def status(folder):
     """Return a sentence: what the stored numbers are proved with, and the day of this text.
 
