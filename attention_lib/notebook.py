@@ -1,6 +1,7 @@
 """What every chapter starts with: a device, a seeded generator, and a way to show a tensor."""
 
 import importlib.util
+import os
 
 import numpy as np
 import torch
@@ -31,6 +32,9 @@ def generator(seed):
 
     Numbers are drawn on the CPU and moved after, so that every machine draws the same.
 
+    What is claimed of random numbers has to hold for others, too: the whole number in the
+    environment variable ``ATTENTION_SEED_SHIFT`` is added to every seed (``make reseed``).
+
     Parameters
     ----------
     seed : int
@@ -40,12 +44,23 @@ def generator(seed):
     -------
     torch.Generator
 
+    Raises
+    ------
+    ValueError
+        If ``ATTENTION_SEED_SHIFT`` is set and no whole number.
+
     Examples
     --------
     >>> a, b = (torch.randn(3, generator=generator(0)) for _ in range(2))
     >>> torch.equal(a, b)
     True
     """
+    shift = os.environ.get("ATTENTION_SEED_SHIFT") or "0"
+    try:
+        seed += int(shift)
+    except ValueError:
+        message = f"ATTENTION_SEED_SHIFT: expected a whole number, got {shift!r}"
+        raise ValueError(message) from None
     return torch.Generator(device="cpu").manual_seed(seed)
 
 

@@ -43,11 +43,25 @@ def test_show_refuses_in_words():
     assert_refused(lambda: show([1.0]), TypeError, ["tensor", "torch.Tensor", "list"])
 
 
-def test_generator_is_seeded_and_on_the_cpu():
+def test_generator_is_seeded_and_on_the_cpu(monkeypatch):
+    monkeypatch.delenv("ATTENTION_SEED_SHIFT", raising=False)
     made = generator(3)
     assert made.device.type == "cpu" and made.initial_seed() == 3
     first, second, other = (torch.randn(5, generator=generator(seed)) for seed in (3, 3, 4))
     assert torch.equal(first, second) and not torch.equal(first, other)
+
+
+@pytest.mark.parametrize(("shift", "seed"), [("", 3), ("0", 3), ("1000", 1003), ("-2", 1)])
+def test_generator_is_shifted_from_outside(shift, seed, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SEED_SHIFT", shift)
+    assert generator(3).initial_seed() == seed
+
+
+@pytest.mark.parametrize("shift", ["seven", "1.5", " "])
+def test_generator_refuses_a_shift_that_is_no_whole_number(shift, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SEED_SHIFT", shift)
+    says = ["ATTENTION_SEED_SHIFT: expected a whole number", repr(shift)]
+    assert_refused(lambda: generator(3), ValueError, says)
 
 
 def test_generator_leaves_the_global_one_alone():
