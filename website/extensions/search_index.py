@@ -8,7 +8,8 @@ import json
 from pathlib import Path
 
 from docutils import nodes
-from workbook_pages import plain
+
+from website.extensions.workbook_pages import plain
 
 OTHER = (nodes.title, nodes.raw)  # the heading stands by itself; raw HTML is no text
 FILE = "_static/search-index.js"

@@ -1,4 +1,4 @@
-"""What the templates in ``book/_theme`` need beyond what Sphinx gives them.
+"""What the templates in ``website/theme`` need beyond what Sphinx gives them.
 
 Each page gets its description, its place among the chapters, its policy and the size of its
 pictures; the stylesheet gets its colours from :mod:`attention_lib.palette`.
@@ -22,6 +22,7 @@ from PIL import Image
 
 from attention_lib import palette
 
+WEBSITE = Path(__file__).resolve().parent.parent
 # The one script inside pages: the reader's choice of colours, before anything is painted.
 THEME_SCRIPT = (
     'try{const theme=localStorage.getItem("theme");'
@@ -171,8 +172,9 @@ def add_context(app, pagename, templatename, context, doctree):
         context["body"] = with_sizes(body, pictures)
 
 
-def add_colours(app, config):
-    """Let ``workbook.css_t`` write down the palette."""
+def configure(app, config):
+    """Give the site the files in ``website/static``, and ``workbook.css_t`` the palette."""
+    config.html_static_path.append(str(WEBSITE / "static"))
     config.html_context["colours"] = {
         name: " ".join(f"{key}: {value};" for key, value in palette.css_variables(colors).items())
         for name, colors in (("light", palette.LIGHT), ("dark", palette.DARK))
@@ -187,7 +189,8 @@ def leave_out(app, error):
 
 
 def setup(app):
-    app.connect("config-inited", add_colours)
+    app.add_html_theme("workbook", WEBSITE / "theme")
+    app.connect("config-inited", configure)
     app.connect("html-page-context", add_context, priority=900)  # after those that add files
     app.connect("build-finished", leave_out)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -14,9 +14,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from sphinx.errors import ConfigError
-from workbook_pages import first_paragraph, plain
 
 from attention_lib.palette import DARK, WEIGHT_MAP
+from website.extensions.workbook_pages import first_paragraph, plain
 
 FOLDER = "_static/cards"
 
