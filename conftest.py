@@ -10,7 +10,8 @@ from unittest.mock import patch
 import pytest
 from nbval.plugin import IPyNbCell
 
-from tools.notebooks import kernel_environment, pictures, same_picture
+from website.notebooks import kernel_environment, pictures
+from website.pictures import same_picture
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,7 +1,7 @@
 """The rules of the house for chapters: each a function from a notebook to a list of complaints.
 
-A complaint names the notebook and the cell and says what to do. :mod:`test_rules` holds every
-chapter against every rule, and every rule against a chapter that breaks it.
+A complaint names the notebook and the cell and says what to do. ``tests/website/test_rules.py``
+holds every chapter against every rule, and every rule against a chapter that breaks it.
 """
 
 import ast
@@ -18,9 +18,9 @@ from IPython.core.inputtransformer2 import TransformerManager
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from tools import notebooks
+from website import ROOT, notebooks
 
-BOOK = notebooks.ROOT / "book"
+BOOK = ROOT / "book"
 MARKDOWN = MarkdownIt("commonmark").enable("table").use(dollarmath_plugin, allow_labels=True)
 RULES = []
 

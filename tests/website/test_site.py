@@ -12,49 +12,9 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 import pytest
 from bs4 import BeautifulSoup
 
-from tools import book
+from website import ROOT, book
 
-ORIGIN = "https://book.test/"
-SITE = book.ROOT / "_build" / "html"
-
-
-class Site:
-    """The pages of a folder, by their path in it, read once."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.pages = {
-            path.relative_to(folder).as_posix(): BeautifulSoup(
-                path.read_text(encoding="utf-8"), "html.parser"
-            )
-            for path in sorted(folder.rglob("*.html"))
-            if "_static" not in path.relative_to(folder).parts
-        }
-
-    def anchors(self, name):
-        return {tag["id"] for tag in self.pages[name].find_all(id=True)}
-
-    def references(self, name):
-        """Every address that a page names, with the page's own at their head."""
-        for tag in self.pages[name].find_all(True):
-            for attribute in ("href", "src", "poster", "data"):
-                if isinstance(tag.get(attribute), str):
-                    yield tag, tag[attribute]
-
-
-@pytest.fixture(scope="module")
-def site():
-    """The website, if it was built and nothing it is made from has changed since."""
-    index = SITE / "index.html"
-    if not index.is_file():
-        pytest.fail("there is no website in _build/html: run make book, or see why it failed")
-    parts = ("_config.yml", "_toc.yml", "book", "attention_lib/widgets")
-    files = [path for part in parts for path in (book.ROOT / part, *(book.ROOT / part).rglob("*"))]
-    newest = max((path for path in files if path.is_file()), key=lambda path: path.stat().st_mtime)
-    if newest.stat().st_mtime > index.stat().st_mtime:
-        pytest.fail(f"{newest.relative_to(book.ROOT)} changed after the build: run make book")
-    return Site(SITE)
-
+from .conftest import ORIGIN, Site
 
 # ------------------------------------------------------------------------------------- links, ids
 
@@ -147,7 +107,7 @@ def test_the_checks_see_a_website_that_is_not_whole(tmp_path):
 
 def chapters():
     """Every notebook of _toc.yml, read, by its name there."""
-    paths = {name: book.ROOT / f"{name}.ipynb" for name in book.contents()}
+    paths = {name: ROOT / f"{name}.ipynb" for name in book.contents()}
     return {
         name: json.loads(path.read_text(encoding="utf-8"))
         for name, path in paths.items()
@@ -203,14 +163,14 @@ def test_a_lost_output_is_seen():
 
 @pytest.mark.site
 def test_every_reference_can_be_linked_to(site):
-    keys = re.findall(r"^@\w+\{(\w+),", (book.ROOT / "book/references.bib").read_text(), re.M)
+    keys = re.findall(r"^@\w+\{(\w+),", (ROOT / "book/references.bib").read_text(), re.M)
     assert len(keys) >= 16
     assert set(keys) <= site.anchors("book/bibliography.html")
 
 
 def test_the_index_maps_the_chapters():
     """Names, order and minutes in the index are those of the chapters themselves."""
-    index = (book.ROOT / "book" / "index.md").read_text(encoding="utf-8")
+    index = (ROOT / "book" / "index.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\d+\. \[(.+)\]\((.+)\.ipynb\) \*(\d+) minutes\*$", index, re.M)
     said = {f"book/{name}": (title, int(minutes)) for title, name, minutes in rows}
     own = {}
@@ -225,7 +185,7 @@ def test_the_index_maps_the_chapters():
 
 @pytest.mark.parametrize("page", ["README.md", "book/index.md"])
 def test_the_examples_run(page):
-    examples = re.findall(r"^```python\n(.+?)^```$", (book.ROOT / page).read_text(), re.M | re.S)
+    examples = re.findall(r"^```python\n(.+?)^```$", (ROOT / page).read_text(), re.M | re.S)
     assert examples
     for example in examples:
         assert "assert" in example
@@ -233,18 +193,6 @@ def test_the_examples_run(page):
 
 
 # ------------------------------------------------------------------------------- a bad book fails
-
-
-@pytest.fixture
-def small_book(tmp_path):
-    """A book of one page with the settings of the real one."""
-    shutil.copy(book.ROOT / "_config.yml", tmp_path)
-    for folder in ("_ext", "_static", "_theme"):
-        shutil.copytree(book.ROOT / "book" / folder, tmp_path / "book" / folder)
-    shutil.copy(book.ROOT / "book" / "references.bib", tmp_path / "book")
-    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
-    (tmp_path / "book" / "index.md").write_text("# A book\n\n```{bibliography}\n:all:\n```\n")
-    return tmp_path
 
 
 def test_a_book_with_faults_is_not_built_and_each_fault_is_named(small_book, capfd):
@@ -265,11 +213,11 @@ def test_a_book_with_faults_is_not_built_and_each_fault_is_named(small_book, cap
 
 BREAKAGES = {
     "KaTeX": (
-        ("book/_ext/mathematics.py", 'Path(sys.prefix) / "npm"', 'Path("/nowhere")'),
+        ("website/extensions/mathematics.py", 'Path(sys.prefix) / "npm"', 'Path("/nowhere")'),
         "KaTeX is not installed: run make, which installs it into .venv.",
     ),
     "Node": (
-        ("book/_ext/mathematics.py", "executable.ROOT_DIR", '"/nowhere"'),
+        ("website/extensions/mathematics.py", "executable.ROOT_DIR", '"/nowhere"'),
         "run make, which installs it into .venv.",
     ),
     "site address": (
@@ -282,6 +230,7 @@ BREAKAGES = {
 @pytest.mark.parametrize("broken", BREAKAGES)
 def test_a_build_that_lacks_something_says_what_to_do(small_book, capfd, broken):
     (name, text, other), advice = BREAKAGES[broken]
+    shutil.copytree(ROOT / "website", small_book / "website")
     path = small_book / name
     assert text in path.read_text(encoding="utf-8")
     path.write_text(path.read_text(encoding="utf-8").replace(text, other, 1), encoding="utf-8")
@@ -347,7 +296,7 @@ def test_every_page_says_what_it_is_about_and_names_no_address(site):
     for name, page in site.pages.items():
         assert page.html["lang"] == "en"
         assert page.title.text.strip(), name
-        if "baseurl" not in (book.ROOT / "_config.yml").read_text(encoding="utf-8"):
+        if "baseurl" not in (ROOT / "_config.yml").read_text(encoding="utf-8"):
             assert not page.select("meta[property='og:image'], meta[property='og:url']"), name
 
 

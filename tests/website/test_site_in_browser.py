@@ -8,10 +8,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
 
-from tools import book
+from website import book
 
-ORIGIN = "https://book.test/"
-SITE = book.ROOT / "_build" / "html"
+from .conftest import ORIGIN, SITE
+
 PAGES = [*(f"{name}.html" for name in book.contents()), "search.html?q=mask", "404.html"]
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]

@@ -15,17 +15,15 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
-from test_site import SITE, site, small_book  # noqa: F401
 
-from tools import book
-from tools.notebooks import chapters, kernel_environment
+from website import ROOT, book
+from website.extensions import travelling_notebooks
+from website.notebooks import chapters, kernel_environment
 
-sys.path.insert(0, str(book.ROOT / "book" / "_ext"))
-
-import travelling_notebooks
+from .conftest import SITE
 
 CHAPTERS = [path.stem for path in chapters()]
-WORKFLOW = book.ROOT / ".github" / "workflows" / "publish.yml"
+WORKFLOW = ROOT / ".github" / "workflows" / "publish.yml"
 LINKS = re.compile(r"\]\(([^)\s]+)\)")
 INSTALLED = Path(sysconfig.get_path("purelib"))
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
@@ -95,7 +93,7 @@ def run_alone(paths, python, folder):
 
 
 @pytest.mark.site
-def test_every_travelling_notebook_runs_alone(site, elsewhere, tmp_path):  # noqa: F811
+def test_every_travelling_notebook_runs_alone(site, elsewhere, tmp_path):
     paths = [travelling(name) for name in CHAPTERS]
     done = run_alone(paths, elsewhere, tmp_path)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr
@@ -111,7 +109,7 @@ def test_elsewhere_there_is_no_library(elsewhere, tmp_path):
         command = [*elsewhere, statement]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert refused in done.stderr
-    done = run_alone([book.ROOT / "book" / f"{CHAPTERS[0]}.ipynb"], elsewhere, tmp_path)
+    done = run_alone([ROOT / "book" / f"{CHAPTERS[0]}.ipynb"], elsewhere, tmp_path)
     assert done.returncode == 1
     assert "No module named 'attention_lib'" in done.stdout
 
@@ -121,9 +119,9 @@ def test_elsewhere_there_is_no_library(elsewhere, tmp_path):
 
 @pytest.mark.site
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_it_is_the_chapter_of_today_with_the_library_of_today(site, name):  # noqa: F811
+def test_it_is_the_chapter_of_today_with_the_library_of_today(site, name):
     """Two cells come first, short to look at; all else is the chapter."""
-    notebook, chapter = read(travelling(name)), read(book.ROOT / "book" / f"{name}.ipynb")
+    notebook, chapter = read(travelling(name)), read(ROOT / "book" / f"{name}.ipynb")
     nbformat.validate(notebook)
     note, carried, *cells = notebook["cells"]
     assert "carries the book's library" in note["source"]
@@ -133,8 +131,8 @@ def test_it_is_the_chapter_of_today_with_the_library_of_today(site, name):  # no
     assert len(packed) < 160_000, "the library has grown: is all of it needed?"
     files = unpack(packed.split('"')[1])
     sources = {
-        path.relative_to(book.ROOT).as_posix(): path.read_text(encoding="utf-8")
-        for path in (book.ROOT / "attention_lib").rglob("*.*")
+        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+        for path in (ROOT / "attention_lib").rglob("*.*")
         if path.suffix != ".pyc"
     }
     assert files == sources, "the library changed after the build: run make book"
@@ -155,7 +153,7 @@ def test_it_is_the_chapter_of_today_with_the_library_of_today(site, name):  # no
 
 
 @pytest.mark.site
-def test_pages_link_to_it(site):  # noqa: F811
+def test_pages_link_to_it(site):
     for name in CHAPTERS:
         [link] = site.pages[f"book/{name}.html"].select("a[download]")
         assert link["href"] == f"../_sources/book/{name}.ipynb"
@@ -163,7 +161,7 @@ def test_pages_link_to_it(site):  # noqa: F811
 
 
 @pytest.mark.site
-def test_no_link_in_it_leads_nowhere(site):  # noqa: F811
+def test_no_link_in_it_leads_nowhere(site):
     for name in CHAPTERS:
         for target in LINKS.findall(markdown(read(travelling(name)))):
             neighbour = target.partition("#")[0].removesuffix(".ipynb")
@@ -239,7 +237,7 @@ def test_run_again_the_first_cell_does_nothing(elsewhere, tmp_path):
 
 def test_the_same_files_give_the_same_text(tmp_path):
     for name in ("one", "two"):
-        shutil.copytree(book.ROOT / "attention_lib", tmp_path / name / "attention_lib")
+        shutil.copytree(ROOT / "attention_lib", tmp_path / name / "attention_lib")
     one, two = (travelling_notebooks.pack(tmp_path / n / "attention_lib") for n in ("one", "two"))
     assert one == two
     paths = [Path(name) for name in unpack(one)]
@@ -277,7 +275,7 @@ def configure(folder, **settings):
     (folder / "_config.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
 
 
-def test_a_book_with_a_wrong_repository_is_not_built(small_book, capfd):  # noqa: F811
+def test_a_book_with_a_wrong_repository_is_not_built(small_book, capfd):
     (small_book / "_build" / "html").mkdir(parents=True)
     (small_book / "_build" / "html" / "index.html").write_text("an older build")
     configure(small_book, workbook_repository="my repository")
@@ -292,7 +290,7 @@ def test_a_book_with_a_wrong_repository_is_not_built(small_book, capfd):  # noqa
     assert not (small_book / "_build" / "html").exists()
 
 
-def test_a_publisher_gets_a_button_for_colab_and_links_to_the_website(small_book):  # noqa: F811
+def test_a_publisher_gets_a_button_for_colab_and_links_to_the_website(small_book):
     configure(small_book, workbook_repository=GOOD, html_baseurl="https://readers.test/attention")
     with open(small_book / "_toc.yml", "a") as toc:
         toc.write("chapters:\n- file: book/chapter\n")

@@ -1,4 +1,4 @@
-"""Every chapter keeps every rule of rules.py, and every rule can be broken."""
+"""Every chapter keeps every rule of website/rules.py, and every rule can be broken."""
 
 import ast
 import copy
@@ -7,21 +7,20 @@ import io
 import json
 
 import pytest
-import rules
 from PIL import Image
 
-from tools import notebooks
-from tools.book import disagreements
+from website import ROOT, notebooks, pictures, rules
+from website.book import contents, disagreements
 
 CHAPTERS = notebooks.chapters()
-PAGES = [path for name in notebooks.contents() if (path := notebooks.ROOT / f"{name}.md").is_file()]
-SOURCES = sorted((notebooks.ROOT / "attention_lib").rglob("*.py"))
+PAGES = [path for name in contents() if (path := ROOT / f"{name}.md").is_file()]
+SOURCES = sorted((ROOT / "attention_lib").rglob("*.py"))
 
 read = functools.cache(rules.Notebook.read)
 
 
 def name_of(path):
-    return path.relative_to(notebooks.ROOT).with_suffix("").as_posix()
+    return path.relative_to(ROOT).with_suffix("").as_posix()
 
 
 # ----------------------------------------------------------------------------------------- the book
@@ -81,7 +80,7 @@ def test_contents_and_folder_can_disagree(tmp_path):
 
 PICTURE = io.BytesIO()
 Image.new("RGB", (4, 3), "white").save(PICTURE, format="png")
-PNG = notebooks.encode(PICTURE.getvalue())
+PNG = pictures.encode(PICTURE.getvalue())
 
 
 def markdown(source):

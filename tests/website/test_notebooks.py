@@ -1,4 +1,4 @@
-"""tools/notebooks.py and the hooks of conftest.py, on notebooks with all that can go wrong."""
+"""website/notebooks.py and the hooks of conftest.py, on notebooks with all that can go wrong."""
 
 import base64
 import copy
@@ -9,18 +9,16 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from unittest.mock import patch
 
-import matplotlib
-import numpy as np
 import pytest
-from matplotlib.figure import Figure
-from PIL import Image, ImageOps
-from PIL.PngImagePlugin import PngInfo
+from PIL import Image
 
-from tools import notebooks
-from tools.notebooks import ROOT, normalise, same_picture, to_text
+from website import ROOT, notebooks
+from website.notebooks import normalise, to_text
+from website.pictures import bare_png, encode
+
+from .test_pictures import drawn
 
 
 def markdown(source, **fields):
@@ -123,7 +121,7 @@ def test_a_picture_that_changed_is_stored_and_one_that_did_not_keeps_its_bytes(
     recoded = io.BytesIO()  # the same pixels in other bytes, as from another zlib
     with Image.open(io.BytesIO(base64.b64decode(first["image/png"]))) as image:
         image.save(recoded, format="png", compress_level=1)
-    first["image/png"] = notebooks.encode(notebooks.bare_png(recoded.getvalue()))
+    first["image/png"] = encode(bare_png(recoded.getvalue()))
     second["image/png"] = in_the_kernel([0, 2, 3])
     path = write(tmp_path / "everything.ipynb", stored)
     assert tool(path) == ""
@@ -279,151 +277,6 @@ def test_measurements_alone_do_not_change_the_file(before, after, kept):
     assert new["cells"][0]["outputs"][0]["text"] == after  # a cell without the tag is never kept
 
 
-def test_a_png_keeps_what_is_to_be_seen_and_what_drew_it():
-    comments = PngInfo()
-    comments.add_text("Creation Time", "now")
-    comments.add_text("Software", "some")
-    png = io.BytesIO()
-    image = Image.new("P", (3, 2), 1)
-    image.save(png, format="png", pnginfo=comments, dpi=(144, 144), transparency=1)
-    bare = Image.open(io.BytesIO(notebooks.bare_png(png.getvalue())))
-    assert {*bare.info} == {"Software", "dpi", "transparency"}
-    assert bare.tobytes() == image.tobytes()
-
-
-# Pictures: what may move, and what may not.
-
-PICTURES = Path(__file__).with_name("pictures")
-
-
-def drawn(draw, software=None, size=(5, 4), **settings):
-    """A PNG, drawn under settings of matplotlib; ``software`` passes it off as another's."""
-    with matplotlib.rc_context(settings):
-        figure = Figure(figsize=size, facecolor="white")
-        draw(figure.subplots())
-        png = io.BytesIO()
-        metadata = {"Software": software} if software else {}
-        figure.savefig(png, format="png", bbox_inches="tight", metadata=metadata)
-    return png.getvalue()
-
-
-def curve(move=0.0, title="Weight and temperature"):
-    x = np.linspace(0, 10, 300)
-
-    def draw(ax):
-        ax.plot(x, np.sin(x + move), label="near")
-        ax.plot(x, np.cos(x) / 2, label="far")
-        ax.set(title=title, xlabel="distance to the query")
-        ax.legend()
-
-    return draw
-
-
-def heatmap(change=0.0, digit=0.0):
-    weights = 0.05 + 0.9 * np.abs(np.sin(np.arange(25.0))).reshape(5, 5)
-
-    def draw(ax):
-        values, numbers = weights.copy(), weights.copy()
-        values[2, 3] += change
-        numbers[2, 3] += digit
-        ax.imshow(values, vmin=0, vmax=1, cmap="viridis")
-        ax.set_xticks(range(5), ["the", "cat", "sat", "on", "mats"])
-        for (row, column), number in np.ndenumerate(numbers):
-            ax.text(column, row, f"{number:.2f}", ha="center", va="center", color="w")
-
-    return draw
-
-
-def bars(change=0.0):
-    def draw(ax):
-        ax.bar(["the", "cat", "sat", "on"], [0.75, 0.15 + change, 0.07, 0.03])
-        ax.set(ylabel="weight", ylim=(0, 1))
-
-    return draw
-
-
-RIGHT = {"curve": curve(), "heatmap": heatmap(), "bars": bars()}
-WRONG = {
-    "curve moved": ("curve", curve(0.1)),
-    "curve gone": ("curve", lambda ax: ax.plot([0, 10], [0, 0])),
-    "cell 0.04 off": ("heatmap", heatmap(0.04)),
-    "bar 0.03 too high": ("bars", bars(0.03)),
-    "one bar more": ("bars", lambda ax: (bars()(ax), ax.bar(["mats"], [0.5]))),
-}
-SLIGHTLY_WRONG = {
-    "curve moved a little": ("curve", curve(0.03)),
-    "one letter": ("curve", curve(title="Weight and temporature")),
-    "cell 0.025 off": ("heatmap", heatmap(0.025)),
-    "one digit": ("heatmap", heatmap(digit=0.01)),
-    "bar 0.01 too high": ("bars", bars(0.01)),
-}
-
-
-def by_another_matplotlib(name):
-    """Pictures of RIGHT as matplotlib 3.10.0 drew them, with FreeType 2.6.1."""
-    return (PICTURES / f"{name}-matplotlib-3.10.0.png").read_bytes()
-
-
-@pytest.mark.parametrize("name", RIGHT)
-def test_letters_drawn_by_another_rasteriser_are_the_same_picture(name):
-    here, there = drawn(RIGHT[name]), by_another_matplotlib(name)
-    unhinted = drawn(RIGHT[name], software="another", **{"text.hinting": "no_hinting"})
-    for other in (there, unhinted):
-        assert same_picture(here, other) and same_picture(other, here)
-        assert worst_disagreement(here, other) > 2, "no different letters: this tests nothing"
-
-
-def worst_disagreement(*pngs):
-    a, b = (Image.open(io.BytesIO(png)).convert("RGB") for png in pngs)
-    return notebooks.worst_window(*notebooks.overlap(a, b, 0, 0), 1, 4)
-
-
-@pytest.mark.parametrize(("name", "wrong"), WRONG.values(), ids=WRONG)
-def test_a_wrong_picture_is_another_picture_whatever_drew_it(name, wrong):
-    there = by_another_matplotlib(name)
-    assert not same_picture(drawn(wrong), there) and not same_picture(there, drawn(wrong))
-    assert not same_picture(drawn(wrong), drawn(RIGHT[name]))
-
-
-@pytest.mark.parametrize(("name", "wrong"), SLIGHTLY_WRONG.values(), ids=SLIGHTLY_WRONG)
-def test_the_same_matplotlib_is_held_to_every_letter(name, wrong):
-    assert not same_picture(drawn(wrong), drawn(RIGHT[name]))
-
-
-def test_rounding_by_another_processor_is_the_same_picture():
-    def nearly(ax):
-        draw_at = np.linspace(0, 10, 300) * (1 + 1e-6)
-        ax.plot(draw_at, np.sin(draw_at), label="near")
-        ax.plot(draw_at, np.cos(draw_at) / 2, label="far")
-        ax.set(title="Weight and temperature", xlabel="distance to the query")
-        ax.legend()
-
-    assert same_picture(drawn(nearly), drawn(curve()))
-
-
-def test_another_size_is_another_picture():
-    def larger(ax):
-        ax.figure.set_size_inches(6, 4)
-        curve()(ax)
-
-    assert not same_picture(drawn(curve()), drawn(larger))
-    assert not same_picture(drawn(curve()), drawn(larger, software="another"))
-
-
-def test_a_wider_margin_is_another_rasterisers_alone():
-    def with_margin(software):
-        with Image.open(io.BytesIO(drawn(curve()))) as image:
-            wider = ImageOps.expand(image.convert("RGB"), border=(3, 0, 0, 1), fill="white")
-        comments, png = PngInfo(), io.BytesIO()
-        comments.add_text("Software", software)
-        wider.save(png, format="png", pnginfo=comments)
-        return png.getvalue()
-
-    own = Image.open(io.BytesIO(drawn(curve()))).info["Software"]
-    assert same_picture(drawn(curve()), with_margin("another"))
-    assert not same_picture(drawn(curve()), with_margin(own))
-
-
 # The hooks of conftest.py, in a pytest of their own.
 
 
@@ -445,7 +298,7 @@ def nbval(folder, content):
 
 def in_the_kernel(y, **changes):
     """What the kernel draws for ``ax.plot([0, 1, 2], y)``, as a notebook stores it."""
-    return notebooks.encode(drawn(lambda ax: ax.plot([0, 1, 2], y), size=(6.4, 4.8), **changes))
+    return encode(drawn(lambda ax: ax.plot([0, 1, 2], y), size=(6.4, 4.8), **changes))
 
 
 def test_nbval_compares_pictures_and_html(everything, tmp_path):

@@ -1,0 +1,90 @@
+"""Build the website: hold _toc.yml against the files, build, hold the pages against _toc.yml.
+
+Jupyter Book itself leaves out a chapter that is missing from _toc.yml without a word, and builds
+what is left of a broken one. Here both are failures that name the file, and a failed build leaves
+no website behind that could pass for a whole one.
+"""
+
+import shutil
+import subprocess
+import sys
+
+import yaml
+
+from website import ROOT
+
+SUFFIXES = (".md", ".ipynb")
+# Sphinx says in a sentence what stops it; Jupyter Book adds its own calls, down to that place.
+JUPYTER_BOOK = """
+import sys
+from jupyter_book.cli.main import main
+try:
+    main()
+except RuntimeError as error:
+    sys.exit(1 if error.__cause__ else str(error))
+"""
+
+
+def contents(root=ROOT):
+    """The documents that _toc.yml names, in its order, as it writes them (``book/masking``)."""
+
+    def walk(node):
+        if isinstance(node, dict):
+            yield from (str(node[key]) for key in ("root", "file") if key in node)
+            node = list(node.values())
+        if isinstance(node, list):
+            for child in node:
+                yield from walk(child)
+
+    return list(walk(yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))))
+
+
+def disagreements(root=ROOT):
+    """Where _toc.yml and the files in book/ say different things, a sentence each."""
+    listed = contents(root)
+    paths = [path.relative_to(root) for path in sorted((root / "book").rglob("*"))]
+    sources = {
+        path.with_suffix("").as_posix(): path
+        for path in paths
+        if path.suffix in SUFFIXES and not any(part.startswith(".") for part in path.parts)
+    }
+    absent = [name for name in listed if name not in sources]
+    unlisted = [path.as_posix() for name, path in sources.items() if name not in listed]
+    repeated = sorted({name for name in listed if listed.count(name) > 1})
+    return [
+        *(f"_toc.yml lists {name}, but there is no such file." for name in absent),
+        *(f"{path} is not listed in _toc.yml." for path in unlisted),
+        *(f"_toc.yml lists {name} more than once." for name in repeated),
+    ]
+
+
+def missing_pages(root=ROOT):
+    """The documents of _toc.yml that the built website has no page for, a sentence each."""
+    html = root / "_build" / "html"
+    absent = [name for name in contents(root) if not (html / f"{name}.html").is_file()]
+    return [f"_toc.yml lists {name}, but it got no page." for name in absent]
+
+
+def build(root=ROOT):
+    """Build from nothing: Sphinx repeats no warning for a page that it finds already built."""
+    shutil.rmtree(root / "_build", ignore_errors=True)
+    command = [sys.executable, "-c", JUPYTER_BOOK, "build", ".", "-n", "-W", "--keep-going", "-q"]
+    built = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True)
+    if "Validation errors" in built.stdout:  # in _config.yml; Jupyter Book prints them and goes on
+        return [built.stdout]
+    if built.returncode:
+        return ["Jupyter Book's warnings and errors stand above."]
+    return missing_pages(root)
+
+
+def main(root=ROOT):
+    print("Building the book ...", flush=True)
+    problems = True
+    try:
+        problems = disagreements(root) or build(root)
+    finally:
+        if problems:
+            shutil.rmtree(root / "_build" / "html", ignore_errors=True)
+    if problems:
+        sys.exit("\n".join(["The book was not built.", *problems]))
+    print("The book is built: open _build/html/index.html, or run make serve.")

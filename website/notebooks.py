@@ -1,0 +1,330 @@
+"""Run the book's notebooks and store them in one canonical form.
+
+    python tools/notebooks.py                      run every chapter of _toc.yml
+    python tools/notebooks.py book/masking.ipynb   run these only
+    python tools/notebooks.py --fresh              keep no stored output: after a new matplotlib
+    python tools/notebooks.py --check              run nothing: are the stored files canonical?
+    python tools/notebooks.py --report             run nothing: what nbval does not compare, and why
+
+Running twice changes no byte: whatever depends on the moment or the machine is left out (counts of
+earlier runs, timings, widget state, paths in tracebacks), and what cannot be left out is kept as it
+was stored where the fresh run says the same. That is a picture that looks the same, and, in a cell
+tagged nbval-ignore-output, text that differs in its measurements alone; --fresh stores them anew.
+
+A chapter that raises is left as it was on disk, and named with its cell and its error.
+"""
+
+import argparse
+import asyncio
+import base64
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellControlSignal, DeadKernelError
+from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
+
+from website import ROOT
+from website.book import contents
+from website.pictures import bare_png, encode, same_picture
+
+AT_ONCE = 2
+TIMEOUT = 120  # seconds a cell may take: as long as nbval gives it
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+METADATA = {
+    "kernelspec": {
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
+        "name": "python3",
+    },
+    "language_info": {"name": "python", "pygments_lexer": "ipython3"},  # of every Python 3
+}
+# JupyterLab and VS Code fold by this, the website by the tag.
+FOLDED = {
+    "hide-input": {"source_hidden": True},
+    "hide-cell": {"source_hidden": True, "outputs_hidden": True},
+}
+
+
+def chapters(root=ROOT):
+    """The notebooks of the table of contents, in its order."""
+    paths = [root / f"{name}.ipynb" for name in contents(root)]
+    return [path for path in paths if path.is_file()]
+
+
+def tags(cell):
+    return cell["metadata"].get("tags", [])
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def where(path, notebook, index):
+    """A cell's place in words: ``masking.ipynb, cell 7 (code cell 3)``, both counted from 1."""
+    cells = notebook["cells"][: index + 1]
+    code = f" (code cell {len(code_cells(notebook | {'cells': cells}))})"
+    return f"{Path(path).name}, cell {index + 1}{code if cells[-1]['cell_type'] == 'code' else ''}"
+
+
+# ------------------------------------------------------------------------------------ the form
+
+
+def normalise(notebook, slug):
+    """The canonical form of a notebook read as JSON; ``slug`` names cells that have no id yet."""
+    taken, cells, count = set(), [], 0
+    ids = {cell.get("id") for cell in notebook["cells"]}
+    for position, cell in enumerate(notebook["cells"], 1):
+        kind = cell["cell_type"]
+        if (name := cell.get("id")) is None or name in taken:
+            numbers = range(position, position + 2 * len(notebook["cells"]))
+            name = next(new for n in numbers if (new := f"{slug}-{n}") not in ids | taken)
+        taken.add(name)
+        clean = {"cell_type": kind, "id": name, "source": "".join(cell["source"])}
+        metadata = cell["metadata"]
+        kept = {key: metadata[key] for key in ("mystnb", "tags") if metadata.get(key)}
+        for tag in kept.get("tags", []):
+            kept |= {"jupyter": FOLDED[tag]} if tag in FOLDED else {}
+        clean["metadata"] = kept
+        if "attachments" in cell:
+            clean["attachments"] = cell["attachments"]
+        if kind == "code":
+            was_run = cell.get("execution_count") is not None
+            count += was_run
+            clean["execution_count"] = count if was_run else None
+            clean["outputs"] = [clean_output(output, count) for output in merge(cell["outputs"])]
+        cells.append(clean)
+    return nbformat.from_dict(
+        {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+    )
+
+
+def merge(outputs):
+    """Streams arrive in chunks cut by the clock: one output each, between two other outputs."""
+    merged = []
+    for output in outputs:
+        if output["output_type"] != "stream":
+            merged.append(dict(output))
+            continue
+        text = "".join(output["text"])
+        streams = []
+        while merged and merged[-1]["output_type"] == "stream":
+            streams.insert(0, merged.pop())
+        for stream in streams:
+            if stream["name"] == output["name"]:
+                stream["text"] += text
+                break
+        else:
+            streams.append({"output_type": "stream", "name": output["name"], "text": text})
+        merged += sorted(streams, key=lambda stream: stream["name"], reverse=True)  # stdout first
+    return merged
+
+
+def clean_output(output, count):
+    kind = output["output_type"]
+    if kind == "stream":
+        # A line that was written over is gone: a progress bar keeps its last state.
+        output["text"] = re.sub(r"^.*\r(?=[^\n])", "", output["text"], flags=re.MULTILINE)
+    elif kind == "error":
+        # The frames hold paths and line numbers of the library; the lesson is the last line.
+        output["traceback"] = [f"{output['ename']}: {output['evalue']}"]
+    else:
+        data = {mime: value for mime, value in output["data"].items() if mime != WIDGET_VIEW}
+        data = {
+            mime: "".join(value) if isinstance(value, list) else value
+            for mime, value in data.items()
+        }
+        if "image/png" in data:
+            data["image/png"] = encode(bare_png(base64.b64decode(data["image/png"])))
+        if WIDGET_VIEW in output["data"] and "text/html" not in data:
+            # Without its live model a view shows an error, so HTML takes its place. Where there
+            # is none, the view stays without its random name, for the book's rules to find.
+            data[WIDGET_VIEW] = {"model_id": "", "version_major": 2, "version_minor": 0}
+        output["data"] = data
+        if kind == "execute_result":
+            output["execution_count"] = count
+    return output
+
+
+def to_text(notebook):
+    return nbformat.writes(notebook, indent=1, ensure_ascii=False).rstrip("\n") + "\n"
+
+
+def read(path):
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    if notebook["nbformat"] != 4:
+        raise ValueError(f"{path.name}: notebook format {notebook['nbformat']}, expected 4")
+    return notebook
+
+
+# -------------------------------------------------------------------------- what stays as stored
+
+
+def without_measurements(output):
+    """What an output says apart from its numbers, their units, and the room they take."""
+    text = json.dumps(output, sort_keys=True, ensure_ascii=False)
+    text = re.sub(r'("image/png": )"[^"]*"', r"\1", text)
+    text = re.sub(r"\d[\d.,]*(e[+-]?\d+)?\s*([nmuµμ]?s|min|[kKMGT]?i?B)?\b", "#", text)
+    return re.sub(r"[\s─━-]+", " ", text)
+
+
+def keep_stored(old, new):
+    """Give ``new``, the same notebook run afresh, the stored outputs that say the same."""
+    for before, after in zip(code_cells(old), code_cells(new), strict=True):
+        if "nbval-ignore-output" in tags(after):
+            same = map(without_measurements, (before["outputs"], after["outputs"]))
+            if len(set(same)) == 1:
+                after["outputs"] = before["outputs"]
+            continue
+        for stored, fresh in zip(pictures(before), pictures(after), strict=False):
+            if same_picture(*(base64.b64decode(data["image/png"]) for data in (stored, fresh))):
+                fresh["image/png"] = stored["image/png"]
+
+
+def pictures(cell):
+    """The data of a code cell's outputs that hold a PNG."""
+    data = (output.get("data", {}) for output in cell["outputs"])
+    return [bundle for bundle in data if "image/png" in bundle]
+
+
+# ----------------------------------------------------------------------------------------- runs
+
+
+def kernel_environment():
+    """The environment of a kernel: no other backend than the notebook's, and one thread, so that
+    kernels side by side do not wait for each other and sums have the same order on any machine."""
+    environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"}
+    return environment | {"OMP_NUM_THREADS": "1"}
+
+
+class CurrentEnvironment(AsyncKernelManager):
+    """Starts the kernel with the Python that runs this, whatever the notebook or the user names."""
+
+    def _kernel_spec_manager_default(self):
+        return NbvalKernelspecManager(parent=self)
+
+
+async def run(path, fresh):
+    """Run one notebook and store it; the failure in words, or None."""
+    before = normalise(read(path), path.stem)
+    notebook = nbformat.from_dict(before)
+    at = 0
+
+    def started(cell, cell_index):
+        nonlocal at
+        at = cell_index
+
+    client = NotebookClient(
+        notebook,
+        timeout=TIMEOUT,
+        kernel_name=CURRENT_ENV_KERNEL_NAME,
+        kernel_manager_class=CurrentEnvironment,
+        resources={"metadata": {"path": str(path.parent)}},
+        on_cell_start=started,
+        extra_arguments=["--log-level=ERROR"],
+    )
+    try:
+        await client.async_execute(env=kernel_environment())
+    except (CellControlSignal, DeadKernelError) as error:
+        name = getattr(error, "ename", "") or type(error).__name__
+        text = getattr(error, "evalue", "") or str(error).splitlines()[0]
+        source = notebook.cells[at].source.splitlines()
+        return f"{where(path, notebook, at)}: {name}: {text}\n" + "\n".join(
+            f"    {line}" for line in source
+        )
+    after = normalise(notebook, path.stem)
+    if not fresh:
+        keep_stored(before, after)
+    write(path, to_text(after))
+
+
+def write(path, text):
+    """All or nothing, and nothing where nothing changed."""
+    if path.read_text(encoding="utf-8") != text:
+        temporary = path.with_suffix(".ipynb.tmp")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+
+
+async def run_all(paths, fresh):
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def one(path):
+        async with slots:
+            failure = await run(path, fresh)
+        print(f"{path.name}: {'FAILED' if failure else 'stored'}", flush=True)
+        return failure
+
+    return [failure for failure in await asyncio.gather(*map(one, paths)) if failure]
+
+
+# -------------------------------------------------------------------------------------- reading
+
+
+def not_canonical(paths):
+    """A sentence for each file that is not in canonical form."""
+    return [
+        f"{path.name}: not in canonical form; run make notebooks."
+        for path in paths
+        if path.read_text(encoding="utf-8") != to_text(normalise(read(path), path.stem))
+    ]
+
+
+def report(paths):
+    """What is in each chapter, and each cell that nbval compares less of, with the reason."""
+    lines, totals = [], [0, 0, 0]
+    for path in paths:
+        notebook = read(path)
+        code = code_cells(notebook)
+        figures = sum(len(pictures(cell)) for cell in code)
+        ignored = sum("nbval-ignore-output" in tags(cell) for cell in code)
+        totals = [a + b for a, b in zip(totals, (len(code), figures, ignored), strict=True)]
+        counts = f"{len(code)} code cells, {figures} figures, {ignored} not compared"
+        lines.append(f"{path.stem}: {counts}")
+        for index, cell in enumerate(notebook["cells"]):
+            if "nbval-ignore-output" in tags(cell):
+                claims = code_cells({"cells": notebook["cells"][index + 1 :]})[:1]
+                said = "".join(
+                    "".join(output.get("text", ""))
+                    for claim in claims
+                    for output in claim["outputs"]
+                )
+                claim = "; ".join(line for line in said.splitlines() if "True" in line) or "nothing"
+                reason = f"measures time or memory; compared instead: {claim}"
+            elif "raises-exception" in tags(cell):
+                errors = [out["ename"] for out in cell["outputs"] if out["output_type"] == "error"]
+                reason = f"the error is the lesson, and is compared: {', '.join(errors) or 'none'}"
+            else:
+                continue
+            lines.append(f"  cell {index + 1}: {reason}")
+    counts = "{} code cells, {} figures, {} not compared".format(*totals)
+    return "\n".join([*lines, f"all {len(paths)} chapters: {counts}"])
+
+
+def main():
+    summary, _, usage = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        description=summary, epilog=usage, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("notebooks", nargs="*", type=Path, help="instead of those of _toc.yml")
+    parser.add_argument("--fresh", action="store_true", help="keep no stored output")
+    parser.add_argument("--check", action="store_true", help="run nothing, compare the form")
+    parser.add_argument("--report", action="store_true", help="run nothing, list tagged cells")
+    arguments = parser.parse_args()
+    paths = [path.resolve() for path in arguments.notebooks] or chapters()
+    if missing := [str(path) for path in paths if not path.is_file()]:
+        sys.exit(f"There is no such notebook: {', '.join(missing)}.")
+    if arguments.report:
+        print(report(paths))
+        return
+    if arguments.check:
+        failures = not_canonical(paths)
+    else:
+        failures = asyncio.run(run_all(paths, arguments.fresh))
+    if failures:
+        sys.exit("\n".join(failures))
