@@ -1,57 +1,63 @@
 """How a grader works: run the reader's function beside a reference and known mistakes."""
 
+import dis
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import torch
+from torch import Tensor
 
 from attention_lib._arguments import shape_of
+from attention_lib.checks._questions import Number
+from attention_lib.checks._verdict import Verdict
 
-__all__ = ["Verdict", "grade", "grade_number"]
+__all__ = ["Verdict", "difference", "grade", "grade_number", "is_unwritten"]
 
+# How far two right answers may lie apart, absolutely and relatively: what is left of each dtype
+# after sums in another order.
+TOLERANCE = {
+    torch.float64: 1e-7,
+    torch.float32: 2e-5,
+    torch.float16: 1e-2,
+    torch.bfloat16: 5e-2,
+}
+SHOWN = 16  # an input of at most so many numbers is shown as it is, a larger one as its shape
 
-class Verdict:
-    """What a grader says: ``passed``, and a sentence for the reader.
-
-    Parameters
-    ----------
-    passed : bool
-        Whether the answer is right.
-    message : str
-        One or two sentences; shown as the cell's output.
-
-    Examples
-    --------
-    >>> Verdict(True, "every weight is right.")
-    Correct: every weight is right.
-    >>> bool(Verdict(False, "the rows do not sum to 1."))
-    False
-    """
-
-    def __init__(self, passed, message):
-        self.passed = passed
-        self.message = message
-
-    def __bool__(self):
-        return self.passed
-
-    def __repr__(self):
-        return f"{'Correct' if self.passed else 'Not yet'}: {self.message}"
+Case = tuple[Any, ...]
+Mistakes = Sequence[tuple[Callable[..., object], str]]
 
 
-def grade(answer, reference, cases, mistakes=(), *, tolerance=1e-5):
+def grade(
+    answer: object,
+    reference: Callable[..., object],
+    cases: Sequence[Case],
+    mistakes: Mistakes = (),
+    *,
+    axes: Sequence[str] = (),
+    tolerance: float | None = None,
+) -> Verdict:
     """Compare a function with a reference on several cases.
 
     Parameters
     ----------
     answer : callable
-        The reader's function.
+        The reader's function. ``...``, and a function whose body is ``return ...``, is an answer
+        that nobody has written yet.
     reference : callable
-        The right one; returns a tensor.
-    cases : list of tuple
-        Arguments, tensors among them; each function gets copies of its own.
+        The right one; returns a tensor, or several.
+    cases : sequence of tuple
+        Arguments, tensors among them; each function gets copies of its own. Small cases first:
+        the first that differs is shown.
     mistakes : sequence of (callable, str)
-        Wrong functions that readers are known to write, and what to say of each. The one
-        that agrees with the answer in every case is named.
-    tolerance : float
-        Largest absolute and relative difference that still counts as equal.
+        Wrong functions that readers are known to write, and what to say of each. The one that
+        does what the answer does in every case is named; one that raises is known by its error.
+        Mistakes of any function (a sign, a transpose, a factor) need no mention here.
+    axes : sequence of str
+        What the last axes of the result are called where a number is shown that is wrong.
+    tolerance : float, optional
+        Largest absolute and relative difference that still counts as equal; by default what the
+        dtype's rounding explains.
 
     Returns
     -------
@@ -60,96 +66,338 @@ def grade(answer, reference, cases, mistakes=(), *, tolerance=1e-5):
     Examples
     --------
     >>> mean = lambda x: x.mean(dim=-1)
-    >>> cases = [(torch.tensor([[1.0, 3.0]]),)]
-    >>> grade(lambda x: x.sum(dim=-1) / 2, mean, cases)
-    Correct: 1 case agrees.
+    >>> cases = [(torch.tensor([[1.0, 3.0]]),), (torch.tensor([[2.0, 2.0, 5.0]]),)]
+    >>> grade(lambda x: x.sum(dim=-1) / x.shape[-1], mean, cases)
+    Correct: 2 cases agree.
     >>> grade(lambda x: x.sum(dim=-1), mean, cases, [(lambda x: x.sum(-1), "that is the sum.")])
     Not yet: that is the sum.
+    >>> grade(lambda x: x.amax(dim=-1), mean, cases, axes=["row"])
+    Not yet: row 0: 3, should be 2. Given x = [[1, 3]].
+    >>> grade(lambda x: ..., mean, cases)
+    Write it, then run this cell.
     """
+    if answer is ...:
+        return Verdict.unwritten()
     if not callable(answer):
         return Verdict(False, f"a function is expected, not {type(answer).__name__}.")
-    results = []
-    for number, case in enumerate(cases, start=1):
+    names = _argument_names(reference)
+    outcomes: list[object] = []
+    for case in cases:
         given = _copied(case)
-        try:
-            result = answer(*given)
-        except Exception as error:  # whatever the reader's code raises is shown to the reader
-            return Verdict(False, f"case {number} raised {type(error).__name__}: {error}")
-        if not _equal(given, case):
-            return Verdict(False, f"case {number}: the function changed its input.")
-        results.append(result)
+        outcomes.append(_outcome(answer, given))
+        if is_unwritten(answer, outcomes[-1]):
+            return Verdict.unwritten()
+        if not all(_same_tensor(*pair) for pair in zip(given, case, strict=True)):
+            return Verdict(False, f"the function changed its input. {_shown(names, case)}")
     expected = [reference(*_copied(case)) for case in cases]
-    complaints = [_compare(*pair, tolerance) for pair in zip(results, expected, strict=True)]
+
+    def differences(others: list[object]) -> list[str]:
+        pairs = zip(outcomes, others, strict=True)
+        return [difference(a, b, axes=axes, tolerance=tolerance) for a, b in pairs]
+
+    complaints = differences(expected)
     if not any(complaints):
-        noun, verb = ("case", "agrees") if len(cases) == 1 else ("cases", "agree")
-        return Verdict(True, f"{len(cases)} {noun} {verb}.")
-    for mistake, sentence in mistakes:
-        known = [mistake(*_copied(case)) for case in cases]
-        if not any(_compare(*pair, tolerance) for pair in zip(results, known, strict=True)):
+        return Verdict(True, "1 case agrees." if len(cases) == 1 else f"{len(cases)} cases agree.")
+    for mistake, sentence in [*mistakes, *_general(reference)]:
+        if not any(differences([_outcome(mistake, _copied(case)) for case in cases])):
             return Verdict(False, sentence)
-    number = next(i for i, complaint in enumerate(complaints, start=1) if complaint)
-    return Verdict(False, f"case {number}: {complaints[number - 1]}.")
+    if sentence := _whole_result(outcomes, differences, expected):
+        return Verdict(False, sentence)
+    number = next(i for i, complaint in enumerate(complaints) if complaint)
+    return Verdict(False, f"{complaints[number]}. {_shown(names, cases[number])}")
 
 
-def grade_number(answer, right, mistakes=(), *, tolerance=1e-3):
-    """Compare a number that the reader read or reckoned with the right one.
+def is_unwritten(answer: object, outcome: object) -> bool:
+    """Tell whether a function is still a stub, by what it gave.
+
+    Examples
+    --------
+    >>> def stub(x):
+    ...     return ...  # your turn
+    >>> is_unwritten(stub, stub(1))
+    True
+    """
+    if isinstance(outcome, (TypeError, AttributeError)):
+        return "ellipsis" in str(outcome)  # a line of the stub still stands on a gap
+    if isinstance(outcome, tuple):
+        return any(part is ... for part in outcome)
+    return outcome is ... or (outcome is None and _does_nothing(answer))
+
+
+def difference(
+    result: object, expected: object, *, axes: Sequence[str] = (), tolerance: float | None = None
+) -> str:
+    """Say where a result is not what is expected; an empty string where it is.
 
     Parameters
     ----------
-    answer : float
-        The reader's number.
-    right : float
-        The right one.
-    mistakes : sequence of (float, str)
-        Wrong numbers that readers are known to give, and what to say of each.
-    tolerance : float
-        Largest absolute difference that still counts as equal.
+    result, expected : object
+        Tensors, numbers, tuples of them, or errors that were raised.
+    axes : sequence of str
+        Names of the last axes.
+    tolerance : float, optional
+        As for :func:`grade`.
 
     Returns
     -------
-    Verdict
+    str
+
+    Examples
+    --------
+    >>> table = torch.tensor([[True, False], [True, True]])
+    >>> difference(torch.ones(2, 2).bool(), table, axes=["row", "key"])
+    'row 0, key 1: True, should be False'
+    """
+    if isinstance(expected, Exception) or isinstance(result, Exception):
+        return "" if _signature(result) == _signature(expected) else _raised(result)
+    if isinstance(expected, tuple):
+        return _difference_of_tuples(result, expected, axes, tolerance)
+    target = _tensor(expected)
+    if target is None:
+        return "there is nothing to compare with"
+    found = _tensor(result, target)
+    if found is None:
+        return f"a tensor is expected, not {_kind(result)}"
+    if found.shape != target.shape:
+        return f"expected shape {shape_of(target)}, got {shape_of(found)}"
+    if _family(found) != _family(target):
+        return f"expected dtype {target.dtype}, got {found.dtype}"
+    wrong = ~_close(found, target, tolerance)
+    if not wrong.any():
+        return ""
+    new_nan = wrong & found.isnan()
+    place = tuple((new_nan if new_nan.any() else wrong).nonzero()[0].tolist())
+    got, should = _two_numbers(found[place].item(), target[place].item())
+    where = _place(place, axes)
+    return f"{where}{got}, should be {should}"
+
+
+def _argument_names(function: Callable[..., object]) -> list[str]:
+    return list(inspect.signature(function).parameters)
+
+
+def _does_nothing(function: object) -> bool:
+    """Whether a function's code only returns a constant."""
+    code = getattr(function, "__code__", None)
+    steps = {step.opname for step in dis.get_instructions(code)} if code else {"?"}
+    return steps <= {"RESUME", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "NOP"}
+
+
+def _copied(case: Case) -> Case:
+    return tuple(x.clone() if isinstance(x, Tensor) else x for x in case)
+
+
+def _same_tensor(given: object, original: object) -> bool:
+    if not (isinstance(given, Tensor) and isinstance(original, Tensor)):
+        return True
+    return given.shape == original.shape and torch.equal(
+        given.detach().nan_to_num(), original.nan_to_num()
+    )
+
+
+def _outcome(function: Callable[..., object], case: Case) -> object:
+    """Return what a function returns or raises."""
+    try:
+        return function(*case)
+    except Exception as error:  # whatever the reader's code raises is shown to the reader
+        return error
+
+
+def _signature(outcome: object) -> object:
+    return (type(outcome), str(outcome)) if isinstance(outcome, Exception) else None
+
+
+def _raised(outcome: object) -> str:
+    if isinstance(outcome, Exception):
+        return f"it raised {type(outcome).__name__}: {str(outcome).strip().rstrip('.')}"
+    return "it raised nothing"
+
+
+def _tensor(result: object, target: Tensor | None = None) -> Tensor | None:
+    """Return a tensor, an array or a number as a tensor; None if it is something else."""
+    if isinstance(result, Tensor):
+        return result.detach().cpu()
+    if result is None or isinstance(result, (str, bytes, list, tuple, dict)):
+        return None
+    try:
+        found: Tensor = torch.as_tensor(result)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+    whole = isinstance(result, int) and not isinstance(result, bool)
+    if whole and target is not None and target.is_floating_point():
+        return found.to(target.dtype)  # 0 is as good as 0.0
+    return found
+
+
+def _family(x: Tensor) -> str:
+    if x.dtype == torch.bool:
+        return "booleans"
+    return "real" if x.is_floating_point() else "complex" if x.is_complex() else "whole"
+
+
+def _close(found: Tensor, target: Tensor, tolerance: float | None) -> Tensor:
+    if not target.is_floating_point():
+        return found == target
+    if tolerance is None:
+        tolerance = max(TOLERANCE[x.dtype] for x in (found, target))
+    return torch.isclose(
+        found.double(), target.double(), rtol=tolerance, atol=tolerance, equal_nan=True
+    )
+
+
+def _difference_of_tuples(
+    result: object, expected: tuple[object, ...], axes: Sequence[str], tolerance: float | None
+) -> str:
+    if not isinstance(result, (tuple, list)) or len(result) != len(expected):
+        return f"{len(expected)} results are expected, not {_kind(result)}"
+    for number, pair in enumerate(zip(result, expected, strict=True)):
+        if said := difference(*pair, axes=axes, tolerance=tolerance):
+            return f"in result {number}, {said}"
+    return ""
+
+
+def _kind(result: object) -> str:
+    if result is None:
+        return "None: is the return missing?"
+    if isinstance(result, (tuple, list)):
+        return f"a {type(result).__name__} of {len(result)}"
+    return type(result).__name__
+
+
+def _two_numbers(got: Any, should: Any) -> tuple[str, str]:
+    """Write two numbers with as few digits as show that they differ."""
+    if isinstance(got, bool) or isinstance(should, bool):
+        return str(got), str(should)
+    for digits in range(3, 18):
+        pair = _number(got, digits), _number(should, digits)
+        if pair[0] != pair[1]:
+            break
+    return pair
+
+
+def _number(x: Any, digits: int = 4) -> str:
+    text = f"{x:.{digits}g}"
+    return {"nan": "NaN", "inf": "infinity", "-inf": "−infinity"}.get(text, text)
+
+
+def _place(place: tuple[int, ...], axes: Sequence[str]) -> str:
+    """Say where an entry stands: "batch 1, query 0, key 2: "."""
+    if not place:
+        return ""
+    if not axes:
+        return f"at [{', '.join(map(str, place))}]: "
+    names = [*["batch"] * (len(place) - len(axes)), *axes][-len(place) :]
+    return ", ".join(f"{name} {i}" for name, i in zip(names, place, strict=True)) + ": "
+
+
+def _shown(names: Sequence[str], case: Case) -> str:
+    """Say what a case gave: its numbers where they are few, else its shapes."""
+    tensors = [x for x in case if isinstance(x, Tensor)]
+    small = sum(x.numel() for x in tensors) <= SHOWN
+
+    def shown(x: object) -> str:
+        if not isinstance(x, Tensor):
+            return f"= {x}"
+        return f"= {_listed(x.tolist())}" if small else f"of shape {shape_of(x)}"
+
+    given = [f"{name} {shown(x)}" for name, x in zip(names, case, strict=False)]
+    return f"Given {', '.join(given)}." if given else ""
+
+
+def _listed(x: Any) -> str:
+    if isinstance(x, list):
+        return f"[{', '.join(map(_listed, x))}]"
+    return str(x) if isinstance(x, (bool, int)) else _number(x, 10)
+
+
+def _general(reference: Callable[..., object]) -> Mistakes:
+    """Return mistakes that can be made with any function, as variants of the right one."""
+
+    def variant(applies: Callable[[Tensor], bool], change: Callable[[Tensor], Tensor]) -> Any:
+        def wrong(*case: object) -> object:
+            right = reference(*case)
+            return change(right) if isinstance(right, Tensor) and applies(right) else None
+
+        return wrong
+
+    def boolean(x: Tensor) -> bool:
+        return x.dtype == torch.bool
+
+    def numbers(name: str) -> str:
+        return f"right, but as numbers: expected dtype torch.bool, got torch.{name}."
+
+    return [
+        (variant(boolean, torch.logical_not), "True and False are swapped."),
+        (variant(torch.is_floating_point, torch.neg), "every number has the wrong sign."),
+        (
+            variant(lambda x: x.dim() > 1, lambda x: x.transpose(-2, -1)),
+            "the result is transposed: its last two axes are swapped.",
+        ),
+        (variant(boolean, lambda x: x.float()), numbers("float32")),
+        (variant(boolean, lambda x: x.long()), numbers("int64")),
+        (variant(boolean, lambda x: x.int()), numbers("int32")),
+    ]
+
+
+def _whole_result(
+    outcomes: list[Any],
+    differences: Callable[[list[object]], list[str]],
+    expected: list[object],
+) -> str:
+    """Say what holds of every result as a whole, if something does: a tuple, an axis, a factor."""
+    if all(isinstance(outcome, (tuple, list)) for outcome in outcomes):
+        for member in range(min(len(outcome) for outcome in outcomes)):
+            parts = [outcome[member] for outcome in outcomes]
+            pairs = zip(parts, expected, strict=True)
+            if not any(difference(*pair) for pair in pairs):
+                which = "first" if member == 0 else "second" if member == 1 else "last"
+                return f"several things are returned; the {which} one alone is right."
+    pairs_of_tensors = [
+        (found, target)
+        for found, target in zip(outcomes, expected, strict=True)
+        if isinstance(found, Tensor) and isinstance(target, Tensor)
+    ]
+    if len(pairs_of_tensors) < len(outcomes):
+        return ""
+    if all(
+        found.shape != target.shape
+        and found.squeeze().shape == target.squeeze().shape
+        and not difference(found.squeeze(), target.squeeze())
+        for found, target in pairs_of_tensors
+    ):
+        found, target = pairs_of_tensors[0]
+        return (
+            f"the numbers are right, their shape is not: expected shape {shape_of(target)}, "
+            f"got {shape_of(found)}."
+        )
+    factor = _common_factor(pairs_of_tensors)
+    if factor is not None and not any(
+        differences([factor * target for _, target in pairs_of_tensors])
+    ):
+        return f"every number is {factor:.4g} times what it should be."
+    return ""
+
+
+def _common_factor(pairs: list[tuple[Tensor, Tensor]]) -> float | None:
+    """Return the factor that best explains all results, or None."""
+    if any(
+        a.shape != b.shape or not a.is_floating_point() or not b.is_floating_point()
+        for a, b in pairs
+    ):
+        return None
+    found, target = (torch.cat([pair[i].double().flatten() for pair in pairs]) for i in (0, 1))
+    factor = (found @ target / target.square().sum()).item()
+    return factor if 0 < abs(factor) < float("inf") else None
+
+
+def grade_number(
+    answer: object, right: float, mistakes: Sequence[Any] = (), *, tolerance: float = 1e-3
+) -> Verdict:
+    """Judge a number; a :class:`~attention_lib.checks._questions.Number` also asks it on pages.
 
     Examples
     --------
     >>> grade_number(0.5, 0.5)
     Correct: 0.5 it is.
-    >>> grade_number(2, 0.5, [(2, "that is the inverse.")])
-    Not yet: that is the inverse.
     """
-    if isinstance(answer, bool) or not isinstance(answer, (int, float)):
-        return Verdict(False, f"a number is expected, not {answer!r}.")
-    if abs(answer - right) <= tolerance:
-        return Verdict(True, f"{answer:g} it is.")
-    for mistake, sentence in mistakes:
-        if abs(answer - mistake) <= tolerance:
-            return Verdict(False, sentence)
-    return Verdict(False, f"{answer:g} is too {'small' if answer < right else 'large'}.")
-
-
-def _copied(case):
-    return tuple(x.clone() if isinstance(x, torch.Tensor) else x for x in case)
-
-
-def _equal(given, case):
-    pairs = zip(given, case, strict=True)
-    return all(
-        torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in pairs if isinstance(b, torch.Tensor)
-    )
-
-
-def _compare(result, expected, tolerance):
-    """Return what is wrong with a result, or an empty string."""
-    if not isinstance(result, torch.Tensor):
-        return f"a tensor is expected, not {type(result).__name__}"
-    if result.shape != expected.shape:
-        return f"expected shape {shape_of(expected)}, got {shape_of(result)}"
-    if result.dtype != expected.dtype:
-        return f"expected dtype {expected.dtype}, got {result.dtype}"
-    if torch.allclose(
-        result.double(), expected.double(), rtol=tolerance, atol=tolerance, equal_nan=True
-    ):
-        return ""
-    if result.isnan().any() and not expected.isnan().any():
-        return "the result holds NaN"
-    worst = (result.double() - expected.double()).abs().nan_to_num(0.0).max().item()
-    return f"the largest difference is {worst:.3g}"
+    return Number("", right, mistakes=mistakes, tolerance=tolerance)(answer)
