@@ -2,10 +2,12 @@
 # make book PYTHON=/path/to/python3.12 chooses the interpreter that .venv is made from.
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test notebooks lab serve bench lint clean
+.PHONY: help environment book test quick notebooks reseed retrain lab serve bench lint clean
 
 PYTHON ?=
 PORT ?= 8000
+RUNS ?= 10
+SHIFTS ?=
 IN_VENV := .venv/bin/python
 
 unexport PYTHONPATH PYTHONHOME
@@ -35,8 +37,17 @@ test: environment ## build the website, then check everything: library, notebook
 	$(IN_VENV) -m pytest -q -n logical --maxprocesses=4 --dist=loadscope; tests=$$?; \
 	exit $$((book || tests))
 
+quick: environment ## check library and rules alone, in under a minute
+	@$(IN_VENV) -m pytest -q -n logical --maxprocesses=4 --dist=loadscope -m "not site and not browser" attention_lib tests/*.py
+
 notebooks: environment ## run every notebook afresh and store its outputs
 	@$(IN_VENV) tools/notebooks.py
+
+reseed: environment ## run every notebook under RUNS=10 other seeds: no claim may rest on luck
+	@$(IN_VENV) -m website.reseed $(if $(SHIFTS),--shifts="$(SHIFTS)",--runs=$(RUNS))
+
+retrain: environment ## train the stored model of the book anew
+	@$(IN_VENV) -m attention_lib.reader
 
 lab: environment ## open the notebooks in JupyterLab
 	@$(IN_VENV) -m jupyterlab --notebook-dir=book
@@ -49,10 +60,11 @@ serve: ## serve the built website on this machine
 bench: environment ## measure speed and memory against PyTorch
 	@$(IN_VENV) -m benchmarks
 
-lint: environment ## check the style of all Python code
+lint: environment ## check the style of all Python code and the types of the library
 	@$(IN_VENV) -m ruff check
 	@$(IN_VENV) -m ruff format --check
+	@$(IN_VENV) -m mypy
 
 clean: ## remove the website and all caches; .venv stays
-	rm -rf _build .pytest_cache .ruff_cache .hypothesis
+	rm -rf _build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -path ./.venv -prune -o -name __pycache__ -prune -exec rm -rf {} + -o -name .ipynb_checkpoints -prune -exec rm -rf {} +

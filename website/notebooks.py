@@ -11,12 +11,13 @@ earlier runs, timings, widget state, paths in tracebacks), and what cannot be le
 was stored where the fresh run says the same. That is a picture that looks the same, and, in a cell
 tagged nbval-ignore-output, text that differs in its measurements alone; --fresh stores them anew.
 
+A chapter's line ``**Time:** …`` is given the minutes that :mod:`website.minutes` computes.
+
 A chapter that raises is left as it was on disk, and named with its cell and its error.
 """
 
 import argparse
 import asyncio
-import base64
 import json
 import os
 import re
@@ -29,9 +30,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, DeadKernelError
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 
-from website import ROOT
+from website import ROOT, minutes
 from website.book import contents
-from website.pictures import bare_png, encode, same_picture
+from website.pictures import KINDS, bare, same_shown
 
 AT_ONCE = 2
 TIMEOUT = 120  # seconds a cell may take: as long as nbval gives it
@@ -99,9 +100,8 @@ def normalise(notebook, slug):
             clean["execution_count"] = count if was_run else None
             clean["outputs"] = [clean_output(output, count) for output in merge(cell["outputs"])]
         cells.append(clean)
-    return nbformat.from_dict(
-        {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
-    )
+    clean = {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+    return nbformat.from_dict(minutes.filled_in(clean))
 
 
 def merge(outputs):
@@ -139,8 +139,7 @@ def clean_output(output, count):
             mime: "".join(value) if isinstance(value, list) else value
             for mime, value in data.items()
         }
-        if "image/png" in data:
-            data["image/png"] = encode(bare_png(base64.b64decode(data["image/png"])))
+        data = bare(data)
         if WIDGET_VIEW in output["data"] and "text/html" not in data:
             # Without its live model a view shows an error, so HTML takes its place. Where there
             # is none, the view stays without its random name, for the book's rules to find.
@@ -168,7 +167,7 @@ def read(path):
 def without_measurements(output):
     """What an output says apart from its numbers, their units, and the room they take."""
     text = json.dumps(output, sort_keys=True, ensure_ascii=False)
-    text = re.sub(r'("image/png": )"[^"]*"', r"\1", text)
+    text = re.sub(r'("image/(?:png|svg\+xml)": )"(?:[^"\\]|\\.)*"', r"\1", text)
     text = re.sub(r"\d[\d.,]*(e[+-]?\d+)?\s*([nmuµμ]?s|min|[kKMGT]?i?B)?\b", "#", text)
     return re.sub(r"[\s─━-]+", " ", text)
 
@@ -182,14 +181,14 @@ def keep_stored(old, new):
                 after["outputs"] = before["outputs"]
             continue
         for stored, fresh in zip(pictures(before), pictures(after), strict=False):
-            if same_picture(*(base64.b64decode(data["image/png"]) for data in (stored, fresh))):
-                fresh["image/png"] = stored["image/png"]
+            if same_shown(stored, fresh):
+                fresh.update({kind: stored[kind] for kind in KINDS if kind in stored})
 
 
 def pictures(cell):
-    """The data of a code cell's outputs that hold a PNG."""
+    """The data of a code cell's outputs that hold a picture."""
     data = (output.get("data", {}) for output in cell["outputs"])
-    return [bundle for bundle in data if "image/png" in bundle]
+    return [bundle for bundle in data if {*KINDS} & {*bundle}]
 
 
 # ----------------------------------------------------------------------------------------- runs
@@ -209,10 +208,8 @@ class CurrentEnvironment(AsyncKernelManager):
         return NbvalKernelspecManager(parent=self)
 
 
-async def run(path, fresh):
-    """Run one notebook and store it; the failure in words, or None."""
-    before = normalise(read(path), path.stem)
-    notebook = nbformat.from_dict(before)
+async def execute(notebook, path, variables=(), **options):
+    """Run a notebook's cells in place; what stopped it, as (index of its cell, error), or None."""
     at = 0
 
     def started(cell, cell_index):
@@ -227,14 +224,24 @@ async def run(path, fresh):
         resources={"metadata": {"path": str(path.parent)}},
         on_cell_start=started,
         extra_arguments=["--log-level=ERROR"],
+        **options,
     )
     try:
-        await client.async_execute(env=kernel_environment())
+        await client.async_execute(env=kernel_environment() | dict(variables))
     except (CellControlSignal, DeadKernelError) as error:
         name = getattr(error, "ename", "") or type(error).__name__
         text = getattr(error, "evalue", "") or str(error).splitlines()[0]
+        return at, f"{name}: {text}"
+
+
+async def run(path, fresh):
+    """Run one notebook and store it; the failure in words, or None."""
+    before = normalise(read(path), path.stem)
+    notebook = nbformat.from_dict(before)
+    if stopped := await execute(notebook, path):
+        at, error = stopped
         source = notebook.cells[at].source.splitlines()
-        return f"{where(path, notebook, at)}: {name}: {text}\n" + "\n".join(
+        return f"{where(path, notebook, at)}: {error}\n" + "\n".join(
             f"    {line}" for line in source
         )
     after = normalise(notebook, path.stem)
