@@ -1,54 +1,83 @@
 """The graders of "Divide by √d": the right answer passes, each known mistake is named."""
 
+import math
+
+import numpy as np
 import pytest
+import torch
 
 from attention_lib.checks import variance as check
-from attention_lib.scoring import cosine_scores
+from attention_lib.notebook import generator
+from attention_lib.scoring import dot_scores
 
 
-def divided(queries, keys, divisor):
-    return queries @ keys.T / divisor
+def divided(divisor):
+    return lambda q, k, std: dot_scores(q, k) / divisor(q.shape[-1], std)
 
 
-def normalised(x, dim=-1):
-    return x / x.norm(dim=dim, keepdim=True)
+def by_loops(queries, keys, std):
+    scores = torch.empty(*queries.shape[:-1], keys.shape[-2], dtype=queries.dtype)
+    for query in range(queries.shape[-2]):
+        for key in range(keys.shape[-2]):
+            products = queries[..., query, :] * keys[..., key, :]
+            scores[..., query, key] = products.sum(dim=-1)
+    return scores / (std * std * math.sqrt(queries.shape[-1]))
 
 
 # grader -> answers that are right
 RIGHT = [
+    (check.broken_line, "a"),
+    (check.broken_line, "A "),
     (check.typical_score, 16),
     (check.typical_score, 256**0.5),
-    (check.unit_scores, lambda q, k, std: divided(q, k, std**2 * q.shape[-1] ** 0.5)),
-    (check.unit_scores, lambda q, k, std: (q / std) @ (k / std).T / q.shape[-1] ** 0.5),
-    (check.qk_norm_scores, lambda q, k, gain: gain * cosine_scores(q, k)),
-    (check.qk_norm_scores, lambda q, k, gain: gain * normalised(q) @ normalised(k).T),
+    (check.typical_score, torch.tensor(256.0).sqrt()),
+    (check.typical_score, np.sqrt(256)),
+    (check.largest_weights, "a"),
+    (check.unit_scores, divided(lambda d, std: std**2 * d**0.5)),
+    (check.unit_scores, lambda q, k, std: (q / std) @ (k / std).mT / q.shape[-1] ** 0.5),
+    (
+        check.unit_scores,
+        lambda q, k, std: torch.einsum("...id,...jd->...ij", q, k) / std**2 * q.size(-1) ** -0.5,
+    ),
+    (check.unit_scores, by_loops),
 ]
 
 # grader, wrong answer, what must be said of it
 WRONG = [
+    (check.broken_line, "b", "earlier line"),
+    (check.broken_line, "c", "still independent"),
+    (check.broken_line, "d", "no assumption"),
+    (check.broken_line, 1, "is expected"),
     (check.typical_score, 256, "is the variance"),
+    (check.typical_score, 512**0.5, "gap between two"),
+    (check.typical_score, 512, "variance of a gap"),
+    (check.typical_score, 128, "not half"),
     (check.typical_score, 1, "after division"),
     (check.typical_score, 1 / 16, "not the score"),
     (check.typical_score, 20, "too large"),
+    (check.typical_score, -16, "too small"),
+    (check.typical_score, float("nan"), "NaN"),
     (check.typical_score, "16", "a number is expected"),
-    (check.unit_scores, lambda q, k, std: divided(q, k, 1), "nothing is divided"),
-    (check.unit_scores, lambda q, k, std: divided(q, k, q.shape[-1] ** 0.5), "no effect"),
-    (check.unit_scores, lambda q, k, std: divided(q, k, std * q.shape[-1] ** 0.5), "not enough"),
-    (check.unit_scores, lambda q, k, std: divided(q, k, std**4 * q.shape[-1]), "square root"),
-    (check.unit_scores, lambda q, k, std: divided(q, k, std**3), "largest difference"),
-    (check.unit_scores, lambda q, k, std: q.mul_(0.5) @ k.T, "changed its input"),
-    (
-        check.qk_norm_scores,
-        lambda q, k, gain: gain * divided(q, k, q.norm() * k.norm()),
-        "whole matrix",
-    ),
-    (check.qk_norm_scores, lambda q, k, g: g * normalised(q, -2) @ normalised(k, -2).T, "columns"),
-    (check.qk_norm_scores, lambda q, k, gain: gain * normalised(q) @ k.T, "keys keep"),
-    (check.qk_norm_scores, lambda q, k, gain: gain * q @ normalised(k).T, "queries keep"),
-    (check.qk_norm_scores, lambda q, k, g: g * cosine_scores(q, k) / q.shape[-1] ** 0.5, "root"),
-    (check.qk_norm_scores, lambda q, k, gain: cosine_scores(q, k), "gain has no effect"),
-    (check.qk_norm_scores, lambda q, k, gain: gain * q @ k.T, "largest difference"),
-]
+    (check.largest_weights, "b", "largest"),
+    (check.largest_weights, "c", "reverse"),
+    (check.largest_weights, "d", "variance 1"),
+    (check.unit_scores, divided(lambda d, std: 1), "nothing is divided"),
+    (check.unit_scores, divided(lambda d, std: d**0.5), "no effect"),
+    (check.unit_scores, divided(lambda d, std: std * d**0.5), "not enough"),
+    (check.unit_scores, divided(lambda d, std: std**4 * d), "square root"),
+    (check.unit_scores, divided(lambda d, std: std**2 * d), "by √d, not by d"),
+    (check.unit_scores, divided(lambda d, std: std**2), "width has no effect"),
+    (check.unit_scores, divided(lambda d, std: std**4 * d**0.5), "is in the variance"),
+    (check.unit_scores, divided(lambda d, std: (std * d) ** 0.5), "leave the root"),
+    (check.unit_scores, divided(lambda d, std: -(std**2) * d**0.5), "wrong sign"),
+    (check.unit_scores, lambda q, k, std: dot_scores(q, k) / (std**2 * len(q) ** 0.5), "queries"),
+    (check.unit_scores, lambda q, k, std: dot_scores(k, q) / (std**2 * q.shape[-1] ** 0.5),
+        "transposed"),
+    (check.unit_scores, lambda q, k, std: dot_scores(q, k) / dot_scores(q, k).std(), "other rows"),
+    (check.unit_scores, divided(lambda d, std: std**3), "should be"),
+    (check.unit_scores, lambda q, k, std: q @ k.T / (std**2 * q.shape[-1] ** 0.5), "raised"),
+    (check.unit_scores, lambda q, k, std: q.mul_(0.5) @ k.mT, "changed its input"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("grader", "answer"), RIGHT)
@@ -61,3 +90,21 @@ def test_the_mistake_is_named(grader, answer, said):
     verdict = grader(answer)
     assert not verdict
     assert said in verdict.message
+
+
+@pytest.mark.parametrize(
+    "grader", [check.broken_line, check.typical_score, check.largest_weights, check.unit_scores]
+)
+def test_a_stub_is_told_to_be_written(grader):
+    assert repr(grader(...)) == "Write it, then run this cell."
+    assert not grader(...)
+
+
+def test_the_right_divisor_gives_variance_one():
+    """The grader's reference does what the exercise says, for normal numbers."""
+    for d, std in ((3, 2.0), (64, 0.5)):
+        drawn = torch.randn(2, 200_000, d, generator=generator(d), dtype=torch.float64) * std
+        scores = (drawn[0] * drawn[1]).sum(dim=-1) / (std**2 * d**0.5)
+        bound = 6 * scores.square().std().item() / len(scores) ** 0.5
+        assert bound < 0.05
+        assert abs(scores.square().mean() - 1) < bound
