@@ -23,7 +23,7 @@ and JavaScript paint the same. The first samples matplotlib's *viridis* (van der
 2003), which colour-blind readers can split at its middle.
 """
 
-__all__ = ["DARK", "LIGHT", "SCORE_MAP", "WEIGHT_MAP", "css_variables"]
+__all__ = ["DARK", "LIGHT", "SCORE_MAP", "WEIGHT_MAP", "contrast", "css_variables", "readable_on"]
 
 LIGHT = {
     "paper": "#faf9f6",
@@ -80,7 +80,7 @@ SCORE_MAP = (
 )
 
 
-def css_variables(colors):
+def css_variables(colors: dict[str, str]) -> dict[str, str]:
     """Return the palette as CSS custom properties.
 
     Parameters
@@ -105,3 +105,54 @@ def css_variables(colors):
     properties = {f"--aw-{name.replace('_', '-')}": color for name, color in colors.items()}
     maps = {"--aw-weight-map": WEIGHT_MAP, "--aw-score-map": SCORE_MAP}
     return properties | {name: ", ".join(stops) for name, stops in maps.items()}
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the contrast of two colours, from 1 to 21, as WCAG 2.2 defines it.
+
+    Parameters
+    ----------
+    first, second : str
+        Colours as ``#rrggbb``.
+
+    Returns
+    -------
+    float
+        At least 4.5 between a text and its ground.
+
+    Examples
+    --------
+    >>> contrast("#000000", "#ffffff")
+    21.0
+    """
+    dark, light = sorted((_luminance(first), _luminance(second)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def readable_on(ground: str) -> str:
+    """Return which of ink and paper stands out better on a colour.
+
+    Parameters
+    ----------
+    ground : str
+        A colour as ``#rrggbb``, such as one of a map.
+
+    Returns
+    -------
+    str
+        ``LIGHT["ink"]`` or ``LIGHT["paper"]``.
+
+    Examples
+    --------
+    >>> readable_on(WEIGHT_MAP[0]) == LIGHT["paper"], readable_on(WEIGHT_MAP[-1]) == LIGHT["ink"]
+    (True, True)
+    """
+    return max((LIGHT["ink"], LIGHT["paper"]), key=lambda color: contrast(color, ground))
+
+
+def _luminance(color: str) -> float:
+    parts = [int(color[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
