@@ -1,0 +1,81 @@
+"""What a picture is given, as arrays of numbers; all else is refused in words."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attention_lib._pictures import plain
+
+Floats = NDArray[np.float64]
+Reader = Callable[..., Floats]
+
+
+def as_array(name: str, value: ArrayLike, *shapes: str) -> Floats:
+    """Return numbers as a new float64 array of one of the shapes, such as "(len_k, 2)"."""
+    try:
+        array = np.array(plain(value))
+    except ValueError:
+        raise ValueError(f"{name}: expected shape {shapes[0]}, got a ragged list") from None
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name}: expected real numbers, got {array.dtype}")
+    if not any(_fits(array.shape, axes) for axes in shapes):
+        raise ValueError(f"{name}: expected shape {' or '.join(shapes)}, got {array.shape}")
+    return array.astype(float)
+
+
+def _fits(shape: tuple[int, ...], axes: str) -> bool:
+    """Say whether a shape is that of ``axes``, names or numbers; no axis may be empty."""
+    wanted = axes.strip("(,)").split(", ")
+    return len(wanted) == len(shape) and all(
+        size > 0 and (not axis.isdigit() or size == int(axis))
+        for axis, size in zip(wanted, shape, strict=True)
+    )
+
+
+def as_finite(name: str, value: ArrayLike, *shapes: str) -> Floats:
+    """Return numbers as :func:`as_array` does; refuse NaN and infinity."""
+    array = as_array(name, value, *shapes)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: expected finite numbers, got NaN or infinity")
+    return array
+
+
+def as_weights(weights: ArrayLike, axes: str, read: Reader = as_array) -> Floats:
+    """Return weights as an array; refuse what cannot be one."""
+    numbers = read("weights", weights, axes)
+    outside = numbers[(numbers < 0) | (numbers > 1.001)]  # a sum may round past 1
+    if outside.size:
+        raise ValueError(f"weights: expected numbers from 0 to 1, got {outside[0]:g}")
+    return numbers
+
+
+def as_booleans(mask: ArrayLike) -> NDArray[np.bool_]:
+    """Return a mask as booleans; refuse numbers, whose meaning would be a guess."""
+    allowed: NDArray[np.bool_] = np.asarray(plain(mask))
+    if allowed.dtype != bool:
+        raise TypeError(f"mask: expected booleans (True = may attend), got {allowed.dtype}")
+    return allowed
+
+
+def as_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return a boolean mask of the wanted shape; ``None`` keeps everything."""
+    allowed = as_booleans(True if mask is None else mask)
+    try:
+        return np.broadcast_to(allowed, shape)
+    except ValueError:
+        raise ValueError(f"mask: expected shape {shape}, got {allowed.shape}") from None
+
+
+def as_positive(name: str, number: float) -> float:
+    """Return a number; refuse one that is not positive and finite."""
+    if not 0 < number < np.inf:
+        raise ValueError(f"{name}: expected a positive number, got {number!r}")
+    return float(number)
+
+
+def as_strings(name: str, texts: Sequence[str], size: int) -> list[str]:
+    """Return a sequence of strings as a list; refuse one of another length."""
+    if isinstance(texts, str) or len(texts) != size:
+        raise ValueError(f"{name}: expected a sequence of {size} strings, got {texts!r}")
+    return list(texts)

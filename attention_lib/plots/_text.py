@@ -1,0 +1,128 @@
+"""Texts in a picture: numbers, tokens along an axis, names of points, and their sizes and fonts."""
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+
+from attention_lib.plots._arrays import as_strings
+from attention_lib.plots.style import FONT, HALO, LABEL_SIZE, TEXT_SIZE
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def number_text(number: float, decimals: int) -> str:
+    """Write a number with fixed decimals; a rounded-away minus sign goes as well."""
+    if isinstance(decimals, bool) or not isinstance(decimals, int) or decimals < 0:
+        raise ValueError(f"decimals: expected None or a whole number from 0 on, got {decimals!r}")
+    text = f"{round(number, decimals) + 0.0:.{decimals}f}"
+    return "NaN" if np.isnan(number) else text.replace("-", MINUS)
+
+
+def room_per_cell(ax: Axes, rows: float | None, columns: float) -> float:
+    """Return about how many points a square cell has; without ``rows``, a column."""
+    box = ax.get_position(original=True)
+    points = 72 / ax.figure.dpi
+    width = points * ax.figure.bbox.width * box.width
+    if rows is None:
+        return 0.9 * width / columns
+    height = points * ax.figure.bbox.height * box.height
+    return 0.7 * min(width / columns, height / rows)  # labels, title and scale take the rest
+
+
+def fitting_size(room: float, characters: int) -> float:
+    """Return a type size at which so many characters fit into so many points."""
+    return min(TEXT_SIZE, 0.9 * room / (0.62 * characters))
+
+
+def label_ticks(
+    axis: XAxis | YAxis, name: str, tokens: Sequence[str] | None, size: int, room: float
+) -> None:
+    """Write tokens, or positions, along an axis, as large as they fit."""
+    if tokens is None:
+        axis.set_major_locator(MaxNLocator(nbins=min(size, 12), integer=True, steps=[1, 2, 5, 10]))
+        return
+    texts, family = drawable(name, tokens, size)
+    points = float(np.clip(room, 6, LABEL_SIZE))
+    every = int(np.ceil(points / room))
+    axis.set_ticks(
+        range(0, size, every), texts[::every], fontsize=points, family=family, parse_math=False
+    )
+    too_long = 0.62 * points * max(map(len, texts)) > every * room
+    if isinstance(axis, XAxis) and too_long:
+        if room < 2 * LABEL_SIZE:
+            axis.set_tick_params(rotation=90)
+            return
+        top = axis.get_ticks_position() == "top"
+        for label in axis.get_ticklabels():
+            label.set(rotation=45, rotation_mode="anchor", ha="left" if top else "right")
+
+
+def name_point(
+    ax: Axes,
+    text: str,
+    point: tuple[float, float],
+    direction: ArrayLike,
+    distance: float,
+    color: str,
+    family: list[str] | None = None,
+) -> None:
+    """Write a name beside a point, so many points of type away in a direction."""
+    across, up = np.asarray(direction) / (np.linalg.norm(direction) or 1.0)
+    ax.annotate(
+        text,
+        point,
+        xytext=(across * distance, up * distance),
+        textcoords="offset points",
+        ha=("center", "left", "right")[round(across)],
+        va=("center", "bottom", "top")[round(up)],
+        color=color,
+        family=family,
+        parse_math=False,
+        path_effects=HALO,
+        zorder=6,
+    )
+
+
+def drawable(name: str, tokens: Sequence[str], size: int) -> tuple[list[str], list[str]]:
+    """Return tokens as texts, and the fonts that have their characters.
+
+    matplotlib brings no Chinese, Japanese or Korean type. An installed font is used where one
+    has the characters; where none has, they are written as code points, and a warning says so.
+    """
+    texts = [
+        str(token).replace("\n", "↵").replace("\t", "⇥") for token in as_strings(name, tokens, size)
+    ]
+    missing = sorted({char for text in texts for char in text if not _has(_bundled_font(), char)})
+    if not missing:
+        return texts, [FONT]
+    fonts = font_manager.fontManager.ttflist
+    for entry in sorted(
+        fonts, key=lambda entry: ("Sans" not in entry.name, "SC" not in entry.name, entry.name)
+    ):
+        if all(_has(entry.fname, char) for char in missing):
+            return texts, [FONT, entry.name]
+    codes = {char: f"U+{ord(char):04X}" for char in missing}
+    warnings.warn(
+        f"{name}: no installed font has {' '.join(missing)}; drawn as {' '.join(codes.values())}. "
+        "Install one (for Chinese: Noto Sans CJK), or label with Latin letters.",
+        stacklevel=4,
+    )
+    written = [text.translate({ord(char): codes[char] for char in codes}) for text in texts]
+    return written, [FONT]
+
+
+def _bundled_font() -> str:
+    return font_manager.findfont(FONT, fallback_to_default=False)
+
+
+def _has(path: str, char: str) -> bool:
+    """Say whether a font can draw a character; the font of last resort draws boxes only."""
+    font = font_manager.get_font(path)
+    usable = font.scalable and "LastResort" not in font.postscript_name
+    return usable and font.get_char_index(ord(char)) != 0

@@ -1,0 +1,196 @@
+"""Measurements: samples, runs and points, against what theory says of them."""
+
+from typing import Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from numpy.typing import ArrayLike
+
+from attention_lib.plots._arrays import Floats, as_array, as_finite, as_positive
+from attention_lib.plots.style import COLORS, SERIES_DASHES, series
+
+__all__ = ["curves", "histogram", "measurements"]
+
+Log = Literal["", "x", "y", "xy"]
+
+
+def histogram(
+    ax: Axes, samples: ArrayLike, *, normal: tuple[float, float] | None = None, bins: int = 60
+) -> Axes:
+    """Draw the density of samples, and the normal density they should have.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    samples : array
+        Shape ``(rows,)``.
+    normal : tuple of float, optional
+        Mean and standard deviation of the normal density to draw.
+    bins : int
+        Number of bars.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong kind or range; the message names it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> samples = np.random.default_rng(0).normal(0, 100, size=20_000)
+    >>> ax = histogram(ax, samples, normal=(0, 100))
+    >>> plt.close(figure)
+    """
+    samples = as_finite("samples", samples, "(rows,)")
+    heights, edges = np.histogram(samples, bins=bins, density=True)
+    ax.stairs(heights, edges, fill=True, color=COLORS["mask_line"], alpha=0.55, label="samples")
+    if normal is not None:
+        mean, deviation = as_finite("normal", normal, "(2,)")
+        as_positive("normal", deviation)
+        x = np.linspace(edges[0], edges[-1], 400)
+        density = np.exp(-(((x - mean) / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi))
+        name = f"N({mean:g}, {deviation:g}²)"
+        ax.plot(x, density, color=COLORS["series_1"], linestyle="-", label=name)
+        ax.legend()
+    ax.set(ylabel="density", ylim=(0, None))
+    return ax
+
+
+def curves(ax: Axes, x: ArrayLike, curves: dict[str, ArrayLike], *, log: Log = "") -> Axes:
+    """Draw one line a setting; of several runs, their median and their whole range.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    x : array
+        Shape ``(points,)``.
+    curves : dict of str to array
+        For each label one run, shape ``(points,)``, or several, ``(runs, points)``.
+    log : {"", "x", "y", "xy"}
+        Which axes are logarithmic.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong kind, shape or range; the message names it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> ax = curves(ax, [1, 4, 16], {"three runs": [[3, 2, 1], [4, 3, 2], [5, 1, 0]]}, log="x")
+    >>> ax.lines[0].get_ydata().tolist()
+    [4.0, 2.0, 1.0]
+    >>> plt.close(figure)
+    """
+    x = as_finite("x", x, "(points,)")
+    if not isinstance(curves, dict) or not curves:
+        raise TypeError("curves: expected a dict that gives each label its numbers")
+    for number, (label, runs) in enumerate(curves.items()):
+        name = f"curves[{label!r}]"
+        runs = as_array(name, runs, "(points,)", "(runs, points)")
+        if runs.shape[-1] != len(x):
+            raise ValueError(f"{name}: expected {len(x)} points, as x has, got shape {runs.shape}")
+        runs = runs.reshape(-1, len(x))
+        color = series(len(curves))[number]
+        look = {"color": color, "linestyle": SERIES_DASHES[number % len(SERIES_DASHES)]}
+        look |= {"marker": "o", "markersize": 5} if len(x) <= 16 else {}
+        ax.plot(x, np.median(runs, axis=0), label=label, **look)
+        if len(runs) > 1:
+            ax.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=color, alpha=0.18, lw=0)
+    _scale_axes(ax, log, x)
+    ax.grid()
+    ax.legend()
+    return ax
+
+
+def measurements(
+    ax: Axes,
+    x: ArrayLike,
+    measured: ArrayLike,
+    theory: ArrayLike | None = None,
+    *,
+    bounds: ArrayLike | None = None,
+    log: Log = "xy",
+) -> Axes:
+    """Draw measured points, with bounds, against the line that theory draws.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    x, measured : array
+        Shape ``(points,)``.
+    theory : array, optional
+        Shape ``(points,)``: what should have been measured.
+    bounds : array, optional
+        Shape ``(2, points)``: lower and upper bound of each point.
+    log : {"", "x", "y", "xy"}
+        Which axes are logarithmic.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong kind, shape or range; the message names it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> ax = measurements(ax, [1, 4, 16], [1.1, 3.9, 16.2], theory=[1, 4, 16])
+    >>> plt.close(figure)
+    """
+    x = as_finite("x", x, "(points,)")
+    measured = as_array("measured", measured, "(points,)")
+    if measured.shape != x.shape:
+        raise ValueError(f"measured: expected {len(x)} points, as x has, got {len(measured)}")
+    if theory is not None:
+        theory = as_array("theory", theory, "(points,)")
+        if theory.shape != x.shape:
+            raise ValueError(f"theory: expected {len(x)} points, as x has, got {len(theory)}")
+        ax.plot(x, theory, color=COLORS["accent"], linestyle="--", linewidth=1.6, label="theory")
+    if bounds is not None:
+        bounds = as_array("bounds", bounds, "(2, points)")
+        if bounds.shape != (2, len(x)):
+            raise ValueError(f"bounds: expected shape {(2, len(x))}, got {bounds.shape}")
+        ax.vlines(x, *bounds, color=COLORS["series_2"], linewidth=5, alpha=0.35, label="bounds")
+    ax.plot(x, measured, "o", color=COLORS["series_1"], markersize=6, label="measured")
+    _scale_axes(ax, log, x)
+    ax.grid()
+    ax.legend()
+    return ax
+
+
+def _scale_axes(ax: Axes, log: str, x: Floats) -> None:
+    """Make the named axes logarithmic, with plain numbers at the ticks."""
+    if log not in ("", "x", "y", "xy"):
+        raise ValueError(f'log: expected "", "x", "y" or "xy", got {log!r}')
+    for which in log:
+        axis = ax.xaxis if which == "x" else ax.yaxis
+        low, high = axis.get_data_interval()
+        if low <= 0:
+            raise ValueError(f"log: expected positive numbers on the {which} axis, got {low:g}")
+        ax.set(**{f"{which}scale": "log"})
+        if which == "x" and (np.log2(x) % 1 == 0).all():  # powers of two are ticks themselves
+            axis.set_major_locator(FixedLocator(np.unique(x)[:: -(-len(x) // 8)].tolist()))
+        elif high < 100 * low:  # less than two decades: their ends alone would be few ticks
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_minor_locator(NullLocator())
+        if high < 1e5 and low > 1e-4:
+            axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))

@@ -1,0 +1,84 @@
+"""The look of the pictures: the book's colours, type and sizes."""
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from cycler import cycler
+from matplotlib.colors import LinearSegmentedColormap, to_hex
+from matplotlib.patheffects import withStroke
+
+from attention_lib import palette
+
+__all__ = ["SCORE_MAP", "WEIGHT_MAP", "use_style"]
+
+COLORS = palette.LIGHT
+WEIGHT_MAP = LinearSegmentedColormap.from_list("attention-weights", palette.WEIGHT_MAP)
+SCORE_MAP = LinearSegmentedColormap.from_list("attention-scores", palette.SCORE_MAP)
+
+FONT = "DejaVu Sans"  # comes with matplotlib, so that every machine draws the same
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+MINUS = "\N{MINUS SIGN}"
+TEXT_SIZE, LABEL_SIZE = 12, 11  # points: still readable when a figure is 320 pixels wide
+SERIES = [COLORS[f"series_{number}"] for number in (1, 2, 3, 4)]
+SERIES_DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5))]
+
+HALO = [withStroke(linewidth=3, foreground=COLORS["paper"])]  # keeps text readable on lines
+
+STYLE: dict[Any, Any] = {
+    "figure.dpi": 144,
+    "figure.figsize": (5.6, 3.5),
+    "figure.facecolor": COLORS["paper"],
+    "figure.constrained_layout.use": True,
+    "savefig.dpi": "figure",
+    "font.family": [FONT],
+    "font.size": TEXT_SIZE,
+    "mathtext.fontset": "dejavusans",
+    "text.color": COLORS["ink"],
+    "axes.facecolor": COLORS["paper"],
+    "axes.edgecolor": COLORS["muted"],
+    "axes.labelcolor": COLORS["ink"],
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 13,
+    "axes.titlepad": 10,
+    "axes.labelpad": 6,
+    "axes.axisbelow": True,
+    "axes.prop_cycle": cycler(color=SERIES, linestyle=SERIES_DASHES),
+    "grid.color": COLORS["grid"],
+    "grid.linewidth": 0.8,
+    "xtick.color": COLORS["muted"],
+    "ytick.color": COLORS["muted"],
+    "xtick.labelcolor": COLORS["ink"],
+    "ytick.labelcolor": COLORS["ink"],
+    "xtick.labelsize": LABEL_SIZE,
+    "ytick.labelsize": LABEL_SIZE,
+    "lines.linewidth": 2.2,
+    "lines.solid_capstyle": "round",
+    "legend.frameon": False,
+    "legend.fontsize": LABEL_SIZE,
+    "image.cmap": "viridis",
+    "hatch.linewidth": 1.0,
+}
+
+
+def use_style() -> None:
+    """Give matplotlib the book's look: its colours, type and sizes, the same on every machine.
+
+    Examples
+    --------
+    >>> use_style()
+    >>> mpl.rcParams["figure.dpi"]
+    144.0
+    """
+    mpl.rcdefaults()
+    mpl.rcParams.update(STYLE)
+
+
+def series(count: int) -> list[str]:
+    """Return so many colours in order, as far apart as the palette's four allow."""
+    if count > len(SERIES):
+        ramp = LinearSegmentedColormap.from_list("series", SERIES)
+        return [to_hex(ramp(place)) for place in np.linspace(0, 1, count)]
+    return [SERIES[round(place)] for place in np.linspace(0, len(SERIES) - 1, count)]

@@ -1,0 +1,98 @@
+"""Pictures of one query: lines, bars and points are as large as their weights."""
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_hex
+from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon, Rectangle
+
+from attention_lib import plots
+from attention_lib._pictures import convex_hull
+from attention_lib.palette import LIGHT
+from tests.plots.drawing import CORNERS, ROW, new_axes, texts_of
+
+
+def test_stems_reach_their_weights():
+    ax = plots.weight_stems(new_axes(), ROW)
+    (stems,) = [artist for artist in ax.collections if isinstance(artist, LineCollection)]
+    assert [segment[1, 1] for segment in stems.get_segments()] == ROW.tolist()
+    assert ax.get_ylim() == (0, 1)
+    assert (ax.get_ylabel(), texts_of(ax.texts)) == ("weight", ["largest: 0.500"])
+
+
+def test_a_magnified_axis_says_so():
+    ax = plots.weight_stems(new_axes(), [0.001, 0.0015], top=0.002)
+    assert ax.get_ylim() == (0, 0.002)
+    assert ax.get_ylabel() == "weight (0 to 0.002)"
+    assert texts_of(ax.texts) == ["largest: 0.0015"]
+
+
+def test_the_diagram_draws_weights_as_bars_and_as_flows():
+    ax = plots.attention_diagram(
+        new_axes(), ROW, ["a", "b", "c", "d"], ["e", "f", "g", "h"], query="ask", output="answer"
+    )
+    bars = [
+        patch
+        for patch in ax.patches
+        if isinstance(patch, Rectangle) and to_hex(patch.get_facecolor()) == LIGHT["weight"]
+    ]
+    tracks = [
+        patch
+        for patch in ax.patches
+        if isinstance(patch, Rectangle) and to_hex(patch.get_facecolor()) == LIGHT["mask"]
+    ]
+    widths = [bar.get_width() / track.get_width() for bar, track in zip(bars, tracks, strict=True)]
+    assert widths == ROW.tolist()
+    flows = [
+        patch.get_linewidth()
+        for patch in ax.patches
+        if type(patch) is PathPatch and to_hex(patch.get_edgecolor()) == LIGHT["weight"]
+    ]
+    assert np.allclose(np.diff(flows), 9 * np.diff(ROW))
+    boxes = [patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
+    colors = [to_hex(box.get_facecolor()) for box in boxes]
+    roles = ["query", *["key"] * 4, *["value"] * 4, "output"]
+    assert colors == [LIGHT[role] for role in roles]
+    assert {*"abcdefgh", "ask", "answer", "query", "keys", "weights", "values", "output"} <= {
+        *texts_of(ax.texts)
+    }
+
+
+def test_the_output_lies_where_the_arrays_say():
+    values, weights = np.vstack([CORNERS, [[2.0, 1.0]]]), np.array([0.5, 0.25, 0.125, 0.125, 0.0])
+    ax = plots.mixture(new_axes(), values, weights, weights @ values, ["a", "b", "c", "d", "e"])
+    points, output = ax.collections
+    assert (points.get_offsets() == values).all()
+    assert (output.get_offsets() == weights @ values).all()
+    assert np.allclose(np.diff(points.get_sizes()), 350 * np.diff(weights))
+    assert np.allclose(np.diff([line.get_linewidth() for line in ax.lines]), 8 * np.diff(weights))
+    for line, value in zip(ax.lines, values, strict=True):
+        assert (line.get_xydata() == [value, weights @ values]).all()
+    (hull,) = [patch for patch in ax.patches if isinstance(patch, Polygon)]
+    assert {*map(tuple, hull.get_xy())} == {*map(tuple, CORNERS)}
+    assert texts_of(ax.texts) == ["output", "a", "b", "c", "d", "e"]
+
+
+def test_a_trail_of_outputs_ends_at_the_last():
+    trail = np.array([[2.0, 2.0], [1.0, 1.0], [0.5, 0.5]])
+    ax = plots.mixture(new_axes(), CORNERS, ROW, trail)
+    assert (ax.lines[-1].get_xydata() == trail).all()
+    assert (ax.collections[-1].get_offsets() == trail[-1]).all()
+
+
+@pytest.mark.parametrize(
+    ("points", "corners"),
+    [
+        ([[1, 2]], {(1, 2)}),
+        ([[1, 2], [1, 2]], {(1, 2)}),
+        ([[0, 0], [2, 2]], {(0, 0), (2, 2)}),
+        ([[0, 0], [1, 1], [2, 2], [3, 3]], {(0, 0), (3, 3)}),
+        ([[0, 0], [4, 0], [0, 4], [1, 1], [2, 2]], {(0, 0), (4, 0), (0, 4)}),
+    ],
+    ids=["one point", "one point twice", "a line", "a line with points between", "a triangle"],
+)
+def test_convex_hulls_have_no_corner_too_many(points, corners):
+    assert {*convex_hull(np.array(points, dtype=float))} == corners
+    size = len(points)
+    ax = plots.mixture(new_axes(), points, np.full(size, 1 / size), np.mean(points, axis=0))
+    ax.figure.canvas.draw()
