@@ -11,14 +11,17 @@ import pytest
 from nbval.plugin import IPyNbCell
 
 from website.notebooks import kernel_environment, pictures
-from website.pictures import same_picture
+from website.pictures import KINDS, PNG, SVG, bare, same_shown
+
+FOLDER = "_build/pictures"
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item):
-    """Start nbval's kernels as ``make notebooks`` starts its own."""
+    """Start nbval's kernels as ``make notebooks`` starts its own; leave pictures to the next."""
     if not isinstance(item, IPyNbCell):
         return (yield)
+    item.parent.skip_compare = tuple({*item.parent.skip_compare, *KINDS})
     with patch.dict(os.environ, kernel_environment(), clear=True):
         return (yield)
 
@@ -29,20 +32,27 @@ def pytest_runtest_call(item):
     result = yield
     if isinstance(item, IPyNbCell) and item.options["check"]:
         stored, fresh = (
-            [base64.b64decode(data["image/png"]) for data in pictures({"outputs": outputs})]
+            [bare(data) for data in pictures({"outputs": outputs})]
             for outputs in (item.cell.outputs, item.test_outputs)
         )
         if len(stored) != len(fresh):
             item.raise_cell_error(f"{len(stored)} pictures are stored, the cell draws {len(fresh)}")
         for number, pair in enumerate(zip(stored, fresh, strict=True), 1):
-            if not same_picture(*pair):
-                folder = item.config.rootpath / "_build" / "pictures"
-                folder.mkdir(parents=True, exist_ok=True)
+            if not same_shown(*pair):
                 name = f"{item.path.stem}-{item.cell_num}-{number}"
-                for kind, png in zip(("stored", "fresh"), pair, strict=True):
-                    (folder / f"{name}-{kind}.png").write_bytes(png)
+                for when, data in zip(("stored", "fresh"), pair, strict=True):
+                    write_down(data, item.config.rootpath / FOLDER / f"{name}-{when}")
                 item.raise_cell_error(
-                    f"Picture {number} is not the one stored: see {folder / name}-*.png; "
+                    f"Picture {number} is not the one stored: see {FOLDER}/{name}-*; "
                     "if the fresh one is right, run make notebooks"
                 )
     return result
+
+
+def write_down(data, path):
+    """Write a picture, in each of its kinds, where it can be looked at."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if PNG in data:
+        path.with_suffix(".png").write_bytes(base64.b64decode(data[PNG]))
+    if SVG in data:
+        path.with_suffix(".svg").write_text("".join(data[SVG]), encoding="utf-8")

@@ -28,15 +28,26 @@ except RuntimeError as error:
 def contents(root=ROOT):
     """The documents that _toc.yml names, in its order, as it writes them (``book/masking``)."""
 
-    def walk(node):
-        if isinstance(node, dict):
-            yield from (str(node[key]) for key in ("root", "file") if key in node)
-            node = list(node.values())
-        if isinstance(node, list):
-            for child in node:
-                yield from walk(child)
+    return list(listed(yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))))
 
-    return list(walk(yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))))
+
+def listed(node):
+    """The documents that a piece of _toc.yml names, in its order."""
+    if isinstance(node, dict):
+        yield from (str(node[key]) for key in ("root", "file") if key in node)
+        node = list(node.values())
+    if isinstance(node, list):
+        for child in node:
+            yield from listed(child)
+
+
+def parts(root=ROOT):
+    """The parts that _toc.yml names, in its order: each caption and the documents below it."""
+    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    return [
+        (part.get("caption", ""), list(listed(part.get("chapters", []))))
+        for part in toc.get("parts", [])
+    ]
 
 
 def disagreements(root=ROOT):

@@ -1,12 +1,38 @@
-"""Whether two stored pictures show the same; and PNGs without what is not to be seen."""
+"""Pictures in notebooks: without what is not to be seen; whether two show the same."""
 
 import base64
 import io
+import re
 import struct
 from itertools import product
 
 import numpy as np
 from PIL import Image, ImageChops, ImageFilter, ImageStat
+
+PNG, SVG = KINDS = ("image/png", "image/svg+xml")
+HIDDEN = re.compile(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", re.DOTALL)
+NAME = re.compile(r'(\bid="|href="#|url\(#)([^")]+)')
+INSIDE = re.compile(r"data:image/png;base64,([^\"]+)")
+TAG = re.compile("<[^>]*>")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+def bare(data):
+    """A bundle of an output's data, by kind, with its pictures bare."""
+    if PNG in data:
+        data = data | {PNG: encode(bare_png(base64.b64decode(data[PNG])))}
+    if SVG in data:
+        data = data | {SVG: HIDDEN.sub("", "".join(data[SVG]))}  # matplotlib's date and version
+    return data
+
+
+def same_shown(stored, fresh):
+    """Whether two bundles of data show the same picture in each kind that they have."""
+    if {*KINDS} & {*stored} != {*KINDS} & {*fresh}:
+        return False
+    pngs = [base64.b64decode(data[PNG]) for data in (stored, fresh) if PNG in data]
+    svgs = ["".join(data[SVG]) for data in (stored, fresh) if SVG in data]
+    return (not pngs or same_picture(*pngs)) and (not svgs or same_drawing(*svgs))
 
 
 def encode(png):
@@ -84,3 +110,35 @@ def worst_window(a, b, reach, levels, window=12):
     sums = np.pad(disagree.astype(int), window).cumsum(0).cumsum(1)  # also windows over the edge
     inside = sums[window:, window:] - sums[:-window, window:]
     return int((inside - sums[window:, :-window] + sums[:-window, :-window]).max())
+
+
+def same_drawing(stored, fresh):
+    """Whether two SVGs show the same.
+
+    Their text is the same, letter by letter, but for the names that parts of a drawing give each
+    other; numbers in tags may differ by a hundredth (of a point), as processors round; pictures
+    inside are held to what :func:`same_picture` says.
+    """
+    if stored == fresh:
+        return True
+    pairs = [parts(svg) for svg in (stored, fresh)]
+    (words, numbers, pngs), (other_words, other_numbers, other_pngs) = pairs
+    return (
+        words == other_words
+        and all(map(nearly, numbers, other_numbers))
+        and all(map(same_picture, pngs, other_pngs))
+    )
+
+
+def parts(svg):
+    """The words of an SVG, names made ordinals; the numbers in its tags; its PNGs."""
+    names = {}
+    text = NAME.sub(lambda f: f"{f[1]}{names.setdefault(f[2], len(names))}", HIDDEN.sub("", svg))
+    pngs = [base64.b64decode(png) for png in INSIDE.findall(text)]
+    text = INSIDE.sub("", text)
+    numbers = [number for tag in TAG.findall(text) for number in NUMBER.findall(tag)]
+    return TAG.sub(lambda tag: NUMBER.sub("0", tag[0]), text), numbers, pngs
+
+
+def nearly(a, b):
+    return a == b or abs(float(a) - float(b)) <= 0.01

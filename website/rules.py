@@ -18,7 +18,8 @@ from IPython.core.inputtransformer2 import TransformerManager
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from website import ROOT, notebooks
+from website import ROOT, book, minutes, notebooks
+from website.pictures import KINDS, SVG
 
 BOOK = ROOT / "book"
 MARKDOWN = MarkdownIt("commonmark").enable("table").use(dollarmath_plugin, allow_labels=True)
@@ -84,12 +85,23 @@ class Cell:
                 yield int(token.tag[1]), inline.content, slug("".join(x.content for x in shown))
 
     @property
+    def links(self):
+        """Where the text's links lead."""
+        children = (token for inline in self.inlines for token in inline.children)
+        return [unquote(token.attrs["href"]) for token in children if token.type == "link_open"]
+
+    @property
     def lines(self):
         return [line for line in self.source.splitlines() if line.strip()]
 
     @property
     def mimes(self):
         return [output["data"] for output in self.outputs if "data" in output]
+
+    @property
+    def pictures(self):
+        """How many pictures the cell draws."""
+        return sum(bool({*KINDS} & {*data}) for data in self.mimes)
 
     def texts(self, errors=True):
         """What the outputs hold in letters: printed, HTML, and the errors' messages."""
@@ -113,15 +125,18 @@ def under(wanted, parts):
 
 
 class Notebook:
-    """A stored notebook. ``folder`` is where its links start from."""
+    """A stored notebook. ``folder`` is where its links start from, ``part`` the caption above it in
+    _toc.yml, ``following`` the chapter after it, a file in ``folder``."""
 
-    def __init__(self, raw, name, folder=BOOK):
+    def __init__(self, raw, name, folder=BOOK, part="", following=""):
         self.raw, self.name, self.folder = raw, name, folder
+        self.part, self.following = part, following
         self.cells = [Cell(number, cell) for number, cell in enumerate(raw["cells"], 1)]
 
     @classmethod
     def read(cls, path):
-        return cls(json.loads(path.read_text(encoding="utf-8")), path.name, path.parent)
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        return cls(raw, path.name, path.parent, *place(path.stem))
 
     @classmethod
     def page(cls, path):
@@ -153,6 +168,15 @@ class Notebook:
 
     def where(self, cell):
         return notebooks.where(self.name, self.raw, cell.number - 1) if cell else self.name
+
+
+def place(stem):
+    """The part of a chapter and the file of the chapter that follows, empty where there is none."""
+    name = f"book/{stem}"
+    part = next((caption for caption, names in book.parts() if name in names), "")
+    names = [path.stem for path in notebooks.chapters()]
+    following = names[names.index(stem) + 1 :][:1] if stem in names else []
+    return part, f"{following[0]}.ipynb" if following else ""
 
 
 def slug(title):
@@ -211,12 +235,12 @@ def the_form_is_canonical(notebook):
 
 
 @rule
-def outputs_hold_only_text_html_and_png(notebook):
-    known = {"text/plain", "text/html", "image/png", notebooks.WIDGET_VIEW}
+def outputs_hold_only_text_html_and_pictures(notebook):
+    known = {"text/plain", "text/html", *KINDS, notebooks.WIDGET_VIEW}
     for cell in notebook.code:
         for data in cell.mimes:
             for mime in sorted({*data} - known):
-                yield cell, f"an output is {mime}: show it as text, HTML or PNG"
+                yield cell, f"an output is {mime}: show it as text, HTML, PNG or SVG"
 
 
 @rule
@@ -238,8 +262,13 @@ LOADS = re.compile(
 def outputs_load_and_run_nothing(notebook):
     for cell in notebook.code:
         for data in cell.mimes:
-            if found := LOADS.search("".join(data.get("text/html", ""))):
-                yield cell, f"its HTML loads or runs something ({found[0].strip()}): take that out"
+            for mime in ("text/html", SVG):
+                if found := LOADS.search("".join(data.get(mime, ""))):
+                    kind = mime.rpartition("/")[2].partition("+")[0].upper()
+                    yield (
+                        cell,
+                        f"its {kind} loads or runs something ({found[0].strip()}): take that out",
+                    )
 
 
 @rule
@@ -278,9 +307,8 @@ def tags_are_known_and_mean_what_they_say(notebook):
     for cell in notebook.cells:
         for tag in {*cell.tags} - (TAGS if cell.kind == "code" else set()):
             yield cell, f"tag {tag!r}: only code cells have tags, {', '.join(sorted(TAGS))}"
-        draws = any({"image/png", "text/html"} & {*data} for data in cell.mimes)
-        if "hide-input" in cell.tags and not draws:
-            yield cell, "is tagged hide-input and draws nothing: show its code"
+        if "hide-input" in cell.tags and not (cell.outputs or imports_alone(cell)):
+            yield cell, "is tagged hide-input and neither shows nor imports: show its code"
         before = notebook.cells[cell.number - 2].source
         if "hide-cell" in cell.tags and not re.search(r"^\*\*Solution\*\*", before, re.M):
             yield cell, "is tagged hide-cell and follows no cell with a line **Solution**"
@@ -297,7 +325,7 @@ def what_is_not_compared_is_a_measurement_with_a_claim(notebook):
         if "nbval-ignore-output" not in cell.tags:
             continue
         said = " ".join(cell.texts())
-        if not MEASURED.search(said) and not any("image/png" in data for data in cell.mimes):
+        if not MEASURED.search(said) and not cell.pictures:
             yield cell, "is not compared, but measures no time and no memory: drop the tag"
         claim = next((after for after in notebook.after(cell) if after.kind == "code"), None)
         held = " ".join(claim.texts()) if claim and "nbval-ignore-output" not in claim.tags else ""
@@ -326,7 +354,7 @@ def without_tags(text):
 def pictures_have_alt_text_that_says_the_finding(notebook):
     for cell in notebook.code:
         alt = cell.raw["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
-        drawn = sum("image/png" in data for data in cell.mimes)
+        drawn = cell.pictures
         if drawn and (len(alt) < 25 or " " not in alt or re.search(r"\.(png|svg|jpe?g)$", alt)):
             yield cell, "mystnb.image.alt must say the picture's finding in at least 25 characters"
         if drawn > 1:
@@ -337,7 +365,7 @@ def pictures_have_alt_text_that_says_the_finding(notebook):
 
 @rule
 def pictures_have_numbered_captions(notebook):
-    drawn = [cell for cell in notebook.code if any("image/png" in data for data in cell.mimes)]
+    drawn = [cell for cell in notebook.code if cell.pictures]
     for number, cell in enumerate(drawn, 1):
         after = "".join(cell.source for cell in notebook.after(cell)[:1])
         if not re.match(rf"\*\*Figure {number}\.\*\* \S", after):
@@ -358,18 +386,50 @@ def headings_stand_in_order(notebook):
     titles = [text for level, text in found if level == 1]
     if len(titles) != 1 or found[0][0] != 1 or notebook.cells[0].kind != "markdown":
         yield None, f"needs one '# Title', at its start; has {titles}"
-    elif len(notebook.parts[0].lines) < 2:
-        yield notebook.cells[0], "the title needs a sentence that makes the reader want it"
     sections = [text for level, text in found if level == 2]
     if sections[:4] != BEFORE or sections[-2:] != AFTER or len({*sections}) < len(sections):
         fixed = ", ".join([*BEFORE, "…", *AFTER])
         yield None, f"the '##' headings must be {fixed}, each once; they are {', '.join(sections)}"
+    elif len(sections) > len(BEFORE) + 3 + len(AFTER):
+        further = sections[len(BEFORE) : -len(AFTER)]
+        yield None, f"at most three further '##' sections; has {', '.join(further)}: give one away"
 
 
 @rule
-def a_chapter_has_20_to_60_cells(notebook):
-    if not 20 <= len(notebook.cells) <= 60:
-        yield None, f"has {len(notebook.cells)} cells: 20 to 60 make half an hour"
+def the_title_makes_one_want_it_and_dares(notebook):
+    """A sentence, and one in bold: what to try with the figure below."""
+    title = notebook.cells[0]
+    text = [inline.content for inline in title.inlines[1:]]
+    dares = [dare for line in text for dare in re.findall(r"\*\*([^*]+)\*\*", line)]
+    if not re.sub(r"\*\*[^*]+\*\*", "", " ".join(text)).strip(" .!?"):
+        yield title, "the title needs a sentence that makes the reader want it"
+    if len(dares) != 1 or len(dares[0].split()) < 3:
+        yield title, "the title cell needs one dare to the figure below, a sentence in **bold**"
+
+
+@rule
+def the_figure_comes_first(notebook):
+    """The second cell shows the chapter's figure with sliders, and does nothing else."""
+    cell = notebook.cells[min(1, len(notebook.cells) - 1)]
+    body = cell.tree.body if cell.kind == "code" and cell.tree else []
+    shown = any("attention-widget" in "".join(data.get("text/html", "")) for data in cell.mimes)
+    if not shown or "hide-input" not in cell.tags:
+        yield cell, "must show the chapter's figure with sliders, and be tagged hide-input"
+    elif not (
+        len(body) == 2
+        and isinstance(body[0], ast.ImportFrom)
+        and body[0].module == "attention_lib.widgets"
+        and isinstance(body[1], ast.Expr)
+    ):
+        yield cell, "must be one import from attention_lib.widgets, then the figure, and no more"
+
+
+@rule
+def a_chapter_has_at_most_40_cells(notebook):
+    practice = {part.number for part in notebook.sections.get("Exercises", [])}
+    others = [cell for cell in notebook.cells if cell.number not in practice]
+    if len(others) > 40:
+        yield None, f"has {len(others)} cells without its exercises, at most 40: give some away"
 
 
 @rule
@@ -385,22 +445,33 @@ def code_is_short(notebook):
                 f"{lines} lines of {kind} code, at most {limit}: split it, or use the library",
             )
         shown += [] if folded else [lines]
-    if shown and median(shown) > 6:
-        yield None, f"the median shown cell has {median(shown):g} lines of code: at most 6"
+    if shown and median(shown) > 5:
+        yield None, f"the median shown cell has {median(shown):g} lines of code: at most 5"
+
+
+def imports_alone(cell):
+    """Whether a cell imports and does nothing else but ``plots.use_style()``."""
+    body = cell.tree.body if cell.tree else []
+    imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+    others = [ast.unparse(node) for node in body if node not in imports]
+    return bool(imports) and others in ([], ["plots.use_style()"])
 
 
 @rule
-def the_first_code_cell_imports(notebook):
-    """Two to four lines of imports; ``plots.use_style()`` may follow them."""
-    if not notebook.code:
-        yield None, "has no code"
-        return
-    first = notebook.code[0]
-    if first.number not in [part.number for part in notebook.sections.get("Objectives", [])]:
-        yield first, "the imports stand between '## Objectives' and '## The idea'"
-    lines = [line for line in first.lines if line != "plots.use_style()"]
-    if not 2 <= len(lines) <= 4 or not all(re.match("import |from ", line) for line in lines):
-        yield first, "must be two to four lines of imports, then plots.use_style() if it draws"
+def everything_is_imported_in_one_folded_cell(notebook):
+    """Under the objectives; the figure before them brings its own import."""
+    objectives = {part.number for part in notebook.sections.get("Objectives", [])}
+    found = [cell for cell in notebook.code if cell.number in objectives]
+    if len(found) != 1 or not imports_alone(found[0]) or "hide-input" not in found[0].tags:
+        yield (
+            found[0] if found else None,
+            "between '## Objectives' and '## The idea' stands one cell, tagged hide-input: all "
+            "imports, then plots.use_style() if the chapter draws",
+        )
+    for cell in notebook.code:
+        body = cell.tree.body if cell.tree and cell not in found and cell.number != 2 else []
+        if any(isinstance(node, ast.Import | ast.ImportFrom) for node in body):
+            yield cell, "imports something: move that to the folded cell under '## Objectives'"
 
 
 @rule
@@ -415,16 +486,37 @@ def objectives_and_summary_answer_each_other(notebook):
         if bullets != 3:
             yield cells[0], f"{bullets} bullets: three objectives, and one for each in the summary"
         text = "\n".join(cell.source for cell in cells)
-        for wanted in {"Objectives": ["minutes", "ou can "], "Summary": ["attention_lib"]}[name]:
-            if wanted not in text:
-                yield cells[0], f"does not say {wanted.strip()!r} ({WHY[wanted]})"
+        for wanted, what in LACKS[name].items():
+            if not re.search(wanted, text, re.MULTILINE):
+                yield cells[0], f"'## {name}' lacks {what}"
+    links = [target for cell in notebook.sections.get("Summary", []) for target in cell.links]
+    following = notebook.following
+    if following and following not in [link.partition("#")[0] for link in links]:
+        yield None, f"'## Summary' names no next chapter: end it with a link to {following}"
 
 
-WHY = {
-    "minutes": "how long the chapter takes",
-    "ou can ": "objectives are abilities",
-    "attention_lib": "where the functions live now",
+LACKS = {
+    "Objectives": {
+        r"[Yy]ou can ": "'you can …': objectives are abilities",
+        r"^\*\*Before:\*\* \S": "a line '**Before:** …' that says what is needed",
+        minutes.TIME.pattern: "the line '**Time:** 25 minutes, and 15 for the exercises.'",
+    },
+    "Summary": {"attention_lib": "'attention_lib': say where the functions live now"},
 }
+
+
+@rule
+def minutes_are_computed_and_few(notebook):
+    """By :mod:`website.minutes`."""
+    said = [cell for cell in notebook.prose if minutes.TIME.search(cell.source)]
+    line = minutes.line(notebook.raw)
+    for cell in said:
+        if (found := minutes.TIME.search(cell.source)[0]) != line:
+            yield cell, f"says {found!r}, computed are {line!r}: run make notebooks"
+    takes = minutes.reading(notebook.raw)
+    limit = 30 if notebook.part.startswith("Part I:") else 40
+    if takes > limit:
+        yield None, f"takes {takes:.1f} minutes, at most {limit} in its part: give something away"
 
 
 @rule
@@ -435,25 +527,38 @@ def the_code_is_held_against_the_library(notebook):
         yield None, "'## The code' asserts nothing: end it with an assert against attention_lib"
 
 
+UNWRITTEN = "Write it, then run this cell."
+
+
 @rule
-def there_are_three_exercises_with_hint_grader_and_solution(notebook):
+def exercises_have_a_stub_a_hint_a_grader_and_a_solution(notebook):
     parts = under(3, notebook.sections.get("Exercises", []))
-    found = [re.match(r"Exercise (\d): \S", text) for text in parts]
-    if [match and match[1] for match in found] != ["1", "2", "3"]:
-        yield None, f"needs '### Exercise 1: …' to 3 under '## Exercises'; has {[*parts]}"
+    found = [re.match(r"Exercise (\d+): \S", text) for text in parts]
+    numbers = [int(match[1]) for match in found if match]
+    if len(found) < 3 or numbers != [*range(1, len(found) + 1)]:
+        yield (
+            None,
+            "needs '### Exercise 1: …', '### Exercise 2: …' and so on under '## Exercises', one an "
+            f"objective at least; has {[*parts]}",
+        )
         return
     for title, cells in parts.items():
-        said = {c: " ".join(c.texts()) for c in cells if c.kind == "code"}
-        attempt = [cell for cell in said if "hide-cell" not in cell.tags]
-        solution = [cell for cell in said if "hide-cell" in cell.tags]
+        said = {c: [text.strip() for text in c.texts()] for c in cells if c.kind == "code"}
+        stubs = [cell for cell in said if "hide-cell" not in cell.tags]
+        solutions = [cell for cell in said if "hide-cell" in cell.tags]
         text = "\n".join(cell.source for cell in cells if cell.kind == "markdown")
+        reason = re.search(r"^\*\*Solution\*\*(.*)", text, re.MULTILINE | re.DOTALL)
         wanted = {
-            "its difficulty (●○○, ●●○ or ●●●) and minutes": re.search("[●○]{3}.* minutes", text),
+            "a line '●○○ 5 minutes' (or ●●○, ●●●: how hard, how long)": minutes.LEVEL.search(text),
             "a hint: <details><summary>Hint</summary>": "<details><summary>Hint</summary>" in text,
-            "an attempt whose grader says 'Not yet:'": any("Not yet:" in said[c] for c in attempt),
-            "a line **Solution**": re.search(r"^\*\*Solution\*\*", text, re.M),
+            f"a stub, 'answer = ...', whose grader says {UNWRITTEN!r}": any(
+                UNWRITTEN in said[cell] for cell in stubs
+            ),
+            "a cell that starts with **Solution** and gives the reason in a sentence": (
+                reason and len(reason[1].split()) >= 5
+            ),
             "a solution, tagged hide-cell, whose grader says 'Correct:'": any(
-                "Correct:" in said[cell] for cell in solution
+                "Correct:" in " ".join(said[cell]) for cell in solutions
             ),
         }
         yield from (
@@ -493,7 +598,7 @@ def functions_have_bodies(notebook):
                 or (isinstance(line, ast.Raise) and "NotImplemented" in ast.unparse(line))
                 for line in node.body
             ):
-                yield cell, f"{node.name} has no body: start from a natural attempt, not a stub"
+                yield cell, f"{node.name} has no body: a reader's stub is 'return ...  # your turn'"
 
 
 REUSED = {"_", "fig", "ax", "axes"}
@@ -589,8 +694,7 @@ def one_thing_has_one_name(notebook):
 def links_resolve(notebook):
     own = {anchor for cell in notebook.prose for level, _, anchor in cell.headings if level <= 3}
     for cell in notebook.prose:
-        links = (t for inline in cell.inlines for t in inline.children if t.type == "link_open")
-        for target in (unquote(link.attrs["href"]) for link in links):
+        for target in cell.links:
             if target.startswith("https://"):
                 continue
             file, _, anchor = target.partition("#")
@@ -705,13 +809,7 @@ def glossary_is_bilingual(page):
         return [f"{page.name}: has no terms, each with a '##' heading"]
     complaints = []
     for term, parts in terms.items():
-        links = [
-            link.attrs["href"]
-            for part in parts
-            for inline in part.inlines
-            for link in inline.children
-            if link.type == "link_open"
-        ]
+        links = [link for part in parts for link in part.links]
         text = "".join(part.source for part in parts)
         wanted = {
             "a heading in English alone": re.match("[A-Za-z]", term) and not CHINESE.search(term),
