@@ -2,14 +2,20 @@
 
 import importlib.util
 import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from attention_lib.widgets._interact import Interact
 
 __all__ = ["device", "generator", "interact", "pretrained_attentions", "show"]
 
 
-def device():
+def device() -> torch.device:
     """Return the device the chapters compute on: the GPU if there is one, else the CPU.
 
     TF32 is switched off, so that both give the same printed digits.
@@ -27,7 +33,7 @@ def device():
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def generator(seed):
+def generator(seed: int) -> torch.Generator:
     """Return a seeded random generator on the CPU, whatever the device.
 
     Numbers are drawn on the CPU and moved after, so that every machine draws the same.
@@ -64,7 +70,7 @@ def generator(seed):
     return torch.Generator(device="cpu").manual_seed(seed)
 
 
-def show(tensor, decimals=3):
+def show(tensor: Tensor, decimals: int = 3) -> None:
     """Print a tensor with a fixed number of decimals.
 
     Rounding hides what differs from machine to machine, the sign of a zero included.
@@ -104,7 +110,9 @@ def show(tensor, decimals=3):
     )
 
 
-def interact(function, **controls):
+def interact(
+    function: Callable[..., object], **controls: tuple[float, ...] | list[Any]
+) -> "Interact":
     """Give a function sliders: at every move it runs anew, and what it prints is shown.
 
     Like ``ipywidgets.interact``, but on a page without a kernel there is a still: the sliders'
@@ -143,7 +151,9 @@ def interact(function, **controls):
     return Interact(function, controls)
 
 
-def pretrained_attentions(text, name="distilbert-base-uncased"):
+def pretrained_attentions(
+    text: str, name: str = "distilbert-base-uncased"
+) -> tuple[tuple[Tensor, ...], list[str]] | None:
     """Run a pretrained model on a text and return the weights of all its heads.
 
     Parameters

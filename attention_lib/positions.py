@@ -1,7 +1,7 @@
 """Positions: attention alone does not know the order of its keys; sines and cosines tell it."""
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attention_lib._arguments import (
     require_count,
@@ -14,7 +14,7 @@ from attention_lib._arguments import (
 __all__ = ["PositionalEncoding", "sinusoidal_positions"]
 
 
-def sinusoidal_positions(length, d_model):
+def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     r"""Return one vector a position, made of sines and cosines of falling frequency.
 
     Row :math:`i` holds :math:`\sin(i\,\omega_j)` in column :math:`2j` and
@@ -96,13 +96,15 @@ class PositionalEncoding(nn.Module):
              [0.8415, 0.5403, 0.0100, 0.9999]]])
     """
 
-    def __init__(self, d_model, max_len=1024, dropout=0.0):
+    positions: Tensor  # (max_len, d_model)
+
+    def __init__(self, d_model: int, max_len: int = 1024, dropout: float = 0.0) -> None:
         super().__init__()
         require_count("max_len", max_len)
         self.dropout = nn.Dropout(dropout)
         self.register_buffer("positions", sinusoidal_positions(max_len, d_model), persistent=False)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         """Return ``x`` plus the positions; shape ``(..., length, d_model)``."""
         require_float("x", x, min_rank=2, axes="(..., length, d_model)")
         require_same_device("the module's positions", self.positions, "x", x)
@@ -113,4 +115,5 @@ class PositionalEncoding(nn.Module):
             raise ValueError(
                 f"x: expected at most max_len = {max_len} positions, got {shape_of(x)}"
             )
-        return self.dropout(x + self.positions[:length].to(x.dtype))
+        output: Tensor = self.dropout(x + self.positions[:length].to(x.dtype))
+        return output
