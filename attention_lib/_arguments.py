@@ -1,16 +1,23 @@
 """Refusals in words, written once: each names the argument, what was expected and what came."""
 
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
 import torch
+from torch import Tensor
 
 INTEGER_DTYPES = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
-def shape_of(tensor):
+def shape_of(tensor: Tensor) -> str:
     """Return a shape as it is written in the book: ``(2, 3)``."""
     return str(tuple(tensor.shape))
 
 
-def require_tensor(name, value, *, min_rank=0, rank=None, axes="..."):
+def require_tensor(
+    name: str, value: object, *, min_rank: int = 0, rank: int | None = None, axes: str = "..."
+) -> None:
     """Refuse what is no tensor, or has the wrong number of axes."""
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"{name}: expected a torch.Tensor {axes}, got {type(value).__name__}")
@@ -22,14 +29,14 @@ def require_tensor(name, value, *, min_rank=0, rank=None, axes="..."):
         )
 
 
-def require_float(name, value, **shape):
+def require_float(name: str, value: Tensor, **shape: Any) -> None:
     """Refuse what is no floating-point tensor of the wanted rank."""
     require_tensor(name, value, **shape)
     if not value.is_floating_point():
         raise TypeError(f"{name}: expected a floating-point tensor, got dtype {value.dtype}")
 
 
-def require_same_kind(first_name, first, name, value):
+def require_same_kind(first_name: str, first: Tensor, name: str, value: Tensor) -> None:
     """Refuse two tensors that differ in device, or in dtype where autocast does not even it out."""
     require_same_device(first_name, first, name, value)
     if value.dtype == first.dtype:
@@ -41,7 +48,7 @@ def require_same_kind(first_name, first, name, value):
         )
 
 
-def require_same_device(first_name, first, name, value):
+def require_same_device(first_name: str, first: Tensor, name: str, value: Tensor) -> None:
     """Refuse two tensors that live on different devices."""
     if value.device != first.device:
         raise ValueError(
@@ -49,12 +56,12 @@ def require_same_device(first_name, first, name, value):
         )
 
 
-def require_parameter_kind(name, value, parameter):
+def require_parameter_kind(name: str, value: Tensor, parameter: Tensor) -> None:
     """Refuse a tensor that the module's parameters cannot multiply."""
     require_same_kind("the module's parameters", parameter, name, value)
 
 
-def require_size(name, value, axis, expected, meaning):
+def require_size(name: str, value: Tensor, axis: int, expected: int, meaning: str) -> None:
     """Refuse a tensor whose axis has not the expected length."""
     if value.shape[axis] != expected:
         raise ValueError(
@@ -62,7 +69,7 @@ def require_size(name, value, axis, expected, meaning):
         )
 
 
-def require_count(name, value, minimum=1):
+def require_count(name: str, value: object, minimum: int = 1) -> None:
     """Refuse what is no whole number of at least ``minimum``."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name}: expected a whole number, got {value!r}")
@@ -70,7 +77,7 @@ def require_count(name, value, minimum=1):
         raise ValueError(f"{name}: expected at least {minimum}, got {value}")
 
 
-def require_positive(name, value):
+def require_positive(name: str, value: object) -> None:
     """Refuse a number that is not positive and finite."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name}: expected a positive number, got {value!r}")
@@ -78,17 +85,29 @@ def require_positive(name, value):
         raise ValueError(f"{name}: expected a positive number, got {value!r}")
 
 
-def broadcast_leading(named_tensors, trailing):
+def broadcast(*shapes: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the common shape, or ``None`` where there is none."""
+    common: list[int] = []
+    for sizes in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
+        longer = [size for size in sizes if size != 1]
+        if any(size != longer[0] for size in longer):
+            return None
+        common.append(longer[0] if longer else 1)
+    return tuple(reversed(common))
+
+
+def broadcast_leading(
+    named_tensors: Sequence[tuple[str, Tensor]], trailing: int
+) -> tuple[int, ...]:
     """Return the common leading shape of ``(name, tensor)`` pairs, less their ``trailing`` axes."""
-    shapes = [tensor.shape[:-trailing] for _, tensor in named_tensors]
-    try:
-        return torch.broadcast_shapes(*shapes)
-    except RuntimeError:
+    leading = broadcast(*(tensor.shape[:-trailing] for _, tensor in named_tensors))
+    if leading is None:
         got = ", ".join(f"{name} {shape_of(tensor)}" for name, tensor in named_tensors)
-        raise ValueError(f"leading axes: expected shapes that broadcast, got {got}") from None
+        raise ValueError(f"leading axes: expected shapes that broadcast, got {got}")
+    return leading
 
 
-def require_queries_and_keys(queries, keys, *, same_width=True):
+def require_queries_and_keys(queries: Tensor, keys: Tensor, *, same_width: bool = True) -> None:
     """Refuse queries and keys that no score function can compare."""
     require_float("queries", queries, min_rank=2, axes="(..., len_q, d_k)")
     require_float("keys", keys, min_rank=2, axes="(..., len_k, d_k)")
@@ -104,7 +123,7 @@ def require_queries_and_keys(queries, keys, *, same_width=True):
     broadcast_leading([("queries", queries), ("keys", keys)], trailing=2)
 
 
-def require_values(keys, values):
+def require_values(keys: Tensor, values: Tensor) -> None:
     """Refuse values that do not pair up with the keys."""
     require_float("values", values, min_rank=2, axes="(..., len_k, d_v)")
     require_same_kind("keys", keys, "values", values)
