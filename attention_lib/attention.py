@@ -1,10 +1,11 @@
 """Attention: scores, masked softmax, weighted sum of the values; one pipeline for every score."""
 
+from collections.abc import Callable
 from functools import partial
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 from attention_lib._arguments import (
     broadcast_leading,
@@ -12,6 +13,7 @@ from attention_lib._arguments import (
     require_values,
     shape_of,
 )
+from attention_lib._nonfinite import attend_with_care, tame, without_unseen
 from attention_lib.masking import masked_softmax, resolve_mask
 from attention_lib.scoring import AdditiveScore, resolve_scale, scaled_dot_scores
 
@@ -23,9 +25,19 @@ __all__ = [
 ]
 
 
+Score = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
 def scaled_dot_product_attention(
-    queries, keys, values, valid_lens=None, *, mask=None, scale=None, need_weights=True
-):
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    valid_lens: Tensor | None = None,
+    *,
+    mask: Tensor | None = None,
+    scale: float | None = None,
+    need_weights: bool = True,
+) -> tuple[Tensor, Tensor | None]:
     r"""Attend with scaled dot products, :math:`\mathrm{softmax}(QK^\top/\sqrt{d_k})\,V`.
 
     Parameters
@@ -118,14 +130,23 @@ class Attention(nn.Module):
     (torch.Size([1, 2, 5]), torch.Size([1, 2, 4]))
     """
 
-    def __init__(self, score, dropout=0.0):
+    def __init__(self, score: Score, dropout: float = 0.0) -> None:
         super().__init__()
         if not callable(score):
             raise TypeError(f"score: expected a callable (queries, keys), got {score!r}")
         self.score = score
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, queries, keys, values, valid_lens=None, *, mask=None, need_weights=True):
+    def forward(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        valid_lens: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        need_weights: bool = True,
+    ) -> tuple[Tensor, Tensor | None]:
         """Return ``(output, weights)``; the weights are those before dropout, or ``None``."""
         require_queries_and_keys(queries, keys, same_width=False)
         output, weights = _attend(
@@ -140,7 +161,7 @@ class Attention(nn.Module):
         )
         return output, weights if need_weights else None
 
-    def _fused_scale(self, queries):
+    def _fused_scale(self, queries: Tensor) -> float | None:
         """Return the scale with which a fused kernel computes this score, if there is one."""
         return None
 
@@ -172,12 +193,15 @@ class DotProductAttention(Attention):
     (torch.Size([2, 1, 5]), torch.Size([2, 1, 4]))
     """
 
-    def __init__(self, dropout=0.0, scale=None):
+    def __init__(self, dropout: float = 0.0, scale: float | None = None) -> None:
         super().__init__(partial(scaled_dot_scores, scale=scale), dropout)
         self.scale = scale
 
-    def _fused_scale(self, queries):
+    def _fused_scale(self, queries: Tensor) -> float | None:
         return resolve_scale(self.scale, queries.shape[-1])
+
+    def extra_repr(self) -> str:
+        return "" if self.scale is None else f"scale={self.scale}"
 
 
 class AdditiveAttention(Attention):
@@ -210,11 +234,21 @@ class AdditiveAttention(Attention):
     (torch.Size([2, 1, 4]), torch.Size([2, 1, 10]))
     """
 
-    def __init__(self, d_q, d_k, num_hiddens, dropout=0.0):
+    def __init__(self, d_q: int, d_k: int, num_hiddens: int, dropout: float = 0.0) -> None:
         super().__init__(AdditiveScore(d_q, d_k, num_hiddens), dropout)
 
 
-def _attend(score, queries, keys, values, valid_lens, mask, *, dropout_p=0.0, fused_scale=None):
+def _attend(
+    score: Score,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    valid_lens: Tensor | None,
+    mask: Tensor | None,
+    *,
+    dropout_p: float = 0.0,
+    fused_scale: float | None = None,
+) -> tuple[Tensor, Tensor | None]:
     """Run the pipeline; with ``fused_scale`` PyTorch's kernel does it, without weights."""
     require_values(keys, values)
     leading = broadcast_leading(
@@ -222,31 +256,42 @@ def _attend(score, queries, keys, values, valid_lens, mask, *, dropout_p=0.0, fu
     )
     shape = (*leading, queries.shape[-2], keys.shape[-2])  # (..., len_q, len_k)
     mask = resolve_mask(shape, queries.device, valid_lens, mask)
+    score, drop = partial(_scores, score, shape), partial(_drop, dropout_p)
     if mask is not None and not tame(queries, keys, values):
-        return _attend_with_care(score, queries, keys, values, mask, shape, dropout_p)
+        queries, keys, values = without_unseen(mask, queries, keys, values)
+        if not tame(queries, keys, values):
+            return attend_with_care(score, drop, queries, keys, values, mask)
     if fused_scale is not None:
         return _fused(queries, keys, values, mask, leading, dropout_p, fused_scale), None
-    weights = masked_softmax(_scores(score, queries, keys, shape), mask=mask)
-    return _drop(weights, dropout_p) @ values, weights
+    weights = masked_softmax(score(queries, keys), mask=mask)
+    return drop(weights) @ values, weights
 
 
-def _scores(score, queries, keys, shape):
+def _scores(score: Score, shape: tuple[int, ...], queries: Tensor, keys: Tensor) -> Tensor:
     """Call the score function and hold it to its promise."""
     scores = score(queries, keys)
     try:
         return scores.expand(shape)
     except (AttributeError, RuntimeError):
-        got = shape_of(scores) if isinstance(scores, torch.Tensor) else type(scores).__name__
+        got = shape_of(scores) if isinstance(scores, Tensor) else type(scores).__name__
         raise ValueError(
             f"score: expected scores of shape {shape} (..., len_q, len_k), got {got}"
         ) from None
 
 
-def _drop(weights, dropout_p):
+def _drop(dropout_p: float, weights: Tensor) -> Tensor:
     return F.dropout(weights, dropout_p) if dropout_p else weights
 
 
-def _fused(queries, keys, values, mask, leading, dropout_p, scale):
+def _fused(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor | None,
+    leading: tuple[int, ...],
+    dropout_p: float,
+    scale: float,
+) -> Tensor:
     """Call PyTorch's kernel; a row with nothing to attend to gives 0 in every version of it."""
     require_queries_and_keys(queries, keys)
     tensors = [x.expand(*leading, *x.shape[-2:]) for x in (queries, keys, values)]
@@ -262,79 +307,8 @@ def _fused(queries, keys, values, mask, leading, dropout_p, scale):
         tensors = [x.unsqueeze(-3) for x in tensors]
         mask = mask.unsqueeze(-3) if mask is not None else None
     output = F.scaled_dot_product_attention(
-        *tensors, attn_mask=mask, dropout_p=dropout_p, scale=scale
+        tensors[0], tensors[1], tensors[2], attn_mask=mask, dropout_p=dropout_p, scale=scale
     )
     for _ in range(added):
         output = output.squeeze(-3)
     return output if empty is None else output.masked_fill(empty, 0.0)
-
-
-def tame(*tensors):
-    """Say whether products of these numbers stay finite; NaN and infinity are not tame."""
-    bounds = [bound for x in tensors if x.numel() for bound in x.detach().aminmax()]
-    largest = 1e15  # its square, times any width and any sane gradient, is far below 3e38
-    return not bounds or bool((torch.stack(bounds).float().abs() <= largest).all())
-
-
-def _attend_with_care(score, queries, keys, values, mask, shape, dropout_p):
-    """Attend where NaN, infinity or numbers near it may stand at masked positions.
-
-    A matrix product multiplies every pair, and 0 times NaN is NaN, forward and backward. So
-    the products run without the non-finite entries of keys, values and scores. What a query
-    sees that may look there is computed apart, and put in place of its weights and output.
-    """
-    mask = mask.expand(*mask.shape[:-1], shape[-1])
-    queries = torch.where(mask.any(dim=-1, keepdim=True), queries, 0.0)  # that see anything
-    seen = mask.any(dim=-2).unsqueeze(-1)  # (..., len_k, 1), by at least one query
-    keys, values = torch.where(seen, keys, 0.0), torch.where(seen, values, 0.0)
-    strange_keys, strange_values = ~keys.isfinite(), ~values.isfinite()
-    finite_keys = _Replace.apply(keys, strange_keys, 0.0)
-    finite_values = _Replace.apply(values, strange_values, 0.0)
-
-    scores = _scores(score, queries, finite_keys, shape)
-    strange_scores = ~(scores < float("inf"))  # -inf is a score like any other: weight 0
-    weights = masked_softmax(_Replace.apply(scores, strange_scores, 0.0), mask=mask)
-    kept = _drop(torch.ones_like(weights), dropout_p)
-    output = (kept * weights) @ finite_values
-    if not (strange_keys.any() or strange_values.any() or strange_scores.any()):
-        return output, weights
-
-    with torch.no_grad():
-        columns = torch.arange(shape[-1], device=keys.device)
-        for i in _positions(strange_keys):
-            scores = torch.where(columns == i, score(queries, keys[..., i : i + 1, :]), scores)
-        seen_weights = masked_softmax(scores, mask=mask)
-        dropped = kept * seen_weights
-        seen_output = dropped @ finite_values
-        for i in _positions(strange_values):
-            share = dropped[..., i : i + 1] * values[..., i : i + 1, :]  # (..., len_q, d_v)
-            visible = mask[..., i : i + 1] & strange_values[..., i : i + 1, :]
-            seen_output = torch.where(visible, seen_output + share, seen_output)
-        strange_scores = strange_scores | strange_keys.any(dim=-1).unsqueeze(-2)
-        hit = (mask & strange_scores).any(dim=-1, keepdim=True)  # (..., len_q, 1)
-        hit_output = hit | ~seen_output.isfinite()
-    output = _Replace.apply(output, hit_output, seen_output)
-    return output, _Replace.apply(weights, hit, seen_weights)
-
-
-def _positions(found):
-    """Return the key positions at which ``found``, ``(..., len_k, width)``, holds anywhere."""
-    anywhere = found.any(dim=-1).reshape(-1, found.shape[-2]).any(dim=0)  # (len_k,)
-    return anywhere.nonzero().flatten().tolist()
-
-
-class _Replace(torch.autograd.Function):
-    """Replace some entries; their gradient is NaN, or 0 where 0 comes back: nobody asked for it."""
-
-    @staticmethod
-    def forward(x, replaced, other):
-        return torch.where(replaced, other, x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[1])
-
-    @staticmethod
-    def backward(ctx, grad):
-        (replaced,) = ctx.saved_tensors
-        return torch.where(replaced & (grad != 0), float("nan"), grad), None, None

@@ -14,8 +14,11 @@ pair of output and weights; bind what else it needs first:
 A broken contract raises an ``AssertionError`` that says what moved, where and by how much.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attention_lib._arguments import require_float, shape_of
 from attention_lib.masking import length_mask
@@ -29,8 +32,18 @@ __all__ = [
     "assert_rows_sum_to_one",
 ]
 
+Attend = Callable[[Tensor, Tensor, Tensor], Any]  # returns the output, or (output, weights)
 
-def assert_causal(attend, queries, keys, values, *, poison=None, tolerance=None):
+
+def assert_causal(
+    attend: Attend,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    poison: float | None = None,
+    tolerance: float | None = None,
+) -> None:
     """Change the future and see that the past does not move.
 
     For each query in turn, everything after its position is replaced, in queries, keys and
@@ -85,8 +98,15 @@ def assert_causal(attend, queries, keys, values, *, poison=None, tolerance=None)
 
 
 def assert_padding_invariant(
-    attend, queries, keys, values, valid_lens, *, poison=None, tolerance=None
-):
+    attend: Attend,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    valid_lens: Tensor,
+    *,
+    poison: float | None = None,
+    tolerance: float | None = None,
+) -> None:
     """Change what stands in the padding and see that no output moves.
 
     Parameters
@@ -140,7 +160,14 @@ def assert_padding_invariant(
         )
 
 
-def assert_permutation_equivariant(attend, queries, keys, values, *, tolerance=None):
+def assert_permutation_equivariant(
+    attend: Attend,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    tolerance: float | None = None,
+) -> None:
     """Shuffle the queries and see the output shuffled alike; shuffle the memory and see nothing.
 
     Attention without positions and without a causal mask treats its keys as a set. Where
@@ -187,7 +214,14 @@ def assert_permutation_equivariant(attend, queries, keys, values, *, tolerance=N
         )
 
 
-def assert_rows_sum_to_one(attend, queries, keys, values, *, tolerance=None):
+def assert_rows_sum_to_one(
+    attend: Attend,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    tolerance: float | None = None,
+) -> None:
     """See that weights are shares: none negative, each row summing to 1, or all 0 if masked.
 
     Parameters
@@ -229,7 +263,14 @@ def assert_rows_sum_to_one(attend, queries, keys, values, *, tolerance=None):
         )
 
 
-def assert_pure(attend, queries, keys, values, *, tolerance=None):
+def assert_pure(
+    attend: Attend,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    tolerance: float | None = None,
+) -> None:
     """See that a call changes none of its inputs, and depends on no call before it.
 
     Parameters
@@ -270,7 +311,9 @@ def assert_pure(attend, queries, keys, values, *, tolerance=None):
         )
 
 
-def assert_deterministic_in_eval(attend, queries, keys, values):
+def assert_deterministic_in_eval(
+    attend: Attend, queries: Tensor, keys: Tensor, values: Tensor
+) -> None:
     """See that nothing is random in evaluation mode.
 
     Parameters
@@ -307,7 +350,7 @@ def assert_deterministic_in_eval(attend, queries, keys, values):
     finally:
         for module, mode in zip(modules, modes, strict=True):
             module.training = mode
-    moved = _moved(*outputs, 0.0)
+    moved = _moved(outputs[0], outputs[1], 0.0)
     if moved:
         raise AssertionError(
             f"random in evaluation mode: with another random state the output at {moved[0]} "
@@ -315,17 +358,17 @@ def assert_deterministic_in_eval(attend, queries, keys, values):
         )
 
 
-def _require_inputs(queries, keys, values):
+def _require_inputs(queries: Tensor, keys: Tensor, values: Tensor) -> None:
     for name, x in (("queries", queries), ("keys", keys), ("values", values)):
         require_float(name, x, min_rank=2, axes="(..., len, width)")
 
 
-def _call(attend, queries, keys, values):
+def _call(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> Any:
     with torch.no_grad():
         return attend(queries, keys, values)
 
 
-def _output(attend, queries, keys, values):
+def _output(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     result = _call(attend, queries, keys, values)
     output = result[0] if isinstance(result, tuple) else result
     if not isinstance(output, torch.Tensor) or output.dim() < 2:
@@ -338,16 +381,16 @@ def _output(attend, queries, keys, values):
     return output.clone()
 
 
-def _generator():
+def _generator() -> torch.Generator:
     return torch.Generator().manual_seed(0)
 
 
-def _from(length, start, device):
+def _from(length: int, start: int, device: torch.device) -> Tensor:
     """Return True at the positions from ``start`` on, shape ``(length, 1)``."""
     return (torch.arange(length, device=device) >= start).unsqueeze(-1)
 
 
-def _replaced(x, where, poison):
+def _replaced(x: Tensor, where: Tensor, poison: float | None) -> Tensor:
     """Return a copy with other numbers at the positions where ``where`` is True."""
     if poison is not None:
         return x.masked_fill(where, poison)
@@ -356,11 +399,12 @@ def _replaced(x, where, poison):
     return torch.where(where, x + 1 + other.abs() * 3, x)
 
 
-def _moved(before, after, tolerance):
+def _moved(
+    before: Tensor, after: Tensor, tolerance: float | None
+) -> tuple[tuple[int, ...], str] | None:
     """Return where the largest movement beyond the tolerance is, and its size in words."""
-    tolerances = {} if tolerance is None else {"rtol": tolerance, "atol": tolerance}
     try:
-        torch.testing.assert_close(after, before, equal_nan=True, **tolerances)
+        torch.testing.assert_close(after, before, equal_nan=True, rtol=tolerance, atol=tolerance)
     except AssertionError:
         change = (after.double() - before.double()).abs()
         change = change.masked_fill(after.isnan() & before.isnan(), 0.0)
@@ -368,5 +412,5 @@ def _moved(before, after, tolerance):
         place = torch.unravel_index(change.argmax(), change.shape)
         size = change.max().item()
         how = "became NaN or infinite" if size == float("inf") else f"moved by {size:.3g}"
-        return tuple(i.item() for i in place), how
+        return tuple(int(i) for i in place), how
     return None

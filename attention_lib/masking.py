@@ -1,9 +1,13 @@
 """Masks say which keys a query may attend to (True = may attend); the masked softmax obeys them."""
 
+from collections.abc import Sequence
+
 import torch
+from torch import Tensor
 
 from attention_lib._arguments import (
     INTEGER_DTYPES,
+    broadcast,
     require_count,
     require_float,
     require_same_device,
@@ -14,7 +18,7 @@ from attention_lib._arguments import (
 __all__ = ["causal_mask", "combine_masks", "length_mask", "masked_softmax", "padding_mask"]
 
 
-def length_mask(valid_lens, len_k):
+def length_mask(valid_lens: Tensor, len_k: int) -> Tensor:
     """Let each query attend to the first ``valid_lens`` keys.
 
     Parameters
@@ -68,7 +72,7 @@ def length_mask(valid_lens, len_k):
     return positions < valid_lens.unsqueeze(-1)  # (batch, 1 or len_q, len_k)
 
 
-def padding_mask(tokens, pad_id=0):
+def padding_mask(tokens: Tensor, pad_id: int = 0) -> Tensor:
     """Let every query attend to the tokens that are no padding.
 
     Parameters
@@ -101,7 +105,9 @@ def padding_mask(tokens, pad_id=0):
     return (tokens != pad_id).unsqueeze(-2)  # (batch, 1, len_k)
 
 
-def causal_mask(len_q, len_k=None, device=None):
+def causal_mask(
+    len_q: int, len_k: int | None = None, device: torch.device | str | None = None
+) -> Tensor:
     """Let each query attend to its own position and the ones before it.
 
     The mask is aligned to the lower right: the last query sees every key, however many keys
@@ -142,7 +148,7 @@ def causal_mask(len_q, len_k=None, device=None):
     return everything.tril(diagonal=len_k - len_q)
 
 
-def combine_masks(*masks):
+def combine_masks(*masks: Tensor | None) -> Tensor | None:
     """Allow what every mask allows.
 
     Parameters
@@ -178,7 +184,7 @@ def combine_masks(*masks):
             combined = mask
             continue
         require_same_device("the masks before it", combined, name, mask)
-        if _broadcast(combined.shape, mask.shape) is None:
+        if broadcast(combined.shape, mask.shape) is None:
             raise ValueError(
                 f"{name}: expected a shape that broadcasts with the masks before it, "
                 f"{shape_of(combined)}, got {shape_of(mask)}"
@@ -187,7 +193,9 @@ def combine_masks(*masks):
     return combined
 
 
-def masked_softmax(scores, valid_lens=None, *, mask=None):
+def masked_softmax(
+    scores: Tensor, valid_lens: Tensor | None = None, *, mask: Tensor | None = None
+) -> Tensor:
     """Turn scores into weights over the keys that may be attended to.
 
     Parameters
@@ -234,7 +242,7 @@ def masked_softmax(scores, valid_lens=None, *, mask=None):
     return weights.masked_fill(~mask, 0.0)
 
 
-def require_mask(name, mask):
+def require_mask(name: str, mask: Tensor) -> None:
     """Refuse a mask that is not boolean."""
     require_tensor(name, mask, axes="of booleans")
     if mask.dtype in INTEGER_DTYPES:
@@ -247,7 +255,9 @@ def require_mask(name, mask):
         raise TypeError(f"{name}: expected booleans (True = may attend), got dtype {mask.dtype}")
 
 
-def resolve_mask(shape, device, valid_lens, mask):
+def resolve_mask(
+    shape: Sequence[int], device: torch.device, valid_lens: Tensor | None, mask: Tensor | None
+) -> Tensor | None:
     """Join lengths and mask to one mask that broadcasts to ``shape``; ``None`` if there is none.
 
     The result has at least two axes, so that "over keys" and "over queries" have a meaning.
@@ -272,23 +282,15 @@ def resolve_mask(shape, device, valid_lens, mask):
     if mask is not None:
         require_mask("mask", mask)
         _require_device("mask", mask, device)
-        if _broadcast(mask.shape, shape) != tuple(shape):
+        if broadcast(mask.shape, shape) != tuple(shape):
             raise ValueError(
                 f"mask: expected a shape that broadcasts to the scores' {tuple(shape)}, "
                 f"got {shape_of(mask)}"
             )
-        mask = torch.atleast_2d(mask)
+        mask = mask[(None,) * (2 - mask.dim())]  # at least two axes
     return combine_masks(lengths, mask)
 
 
-def _require_device(name, value, device):
+def _require_device(name: str, value: Tensor, device: torch.device) -> None:
     if value.device != device:
         raise ValueError(f"{name}: expected the device of the scores, {device}, got {value.device}")
-
-
-def _broadcast(*shapes):
-    """Return the common shape, or ``None`` where there is none."""
-    try:
-        return tuple(torch.broadcast_shapes(*shapes))
-    except RuntimeError:
-        return None

@@ -1,7 +1,9 @@
 """Many heads: split the width, attend in every head by itself, join the outputs."""
 
+from typing import Self
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attention_lib._arguments import (
     require_count,
@@ -12,13 +14,14 @@ from attention_lib._arguments import (
     require_values,
     shape_of,
 )
-from attention_lib.attention import DotProductAttention, tame
+from attention_lib._nonfinite import tame, without_unseen
+from attention_lib.attention import DotProductAttention
 from attention_lib.masking import resolve_mask
 
 __all__ = ["AddNorm", "MultiHeadAttention", "merge_heads", "split_heads"]
 
 
-def split_heads(x, num_heads):
+def split_heads(x: Tensor, num_heads: int) -> Tensor:
     """Cut the width into heads and give the heads an axis of their own.
 
     Head ``i`` gets the ``i``-th block of ``d_model / num_heads`` neighbouring columns. The
@@ -63,7 +66,7 @@ def split_heads(x, num_heads):
     return x.transpose(1, 2)  # (batch, num_heads, len, d_k)
 
 
-def merge_heads(x):
+def merge_heads(x: Tensor) -> Tensor:
     """Lay the heads side by side again; undoes :func:`split_heads`.
 
     Parameters
@@ -91,7 +94,7 @@ def merge_heads(x):
     return x.transpose(1, 2).flatten(-2)  # (batch, len, num_heads * d_k)
 
 
-def _require_divisible(whole_name, whole, name, part):
+def _require_divisible(whole_name: str, whole: int, name: str, part: int) -> None:
     if whole % part:
         raise ValueError(f"{name}: expected a divisor of {whole_name}, {whole}, got {part}")
 
@@ -141,7 +144,15 @@ class MultiHeadAttention(nn.Module):
     (torch.Size([3, 5, 8]), torch.Size([3, 2, 5, 5]))
     """
 
-    def __init__(self, d_model, num_heads, *, num_kv_heads=None, dropout=0.0, bias=False):
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        *,
+        num_kv_heads: int | None = None,
+        dropout: float = 0.0,
+        bias: bool = False,
+    ) -> None:
         super().__init__()
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
         require_count("d_model", d_model)
@@ -163,7 +174,20 @@ class MultiHeadAttention(nn.Module):
             if bias:
                 nn.init.zeros_(projection.bias)
 
-    def forward(self, queries, keys, values, valid_lens=None, *, mask=None, need_weights=True):
+    def extra_repr(self) -> str:
+        shared = f", num_kv_heads={self.num_kv_heads}" * (self.num_kv_heads != self.num_heads)
+        return f"d_model={self.d_model}, num_heads={self.num_heads}{shared}"
+
+    def forward(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        valid_lens: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        need_weights: bool = True,
+    ) -> tuple[Tensor, Tensor | None]:
         """Attend in every head.
 
         Parameters
@@ -199,12 +223,12 @@ class MultiHeadAttention(nn.Module):
         )
         return self.W_o(merge_heads(output)), weights
 
-    def _split_shared(self, x):
+    def _split_shared(self, x: Tensor) -> Tensor:
         """Split into key and value heads, and repeat each for the query heads it serves."""
         x = split_heads(x, self.num_kv_heads)
         return x.repeat_interleave(self.num_heads // self.num_kv_heads, dim=1)
 
-    def _require_inputs(self, queries, keys, values):
+    def _require_inputs(self, queries: Tensor, keys: Tensor, values: Tensor) -> None:
         inputs = {"queries": queries, "keys": keys, "values": values}
         for name, x in inputs.items():
             length = "len_q" if name == "queries" else "len_k"
@@ -216,7 +240,9 @@ class MultiHeadAttention(nn.Module):
         for name in ("keys", "values"):
             require_size(name, inputs[name], 0, queries.shape[0], "sequences (batch)")
 
-    def _mask(self, queries, keys, valid_lens, mask):
+    def _mask(
+        self, queries: Tensor, keys: Tensor, valid_lens: Tensor | None, mask: Tensor | None
+    ) -> Tensor | None:
         """Return one mask that broadcasts to ``(batch, num_heads, len_q, len_k)``, or ``None``."""
         batch, len_q, len_k = queries.shape[0], queries.shape[1], keys.shape[1]
         per_head = isinstance(mask, torch.Tensor) and mask.dim() == 4
@@ -227,7 +253,7 @@ class MultiHeadAttention(nn.Module):
         return mask
 
     @classmethod
-    def from_torch(cls, module):
+    def from_torch(cls, module: nn.MultiheadAttention) -> Self:
         """Take over the weights of a ``torch.nn.MultiheadAttention``.
 
         Parameters
@@ -283,7 +309,7 @@ class MultiHeadAttention(nn.Module):
             ours.W_o.load_state_dict(module.out_proj.state_dict())
         return ours.train(module.training)
 
-    def to_torch(self, batch_first=True):
+    def to_torch(self, batch_first: bool = True) -> nn.MultiheadAttention:
         """Return a ``torch.nn.MultiheadAttention`` with the same weights.
 
         Parameters
@@ -324,13 +350,15 @@ class MultiHeadAttention(nn.Module):
                 theirs.out_proj.bias.copy_(self.W_o.bias)
         return theirs.train(self.training)
 
-    def _written_out(self, rows):
+    def _written_out(self, rows: Tensor) -> Tensor:
         """Repeat the rows of each key or value head for the query heads it serves."""
-        heads = rows.unflatten(0, (self.num_kv_heads, -1))
+        heads = rows.reshape(self.num_kv_heads, -1, *rows.shape[1:])
         return heads.repeat_interleave(self.num_heads // self.num_kv_heads, dim=0).flatten(0, 1)
 
 
-def _without_unseen(mask, queries, keys, values):
+def _without_unseen(
+    mask: Tensor | None, queries: Tensor, keys: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """Put 0 where no head lets a query look or a key be seen, if NaN or infinity may stand there.
 
     The projections multiply every position; without this, a NaN in the padding would reach
@@ -338,12 +366,9 @@ def _without_unseen(mask, queries, keys, values):
     """
     if mask is None or tame(queries, keys, values):
         return queries, keys, values
-    shape = (1, 1, queries.shape[1], keys.shape[1])
-    mask = mask.expand(torch.broadcast_shapes(mask.shape, shape)).any(dim=1)  # in any head
-    looking = mask.any(dim=2).unsqueeze(-1)  # (batch or 1, len_q, 1)
-    seen = mask.any(dim=1).unsqueeze(-1)  # (batch or 1, len_k, 1)
-    keys, values = torch.where(seen, keys, 0.0), torch.where(seen, values, 0.0)
-    return torch.where(looking, queries, 0.0), keys, values
+    if mask.dim() == 4:
+        mask = mask.any(dim=1)  # in any head
+    return without_unseen(mask, queries, keys, values)
 
 
 class AddNorm(nn.Module):
@@ -375,13 +400,13 @@ class AddNorm(nn.Module):
     torch.Size([1, 2, 4])
     """
 
-    def __init__(self, d_model, dropout=0.0):
+    def __init__(self, d_model: int, dropout: float = 0.0) -> None:
         super().__init__()
         require_count("d_model", d_model)
         self.dropout = nn.Dropout(dropout)
         self.norm = nn.LayerNorm(d_model)
 
-    def forward(self, x, sublayer_output):
+    def forward(self, x: Tensor, sublayer_output: Tensor) -> Tensor:
         """Return the normalised sum, in the shape of ``x``, ``(..., d_model)``."""
         for name, tensor in (("x", x), ("sublayer_output", sublayer_output)):
             require_float(name, tensor, min_rank=1, axes="(..., d_model)")
@@ -392,4 +417,5 @@ class AddNorm(nn.Module):
                 f"sublayer_output: expected the shape of x, {shape_of(x)}, "
                 f"got {shape_of(sublayer_output)}"
             )
-        return self.norm(x + self.dropout(sublayer_output))
+        normalised: Tensor = self.norm(x + self.dropout(sublayer_output))
+        return normalised

@@ -1,13 +1,14 @@
 """Saturation: how concentrated weights are, and how much gradient they let through."""
 
 import torch
+from torch import Tensor
 
 from attention_lib._arguments import require_count, require_float
 
 __all__ = ["effective_keys", "entropy", "sample_scores", "softmax_jacobian"]
 
 
-def softmax_jacobian(weights):
+def softmax_jacobian(weights: Tensor) -> Tensor:
     r"""Return the derivative of softmax, :math:`\mathrm{diag}(\mathbf p)-\mathbf p\mathbf p^\top`.
 
     Parameters
@@ -40,7 +41,7 @@ def softmax_jacobian(weights):
     return torch.diag_embed(weights) - weights.unsqueeze(-1) * weights.unsqueeze(-2)
 
 
-def entropy(weights):
+def entropy(weights: Tensor) -> Tensor:
     r"""Return the entropy of each row, :math:`-\sum_i p_i \ln p_i`, in nats.
 
     Parameters
@@ -64,10 +65,11 @@ def entropy(weights):
     tensor([0.0000, 0.6931])
     """
     require_float("weights", weights, min_rank=1, axes="(..., len_k)")
-    return torch.special.entr(weights).sum(dim=-1)
+    shares: Tensor = torch.special.entr(weights)
+    return shares.sum(dim=-1)
 
 
-def effective_keys(weights):
+def effective_keys(weights: Tensor) -> Tensor:
     r"""Return the number of keys that equally shared weights of this entropy would have.
 
     Parameters
@@ -93,7 +95,9 @@ def effective_keys(weights):
     return entropy(weights).exp()
 
 
-def sample_scores(d, len_k, rows, *, scale, generator):
+def sample_scores(
+    d: int, len_k: int, rows: int, *, scale: float, generator: torch.Generator
+) -> Tensor:
     r"""Draw rows of scores of a random query with ``len_k`` random keys.
 
     Every coordinate of query and keys is independent and standard normal; each row has a
@@ -139,8 +143,10 @@ def sample_scores(d, len_k, rows, *, scale, generator):
         raise TypeError(f"generator: expected a torch.Generator, got {type(generator).__name__}")
     scores = []
     # A few rows at a time: the keys of all rows at once would take rows * len_k * d numbers.
-    for some in torch.arange(rows).split(max(1, 2**22 // (len_k * d))):
-        queries = torch.randn(len(some), d, 1, generator=generator)
-        keys = torch.randn(len(some), len_k, d, generator=generator)
+    step = max(1, 2**22 // (len_k * d))
+    for start in range(0, rows, step):
+        some = min(step, rows - start)
+        queries = torch.randn(some, d, 1, generator=generator)
+        keys = torch.randn(some, len_k, d, generator=generator)
         scores.append((keys @ queries).squeeze(-1))
     return torch.cat(scores) * scale

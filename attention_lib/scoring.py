@@ -3,7 +3,7 @@
 import math
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attention_lib._arguments import (
     require_count,
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-def dot_scores(queries, keys):
+def dot_scores(queries: Tensor, keys: Tensor) -> Tensor:
     r"""Score by the dot product, :math:`a(\mathbf q, \mathbf k) = \mathbf q^\top \mathbf k`.
 
     Parameters
@@ -60,7 +60,7 @@ def dot_scores(queries, keys):
     return queries @ keys.transpose(-2, -1)  # (..., len_q, len_k)
 
 
-def scaled_dot_scores(queries, keys, scale=None):
+def scaled_dot_scores(queries: Tensor, keys: Tensor, scale: float | None = None) -> Tensor:
     r"""Score by the dot product divided by :math:`\sqrt{d_k}`.
 
     Parameters
@@ -101,7 +101,7 @@ def scaled_dot_scores(queries, keys, scale=None):
     return dot_scores(queries * resolve_scale(scale, queries.shape[-1]), keys)
 
 
-def resolve_scale(scale, d_k):
+def resolve_scale(scale: float | None, d_k: int) -> float:
     """Return the factor on the dot product: ``1 / sqrt(d_k)`` unless one is given."""
     if scale is None:
         return 1.0 / math.sqrt(d_k)
@@ -112,7 +112,7 @@ def resolve_scale(scale, d_k):
     return float(scale)
 
 
-def gaussian_scores(queries, keys, bandwidth=1.0):
+def gaussian_scores(queries: Tensor, keys: Tensor, bandwidth: float = 1.0) -> Tensor:
     r"""Score by closeness, :math:`-\lVert\mathbf q-\mathbf k\rVert^2 / (2\,\text{bandwidth}^2)`.
 
     After softmax this is Nadaraya-Watson regression with a Gaussian kernel.
@@ -160,7 +160,7 @@ def gaussian_scores(queries, keys, bandwidth=1.0):
     return -(differences * differences).sum(dim=-1) / 2  # (..., len_q, len_k)
 
 
-def cosine_scores(queries, keys):
+def cosine_scores(queries: Tensor, keys: Tensor) -> Tensor:
     r"""Score by the cosine of the angle between query and key, from -1 to 1.
 
     Parameters
@@ -198,12 +198,12 @@ def cosine_scores(queries, keys):
     return dot_scores(_directions(queries), _directions(keys))
 
 
-def _directions(vectors):
+def _directions(vectors: Tensor) -> Tensor:
     """Divide each vector by its length; a zero vector stays zero."""
     # The largest coordinate goes first, so that no square leaves the range of float16.
     largest = vectors.detach().abs().amax(dim=-1, keepdim=True)
     vectors = vectors / largest.masked_fill(largest == 0, 1.0)
-    lengths = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
+    lengths: Tensor = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
     return vectors / lengths.masked_fill(lengths == 0, 1.0)
 
 
@@ -238,20 +238,24 @@ class BilinearScore(nn.Module):
     torch.Size([2, 7])
     """
 
-    def __init__(self, d_q, d_k):
+    def __init__(self, d_q: int, d_k: int) -> None:
         super().__init__()
         require_count("d_q", d_q)
         require_count("d_k", d_k)
         self.W = nn.Parameter(torch.empty(d_q, d_k))
         nn.init.xavier_uniform_(self.W)
 
-    def forward(self, queries, keys):
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         """Score ``(..., len_q, d_q)`` against ``(..., len_k, d_k)``: ``(..., len_q, len_k)``."""
         require_queries_and_keys(queries, keys, same_width=False)
         require_parameter_kind("queries", queries, self.W)
         require_size("queries", queries, -1, self.W.shape[0], "features (d_q)")
         require_size("keys", keys, -1, self.W.shape[1], "features (d_k)")
         return dot_scores(queries @ self.W, keys)
+
+    def extra_repr(self) -> str:
+        d_q, d_k = self.W.shape
+        return f"d_q={d_q}, d_k={d_k}"
 
 
 class AdditiveScore(nn.Module):
@@ -289,7 +293,7 @@ class AdditiveScore(nn.Module):
     torch.Size([2, 7])
     """
 
-    def __init__(self, d_q, d_k, num_hiddens):
+    def __init__(self, d_q: int, d_k: int, num_hiddens: int) -> None:
         super().__init__()
         require_count("d_q", d_q)
         require_count("d_k", d_k)
@@ -298,11 +302,12 @@ class AdditiveScore(nn.Module):
         self.W_k = nn.Linear(d_k, num_hiddens, bias=False)
         self.w_v = nn.Linear(num_hiddens, 1, bias=False)
 
-    def forward(self, queries, keys):
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         """Score ``(..., len_q, d_q)`` against ``(..., len_k, d_k)``: ``(..., len_q, len_k)``."""
         require_queries_and_keys(queries, keys, same_width=False)
         require_parameter_kind("queries", queries, self.W_q.weight)
         require_size("queries", queries, -1, self.W_q.in_features, "features (d_q)")
         require_size("keys", keys, -1, self.W_k.in_features, "features (d_k)")
         features = self.W_q(queries).unsqueeze(-2) + self.W_k(keys).unsqueeze(-3)
-        return self.w_v(torch.tanh(features)).squeeze(-1)  # (..., len_q, len_k)
+        scores: Tensor = self.w_v(torch.tanh(features)).squeeze(-1)  # (..., len_q, len_k)
+        return scores

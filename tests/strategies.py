@@ -73,6 +73,24 @@ def assert_refused(call, exception, words):
     assert all(word in said for word in words), f"{said!r} lacks one of {words}"
 
 
+def assert_blames(call, exception, argument):
+    """See that a call is refused with this very exception, and that it names the argument."""
+    with pytest.raises(exception) as raised:
+        call()
+    assert raised.type is exception
+    blamed = str(raised.value).partition(":")[0]
+    assert argument in blamed, f"{raised.value!r} does not begin with {argument}"
+
+
+def refusals(table):
+    """Give each ``(call, exception, argument)`` an id."""
+    return [
+        pytest.param(*row, id=f"{argument}-{exception.__name__}")
+        for row in table
+        for _, exception, argument in [row]
+    ]
+
+
 def visible_by_loop(shape, valid_lens=None, mask=None):
     """Return the boolean tensor of ``shape`` that says which key a query may see, one by one."""
     visible = torch.ones(shape, dtype=torch.bool)

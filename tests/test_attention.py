@@ -24,13 +24,14 @@ from tests.strategies import (
     DTYPES,
     INF,
     NAN,
+    assert_blames,
     assert_close,
-    assert_refused,
     attend_by_loop,
     booleans,
     inputs,
     name_of,
     numbers,
+    refusals,
     visible_by_loop,
 )
 
@@ -262,7 +263,7 @@ def test_padding_costs_one_call_of_the_score():
     assert calls == [(BATCH, LEN_K, D)]
     keys[1, 2] = NAN
     Attention(counted)(queries, keys, values, torch.tensor([3, 7]))
-    assert calls[1:] == [(BATCH, LEN_K, D), (BATCH, 1, D)]
+    assert calls[1:] == [(BATCH, LEN_K, D)] * 2
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
@@ -578,47 +579,47 @@ def test_the_pieces_compose_to_the_whole():
 
 q, k, v = torch.ones(2, 3, 4), torch.ones(2, 5, 4), torch.ones(2, 5, 6)
 
-# call, exception, words that must occur (what every attention refuses is in test_arguments.py)
+# call, exception, argument that it names (what every attention refuses is in test_arguments.py)
 REFUSED = [
-    (lambda: Attention("dot"), TypeError, ["score", "callable", "'dot'"]),
+    (lambda: Attention("dot"), TypeError, "score"),
     (
         lambda: Attention(lambda q, k: q @ k.mT @ k)(q, k, v),
         ValueError,
-        ["score", "(2, 3, 5)", "(..., len_q, len_k)", "got (2, 3, 4)"],
+        "score",
     ),
-    (lambda: Attention(lambda q, k: 1.0)(q, k, v), ValueError, ["score", "(2, 3, 5)", "float"]),
-    (lambda: Attention(dot_scores, dropout=1.5), ValueError, ["dropout", "1.5"]),
-    (lambda: DotProductAttention(dropout=-0.1), ValueError, ["dropout", "-0.1"]),
-    (lambda: AdditiveAttention(4, 4, 3, dropout=2), ValueError, ["dropout", "2"]),
+    (lambda: Attention(lambda q, k: 1.0)(q, k, v), ValueError, "score"),
+    (lambda: Attention(dot_scores, dropout=1.5), ValueError, "dropout"),
+    (lambda: DotProductAttention(dropout=-0.1), ValueError, "dropout"),
+    (lambda: AdditiveAttention(4, 4, 3, dropout=2), ValueError, "dropout"),
     (
         lambda: DotProductAttention(scale="1")(q, k, v),
         TypeError,
-        ["scale", "number or None", "'1'"],
+        "scale",
     ),
     (
         lambda: scaled_dot_product_attention(q, k, v, scale=NAN, need_weights=False),
         ValueError,
-        ["scale", "finite", "nan"],
+        "scale",
     ),
     (
         lambda: DotProductAttention()(q, k[..., :3], v, need_weights=False),
         ValueError,
-        ["keys", "width", "(2, 3, 4)", "(2, 5, 3)"],
+        "keys",
     ),
-    (lambda: AdditiveAttention(4, 0, 3), ValueError, ["d_k", "at least 1", "0"]),
+    (lambda: AdditiveAttention(4, 0, 3), ValueError, "d_k"),
     (
         lambda: AdditiveAttention(4, 3, 3)(q, k, v),
         ValueError,
-        ["keys", "3", "d_k", "got shape (2, 5, 4)"],
+        "keys",
     ),
     (
         lambda: AdditiveAttention(4, 4, 3).double()(q, k, v),
         TypeError,
-        ["queries", "the module's parameters", "float64", "got torch.float32"],
+        "queries",
     ),
 ]
 
 
-@pytest.mark.parametrize(("call", "exception", "words"), REFUSED)
-def test_refused_in_words(call, exception, words):
-    assert_refused(call, exception, words)
+@pytest.mark.parametrize(("call", "exception", "argument"), refusals(REFUSED))
+def test_refused(call, exception, argument):
+    assert_blames(call, exception, argument)

@@ -8,13 +8,14 @@ from tests.strategies import (
     DTYPES,
     INF,
     NAN,
+    assert_blames,
     assert_close,
-    assert_refused,
     booleans,
     inputs,
     meta,
     name_of,
     numbers,
+    refusals,
     visible_by_loop,
 )
 
@@ -64,76 +65,76 @@ SCORES = torch.zeros(BATCH, LEN_Q, LEN_K)
 LENS, MASK = torch.tensor([1, 2]), torch.ones(LEN_Q, LEN_K, dtype=torch.bool)
 TRUE = torch.tensor([True])
 
-# call, exception, words that must occur
+# call, exception, argument that it names
 REFUSED = [
-    (lambda: length_mask([2], 3), TypeError, ["valid_lens", "torch.Tensor", "list"]),
-    (lambda: length_mask(TRUE, 3), TypeError, ["valid_lens", "integer", "booleans", "mask="]),
-    (lambda: length_mask(LENS / 2, 3), TypeError, ["valid_lens", "integer", "torch.float32"]),
-    (lambda: length_mask(LENS.reshape(2, 1, 1), 3), ValueError, ["valid_lens", "(2, 1, 1)"]),
-    (lambda: length_mask(LENS[0], 3), ValueError, ["valid_lens", "(batch,)", "got ()"]),
-    (lambda: length_mask(-LENS, 3), ValueError, ["valid_lens", "0 to len_k = 3", "from -2 to -1"]),
-    (lambda: length_mask(LENS + 2, 3), ValueError, ["valid_lens", "0 to len_k = 3", "from 3 to 4"]),
-    (lambda: length_mask(LENS, 3.0), TypeError, ["len_k", "whole number", "3.0"]),
-    (lambda: length_mask(LENS, -1), ValueError, ["len_k", "at least 0", "-1"]),
-    (lambda: padding_mask([[1]]), TypeError, ["tokens", "torch.Tensor", "list"]),
-    (lambda: padding_mask(LENS), ValueError, ["tokens", "(batch, len_k)", "(2,)"]),
-    (lambda: padding_mask(MASK), TypeError, ["tokens", "integer", "torch.bool"]),
-    (lambda: padding_mask(MASK.float()), TypeError, ["tokens", "integer", "torch.float32"]),
-    (lambda: causal_mask(-1), ValueError, ["len_q", "at least 0", "-1"]),
-    (lambda: causal_mask(2, -3), ValueError, ["len_k", "at least 0", "-3"]),
-    (lambda: causal_mask(2.0), TypeError, ["len_q", "whole number", "2.0"]),
-    (lambda: causal_mask(2, True), TypeError, ["len_k", "whole number", "True"]),
-    (lambda: combine_masks(TRUE, [True]), TypeError, ["masks[1]", "torch.Tensor", "list"]),
-    (lambda: combine_masks(LENS), TypeError, ["masks[0]", "booleans", "int64", "valid_lens="]),
-    (lambda: combine_masks(None, MASK.float()), TypeError, ["masks[1]", "booleans", "float32"]),
+    (lambda: length_mask([2], 3), TypeError, "valid_lens"),
+    (lambda: length_mask(TRUE, 3), TypeError, "valid_lens"),
+    (lambda: length_mask(LENS / 2, 3), TypeError, "valid_lens"),
+    (lambda: length_mask(LENS.reshape(2, 1, 1), 3), ValueError, "valid_lens"),
+    (lambda: length_mask(LENS[0], 3), ValueError, "valid_lens"),
+    (lambda: length_mask(-LENS, 3), ValueError, "valid_lens"),
+    (lambda: length_mask(LENS + 2, 3), ValueError, "valid_lens"),
+    (lambda: length_mask(LENS, 3.0), TypeError, "len_k"),
+    (lambda: length_mask(LENS, -1), ValueError, "len_k"),
+    (lambda: padding_mask([[1]]), TypeError, "tokens"),
+    (lambda: padding_mask(LENS), ValueError, "tokens"),
+    (lambda: padding_mask(MASK), TypeError, "tokens"),
+    (lambda: padding_mask(MASK.float()), TypeError, "tokens"),
+    (lambda: causal_mask(-1), ValueError, "len_q"),
+    (lambda: causal_mask(2, -3), ValueError, "len_k"),
+    (lambda: causal_mask(2.0), TypeError, "len_q"),
+    (lambda: causal_mask(2, True), TypeError, "len_k"),
+    (lambda: combine_masks(TRUE, [True]), TypeError, "masks[1]"),
+    (lambda: combine_masks(LENS), TypeError, "masks[0]"),
+    (lambda: combine_masks(None, MASK.float()), TypeError, "masks[1]"),
     (
         lambda: combine_masks(MASK, None, torch.ones(3, 1, dtype=torch.bool)),
         ValueError,
-        ["masks[2]", "broadcasts", "(5, 7)", "got (3, 1)"],
+        "masks[2]",
     ),
     (
         lambda: combine_masks(TRUE, meta(1, dtype=torch.bool)),
         ValueError,
-        ["masks[1]", "device", "cpu", "got meta"],
+        "masks[1]",
     ),
     (
         lambda: masked_softmax(LENS.reshape(1, 2)),
         TypeError,
-        ["scores", "floating-point", "torch.int64"],
+        "scores",
     ),
-    (lambda: masked_softmax([[1.0]]), TypeError, ["scores", "torch.Tensor", "list"]),
-    (lambda: masked_softmax(SCORES[0, 0]), ValueError, ["scores", "2 axes", "(7,)"]),
-    (lambda: masked_softmax(SCORES[0], LENS), ValueError, ["valid_lens", "batch", "(5, 7)"]),
-    (lambda: masked_softmax(SCORES, LENS[:1]), ValueError, ["valid_lens", "(2,)", "got (1,)"]),
-    (lambda: masked_softmax(SCORES, TRUE), TypeError, ["valid_lens", "booleans", "mask="]),
-    (lambda: masked_softmax(SCORES, LENS + 6), ValueError, ["valid_lens", "len_k = 7", "to 8"]),
-    (lambda: masked_softmax(SCORES, mask=LENS), TypeError, ["mask", "booleans", "valid_lens="]),
+    (lambda: masked_softmax([[1.0]]), TypeError, "scores"),
+    (lambda: masked_softmax(SCORES[0, 0]), ValueError, "scores"),
+    (lambda: masked_softmax(SCORES[0], LENS), ValueError, "valid_lens"),
+    (lambda: masked_softmax(SCORES, LENS[:1]), ValueError, "valid_lens"),
+    (lambda: masked_softmax(SCORES, TRUE), TypeError, "valid_lens"),
+    (lambda: masked_softmax(SCORES, LENS + 6), ValueError, "valid_lens"),
+    (lambda: masked_softmax(SCORES, mask=LENS), TypeError, "mask"),
     (
         lambda: masked_softmax(SCORES, mask=torch.ones(3, 1, 1, 1, dtype=torch.bool)),
         ValueError,
-        ["mask", "broadcasts", "(2, 5, 7)", "got (3, 1, 1, 1)"],
+        "mask",
     ),
     (
         lambda: masked_softmax(SCORES[:1], mask=torch.ones(2, 1, 1, dtype=torch.bool)),
         ValueError,
-        ["mask", "broadcasts", "(1, 5, 7)", "got (2, 1, 1)"],
+        "mask",
     ),
     (
         lambda: masked_softmax(SCORES, mask=meta(LEN_Q, LEN_K, dtype=torch.bool)),
         ValueError,
-        ["mask", "device", "cpu", "got meta"],
+        "mask",
     ),
     (
         lambda: masked_softmax(SCORES, meta(2, dtype=torch.int64)),
         ValueError,
-        ["valid_lens", "device", "cpu", "got meta"],
+        "valid_lens",
     ),
 ]
 
 
-@pytest.mark.parametrize(("call", "exception", "words"), REFUSED)
-def test_refused_in_words(call, exception, words):
-    assert_refused(call, exception, words)
+@pytest.mark.parametrize(("call", "exception", "argument"), refusals(REFUSED))
+def test_refused(call, exception, argument):
+    assert_blames(call, exception, argument)
 
 
 def test_only_lengths_and_masks_by_name():

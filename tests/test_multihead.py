@@ -17,14 +17,15 @@ from tests.strategies import (
     DTYPES,
     INF,
     NAN,
+    assert_blames,
     assert_close,
-    assert_refused,
     attend_by_loop,
     booleans,
     inputs,
     meta,
     name_of,
     numbers,
+    refusals,
     visible_by_loop,
 )
 
@@ -513,97 +514,97 @@ def mha(queries=X, keys=MEMORY, values=MEMORY, **options):
     return lambda: MHA(queries, keys, values, **options)
 
 
-# call, exception, words that must occur (what every attention refuses is in test_arguments.py)
+# call, exception, argument that it names (what every attention refuses is in test_arguments.py)
 REFUSED = [
-    (lambda: split_heads(X, 4), ValueError, ["num_heads", "divisor", "6", "got 4"]),
-    (lambda: split_heads(X, 0), ValueError, ["num_heads", "at least 1", "0"]),
-    (lambda: split_heads(X, 2.0), TypeError, ["num_heads", "whole number", "2.0"]),
-    (lambda: split_heads(X[0], 2), ValueError, ["x", "3 axes", "(batch, len, d_model)", "(3, 6)"]),
-    (lambda: split_heads(X.int(), 2), TypeError, ["x", "floating-point", "torch.int32"]),
-    (lambda: merge_heads(X), ValueError, ["x", "4 axes", "num_heads", "(2, 3, 6)"]),
-    (lambda: merge_heads([X]), TypeError, ["x", "torch.Tensor", "list"]),
-    (lambda: MultiHeadAttention(6, 4), ValueError, ["num_heads", "d_model", "6", "got 4"]),
-    (lambda: MultiHeadAttention(6, 0), ValueError, ["num_heads", "at least 1", "0"]),
-    (lambda: MultiHeadAttention(0, 1), ValueError, ["d_model", "at least 1", "0"]),
-    (lambda: MultiHeadAttention(6.0, 1), TypeError, ["d_model", "whole number", "6.0"]),
-    (lambda: MultiHeadAttention(6, True), TypeError, ["num_heads", "whole number", "True"]),
+    (lambda: split_heads(X, 4), ValueError, "num_heads"),
+    (lambda: split_heads(X, 0), ValueError, "num_heads"),
+    (lambda: split_heads(X, 2.0), TypeError, "num_heads"),
+    (lambda: split_heads(X[0], 2), ValueError, "x"),
+    (lambda: split_heads(X.int(), 2), TypeError, "x"),
+    (lambda: merge_heads(X), ValueError, "x"),
+    (lambda: merge_heads([X]), TypeError, "x"),
+    (lambda: MultiHeadAttention(6, 4), ValueError, "num_heads"),
+    (lambda: MultiHeadAttention(6, 0), ValueError, "num_heads"),
+    (lambda: MultiHeadAttention(0, 1), ValueError, "d_model"),
+    (lambda: MultiHeadAttention(6.0, 1), TypeError, "d_model"),
+    (lambda: MultiHeadAttention(6, True), TypeError, "num_heads"),
     (
         lambda: MultiHeadAttention(6, 3, num_kv_heads=2),
         ValueError,
-        ["num_kv_heads", "num_heads", "3", "got 2"],
+        "num_kv_heads",
     ),
     (
         lambda: MultiHeadAttention(6, 3, num_kv_heads=0),
         ValueError,
-        ["num_kv_heads", "at least 1", "0"],
+        "num_kv_heads",
     ),
-    (lambda: MultiHeadAttention(6, 2, dropout=1.1), ValueError, ["dropout", "1.1"]),
-    (mha(queries=torch.ones(2, 3, 7)), ValueError, ["queries", "6", "d_model", "(2, 3, 7)"]),
-    (mha(keys=torch.ones(2, 5, 3)), ValueError, ["keys", "6", "d_model", "(2, 5, 3)"]),
-    (mha(values=torch.ones(2, 5, 4)), ValueError, ["values", "6", "d_model", "(2, 5, 4)"]),
-    (mha(queries=torch.ones(3, 6)), ValueError, ["queries", "3 axes", "(3, 6)"]),
-    (mha(values=torch.ones(1, 2, 5, 6)), ValueError, ["values", "3 axes", "(1, 2, 5, 6)"]),
-    (mha(keys=MEMORY[:1], values=MEMORY[:1]), ValueError, ["keys", "2", "batch", "(1, 5, 6)"]),
-    (mha(values=MEMORY[:1]), ValueError, ["values", "2", "batch", "(1, 5, 6)"]),
+    (lambda: MultiHeadAttention(6, 2, dropout=1.1), ValueError, "dropout"),
+    (mha(queries=torch.ones(2, 3, 7)), ValueError, "queries"),
+    (mha(keys=torch.ones(2, 5, 3)), ValueError, "keys"),
+    (mha(values=torch.ones(2, 5, 4)), ValueError, "values"),
+    (mha(queries=torch.ones(3, 6)), ValueError, "queries"),
+    (mha(values=torch.ones(1, 2, 5, 6)), ValueError, "values"),
+    (mha(keys=MEMORY[:1], values=MEMORY[:1]), ValueError, "keys"),
+    (mha(values=MEMORY[:1]), ValueError, "values"),
     (
         mha(queries=X.double(), keys=MEMORY.double(), values=MEMORY.double()),
         TypeError,
-        ["queries", "the module's parameters", "float32", "got torch.float64"],
+        "queries",
     ),
     (
         mha(queries=meta(2, 3, 6), keys=meta(2, 5, 6), values=meta(2, 5, 6)),
         ValueError,
-        ["queries", "the module's parameters", "cpu", "got meta"],
+        "queries",
     ),
     (
         mha(mask=torch.ones(2, 3, 3, 5, dtype=torch.bool)),
         ValueError,
-        ["mask", "broadcasts", "(2, 2, 3, 5)", "got (2, 3, 3, 5)"],
+        "mask",
     ),
     (
         mha(mask=torch.ones(1, 1, 1, 1, 5, dtype=torch.bool)),
         ValueError,
-        ["mask", "broadcasts", "got (1, 1, 1, 1, 5)"],
+        "mask",
     ),
     (
         lambda: MultiHeadAttention.from_torch(nn.Linear(6, 6)),
         TypeError,
-        ["module", "torch.nn.MultiheadAttention", "Linear"],
+        "module",
     ),
     (
         lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(6, 2, kdim=5, vdim=7)),
         ValueError,
-        ["module", "embed_dim 6", "kdim 5", "vdim 7"],
+        "module",
     ),
     (
         lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(6, 2, add_bias_kv=True)),
         ValueError,
-        ["module", "add_bias_kv", "expected no"],
+        "module",
     ),
     (
         lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(6, 2, add_zero_attn=True)),
         ValueError,
-        ["module", "add_zero_attn", "expected no"],
+        "module",
     ),
-    (lambda: AddNorm(0), ValueError, ["d_model", "at least 1", "0"]),
-    (lambda: AddNorm(6)(X, MEMORY), ValueError, ["sublayer_output", "(2, 3, 6)", "got (2, 5, 6)"]),
-    (lambda: AddNorm(6)(X, X[:1]), ValueError, ["sublayer_output", "(2, 3, 6)", "got (1, 3, 6)"]),
-    (lambda: AddNorm(3)(X, X), ValueError, ["x", "3", "d_model", "(2, 3, 6)"]),
-    (lambda: AddNorm(6)(X.int(), X), TypeError, ["x", "floating-point", "torch.int32"]),
-    (lambda: AddNorm(6)(X, None), TypeError, ["sublayer_output", "torch.Tensor", "NoneType"]),
+    (lambda: AddNorm(0), ValueError, "d_model"),
+    (lambda: AddNorm(6)(X, MEMORY), ValueError, "sublayer_output"),
+    (lambda: AddNorm(6)(X, X[:1]), ValueError, "sublayer_output"),
+    (lambda: AddNorm(3)(X, X), ValueError, "x"),
+    (lambda: AddNorm(6)(X.int(), X), TypeError, "x"),
+    (lambda: AddNorm(6)(X, None), TypeError, "sublayer_output"),
     (
         lambda: AddNorm(6)(X, X.double()),
         TypeError,
-        ["sublayer_output", "the module's parameters", "float32", "got torch.float64"],
+        "sublayer_output",
     ),
     (
         lambda: AddNorm(6)(meta(2, 3, 6), X),
         ValueError,
-        ["x", "the module's parameters", "cpu", "got meta"],
+        "x",
     ),
 ]
 
 
-@pytest.mark.parametrize(("call", "exception", "words"), REFUSED)
-def test_refused_in_words(call, exception, words):
-    assert_refused(call, exception, words)
+@pytest.mark.parametrize(("call", "exception", "argument"), refusals(REFUSED))
+def test_refused(call, exception, argument):
+    assert_blames(call, exception, argument)

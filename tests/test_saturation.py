@@ -7,7 +7,7 @@ import torch
 
 from attention_lib import effective_keys, entropy, sample_scores, softmax_jacobian
 from attention_lib.notebook import generator
-from tests.strategies import DTYPES, assert_close, assert_refused, inputs, name_of, numbers
+from tests.strategies import DTYPES, assert_blames, assert_close, inputs, name_of, numbers, refusals
 
 # weights, entropy, effective number of keys, Jacobian: by hand
 BY_HAND = [
@@ -29,27 +29,27 @@ def sample(**replaced):
     return lambda: sample_scores(**(arguments | replaced))
 
 
-# call, exception, words that must occur
+# call, exception, argument that it names
 REFUSED = [
-    (lambda: softmax_jacobian([0.5]), TypeError, ["weights", "torch.Tensor", "list"]),
-    (lambda: softmax_jacobian(W.int()), TypeError, ["weights", "floating-point", "torch.int32"]),
-    (lambda: softmax_jacobian(W.sum()), ValueError, ["weights", "1 axes", "(..., len_k)", "()"]),
-    (lambda: entropy(W > 0), TypeError, ["weights", "floating-point", "torch.bool"]),
-    (lambda: entropy(W.sum()), ValueError, ["weights", "1 axes", "()"]),
-    (lambda: effective_keys(None), TypeError, ["weights", "torch.Tensor", "NoneType"]),
-    (lambda: effective_keys(W.sum()), ValueError, ["weights", "1 axes", "()"]),
-    (sample(d=0), ValueError, ["d:", "at least 1", "0"]),
-    (sample(len_k=2.5), TypeError, ["len_k", "whole number", "2.5"]),
-    (sample(rows=-1), ValueError, ["rows", "at least 1", "-1"]),
-    (sample(scale="1"), TypeError, ["scale", "number", "'1'"]),
-    (sample(generator=None), TypeError, ["generator", "torch.Generator", "NoneType"]),
-    (sample(generator=7), TypeError, ["generator", "torch.Generator", "int"]),
+    (lambda: softmax_jacobian([0.5]), TypeError, "weights"),
+    (lambda: softmax_jacobian(W.int()), TypeError, "weights"),
+    (lambda: softmax_jacobian(W.sum()), ValueError, "weights"),
+    (lambda: entropy(W > 0), TypeError, "weights"),
+    (lambda: entropy(W.sum()), ValueError, "weights"),
+    (lambda: effective_keys(None), TypeError, "weights"),
+    (lambda: effective_keys(W.sum()), ValueError, "weights"),
+    (sample(d=0), ValueError, "d"),
+    (sample(len_k=2.5), TypeError, "len_k"),
+    (sample(rows=-1), ValueError, "rows"),
+    (sample(scale="1"), TypeError, "scale"),
+    (sample(generator=None), TypeError, "generator"),
+    (sample(generator=7), TypeError, "generator"),
 ]
 
 
-@pytest.mark.parametrize(("call", "exception", "words"), REFUSED)
-def test_refused_in_words(call, exception, words):
-    assert_refused(call, exception, words)
+@pytest.mark.parametrize(("call", "exception", "argument"), refusals(REFUSED))
+def test_refused(call, exception, argument):
+    assert_blames(call, exception, argument)
 
 
 @pytest.mark.parametrize(("weights", "nats", "keys", "jacobian"), BY_HAND)

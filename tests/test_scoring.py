@@ -17,12 +17,13 @@ from attention_lib import (
 from tests.strategies import (
     DTYPES,
     TOLERANCE,
+    assert_blames,
     assert_close,
-    assert_refused,
     inputs,
     meta,
     name_of,
     numbers,
+    refusals,
 )
 
 # Every axis a different prime, so that no transpose can hide.
@@ -95,48 +96,48 @@ WIDTHS_DIFFER = {
 
 two, three = torch.ones(4, 2), torch.ones(4, 3)
 
-# call, exception, words that must occur (what every score refuses is in test_arguments.py)
+# call, exception, argument that it names (what every score refuses is in test_arguments.py)
 REFUSED = [
-    (lambda: scaled_dot_scores(two, two, scale="half"), TypeError, ["scale", "number", "'half'"]),
-    (lambda: scaled_dot_scores(two, two, scale=True), TypeError, ["scale", "number", "True"]),
-    (lambda: scaled_dot_scores(two, two, scale=math.inf), ValueError, ["scale", "finite", "inf"]),
-    (lambda: gaussian_scores(two, two, 0.0), ValueError, ["bandwidth", "positive", "0.0"]),
-    (lambda: gaussian_scores(two, two, -1), ValueError, ["bandwidth", "positive", "-1"]),
-    (lambda: gaussian_scores(two, two, math.nan), ValueError, ["bandwidth", "positive", "nan"]),
-    (lambda: gaussian_scores(two, two, math.inf), ValueError, ["bandwidth", "positive", "inf"]),
-    (lambda: gaussian_scores(two, two, two), TypeError, ["bandwidth", "number"]),
-    (lambda: gaussian_scores(two, two, True), TypeError, ["bandwidth", "number", "True"]),
-    (lambda: BilinearScore(0, 2), ValueError, ["d_q", "at least 1", "0"]),
-    (lambda: BilinearScore(2, 2.0), TypeError, ["d_k", "whole number", "2.0"]),
-    (lambda: BilinearScore(True, 2), TypeError, ["d_q", "whole number", "True"]),
-    (lambda: BilinearScore(2, 3)(three, three), ValueError, ["queries", "2", "d_q", "(4, 3)"]),
-    (lambda: BilinearScore(2, 3)(two, two), ValueError, ["keys", "3", "d_k", "(4, 2)"]),
-    (lambda: AdditiveScore(2, 0, 3), ValueError, ["d_k", "at least 1", "0"]),
-    (lambda: AdditiveScore("2", 2, 3), TypeError, ["d_q", "whole number", "'2'"]),
-    (lambda: AdditiveScore(2, 2, -3), ValueError, ["num_hiddens", "at least 1", "-3"]),
-    (lambda: AdditiveScore(2, 3, 5)(three, three), ValueError, ["queries", "2", "d_q", "(4, 3)"]),
-    (lambda: AdditiveScore(2, 3, 5)(two, two), ValueError, ["keys", "3", "d_k", "(4, 2)"]),
+    (lambda: scaled_dot_scores(two, two, scale="half"), TypeError, "scale"),
+    (lambda: scaled_dot_scores(two, two, scale=True), TypeError, "scale"),
+    (lambda: scaled_dot_scores(two, two, scale=math.inf), ValueError, "scale"),
+    (lambda: gaussian_scores(two, two, 0.0), ValueError, "bandwidth"),
+    (lambda: gaussian_scores(two, two, -1), ValueError, "bandwidth"),
+    (lambda: gaussian_scores(two, two, math.nan), ValueError, "bandwidth"),
+    (lambda: gaussian_scores(two, two, math.inf), ValueError, "bandwidth"),
+    (lambda: gaussian_scores(two, two, two), TypeError, "bandwidth"),
+    (lambda: gaussian_scores(two, two, True), TypeError, "bandwidth"),
+    (lambda: BilinearScore(0, 2), ValueError, "d_q"),
+    (lambda: BilinearScore(2, 2.0), TypeError, "d_k"),
+    (lambda: BilinearScore(True, 2), TypeError, "d_q"),
+    (lambda: BilinearScore(2, 3)(three, three), ValueError, "queries"),
+    (lambda: BilinearScore(2, 3)(two, two), ValueError, "keys"),
+    (lambda: AdditiveScore(2, 0, 3), ValueError, "d_k"),
+    (lambda: AdditiveScore("2", 2, 3), TypeError, "d_q"),
+    (lambda: AdditiveScore(2, 2, -3), ValueError, "num_hiddens"),
+    (lambda: AdditiveScore(2, 3, 5)(three, three), ValueError, "queries"),
+    (lambda: AdditiveScore(2, 3, 5)(two, two), ValueError, "keys"),
     (
         lambda: AdditiveScore(2, 2, 3)(two.double(), two.double()),
         TypeError,
-        ["queries", "the module's parameters", "torch.float32", "torch.float64"],
+        "queries",
     ),
     (
         lambda: BilinearScore(2, 2).half()(two, two),
         TypeError,
-        ["queries", "the module's parameters", "torch.float16", "torch.float32"],
+        "queries",
     ),
     (
         lambda: AdditiveScore(2, 2, 3)(meta(4, 2), meta(4, 2)),
         ValueError,
-        ["queries", "device", "the module's parameters", "cpu", "meta"],
+        "queries",
     ),
 ]
 
 
-@pytest.mark.parametrize(("call", "exception", "words"), REFUSED)
-def test_refused_in_words(call, exception, words):
-    assert_refused(call, exception, words)
+@pytest.mark.parametrize(("call", "exception", "argument"), refusals(REFUSED))
+def test_refused(call, exception, argument):
+    assert_blames(call, exception, argument)
 
 
 @pytest.mark.parametrize(("score", "queries", "keys", "expected"), BY_HAND)
@@ -228,14 +229,8 @@ def test_autocast(name):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert_close(score(queries.float(), keys.float()).double(), expected, 0.1)
         assert_close(score(queries.bfloat16(), keys.float()).double(), expected, 0.1)
-        assert_refused(  # autocast leaves float64 alone
-            lambda: score(queries.float(), keys),
-            TypeError,
-            ["keys", "float32", "got torch.float64"],
-        )
-    assert_refused(
-        lambda: score(queries.float(), keys.bfloat16()), TypeError, ["keys", "got torch.bfloat16"]
-    )
+        assert_blames(lambda: score(queries.float(), keys), TypeError, "keys")  # float64 stays
+    assert_blames(lambda: score(queries.float(), keys.bfloat16()), TypeError, "keys")
 
 
 def test_scaling_comes_before_the_product():
