@@ -301,6 +301,19 @@ def in_the_kernel(y, **changes):
     return encode(drawn(lambda ax: ax.plot([0, 1, 2], y), size=(6.4, 4.8), **changes))
 
 
+DRAWING = '<svg xmlns="http://www.w3.org/2000/svg"><path id="{}" d="M 0 0 H {}"/></svg>'
+VECTORS = f"from IPython.display import SVG, display\n\ndisplay(SVG('{DRAWING.format('p1', 10)}'))"
+
+
+def vectors(name, width):
+    """The output of VECTORS, with a path of another name or width."""
+    data = {
+        "image/svg+xml": DRAWING.format(name, width),
+        "text/plain": "<IPython.core.display.SVG object>",
+    }
+    return {"output_type": "display_data", "metadata": {}, "data": data}
+
+
 def test_nbval_compares_pictures_and_html(everything, tmp_path):
     stored = json.loads(everything.read_text(encoding="utf-8"))
     imports, figure, *_ = notebooks.code_cells(stored)
@@ -319,11 +332,19 @@ def test_nbval_compares_pictures_and_html(everything, tmp_path):
     html |= {"source": source, "outputs": [output]}
     changed_html |= {"source": source, "outputs": copy.deepcopy(html["outputs"])}
     changed_html["outputs"][0]["data"]["text/html"] = "<b>2</b>"
-    cells = [imports, figure, wrong, moved, missing, ignored, html, changed_html]
+    renamed, redrawn = (
+        figure | {"id": f"vectors-{n}", "source": VECTORS, "outputs": [vectors(name, width)]}
+        for n, (name, width) in enumerate([("p7", 10), ("p1", 11)])
+    )
+    cells = [imports, figure, wrong, moved, missing, ignored, html, changed_html, renamed, redrawn]
     outcomes, said = nbval(tmp_path, stored | {"cells": cells})
     expected = ["PASSED", "PASSED", "FAILED", "PASSED", "FAILED", "PASSED", "PASSED", "FAILED"]
+    expected += ["PASSED", "FAILED"]
     assert outcomes == expected, said
     assert "Picture 1 is not the one stored" in said and "run make notebooks" in said
     assert "0 pictures are stored, the cell draws 1" in said
     pictures = sorted(path.name for path in (tmp_path / "_build" / "pictures").iterdir())
-    assert pictures == ["stored-2-1-fresh.png", "stored-2-1-stored.png"]
+    assert pictures == [
+        *("stored-2-1-fresh.png", "stored-2-1-stored.png"),
+        *("stored-9-1-fresh.svg", "stored-9-1-stored.svg"),
+    ]

@@ -11,7 +11,16 @@ from PIL import Image, ImageOps
 from PIL.PngImagePlugin import PngInfo
 
 from website import pictures
-from website.pictures import bare_png, same_picture
+from website.pictures import (
+    PNG,
+    SVG,
+    bare,
+    bare_png,
+    encode,
+    same_drawing,
+    same_picture,
+    same_shown,
+)
 
 
 def test_a_png_keeps_what_is_to_be_seen_and_what_drew_it():
@@ -123,15 +132,17 @@ def test_the_same_matplotlib_is_held_to_every_letter(name, wrong):
     assert not same_picture(drawn(wrong), drawn(RIGHT[name]))
 
 
-def test_rounding_by_another_processor_is_the_same_picture():
-    def nearly(ax):
-        draw_at = np.linspace(0, 10, 300) * (1 + 1e-6)
-        ax.plot(draw_at, np.sin(draw_at), label="near")
-        ax.plot(draw_at, np.cos(draw_at) / 2, label="far")
-        ax.set(title="Weight and temperature", xlabel="distance to the query")
-        ax.legend()
+def nearly_a_curve(ax):
+    """What another processor's rounding makes of :func:`curve`."""
+    draw_at = np.linspace(0, 10, 300) * (1 + 1e-6)
+    ax.plot(draw_at, np.sin(draw_at), label="near")
+    ax.plot(draw_at, np.cos(draw_at) / 2, label="far")
+    ax.set(title="Weight and temperature", xlabel="distance to the query")
+    ax.legend()
 
-    assert same_picture(drawn(nearly), drawn(curve()))
+
+def test_rounding_by_another_processor_is_the_same_picture():
+    assert same_picture(drawn(nearly_a_curve), drawn(curve()))
 
 
 def test_another_size_is_another_picture():
@@ -155,3 +166,58 @@ def test_a_wider_margin_is_another_rasterisers_alone():
     own = Image.open(io.BytesIO(drawn(curve()))).info["Software"]
     assert same_picture(drawn(curve()), with_margin("another"))
     assert not same_picture(drawn(curve()), with_margin(own))
+
+
+# ------------------------------------------------------------------------------------- as vectors
+
+
+def vectors(draw, **settings):
+    """An SVG, with names and a date that matplotlib makes up anew each time."""
+    with matplotlib.rc_context(settings):
+        figure = Figure(figsize=(5, 4))
+        draw(figure.subplots())
+        svg = io.StringIO()
+        figure.savefig(svg, format="svg")
+    return svg.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["path", "none"], ids=["letters drawn", "letters written"])
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_same_drawing_under_other_names_is_the_same(name, kind):
+    first, second = (vectors(RIGHT[name], **{"svg.fonttype": kind}) for _ in range(2))
+    assert first != second, "no names made up: this tests nothing"
+    assert same_drawing(first, second)
+
+
+def test_a_hundredth_of_a_point_is_nothing():
+    fixed = {"svg.hashsalt": "book"}
+    first, second = vectors(curve(), **fixed), vectors(nearly_a_curve, **fixed)
+    assert bare({SVG: first}) != bare({SVG: second}), "no other number: this tests nothing"
+    assert same_drawing(first, second)
+
+
+@pytest.mark.parametrize("kind", ["path", "none"], ids=["letters drawn", "letters written"])
+@pytest.mark.parametrize(
+    ("name", "wrong"), [*WRONG.values(), *SLIGHTLY_WRONG.values()], ids=[*WRONG, *SLIGHTLY_WRONG]
+)
+def test_a_wrong_drawing_is_another(name, wrong, kind):
+    fixed = {"svg.hashsalt": "book", "svg.fonttype": kind}
+    assert not same_drawing(vectors(wrong, **fixed), vectors(RIGHT[name], **fixed))
+
+
+def test_a_drawing_keeps_no_date():
+    svg = vectors(curve())
+    assert "<dc:date>" in svg
+    kept = bare({SVG: svg, "text/plain": "x"})
+    assert "<metadata>" not in kept[SVG] and "<path" in kept[SVG]
+    assert bare(kept) == kept
+
+
+def test_a_bundle_is_compared_in_each_kind_that_it_has():
+    png, other_png = (encode(drawn(draw)) for draw in (curve(), bars()))
+    svg, other_svg = (vectors(draw) for draw in (curve(), bars()))
+    both = {PNG: png, SVG: svg}
+    assert same_shown(both, dict(both))
+    assert same_shown({SVG: svg.splitlines(keepends=True)}, {SVG: svg}), "as nbformat splits it"
+    for other in ({PNG: other_png, SVG: svg}, {PNG: png, SVG: other_svg}, {PNG: png}, {}):
+        assert not same_shown(both, other)

@@ -14,7 +14,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from attention_lib import widgets
-from attention_lib.widgets import _figure
+from attention_lib.widgets import _bundle
 
 FOLDER = "attention_widgets"
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -26,14 +26,14 @@ log = logging.getLogger(__name__)
 
 def assets():
     """Return the texts of all files that static pages load, by file name."""
-    host = _figure.as_expression(_HOST.read_text(encoding="utf-8"))
+    host = _bundle.as_expression(_HOST.read_text(encoding="utf-8"))
     texts = {
-        "figure.css": _figure.stylesheet(),
+        "figure.css": _bundle.stylesheet(),
         "host.js": f"window.attentionWidgets = {host}"
-        f".createHost(document, {_figure.shared_source()});\n",
+        f".createHost(document, {_bundle.shared_source()});\n",
     }
     for name in widgets.__all__:
-        texts[f"{name}.js"] = _figure.script_source(name, getattr(widgets, name)._script)
+        texts[f"{name}.js"] = _bundle.script_source(name, getattr(widgets, name)._script)
     return texts
 
 
