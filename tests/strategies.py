@@ -27,6 +27,8 @@ def name_of(value):
     """Name a case in pytest's report."""
     if isinstance(value, torch.dtype):
         return str(value).removeprefix("torch.")
+    if isinstance(value, list | tuple):
+        return str(value)
     return getattr(value, "__name__", None)
 
 

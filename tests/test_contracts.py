@@ -286,7 +286,7 @@ def test_every_contract_has_both_kinds():
     assert named == set(RIGHT) == set(WRONG)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
 def test_other_dtypes(dtype, x):
     x = x.to(dtype)
     contracts.assert_causal(ours_causal, x, x, x)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from attention_lib import causal_mask, combine_masks, length_mask, masked_softmax, padding_mask
+from attention_lib._arguments import INTEGER_DTYPES
 from tests.strategies import (
     DTYPES,
     INF,
@@ -142,15 +143,15 @@ def test_only_lengths_and_masks_by_name():
         masked_softmax(SCORES, None, MASK)
 
 
-@pytest.mark.parametrize(("valid_lens", "len_k", "expected"), LENGTH_MASKS)
-@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8])
+@pytest.mark.parametrize(("valid_lens", "len_k", "expected"), LENGTH_MASKS, ids=name_of)
+@pytest.mark.parametrize("dtype", INTEGER_DTYPES, ids=name_of)
 def test_length_mask(valid_lens, len_k, expected, dtype):
     made = length_mask(torch.tensor(valid_lens, dtype=dtype), len_k)
     assert made.dtype == torch.bool
     assert made.tolist() == expected
 
 
-@pytest.mark.parametrize(("len_q", "len_k", "expected"), CAUSAL_MASKS)
+@pytest.mark.parametrize(("len_q", "len_k", "expected"), CAUSAL_MASKS, ids=name_of)
 def test_causal_mask_is_aligned_to_the_lower_right(len_q, len_k, expected):
     made = causal_mask(len_q, len_k)
     assert made.dtype == torch.bool and made.shape == (len_q, len_k)
@@ -178,7 +179,7 @@ def test_combine_masks():
     assert column.tolist() == [[T], [F]] and row.tolist() == [T, F, T]
 
 
-@pytest.mark.parametrize("mask_shape", MASK_SHAPES)
+@pytest.mark.parametrize("mask_shape", MASK_SHAPES, ids=str)
 @pytest.mark.parametrize("lens", VALID_LENS)
 def test_equals_a_softmax_over_the_visible_keys(lens, mask_shape):
     """Lengths and mask compose, whatever the mask's shape, and hold for every head."""
@@ -296,7 +297,7 @@ def test_nothing_given_is_changed():
     assert torch.equal(lens, before[1]) and torch.equal(mask, before[2])
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 0), (0, 3, 5), (2, 0, 5), (0, 0)])
+@pytest.mark.parametrize("shape", [(2, 3, 0), (0, 3, 5), (2, 0, 5), (0, 0)], ids=name_of)
 def test_no_scores(shape):
     (x,) = inputs(shape)
     valid_lens = torch.zeros(shape[0], dtype=torch.int64) if len(shape) == 3 else None

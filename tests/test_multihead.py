@@ -408,7 +408,9 @@ def call_theirs(made, queries, keys, values):
     return output.transpose(0, 1), weights
 
 
-@pytest.mark.parametrize(("bias", "batch_first", "dropout", "training", "dtype"), THEIRS)
+@pytest.mark.parametrize(
+    ("bias", "batch_first", "dropout", "training", "dtype"), THEIRS, ids=name_of
+)
 def test_from_torch(bias, batch_first, dropout, training, dtype):
     made = theirs(bias, batch_first, dropout, training, dtype)
     ours = MultiHeadAttention.from_torch(made)
@@ -452,7 +454,9 @@ def test_to_torch(num_kv_heads, bias, batch_first):
     assert not pointers & {p.data_ptr() for p in ours.parameters()}
 
 
-@pytest.mark.parametrize(("bias", "batch_first", "dropout", "training", "dtype"), THEIRS)
+@pytest.mark.parametrize(
+    ("bias", "batch_first", "dropout", "training", "dtype"), THEIRS, ids=name_of
+)
 def test_there_and_back(bias, batch_first, dropout, training, dtype):
     made = theirs(bias, batch_first, dropout, training, dtype)
     ours = MultiHeadAttention.from_torch(made)

@@ -52,7 +52,7 @@ def test_refused(call, exception, argument):
     assert_blames(call, exception, argument)
 
 
-@pytest.mark.parametrize(("weights", "nats", "keys", "jacobian"), BY_HAND)
+@pytest.mark.parametrize(("weights", "nats", "keys", "jacobian"), BY_HAND, ids=name_of)
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
 def test_by_hand(weights, nats, keys, jacobian, dtype):
     weights, jacobian = torch.tensor(weights, dtype=dtype), torch.tensor(jacobian, dtype=dtype)

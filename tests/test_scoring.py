@@ -140,7 +140,7 @@ def test_refused(call, exception, argument):
     assert_blames(call, exception, argument)
 
 
-@pytest.mark.parametrize(("score", "queries", "keys", "expected"), BY_HAND)
+@pytest.mark.parametrize(("score", "queries", "keys", "expected"), BY_HAND, ids=name_of)
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
 def test_by_hand(score, queries, keys, expected, dtype):
     queries, keys, expected = (torch.tensor(x, dtype=dtype) for x in (queries, keys, expected))
@@ -161,6 +161,7 @@ def test_formula(name):
 @pytest.mark.parametrize(
     ("leading_q", "leading_k", "leading"),
     [((2,), (2,), (2,)), ((2, 1), (3,), (2, 3)), ((), (2, 3), (2, 3)), ((1, 3), (2, 1), (2, 3))],
+    ids=str,
 )
 def test_leading_axes_broadcast(name, leading_q, leading_k, leading):
     score = FORMULAS[name][0]

@@ -139,7 +139,7 @@ def test_equal_weights_of_a_tenth():
 # --- multi-head attention on ones --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mask", [None, causal_mask(4, 6)])
+@pytest.mark.parametrize("mask", [None, causal_mask(4, 6)], ids=["all", "causal"])
 @pytest.mark.parametrize("need_weights", [True, False])
 def test_multi_head_attention_on_ones(need_weights, mask):
     """Every output row is W_o W_v 1, whatever W_q, W_k and the mask."""
@@ -237,7 +237,7 @@ def test_gaussian_is_dot_product_when_keys_are_equally_long():
 # --- saturation --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("dtype", "gap"), FIRST_GAP_WITHOUT_GRADIENT.items())
+@pytest.mark.parametrize(("dtype", "gap"), FIRST_GAP_WITHOUT_GRADIENT.items(), ids=name_of)
 def test_gap_at_which_the_gradient_is_exactly_0(dtype, gap):
     """Where exp(-gap) is below half the smallest positive number."""
     smallest = torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
