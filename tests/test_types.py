@@ -1,5 +1,6 @@
 """Types help a caller: a checker accepts right calls and points at each wrong one."""
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -20,7 +21,7 @@ RIGHT = [
     "scores: Tensor = scaled_dot_scores(x, x, scale=None)",
     "weights: Tensor = masked_softmax(x, lens, mask=causal_mask(3, 4))",
     "mask: Tensor | None = combine_masks(None, length_mask(lens, 4))",
-    "pair: tuple[Tensor, Tensor | None] = scaled_dot_product_attention(x, x, x, need_weights=False)",
+    "pair: tuple[Tensor, Tensor | None] = scaled_dot_product_attention(x, x, x, scale=0.5)",
     "layer: nn.Module = MultiHeadAttention(4, 2, bias=True)",
     "attend: nn.Module = Attention(AdditiveScore(4, 4, 8), dropout=0.1)",
     "encoded: Tensor = PositionalEncoding(4).forward(x)",
@@ -55,11 +56,13 @@ WRONG = [
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
     """What the checker says to each call: its line of code, and the names of the errors."""
-    path = tmp_path_factory.mktemp("types") / "calls.py"
+    folder = tmp_path_factory.mktemp("elsewhere")
+    path = folder / "calls.py"
     lines = [*PREAMBLE.splitlines(), *RIGHT, *(call for call, _ in WRONG)]
     path.write_text("\n".join(lines) + "\n")
     options = [f"--config-file={ROOT / 'pyproject.toml'}", f"--cache-dir={ROOT / '.mypy_cache'}"]
-    said, complaint, _ = api.run([*options, str(path)])
+    with contextlib.chdir(folder):  # the library is found as installed, types by its py.typed
+        said, complaint, _ = api.run([*options, str(path)])
     assert not complaint
     found = {line: [] for line in lines}
     for number, error in re.findall(r"calls\.py:(\d+): error: .*\[([\w-]+)\]$", said, re.MULTILINE):
