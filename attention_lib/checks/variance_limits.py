@@ -1,0 +1,243 @@
+"""Graders for the chapter on where the variance argument ends."""
+
+import math
+
+import torch
+
+from attention_lib.checks._grading import Verdict, grade
+from attention_lib.checks._questions import Choice, Number
+from attention_lib.scoring import cosine_scores, dot_scores
+
+__all__ = ["gain_for_half", "longer_row", "qk_norm_scores", "row_variance", "softmax_with_sink"]
+
+row_variance = Number(
+    "The variance of a row: a query of length 6 and width 16, scores divided by 4",
+    2.25,
+    tolerance=0.005,
+    because="the query's squared length, 36, divided by the square of the divisor, 16.",
+    mistakes=[
+        (36, "36 is the variance before the division."),
+        (9, "dividing by 4 divides a variance by 16: it is a mean of squares."),
+        (1.5, "1.5 is the standard deviation, its root; the variance is asked for."),
+        (1, "1 is the mean over all queries; this one is longer than most."),
+        (6, "6 is the query's length; the variance takes its square."),
+        (0.375, "the length enters squared: 36, not 6."),
+        (16, "16 is the variance over all queries, before the division."),
+        (2.25**2, "that is the square of the variance."),
+    ],
+)
+
+longer_row = Choice(
+    "What happens to the largest weight in a row of 4096 keys instead of 64?",
+    [
+        "It stays, because the variance of a score is the same.",
+        "It falls: the largest score grows a little, the sum grows like the number of keys.",
+        "It rises, because the largest of more numbers is larger.",
+        "It falls, because the largest score falls.",
+    ],
+    "b",
+    {
+        "a": "the variance speaks of one score, and a weight is a share of the whole row.",
+        "b": "the winner's exponential grows less than fourfold, the sum grows 64-fold.",
+        "c": "the largest score does rise, but the sum that it is divided by rises faster.",
+        "d": "it does fall, for another reason: the largest of more numbers is larger.",
+    },
+)
+
+gain_for_half = Number(
+    "The gain with which one of 1001 keys can take half of the weight",
+    math.log(1000) / 2,
+    tolerance=0.006,
+    because="e to the power of twice the gain must be 1000: half of ln 1000, about 3.45.",
+    mistakes=[
+        (math.log(1000), "that is twice the gain: winner and losers are 2g apart.", 0.05),
+        (
+            math.log2(1000) / 2,
+            "the exponential of softmax is e's: take the natural logarithm.",
+            0.05,
+        ),
+        (1.5, "the exponential of softmax is e's: take the natural logarithm."),
+        (1000, "1000 is what e to the power of twice the gain must be."),
+        (500, "take the logarithm first, then the half.", 1),
+        (math.log(500), "take the logarithm of 1000 first, then the half.", 0.05),
+        (0.5, "0.5 is the weight, not the gain."),
+    ],
+)
+
+
+def qk_norm_scores(answer: object) -> Verdict:
+    """Grade query-key normalisation.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(queries, keys, gain)`` returns scores ``(..., len_q, len_k)``.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> qk_norm_scores(lambda queries, keys, gain: gain * cosine_scores(queries, keys))
+    Correct: 6 cases agree.
+    """
+
+    def normalised(x, dim):
+        return x / x.norm(dim=dim, keepdim=True)
+
+    def whole_matrix(queries, keys, gain):
+        return gain * dot_scores(queries, keys) / (queries.norm() * keys.norm())
+
+    def wrong_axis(queries, keys, gain):
+        return gain * dot_scores(normalised(queries, -2), normalised(keys, -2))
+
+    def queries_only(queries, keys, gain):
+        return gain * dot_scores(normalised(queries, -1), keys)
+
+    def keys_only(queries, keys, gain):
+        return gain * dot_scores(queries, normalised(keys, -1))
+
+    def scaled_too(queries, keys, gain):
+        return gain * cosine_scores(queries, keys) / queries.shape[-1] ** 0.5
+
+    def no_gain(queries, keys, gain):
+        return cosine_scores(queries, keys)
+
+    def gain_twice(queries, keys, gain):
+        return gain**2 * cosine_scores(queries, keys)
+
+    def not_divided(queries, keys, gain):
+        return gain * dot_scores(queries, keys)
+
+    def squared_lengths(queries, keys, gain):
+        lengths = queries.square().sum(-1)[..., :, None] * keys.square().sum(-1)[..., None, :]
+        return gain * dot_scores(queries, keys) / lengths
+
+    def clipped(queries, keys, gain):
+        return dot_scores(queries, keys).clamp(-gain, gain)
+
+    mistakes = [
+        (whole_matrix, "one length was taken for the whole matrix; every row has its own."),
+        (wrong_axis, "the columns were normalised; a query is a row, so its axis is the last."),
+        (queries_only, "the keys keep their lengths, so a long key still wins."),
+        (keys_only, "the queries keep their lengths, so a long query still makes a sharp row."),
+        (scaled_too, "after normalisation nothing grows with d: leave the root of d out."),
+        (no_gain, "gain has no effect yet."),
+        (gain_twice, "the gain is there twice: multiply the product once."),
+        (not_divided, "no vector is divided by its length yet."),
+        (squared_lengths, "that divides by the squared lengths; take their roots."),
+        (clipped, "that cuts the scores off at the gain; the lengths have to be divided out."),
+    ]
+    sizes = [(1, 2, 2, 1.5), (5, 7, 3, 10.0), (4, 3, 64, 4.0)]
+    cases = [(*_vectors((len_q, len_k), d), gain) for len_q, len_k, d, gain in sizes]
+    cases.append((*_vectors((5, 7), 3, (2, 3)), 0.5))  # a batch
+    cases.append((*_vectors((3, 5), 2, dtype=torch.float64), 100.0))
+    long, short = _vectors((3, 4), 7)
+    cases.append((1000 * long, 0.001 * short, 3.0))
+    return grade(
+        answer,
+        lambda queries, keys, gain: gain * cosine_scores(queries, keys),
+        cases,
+        mistakes,
+        axes=["query", "key"],
+    )
+
+
+def softmax_with_sink(answer: object) -> Verdict:
+    """Grade a softmax with one more key, of score 0, that is dropped afterwards.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(scores)`` takes ``(..., len_k)`` and returns as many weights.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> softmax_with_sink(lambda scores: torch.softmax(scores, dim=-1))
+    Not yet: the rows still sum to 1: the sink takes nothing.
+    """
+
+    def reference(scores):
+        sink = scores.new_zeros(*scores.shape[:-1], 1)
+        return torch.softmax(torch.cat([scores, sink], dim=-1), dim=-1)[..., :-1]
+
+    def naive(scores):
+        return scores.exp() / (1 + scores.exp().sum(dim=-1, keepdim=True))
+
+    def one_stays(scores):
+        most = scores.amax(dim=-1, keepdim=True)
+        powers = (scores - most).exp()
+        return powers / (1 + powers.sum(dim=-1, keepdim=True))
+
+    def one_stays_clamped(scores):
+        powers = (scores - scores.amax(dim=-1, keepdim=True).clamp(min=0)).exp()
+        return powers / (1 + powers.sum(dim=-1, keepdim=True))
+
+    def unclamped(scores):
+        most = scores.amax(dim=-1, keepdim=True)
+        powers = (scores - most).exp()
+        return powers / (powers.sum(dim=-1, keepdim=True) + (-most).exp())
+
+    def wrong_sign(scores):
+        most = scores.amax(dim=-1, keepdim=True).clamp(min=0)
+        powers = (scores - most).exp()
+        return powers / (powers.sum(dim=-1, keepdim=True) + most.exp())
+
+    def global_maximum(scores):
+        most = scores.max().clamp(min=0)
+        powers = (scores - most).exp()
+        return powers / (powers.sum(dim=-1, keepdim=True) + (-most).exp())
+
+    def all_columns(scores):
+        sink = scores.new_zeros(*scores.shape[:-1], 1)
+        return torch.softmax(torch.cat([scores, sink], dim=-1), dim=-1)
+
+    def wrong_end(scores):
+        return all_columns(scores)[..., 1:]
+
+    def whole_table(scores):
+        most = scores.amax(dim=-1, keepdim=True).clamp(min=0)
+        powers = (scores - most).exp()
+        return powers / (powers.sum() + (-most).exp())
+
+    def off_by_a_key(scores):
+        return torch.softmax(scores, dim=-1) * scores.shape[-1] / (scores.shape[-1] + 1)
+
+    mistakes = [
+        (
+            lambda scores: torch.softmax(scores, dim=-1),
+            "the rows still sum to 1: the sink takes nothing.",
+        ),
+        (naive, "a large score overflows: take the largest out before you exponentiate."),
+        (one_stays, "the 1 is divided by the same power as the rest: it becomes exp(−m)."),
+        (one_stays_clamped, "the 1 is divided by the same power as the rest: it becomes exp(−m)."),
+        (unclamped, "a row of −∞ gives NaN: count the sink's 0 among the scores, m ≥ 0."),
+        (wrong_sign, "the sink's term has the wrong sign in its exponent: exp(−m)."),
+        (global_maximum, "one maximum was taken for all rows; every row has its own."),
+        (all_columns, "the sink's own weight is still there: drop it after the softmax."),
+        (wrong_end, "the wrong column was dropped: the sink's stays."),
+        (whole_table, "the sum runs over all rows; every row has its own."),
+        (off_by_a_key, "how much the sink takes depends on the scores, not on their number."),
+    ]
+    generator = torch.Generator().manual_seed(0)
+    infinite = [-math.inf] * 3
+    cases = [
+        (torch.tensor([[1.0, 0.0]]),),
+        (torch.tensor([[-3.0, -5.0, -4.0], [2.0, 2.0, 0.0]]),),
+        (torch.tensor([[900.0, 899.0, 0.0], [0.0, 0.0, 0.0], infinite]),),
+        (torch.tensor([[-900.0, -899.0, -950.0]]),),
+        (torch.tensor([[300.0, 299.0], [0.0, -1.0]], dtype=torch.float64),),
+        (4 * torch.randn(2, 3, 5, generator=generator),),
+        (torch.randn(7, generator=generator, dtype=torch.float64),),
+    ]
+    return grade(answer, reference, cases, mistakes, axes=["query", "key"])
+
+
+def _vectors(lengths, d, batch=(), dtype=torch.float32):
+    generator = torch.Generator().manual_seed(d)
+    return [2 * torch.randn(*batch, n, d, generator=generator, dtype=dtype) for n in lengths]
