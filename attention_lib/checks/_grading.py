@@ -3,7 +3,7 @@
 import dis
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -178,7 +178,7 @@ def _argument_names(function: Callable[..., object]) -> list[str]:
 
 def _does_nothing(function: object) -> bool:
     """Whether a function's code only returns a constant."""
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(cast(Callable[..., object], function)), "__code__", None)
     steps = {step.opname for step in dis.get_instructions(code)} if code else {"?"}
     return steps <= {"RESUME", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "NOP"}
 
@@ -298,16 +298,20 @@ def _shown(names: Sequence[str], case: Case) -> str:
     def shown(x: object) -> str:
         if not isinstance(x, Tensor):
             return f"= {x}"
-        return f"= {_listed(x.tolist())}" if small else f"of shape {shape_of(x)}"
+        return f"= {_listed(x)}" if small else f"of shape {shape_of(x)}"
 
     given = [f"{name} {shown(x)}" for name, x in zip(names, case, strict=False)]
     return f"Given {', '.join(given)}." if given else ""
 
 
-def _listed(x: Any) -> str:
-    if isinstance(x, list):
+def _listed(x: Tensor) -> str:
+    if x.dim():
         return f"[{', '.join(map(_listed, x))}]"
-    return str(x) if isinstance(x, (bool, int)) else _number(x, 10)
+    for digits in range(1, 18):  # as few as tell the number from its neighbours
+        text = _number(x.item(), digits) if x.is_floating_point() else str(x.item())
+        if not x.is_floating_point() or not x.isfinite() or torch.tensor(float(text)).to(x) == x:
+            break
+    return text
 
 
 def _general(reference: Callable[..., object]) -> Mistakes:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["of_attention", "of_scaled_scores", "of_softmax"]
+__all__ = ["Named", "dot", "of_attention", "of_scaled_scores", "of_softmax", "scaled"]
 
 Function = Callable[..., Any]
 Named = list[tuple[Function, str]]
@@ -154,12 +154,24 @@ def of_attention() -> Named:
 
 
 def dot(queries: Tensor, keys: Tensor) -> Tensor:
-    """Return plain dot products."""
+    """Return plain dot products.
+
+    Examples
+    --------
+    >>> dot(torch.ones(1, 4), torch.ones(2, 4))
+    tensor([[4., 4.]])
+    """
     return queries @ keys.transpose(-2, -1)
 
 
 def scaled(queries: Tensor, keys: Tensor) -> Tensor:
-    """Return scaled dot products."""
+    """Return scaled dot products.
+
+    Examples
+    --------
+    >>> scaled(torch.ones(1, 4), torch.ones(2, 4))
+    tensor([[2., 2.]])
+    """
     return dot(queries, keys) / queries.shape[-1] ** 0.5
 
 

@@ -1,21 +1,89 @@
-"""Graders for the chapter on one head."""
+"""Graders for the exercises of the chapter on one head.
+
+Examples
+--------
+>>> masked_cells(7)
+Not yet: 7 counts the row of the padded query; a padding mask hides keys, which are columns.
+>>> self_or_cross("b").passed
+True
+"""
+
+from collections.abc import Callable
+from typing import Any
 
 import torch
+from torch import Tensor
 
-from attention_lib.checks._grading import grade, grade_number
+from attention_lib.checks._cases import draws
+from attention_lib.checks._grading import Verdict, grade
+from attention_lib.checks._mistakes import Named, dot, of_scaled_scores, scaled
+from attention_lib.checks._questions import Choice, Number, Quiz
 from attention_lib.masking import padding_mask
 from attention_lib.positions import sinusoidal_positions
 
-__all__ = ["cross_mask", "masked_cells", "shifted"]
+__all__ = ["cross_mask", "head", "masked_cells", "quiz", "self_or_cross", "shifted"]
+
+# Four queries of a target sentence, the last of them padding, look at seven keys of a source
+# sentence, the last two of them padding.
+LEN_Q, LEN_K, PADDED_QUERIES, PADDED_KEYS = 4, 7, 1, 2
+
+masked_cells = Number(
+    "How many cells of the table are masked, if four queries (the last one padding) look at seven "
+    "keys (the last two padding)?",
+    LEN_Q * PADDED_KEYS,
+    because="two columns of four cells: padding hides keys, and hides them from every query.",
+    mistakes=[
+        (
+            LEN_K * PADDED_QUERIES,
+            "7 counts the row of the padded query; a padding mask hides keys, which are columns.",
+        ),
+        (
+            LEN_Q * PADDED_KEYS + (LEN_K - PADDED_KEYS) * PADDED_QUERIES,
+            "13 counts the row of the padded query as well; only keys are masked.",
+        ),
+        (
+            PADDED_KEYS * PADDED_QUERIES,
+            "2 is where the padded query meets the padded keys, or the number of padded keys; "
+            "each of them is hidden from every query.",
+        ),
+        (
+            (LEN_Q - PADDED_QUERIES) * PADDED_KEYS,
+            "6 leaves out the row of the padded query; the mask is the same for all rows.",
+        ),
+        (LEN_Q * (LEN_K - PADDED_KEYS), "20 is what may be attended to."),
+        (LEN_Q * LEN_K, "28 is the whole table."),
+    ],
+)
+
+self_or_cross = Choice(
+    "Scores have the shape (2, 7, 5). What do you know?",
+    [
+        "It is self-attention over sentences of 7 tokens, of width 5.",
+        "It is cross-attention: 7 queries look at 5 keys.",
+        "It is cross-attention: 5 queries look at 7 keys.",
+        "It is self-attention with 7 heads.",
+    ],
+    "b",
+    {
+        "a": "the last axis of scores counts keys, not the width; in self-attention both are 7.",
+        "b": "the last two axes are queries and keys. In self-attention they are the same "
+        "tokens, and as many.",
+        "c": "queries go down, keys go across: the last axis counts the keys.",
+        "d": "heads would be an axis before the last two, and those would be equal.",
+    },
+)
 
 
-def masked_cells(answer):
-    """Grade the number of masked cells of five queries and five keys, two of them padding.
+def head(answer: object) -> Verdict:
+    """Grade one head: project, score, mask, weigh, sum.
 
     Parameters
     ----------
-    answer : int
-        The reader's number.
+    answer : callable
+        ``answer(x, W_q, W_k, W_v, mask)``: tokens ``(batch, len, d_model)``, matrices
+        ``(d_model, d_k)`` twice and ``(d_model, d_v)``, so that queries are ``x @ W_q``, and
+        booleans ``(batch, len, len)``, True = may attend, at least once in a row. Returns the
+        output ``(batch, len, d_v)``.
 
     Returns
     -------
@@ -23,25 +91,125 @@ def masked_cells(answer):
 
     Examples
     --------
-    >>> masked_cells(10)
-    Correct: 10 it is.
+    >>> def unmasked(x, W_q, W_k, W_v, mask):
+    ...     scores = (x @ W_q) @ (x @ W_k).mT / W_q.shape[-1] ** 0.5
+    ...     return torch.softmax(scores, dim=-1) @ (x @ W_v)
+    >>> head(unmasked)
+    Not yet: the mask has no effect.
     """
-    mistakes = [
-        (16, "16 counts the rows of the padded queries as well; only keys are masked."),
-        (4, "4 is where padded queries meet padded keys; real queries must not look there either."),
-        (2, "2 is the number of padded places; each is hidden from every query."),
-        (15, "15 is what may be attended to."),
+
+    def by(
+        scores: Callable[..., Any] = scaled,
+        masked: Callable[[Tensor, Tensor], Tensor] = _masked,
+        output: Callable[[Tensor, Tensor], Tensor] = torch.matmul,
+        dim: int = -1,
+    ) -> Callable[..., Any]:
+        def attend(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, mask: Tensor) -> Tensor:
+            hidden = masked(scores(x @ W_q, x @ W_k), mask)
+            return output(torch.softmax(hidden, dim=dim), x @ W_v)
+
+        return attend
+
+    def after_softmax(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, mask: Tensor) -> Tensor:
+        weights = torch.softmax(scaled(x @ W_q, x @ W_k), dim=-1)
+        return weights.mul(mask) @ (x @ W_v)
+
+    def by_width(q: Tensor, k: Tensor, width: int) -> Tensor:
+        return dot(q, k) / width**0.5
+
+    mistakes: Named = [
+        *((by(scores), sentence) for scores, sentence in of_scaled_scores()),
+        (by(masked=lambda scores, mask: scores), "the mask has no effect."),
+        (
+            by(masked=lambda scores, mask: _masked(scores, ~mask)),
+            "the mask is upside down: True means may attend, and here it hides.",
+        ),
+        (
+            by(masked=lambda scores, mask: _masked(scores, mask.mT)),
+            "the mask is transposed: its rows are queries, its columns keys.",
+        ),
+        (
+            by(masked=lambda scores, mask: scores * mask),
+            "masked scores become 0, which is a score like any other. Put −infinity there.",
+        ),
+        (
+            by(masked=lambda scores, mask: scores + mask),
+            "True and False are added to the scores as 1 and 0. Put −infinity where it is False.",
+        ),
+        (
+            by(masked=lambda scores, mask: scores.masked_fill(~mask, 1e-9)),
+            "masked scores become 1e-9, a small positive number, not a large negative one.",
+        ),
+        (
+            by(masked=lambda scores, mask: scores.masked_fill(~mask, float("inf"))),
+            "masked scores become +infinity: the hidden keys take all, and the rows are NaN.",
+        ),
+        (
+            after_softmax,
+            "the mask comes after softmax, so what is hidden keeps its share of the sum: the "
+            "rows sum to less than 1. Mask the scores.",
+        ),
+        (
+            by(dim=-2),
+            "softmax runs over the queries (dim=-2). Keys lie along the last axis: dim=-1.",
+        ),
+        (by(dim=0), "softmax runs over the batch (dim=0). Keys lie along the last axis: dim=-1."),
+        (
+            by(output=lambda weights, values: weights),
+            "these are the weights. The output is the values, summed with these weights.",
+        ),
+        (
+            by(output=lambda weights, values: weights.mT @ values),
+            "the weights are transposed before they meet the values.",
+        ),
+        (
+            lambda x, W_q, W_k, W_v, mask: by()(x, W_q, W_q, W_v, mask),
+            "the keys are made with W_q. Each of the three has a matrix of its own.",
+        ),
+        (
+            lambda x, W_q, W_k, W_v, mask: by()(x, W_k, W_k, W_v, mask),
+            "the queries are made with W_k. Each of the three has a matrix of its own.",
+        ),
+        (
+            lambda x, W_q, W_k, W_v, mask: by()(x, W_k, W_q, W_v, mask),
+            "queries and keys are exchanged: the queries are x @ W_q.",
+        ),
+        (
+            lambda x, W_q, W_k, W_v, mask: by()(x, W_q, W_k, W_k, mask),
+            "the keys are summed, not the values: x @ W_v is not used.",
+        ),
+        (
+            lambda x, W_q, W_k, W_v, mask: by()(x, W_q, W_k, torch.eye(x.shape[-1]).to(x), mask),
+            "x is summed as it is; the values are x @ W_v.",
+        ),
+        (
+            lambda x, W_q, W_k, W_v, mask: by(scores=lambda q, k: by_width(q, k, x.shape[-1]))(
+                x, W_q, W_k, W_v, mask
+            ),
+            "the scores are divided by the root of d_model. Here d_k is the width of the keys.",
+        ),
+        (
+            lambda x, W_q, W_k, W_v, mask: by(scores=lambda q, k: by_width(q, k, W_v.shape[-1]))(
+                x, W_q, W_k, W_v, mask
+            ),
+            "the scores are divided by the root of the values' width. It is the keys' that counts.",
+        ),
+        (
+            lambda x, W_q, W_k, W_v, mask: by()(x, W_q.T, W_k.T, W_v.T, mask),
+            "the matrices are transposed: here queries are x @ W_q.",
+        ),
     ]
-    return grade_number(answer, 10, mistakes)
+    return grade(answer, by(), _sentences(), mistakes, axes=["query", "column"])
 
 
-def cross_mask(answer):
+def cross_mask(answer: object) -> Verdict:
     """Grade the mask of cross-attention, from the ids of target and source.
 
     Parameters
     ----------
     answer : callable
-        ``answer(target_ids, source_ids)`` returns booleans ``(batch, len_q, len_k)``.
+        ``answer(target_ids, source_ids)`` returns booleans ``(batch, len_q, len_k)``; the
+        queries are the target's, the keys the source's, and 0 is padding.
 
     Returns
     -------
@@ -52,43 +220,73 @@ def cross_mask(answer):
     >>> def cross_mask_of_source(target_ids, source_ids):
     ...     return padding_mask(source_ids).expand(-1, target_ids.shape[1], -1)
     >>> cross_mask(cross_mask_of_source)
-    Correct: 3 cases agree.
+    Correct: 5 cases agree.
     """
 
-    def by_keys(target_ids, source_ids):
+    def by_keys(target_ids: Tensor, source_ids: Tensor) -> Tensor:
         return padding_mask(source_ids).expand(-1, target_ids.shape[1], -1)
 
-    def by_queries(target_ids, source_ids):
-        return padding_mask(target_ids).transpose(-2, -1).expand(-1, -1, source_ids.shape[1])
+    def by_queries(target_ids: Tensor, source_ids: Tensor) -> Tensor:
+        return padding_mask(target_ids).mT.expand(-1, -1, source_ids.shape[1])
 
-    def by_both(target_ids, source_ids):
-        return by_keys(target_ids, source_ids) & by_queries(target_ids, source_ids)
-
-    mistakes = [
-        (by_queries, "that masks the queries' padding; the keys' padding is still looked at."),
-        (lambda *ids: ~by_keys(*ids), "upside down: True means may attend, here it hides words."),
-        (by_both, "padded queries need no mask: their rows become empty, and nobody reads them."),
+    mistakes: Named = [
+        (
+            by_queries,
+            "that hides the rows of padded queries; the padded keys, which are columns, are still "
+            "looked at.",
+        ),
+        (
+            lambda *ids: ~by_keys(*ids),
+            "upside down: True means may attend, and here it stands at the padding.",
+        ),
+        (lambda *ids: ~by_queries(*ids), "that marks the rows of padded queries."),
+        (
+            lambda *ids: by_keys(*ids) & by_queries(*ids),
+            "padded queries need no mask: their rows become empty, and nobody reads them.",
+        ),
+        (
+            lambda *ids: by_keys(*ids) | by_queries(*ids),
+            "keys and queries are joined by or: a real query still sees padded keys.",
+        ),
         (
             lambda target_ids, source_ids: padding_mask(source_ids),
-            "right, but spell out the shape (batch, len_q, len_k).",
+            "right for every query, but spell out the shape (batch, len_q, len_k).",
+        ),
+        (
+            lambda target_ids, source_ids: source_ids != 0,
+            "that is (batch, len_k): each query needs a row of it, (batch, len_q, len_k).",
+        ),
+        (
+            lambda target_ids, source_ids: torch.ones_like(by_keys(target_ids, source_ids)),
+            "nothing is masked.",
+        ),
+        (
+            lambda target_ids, source_ids: target_ids.unsqueeze(-1) == source_ids.unsqueeze(-2),
+            "equal ids are marked; what counts is whether the key is padding.",
+        ),
+        (
+            lambda target_ids, source_ids: by_keys(target_ids, source_ids).tril(),
+            "the mask is causal, too: a target token may look at the whole source.",
         ),
     ]
     cases = [
+        (torch.tensor([[1, 0]]), torch.tensor([[3, 4, 0]])),
         (torch.tensor([[5, 2, 0], [1, 3, 4]]), torch.tensor([[7, 7, 7, 0, 0], [8, 0, 0, 0, 0]])),
         (torch.tensor([[1, 0]]), torch.tensor([[3, 4, 5, 6, 0, 0, 0]])),
         (torch.tensor([[1, 2, 3, 0, 0]]), torch.tensor([[4, 0, 0]])),
+        (torch.tensor([[6], [6]]), torch.tensor([[0, 6, 0, 6], [6, 6, 6, 6]])),  # on the left, too
     ]
-    return grade(answer, by_keys, cases, mistakes)
+    return grade(answer, by_keys, cases, mistakes, axes=["query", "key"])
 
 
-def shifted(answer):
+def shifted(answer: object) -> Verdict:
     """Grade the rotation of sinusoidal positions.
 
     Parameters
     ----------
     answer : callable
         ``answer(positions, delta)`` takes ``(len, d_model)`` and returns the vectors of the
-        places ``delta`` further, in the same shape.
+        places ``delta`` further, in the same shape. The places are any, in any order.
 
     Returns
     -------
@@ -100,45 +298,172 @@ def shifted(answer):
     Not yet: nothing is turned.
     """
 
-    def turned(speeds, sign=1):
-        def move(positions, delta):
-            sin, cos = positions.unflatten(-1, (-1, 2)).unbind(dim=-1)
-            angle = sign * delta * speeds(positions)
+    def turned(
+        speeds: Callable[[int], Tensor], sign: float = 1, swapped: bool = False
+    ) -> Callable[[Tensor, int], Tensor]:
+        def move(positions: Tensor, delta: int) -> Tensor:
+            sin, cos = positions.reshape(len(positions), -1, 2).unbind(dim=-1)
+            if swapped:
+                sin, cos = cos, sin
+            angle = sign * delta * speeds(positions.shape[-1])
             moved = [
                 sin * angle.cos() + cos * angle.sin(),
                 cos * angle.cos() - sin * angle.sin(),
             ]
-            return torch.stack(moved, dim=-1).flatten(-2)
+            return torch.stack(moved[::-1] if swapped else moved, dim=-1).flatten(-2)
 
         return move
 
-    def own_speeds(positions):
-        d_model = positions.shape[-1]
-        return 10000.0 ** (-torch.arange(0, d_model, 2, dtype=positions.dtype) / d_model)
+    def halves(positions: Tensor, delta: int) -> Tensor:
+        sin, cos = positions.chunk(2, dim=-1)
+        angle = delta * _speeds(positions.shape[-1])
+        return torch.cat(
+            [sin * angle.cos() + cos * angle.sin(), cos * angle.cos() - sin * angle.sin()], dim=-1
+        )
 
-    def half_speeds(positions):
-        d_model = positions.shape[-1]
-        return 10000.0 ** (-torch.arange(d_model // 2, dtype=positions.dtype) / d_model)
+    def in_two_blocks(positions: Tensor, delta: int) -> Tensor:
+        pairs = turned(_speeds)(positions, delta).reshape(len(positions), -1, 2)
+        return pairs.mT.flatten(-2)
 
-    mistakes = [
+    def not_minus(positions: Tensor, delta: int) -> Tensor:
+        sin, cos = positions.reshape(len(positions), -1, 2).unbind(dim=-1)
+        angle = delta * _speeds(positions.shape[-1])
+        moved = [sin * angle.cos() + cos * angle.sin(), cos * angle.cos() + sin * angle.sin()]
+        return torch.stack(moved, dim=-1).flatten(-2)
+
+    def from_zero(positions: Tensor, delta: int) -> Tensor:
+        places = torch.arange(len(positions), dtype=positions.dtype).unsqueeze(-1) + delta
+        angles = places * _speeds(positions.shape[-1])
+        return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+
+    mistakes: Named = [
         (lambda positions, delta: positions, "nothing is turned."),
+        (turned(lambda d: _speeds(d) ** 0), "every pair turns at the same speed; only the first "
+            "one has speed 1."),
+        (turned(_speeds, sign=-1), "turned backwards: that is the place delta before."),
         (
-            turned(lambda positions: torch.ones((), dtype=positions.dtype)),
-            "every pair turns at the same speed; only the first one has speed 1.",
+            turned(_speeds, swapped=True),
+            "sine and cosine are swapped: even columns hold sines, odd ones cosines.",
         ),
-        (turned(own_speeds, sign=-1), "turned backwards: that is the place delta before."),
-        (turned(half_speeds), "the speed of pair j is 10000 to the -2j/d, not -j/d."),
+        (turned(lambda d: _speeds(d) ** 0.5), "the speed of pair j is 10000 to the -2j/d, not "
+            "-j/d."),
+        (turned(lambda d: _speeds(d) ** 2), "the speed of pair j is 10000 to the -2j/d, not "
+            "-4j/d."),
+        (turned(lambda d: 1 / _speeds(d)), "the speeds rise from pair to pair; they fall: the "
+            "exponent has a minus sign."),
+        (halves, "the first half of the columns is taken for sines; sine and cosine stand "
+            "side by side, pair by pair."),
+        (in_two_blocks, "the numbers are right, but all sines stand before all cosines; they "
+            "stand pair by pair."),
+        (not_minus, "the second line has a minus: cos(a + b) = cos a cos b − sin a sin b."),
+        (
+            from_zero,
+            "the places are taken to be 0, 1, 2 …, and their sines afresh. The rows may be "
+            "those of any places: turn what is given.",
+        ),
         (
             lambda positions, delta: positions.roll(-delta, dims=0),
             "rolling the rows brings the first places to the end; turn each row instead.",
         ),
-    ]
+        (
+            lambda positions, delta: positions + from_zero(positions[:1], delta),
+            "the vector of delta is added. A place further on is a rotation, not a sum.",
+        ),
+        (
+            lambda positions, delta: turned(_speeds)(positions, 1),
+            "delta has no effect: every place moves one further.",
+        ),
+    ]  # fmt: skip
+    everywhere = torch.tensor([9, 2, 40, 3])
     cases = [
-        (sinusoidal_positions(length, d_model).double(), delta)
-        for length, d_model, delta in ((7, 6, 3), (11, 32, 1), (5, 10, 13))
+        (_positions(torch.tensor([3, 4]), 4), 2),
+        (_positions(torch.arange(7), 6), 3),
+        (_positions(torch.arange(20, 31), 32), 1),
+        (_positions(everywhere, 10), 13),
+        (_positions(everywhere, 8), 0),
+        (_positions(everywhere, 2), -5),
+        (_positions(torch.arange(5, 8), 16).float(), 5),
+    ]
+    return grade(answer, turned(_speeds), cases, mistakes, axes=["row", "column"])
+
+
+quiz = Quiz(
+    Choice(
+        "What do the weights of a head depend on?",
+        ["on W_q and W_k", "on W_v", "on W_q, W_k and W_v"],
+        "a",
+        {
+            "a": "queries and keys make the scores, and the scores the weights.",
+            "b": "the values are what is summed; they do not decide how much of each.",
+            "c": "W_v makes the values, which are summed after the weights are there.",
+        },
+    ),
+    Number(
+        "A head reads 2 sentences of 9 tokens, d_k = 4 and d_v = 3. How many numbers is its "
+        "output?",
+        2 * 9 * 3,
+        because="2 × 9 × 3 = 54: one value-shaped vector for each token.",
+        mistakes=[
+            (2 * 9 * 4, "the output has the width of the values, not of the keys."),
+            (2 * 9 * 9, "these are the weights, one for each pair."),
+            (9 * 3, "that is one sentence of the two."),
+        ],
+    ),
+    Choice(
+        "Without positions, two tokens of a sentence change places. What happens to the output "
+        "of a third token, if nothing is masked?",
+        ["it changes", "it stays the same", "it becomes zero"],
+        "b",
+        {
+            "a": "a sum does not depend on the order of its terms.",
+            "b": "the same keys and values are there, each with the same weight: only the order "
+            "of the sum has changed.",
+            "c": "the weights still sum to 1.",
+        },
+    ),
+)
+
+
+def _masked(scores: Tensor, mask: Tensor) -> Tensor:
+    return scores.masked_fill(~mask, float("-inf"))
+
+
+def _sentences() -> list[tuple[Tensor, ...]]:
+    """Return tokens, three matrices and a mask, small ones first; no width equals another."""
+    normal, double = draws(11), draws(12, torch.float64)
+
+    def matrices(random: Callable[..., Tensor], d_model: int, d_k: int, d_v: int) -> list[Tensor]:
+        return [random(d_model, width) for width in (d_k, d_k, d_v)]
+
+    def padded(lens: list[int], length: int) -> Tensor:
+        keys = torch.arange(length) < torch.tensor(lens).unsqueeze(-1)
+        return keys.unsqueeze(-2).expand(-1, length, -1)
+
+    def causal(length: int) -> Tensor:
+        return torch.ones(length, length).tril().bool()
+
+    steep = 300 * torch.tensor([[[1.0, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1]]])
+    chosen = [torch.tensor([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, -1, 0]]) for _ in range(2)]
+    return [
+        (
+            torch.tensor([[[1.0], [2.0]]]),
+            torch.tensor([[2.0, 1.0]]),
+            torch.tensor([[1.0, 0.0]]),
+            torch.tensor([[1.0, 2.0, 3.0]]),
+            causal(2).unsqueeze(0),
+        ),
+        (normal(2, 5, 7), *matrices(normal, 7, 3, 2), padded([3, 5], 5)),
+        (normal(3, 7, 5), *matrices(normal, 5, 2, 11), padded([4, 1, 6], 7) & causal(7)),
+        (normal(2, 5, 3), *matrices(normal, 3, 5, 2), causal(5).expand(2, -1, -1)),
+        (steep, *chosen, normal(3, 2), torch.ones(1, 4, 4, dtype=torch.bool)),
+        (double(2, 3, 4), *matrices(double, 4, 5, 7), padded([2, 3], 3)),
     ]
 
-    def reference(positions, delta):
-        return turned(own_speeds)(positions, delta)
 
-    return grade(answer, reference, cases, mistakes)
+def _speeds(d_model: int) -> Tensor:
+    even = torch.arange(0, d_model, 2, dtype=torch.float64)
+    return torch.as_tensor(10000.0 ** (-even / d_model))
+
+
+def _positions(places: Tensor, d_model: int) -> Tensor:
+    return sinusoidal_positions(100, d_model).double()[places]

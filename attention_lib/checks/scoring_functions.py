@@ -1,42 +1,49 @@
-"""Graders for the exercises of "Score every pair"."""
+"""Graders for the exercises of "Score every pair".
+
+Examples
+--------
+>>> crossing_of_the_circle(4.2)
+Correct: the circle around (2, 0) through (3, 2) has the radius √5, and crosses at 2 + √5 = 4.236.
+>>> choice_of_score("a")
+Not yet: a dot product needs query and key to be equally wide.
+"""
 
 import math
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any
+from unittest.mock import patch
 
 import torch
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from attention_lib.checks._grading import Verdict, grade, grade_number
+from attention_lib.checks._cases import draws, memories, pairs
+from attention_lib.checks._grading import Case, Verdict, grade
+from attention_lib.checks._mistakes import Named, of_scaled_scores, scaled
+from attention_lib.checks._questions import Choice, Number, Quiz
 from attention_lib.scoring import dot_scores, gaussian_scores
 
 __all__ = [
+    "choice_of_score",
     "crossing_of_the_circle",
     "frugal_additive_scores",
     "gaussian_by_product",
     "largest_tensor",
+    "quiz",
+    "scaled_scores",
 ]
 
-QUERY, LONG = (2.0, 0.0), (3.0, 2.0)  # of the chapter's first figure
+QUERY, LONG = (2.0, 0.0), (3.0, 2.0)  # of the chapter's figure
+RADIUS = math.dist(QUERY, LONG)
 
-
-def crossing_of_the_circle(answer):
-    """Grade where the Gaussian's contour through the key *long* meets the horizontal axis.
-
-    Parameters
-    ----------
-    answer : float
-        The first coordinate of the crossing to the right of the query, read from the figure.
-
-    Returns
-    -------
-    Verdict
-
-    Examples
-    --------
-    >>> crossing_of_the_circle(3.0).passed
-    False
-    """
-    radius = math.dist(QUERY, LONG)
-    mistakes = [
+crossing_of_the_circle = Number(
+    "The first coordinate of the crossing",
+    QUERY[0] + RADIUS,
+    tolerance=0.1,
+    because="the circle around (2, 0) through (3, 2) has the radius √5, and crosses at "
+    "2 + √5 = 4.236.",
+    mistakes=[
         (
             LONG[0],
             "that is the dot product's contour, a straight line up through long. The "
@@ -47,20 +54,73 @@ def crossing_of_the_circle(answer):
             "that is on the circle around the origin. The Gaussian measures the distance from "
             "the query.",
         ),
-        (QUERY[0] - radius, "that is the crossing on the left. The right one is asked for."),
-        (radius, "that is the distance. The circle's centre is the query, so add its 2."),
-    ]
-    return grade_number(answer, QUERY[0] + radius, mistakes, tolerance=0.12)
+        (QUERY[0] - RADIUS, "that is the crossing on the left. The right one is asked for."),
+        (RADIUS, "that is the distance. The circle's centre is the query, so add its 2."),
+        (QUERY[0] + RADIUS**2, "that is 2 and the squared distance: take its root first."),
+    ],
+)
+
+choice_of_score = Choice(
+    "Queries are 64 numbers wide, keys 256, and the match between them is to be learned. There "
+    "are many pairs, so a matrix product should do it. Which score?",
+    ["the scaled dot product", "the bilinear score", "the additive score", "the Gaussian"],
+    "b",
+    {
+        "a": "a dot product needs query and key to be equally wide.",
+        "b": "its matrix takes a query to the width of the keys, is learned, and all pairs are "
+        "matrix products.",
+        "c": "it is learned and takes two widths, but makes hidden features for every pair: "
+        "more than a matrix product.",
+        "d": "a distance needs query and key to be equally wide, and nothing in it is learned.",
+    },
+)
 
 
-def gaussian_by_product(answer):
-    """Grade scores that have the Gaussian's weights, without a tensor of differences.
+def scaled_scores(answer: object) -> Verdict:
+    """Grade the scaled dot product of every query with every key.
 
     Parameters
     ----------
     answer : callable
-        ``answer(queries, keys)``, ``(..., len_q, d_k)`` and ``(..., len_k, d_k)``, returns
-        scores ``(..., len_q, len_k)``. What softmax cancels may be left out.
+        ``answer(queries, keys)``, ``(batch, len_q, d_k)`` and ``(batch, len_k, d_k)``, returns
+        scores ``(batch, len_q, len_k)``.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> scaled_scores(lambda queries, keys: queries @ keys.mT / keys.shape[-1])
+    Not yet: the scores are divided by d_k, not by its square root.
+    """
+    mistakes: Named = [
+        *of_scaled_scores(),
+        (
+            lambda q, k: (q.unsqueeze(-2) * k.unsqueeze(-3)) / q.shape[-1] ** 0.5,
+            "the products are not summed: a score is one number for each pair.",
+        ),
+        (
+            lambda q, k: torch.softmax(scaled(q, k), dim=-1),
+            "these are the weights. The scores come before softmax.",
+        ),
+        (
+            lambda q, k: scaled(q.transpose(-2, -1), k.transpose(-2, -1)),
+            "the axes of both are swapped: it is each row that is a query or a key.",
+        ),
+    ]
+    steep = [(queries, keys) for queries, keys, _ in memories()[-2:]]
+    return grade(answer, scaled, [*pairs(), *steep], mistakes, axes=["query", "key"])
+
+
+def gaussian_by_product(answer: object) -> Verdict:
+    """Grade scores that have the Gaussian's weights, without the differences of all pairs.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(queries, keys)``, ``(batch, len_q, d_k)`` and ``(batch, len_k, d_k)``, returns
+        scores ``(batch, len_q, len_k)``. What softmax cancels may be left out.
 
     Returns
     -------
@@ -72,13 +132,9 @@ def gaussian_by_product(answer):
     >>> gaussian_by_product(dot_scores).passed
     False
     """
-    random = _seeded(0)
-    cases = [
-        (random(2, 3, 5), random(2, 7, 5)),
-        (random(3, 2), random(5, 2)),
-        (random(1, 1, 3), 4 * random(1, 11, 3)),
-    ]
-    mistakes = [
+    random = draws(0)
+    wide = random(2, 31, 23), random(2, 29, 23)
+    mistakes: Named = [
         (
             _weights_of(dot_scores),
             "these are the dot product's weights. Softmax cancels the query's squared length, "
@@ -86,7 +142,7 @@ def gaussian_by_product(answer):
         ),
         (
             _penalised(lambda squares: squares),
-            "the whole squared length of the key is subtracted. Formula (3) has half of it.",
+            "the whole squared length of the key is subtracted; it is half of it.",
         ),
         (
             _penalised(lambda squares: -squares / 2),
@@ -94,14 +150,71 @@ def gaussian_by_product(answer):
         ),
         (
             _penalised(lambda squares: squares.sqrt() / 2),
-            "half the length is subtracted. Formula (3) has half the squared length.",
+            "half the length is subtracted; it is half the squared length.",
+        ),
+        (
+            _penalised(lambda squares: squares.sqrt()),
+            "the length is subtracted; it is half the squared length.",
+        ),
+        (
+            _penalised(lambda squares: squares / 4),
+            "a quarter of the squared length of the key is subtracted; it is half of it.",
+        ),
+        (
+            _weights_of(lambda q, k: 2 * gaussian_scores(q, k)),
+            "the 1/2 is missing: the Gaussian's score is half the squared distance.",
+        ),
+        (
+            _weights_of(lambda q, k: -gaussian_scores(q, k)),
+            "the sign is turned: a key that is far away gets the largest weight.",
+        ),
+        (
+            _weights_of(lambda q, k: -(-2 * gaussian_scores(q, k)).clamp(min=0).sqrt()),
+            "the distance is not squared.",
+        ),
+        (
+            _weights_of(lambda q, k: gaussian_scores(q, k) / q.shape[-1] ** 0.5),
+            "the scores are divided by the root of d_k. The Gaussian here has width 1.",
+        ),
+        (
+            _weights_of(scaled),
+            "these are the scaled dot product's weights: the keys' lengths are missing.",
+        ),
+        (
+            _weights_of(lambda q, k: dot_scores(q, k) - k.square().sum(dim=-1) / 2),
+            "half the squares are (batch, len_k), and do not line up with (batch, len_q, len_k): "
+            "give them an axis for the queries with unsqueeze(-2).",
+        ),
+        (
+            _weights_of(lambda q, k: dot_scores(q, k) - k.square().sum(dim=-1, keepdim=True) / 2),
+            "half the squares lie along the queries' axis, (batch, len_k, 1). They belong along "
+            "the last one, (batch, 1, len_k).",
         ),
     ]
-    verdict = grade(_weights_of(answer), _weights_of(gaussian_scores), cases, mistakes)
-    return verdict and _grade_memory(answer, cases[0], verdict, 2 * 7 * (5 + 1))
+    given = _weights_of(answer)
+    verdict = grade(given, _weights_of(gaussian_scores), pairs(), mistakes, axes=["query", "key"])
+    if not verdict or not callable(answer):
+        return verdict
+    watch = _watched(answer, wide)
+    if isinstance(watch, Verdict):
+        return watch
+    differences = 2 * 31 * 29 * 23
+    if watch.total < differences:
+        return Verdict(True, f"{verdict.message} Largest tensor made: {watch.largest} numbers.")
+    made = (
+        f"a tensor of {watch.largest} numbers is made"
+        if watch.largest >= differences
+        else f"one tensor after another is made, {watch.total} numbers in all"
+    )
+    return Verdict(
+        False,
+        f"the weights are right, but for two batches of 31 queries and 29 keys of width 23 {made}. "
+        f"The differences of all pairs are {differences} numbers; a matrix product makes "
+        f"{2 * 31 * 29}.",
+    )
 
 
-def frugal_additive_scores(answer):
+def frugal_additive_scores(answer: object) -> Verdict:
     """Grade additive scores that never hold the hidden features of all pairs at once.
 
     Parameters
@@ -123,18 +236,21 @@ def frugal_additive_scores(answer):
     >>> frugal_additive_scores(all_at_once).passed
     False
     """
-    random = _seeded(0)
+    random, double = draws(0), draws(1, torch.float64)
     cases = [
+        (random(1, 1, 2), random(1, 2, 1), random(2, 2), random(2, 1), random(2)),
         (random(2, 7, 3), random(2, 5, 2), random(11, 3), random(11, 2), random(11)),
-        (random(1, 1, 5), random(1, 3, 7), random(2, 5), random(2, 7), random(2)),
+        (random(3, 1, 5), 900 * random(3, 3, 7), random(2, 5), random(2, 7), random(2)),
+        (torch.zeros(1, 2, 3), random(1, 5, 3), random(7, 3), random(7, 3), random(7)),
+        (double(2, 3, 5), double(2, 7, 2), double(11, 5), double(11, 2), double(11)),
     ]
-    mistakes = [
+    mistakes: Named = [
         (
-            lambda *arguments: _additive(*arguments, torch.clone),
+            _activated(torch.clone),
             "the tanh is missing, so the query moves all scores of its row by the same amount.",
         ),
         (
-            lambda *arguments: _additive(*arguments, torch.clone).tanh(),
+            lambda *arguments: _activated(torch.clone)(*arguments).tanh(),
             "the tanh comes after w_v. It belongs to each hidden feature, before they are summed.",
         ),
         (
@@ -146,12 +262,60 @@ def frugal_additive_scores(answer):
             "the tanh is taken of each side alone. It belongs to their sum: query and key must "
             "meet inside it.",
         ),
+        (
+            _activated(torch.relu),
+            "relu stands where tanh is asked for.",
+        ),
+        (
+            _activated(torch.sigmoid),
+            "sigmoid stands where tanh is asked for.",
+        ),
+        (
+            lambda queries, keys, W_q, W_k, w_v: _additive(queries, keys, W_q, W_k, -w_v),
+            "every score has the wrong sign.",
+        ),
+        (
+            lambda queries, keys, W_q, W_k, w_v: _additive(queries, keys, W_q, -W_k, w_v),
+            "the key's part is subtracted inside the tanh; it is added.",
+        ),
+        (
+            lambda queries, keys, W_q, W_k, w_v: _additive(queries, keys, W_q, W_k, w_v) / len(w_v),
+            "the mean of the hidden features is taken; it is their sum.",
+        ),
+        (
+            lambda *arguments: _additive(*arguments) / len(arguments[-1]) ** 0.5,
+            "the scores are divided by the root of num_hiddens; additive scores are not scaled.",
+        ),
+        (
+            lambda queries, keys, W_q, W_k, w_v: _additive(queries, keys, W_q, 0 * W_k, w_v),
+            "the key's part is missing inside the tanh.",
+        ),
+        (
+            lambda queries, keys, W_q, W_k, w_v: _additive(queries, keys, 0 * W_q, W_k, w_v),
+            "the query's part is missing inside the tanh.",
+        ),
+        (
+            lambda *arguments: torch.softmax(_additive(*arguments), dim=-1),
+            "these are the weights. The scores come before softmax.",
+        ),
     ]
-    verdict = grade(answer, _additive, cases, mistakes)
-    return verdict and _grade_memory(answer, cases[0], verdict, 2 * 7 * 11)
+    verdict = grade(answer, _additive, cases, mistakes, axes=["query", "key"])
+    if not verdict or not callable(answer):
+        return verdict
+    watch = _watched(answer, cases[1])
+    if isinstance(watch, Verdict):
+        return watch
+    numbers, allowed = watch.largest, 2 * 7 * 11  # key by key
+    if numbers <= allowed:
+        return Verdict(True, f"{verdict.message} Largest tensor made: {numbers} numbers.")
+    return Verdict(
+        False,
+        f"the numbers are right, but for 7 queries, 5 keys and 11 hidden units a tensor of "
+        f"{numbers} numbers is made; {allowed} are enough.",
+    )
 
 
-def largest_tensor(function, *arguments):
+def largest_tensor(function: Callable[..., object], *arguments: object) -> int:
     """Call a function and return the size of the largest tensor that it makes.
 
     Parameters
@@ -179,69 +343,151 @@ def largest_tensor(function, *arguments):
     return watch.largest
 
 
-class _Watch(TorchDispatchMode):
-    """See every tensor that PyTorch makes; ``largest`` is the size of the largest."""
+def _watched(answer: Callable[..., object], case: Case) -> "_Watch | Verdict":
+    """Call an answer and return what was seen, or the verdict that it cannot be seen."""
+    try:
+        with _Watch() as watch:
+            answer(*case)
+    except _LeftPyTorch as error:
+        return Verdict(
+            False,
+            f"the numbers are right, but a tensor leaves PyTorch through .{error}(), and how much "
+            "is made there cannot be seen. Stay with tensors.",
+        )
+    return watch
 
-    largest = 0
 
-    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+class _LeftPyTorch(Exception):
+    """A tensor went where nobody watches."""
+
+
+class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """See every tensor that PyTorch makes: the size of the ``largest``, and the ``total``."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.largest = self.total = 0
+        self.doors = [
+            patch.object(Tensor, name, _closed(name), create=True)
+            for name in ("numpy", "__array__", "__dlpack__", "tolist")
+        ]
+
+    def __enter__(self) -> "_Watch":
+        for door in self.doors:
+            door.start()
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        for door in self.doors:
+            door.stop()
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, arguments: Any = (), keywords: Any = None
+    ) -> Any:
         result = function(*arguments, **(keywords or {}))
         for made in result if isinstance(result, (tuple, list)) else [result]:
-            if isinstance(made, torch.Tensor):
+            if isinstance(made, Tensor):
                 numbers = made.untyped_storage().nbytes() // made.element_size()
                 self.largest = max(self.largest, numbers)
+                view = made.untyped_storage().data_ptr() in _storages(arguments)
+                self.total += 0 if view else numbers
         return result
 
 
-def _grade_memory(answer, case, verdict, allowed):
-    """Keep a passed verdict if the answer makes no tensor of more numbers than allowed."""
-    numbers = largest_tensor(answer, *case)
-    if numbers <= allowed:
-        return Verdict(True, f"{verdict.message} Largest tensor made: {numbers} numbers.")
-    return Verdict(
-        False,
-        f"the numbers are right, but case 1 makes a tensor of {numbers} numbers; "
-        f"{allowed} are enough.",
-    )
+def _storages(arguments: Any) -> set[int]:
+    return {x.untyped_storage().data_ptr() for x in arguments if isinstance(x, Tensor)}
 
 
-def _seeded(seed):
-    """Return a function that draws the same numbers on every machine."""
-    seeded = torch.Generator().manual_seed(seed)
+def _closed(name: str) -> Callable[..., object]:
+    def closed(*_: object, **__: object) -> object:
+        raise _LeftPyTorch(name)
 
-    def random(*shape):
-        return torch.randn(shape, generator=seeded)
-
-    return random
+    return closed
 
 
-def _weights_of(score):
+quiz = Quiz(
+    Choice(
+        "All keys have the same length. Which two scores then give the same weights?",
+        [
+            "the dot product and the Gaussian",
+            "the dot product and the cosine",
+            "the Gaussian and the additive score",
+        ],
+        "a",
+        {
+            "a": "they differ by half the squared lengths: the query's cancels always, the keys' "
+            "where it is the same for all.",
+            "b": "the cosine also divides by the query's length, which makes its weights flatter "
+            "or steeper.",
+            "c": "the additive score has learned matrices and a tanh; nothing makes it a distance.",
+        },
+    ),
+    Number(
+        "A batch of 2 holds 3 queries and 5 keys of width 4. How many scores are there?",
+        2 * 3 * 5,
+        because="2 × 3 × 5 = 30: one score for each pair, and no pair across sentences.",
+        mistakes=[
+            (2 * 3 * 5 * 4, "the width is summed away: a pair has one score."),
+            (3 * 5, "that is one sentence; the batch holds two."),
+            (6 * 10, "queries meet only the keys of their own sentence."),
+        ],
+    ),
+    Choice(
+        "All keys are the same vector. What does attention give, whatever the score?",
+        ["zero", "the value of the first key", "the mean of the values"],
+        "c",
+        {
+            "a": "weights sum to 1, so the values are not lost.",
+            "b": "nothing sets the first key apart: all scores are equal.",
+            "c": "equal keys have equal scores, so every value has the same weight.",
+        },
+    ),
+)
+
+
+def _weights_of(score: Any) -> Any:
     """Return a function of the weights, so that what softmax cancels is no difference."""
     if not callable(score):
         return score
 
-    def weights(queries, keys):
+    @wraps(score)
+    def weights(queries: Tensor, keys: Tensor) -> object:
         scores = score(queries, keys)
         return torch.softmax(scores, dim=-1) if isinstance(scores, torch.Tensor) else scores
 
     return weights
 
 
-def _penalised(penalty):
+def _penalised(penalty: Callable[[Tensor], Tensor]) -> Any:
     """Return the weights of the dot product less something that depends on the key's length."""
 
-    def scores(queries, keys):
+    def scores(queries: Tensor, keys: Tensor) -> Tensor:
         squares = keys.square().sum(dim=-1)  # (..., len_k)
         return dot_scores(queries, keys) - penalty(squares).unsqueeze(-2)
 
     return _weights_of(scores)
 
 
-def _each_side_alone(queries, keys, W_q, W_k, w_v):
+def _each_side_alone(
+    queries: Tensor, keys: Tensor, W_q: Tensor, W_k: Tensor, w_v: Tensor
+) -> Tensor:
     of_query, of_key = ((x @ W.T).tanh() @ w_v for x, W in ((queries, W_q), (keys, W_k)))
     return of_query.unsqueeze(-1) + of_key.unsqueeze(-2)
 
 
-def _additive(queries, keys, W_q, W_k, w_v, activation=torch.tanh):
+def _additive(
+    queries: Tensor,
+    keys: Tensor,
+    W_q: Tensor,
+    W_k: Tensor,
+    w_v: Tensor,
+    activation: Callable[[Tensor], Tensor] = torch.tanh,
+) -> Tensor:
     features = (queries @ W_q.T).unsqueeze(-2) + (keys @ W_k.T).unsqueeze(-3)
     return activation(features) @ w_v
+
+
+def _activated(activation: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
+    return partial(_additive, activation=activation)

@@ -1,26 +1,73 @@
-"""Graders for the exercises of "Look up softly"."""
+"""Graders for the exercises of "Look up softly".
 
+Examples
+--------
+>>> three_effective_keys(0.4)
+Not yet: that is too small.
+>>> quiz("b", 0.5, ...)
+1. Correct: softmax makes them positive, and divides by their sum.
+2. Correct: two equal scores have equal shares of a sum of 1.
+3. The scores of a query all grow by 10. What happens to its weights?
+   a) They grow by 10, too.
+   b) They stay as they are.
+   c) The largest comes nearer to 1.
+"""
+
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
+from torch import Tensor
 
-from attention_lib.checks._grading import grade, grade_number
+from attention_lib.checks._cases import memories, rows_of_scores
+from attention_lib.checks._grading import Verdict, grade
+from attention_lib.checks._mistakes import Named, dot, of_attention, of_softmax, scaled
+from attention_lib.checks._questions import Choice, Number, Quiz
 
-__all__ = ["attend_or_abstain", "hard_lookup", "three_effective_keys"]
+__all__ = ["attend_or_abstain", "attention", "hard_lookup", "quiz", "three_effective_keys"]
 
 # Temperatures at which the weights .75 .15 .07 .03 become those of three effective keys, and
 # at which the largest of them becomes one third.
 THREE_EFFECTIVE_KEYS = 1.56
 LARGEST_IS_A_THIRD = 5.83
 
+three_effective_keys = Number(
+    "The temperature of three effective keys",
+    THREE_EFFECTIVE_KEYS,
+    tolerance=0.2,
+    because="at a temperature of about 1.56 the lookup spreads over three effective keys.",
+    mistakes=[
+        (
+            LARGEST_IS_A_THIRD,
+            "that is where the largest weight is one third. The other three share the rest "
+            "almost equally there, so nearly four keys take part. Read the other curve.",
+            0.3,
+        ),
+        (
+            3,
+            "3 is the number of keys. Find it on the vertical axis, go across to the curve, "
+            "then down to the temperature.",
+            0.0,
+        ),
+        (
+            1 / THREE_EFFECTIVE_KEYS,
+            "that is one over the temperature: the flatter lookup is the warmer one.",
+            0.03,
+        ),
+    ],
+)
 
-def three_effective_keys(answer):
-    """Grade the temperature at which a lookup spreads over three effective keys.
+
+def attention(answer: object) -> Verdict:
+    """Grade attention: the output of softmax(QKᵀ/√d)V.
 
     Parameters
     ----------
-    answer : float
-        The temperature read from the figure.
+    answer : callable
+        ``answer(queries, keys, values)``, of shapes ``(batch, len_q, d_k)``,
+        ``(batch, len_k, d_k)`` and ``(batch, len_k, d_v)``, returns the output
+        ``(batch, len_q, d_v)``.
 
     Returns
     -------
@@ -28,31 +75,21 @@ def three_effective_keys(answer):
 
     Examples
     --------
-    >>> three_effective_keys(0.4)
-    Not yet: 0.4 is too small.
+    >>> def unscaled(queries, keys, values):
+    ...     return torch.softmax(queries @ keys.mT, dim=-1) @ values
+    >>> attention(unscaled)
+    Not yet: the scores are not divided by the square root of d_k.
     """
-    mistakes = [
-        (
-            LARGEST_IS_A_THIRD,
-            "that is where the largest weight is one third. The other three share the rest "
-            "almost equally there, so nearly four keys take part. Read the other curve.",
-        ),
-        (
-            3.0,
-            "3 is the number of keys. Find it on the vertical axis, go across to the curve, "
-            "then down to the temperature.",
-        ),
-    ]
-    return grade_number(answer, THREE_EFFECTIVE_KEYS, mistakes, tolerance=0.25)
+    return grade(answer, _attention, memories(), of_attention(), axes=["query", "column"])
 
 
-def hard_lookup(answer):
+def hard_lookup(answer: object) -> Verdict:
     """Grade the weights of a hard lookup, the limit of softmax at temperature 0.
 
     Parameters
     ----------
     answer : callable
-        ``answer(scores)``, ``(..., len_q, len_k)``, returns weights of the same shape.
+        ``answer(scores)``, ``(batch, len_q, len_k)``, returns weights of the same shape.
 
     Returns
     -------
@@ -60,27 +97,29 @@ def hard_lookup(answer):
 
     Examples
     --------
-    >>> hard_lookup(lambda scores: torch.softmax(scores, dim=-1)).passed
-    False
+    >>> hard_lookup(lambda scores: torch.softmax(scores / 1e-9, dim=-1))
+    Not yet: a temperature of 1e-09 is not 0: scores that lie close together still share the weight.
     """
-    with_ties = torch.randint(
-        0, 3, (2, 3, 5), generator=torch.Generator().manual_seed(0), dtype=torch.float32
-    )
-    cases = [
-        (torch.tensor([[[2.0, 0.4, -0.4, -1.2]]]),),
-        (torch.tensor([[[1.0, 0.0, 1.0, 0.5], [3.0, 2.0, 1.0, 0.0]]]),),
-        (torch.tensor([[[0.0, 0.0, 0.0], [1.0, 1.001, 0.999], [0.0, 1e-7, -1.0]]]),),
-        (with_ties,),
-    ]
-    mistakes = [
+    tiny_and_huge = torch.tensor([[[0.0, 1e-35, -1.0], [3e34, 1e35, 0.0]]])
+    cases = [*rows_of_scores(), (tiny_and_huge,)]
+    mistakes: Named = [
         (
-            _first_of_the_best,
+            partial(_one_of_the_best, first=True),
             "a tie is not shared. Two equal scores have equal weights at every temperature, "
             "so they have equal weights in the limit; here the first takes all.",
         ),
         (
+            partial(_one_of_the_best, first=False),
+            "a tie is not shared. Two equal scores have equal weights at every temperature, "
+            "so they have equal weights in the limit; here the last takes all.",
+        ),
+        (
             lambda scores: _is_best(scores).to(scores.dtype),
             "where two keys tie, the row sums to 2. Divide by the number of best keys.",
+        ),
+        (
+            _is_best,
+            "True and False mark the best keys; weights are numbers, and those of a row sum to 1.",
         ),
         (
             lambda scores: _shared(scores == scores.max()),
@@ -97,25 +136,42 @@ def hard_lookup(answer):
             "the best keys of the whole tensor are counted. Divide each row by the number of "
             "its own.",
         ),
-    ]
-    mistakes += [
         (
-            partial(_cold, temperature=temperature),
-            f"a temperature of {temperature:g} is not 0: scores that lie close together still "
-            "share the weight.",
-        )
-        for temperature in (0.1, 0.01, 0.001, 1e-4, 1e-6)
+            lambda scores: _shared(scores == scores.amin(dim=-1, keepdim=True)),
+            "the worst key of each row is chosen: it is the largest score that wins.",
+        ),
+        (
+            lambda scores: _shared(torch.isclose(scores, scores.amax(dim=-1, keepdim=True))),
+            "scores that are only close count as a tie. However close they are, the larger one "
+            "takes all in the limit: compare them with ==.",
+        ),
+        (
+            lambda scores: _shared(_is_best(torch.softmax(scores, dim=-1))),
+            "the weights are compared, not the scores. Softmax rounds: two scores that lie close "
+            "together get weights that are equal.",
+        ),
+        (lambda scores: scores.argmax(dim=-1), "that is where the best key stands, not a weight."),
+        (lambda scores: scores.amax(dim=-1), "that is the best score of each row, not a weight."),
+        *of_softmax(),
+        *(
+            (
+                partial(_cold, temperature=t),
+                f"a temperature of {t:g} is not 0: scores that lie close together still share "
+                "the weight.",
+            )
+            for t in _TEMPERATURES
+        ),
     ]
-    return grade(answer, lambda scores: _shared(_is_best(scores)), cases, mistakes)
+    return grade(answer, _hard, cases, mistakes, axes=["query", "key"])
 
 
-def attend_or_abstain(answer):
+def attend_or_abstain(answer: object) -> Verdict:
     """Grade an attention that can answer with nothing.
 
     Parameters
     ----------
     answer : callable
-        ``answer(queries, keys, values)`` returns the output ``(..., len_q, d_v)``.
+        ``answer(queries, keys, values)`` returns the output ``(batch, len_q, d_v)``.
 
     Returns
     -------
@@ -123,113 +179,182 @@ def attend_or_abstain(answer):
 
     Examples
     --------
-    >>> plain = lambda queries, keys, values: (queries @ keys.mT).softmax(dim=-1) @ values
-    >>> attend_or_abstain(plain).passed
-    False
+    >>> attend_or_abstain(lambda queries, keys, values: (queries @ keys.mT).softmax(-1) @ values)
+    Not yet: that is plain attention: its weights always sum to 1, so it always answers.
     """
-    seeded = torch.Generator().manual_seed(0)
-
-    def random(*shape):
-        return torch.randn(shape, generator=seeded)
-
     keys = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
     values = torch.tensor([[[1.0], [2.0], [3.0]]])
-    cases = [
-        (torch.tensor([[[0.0, 0.0], [1.0, -1.0]]]), keys, values),
-        (random(2, 3, 5), random(2, 7, 5), random(2, 7, 11)),
-        (torch.tensor([[[-9.0, -9.0]]]), keys, values),
-        (torch.tensor([[[200.0, 100.0]]]), keys, values),
-    ]
+    queries = [[[0.0, 0.0], [1.0, -1.0]], [[-9.0, -9.0]], [[200.0, 100.0]], [[-90.0, 30.0]]]
+    cases = [*((torch.tensor([rows]), keys, values) for rows in queries), *memories()]
+
+    def of_scores(weights: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
+        return lambda queries, keys, values: weights(dot(queries, keys)) @ values
+
+    def with_a_pair(key: float, value: float) -> Callable[..., Tensor]:
+        return lambda q, k, v: _plain(q, _longer(k, key), _longer(v, value))
+
     mistakes = [
+        (_plain, "that is plain attention: its weights always sum to 1, so it always answers."),
         (
-            _plain,
-            "that is plain attention: its weights always sum to 1, so it always answers.",
+            _attention,
+            "that is scaled attention: its weights always sum to 1, so it always answers.",
         ),
         (
-            _overflowing,
+            of_scores(_one_in_the_sum),
             "e to the power of a large score is infinity, and infinity over infinity is NaN. "
             "Leave the exponentials to torch.softmax: which pair would add the 1?",
         ),
         (
-            _shifted_without_the_one,
+            of_scores(lambda scores: _one_in_the_sum(scores.double()).to(scores.dtype)),
+            "float64 only moves the border: e to the power of 900 is infinity there, too, and "
+            "infinity over infinity is NaN. Which pair would add the 1 inside torch.softmax?",
+        ),
+        (
+            of_scores(lambda s: _one_in_the_sum(s - s.amax(dim=-1, keepdim=True))),
             "subtracting the largest score shrinks every exponential, so the 1 must shrink "
             "with them: it is e to the power of 0 minus the largest score.",
         ),
         (
-            lambda queries, keys, values: _abstaining(
-                queries / keys.shape[-1] ** 0.5, keys, values
-            ),
+            of_scores(lambda s: _one_shifted(s, s.amax(dim=-1, keepdim=True))),
+            "where all scores are far below 0, e to the power of minus the largest is infinity: "
+            "the 1 counts as a score of 0, and can be the largest itself.",
+        ),
+        (
+            of_scores(lambda s: _one_shifted(s, s.max())),
+            "the largest score of the whole tensor is subtracted from every row. Each query "
+            "has its own: a row far below it loses its weights.",
+        ),
+        (
+            of_scores(lambda s: _one_shifted(s, s.max().clamp(min=0))),
+            "the largest score of the whole tensor is subtracted from every row. Each query "
+            "has its own: a row far below it loses its weights.",
+        ),
+        (
+            lambda q, k, v: _abstaining(q / k.shape[-1] ** 0.5, k, v),
             "the scores are divided by the root of d_k. Here they are plain dot products.",
         ),
         (
-            lambda queries, keys, values: _plain(queries, _longer(keys, 0.0), _longer(values, 1.0)),
+            with_a_pair(key=0.0, value=1.0),
             "the added pair has a value of ones. Its value must add nothing to the output.",
         ),
         (
-            lambda queries, keys, values: _plain(queries, _longer(keys, 1.0), _longer(values, 0.0)),
+            with_a_pair(key=1.0, value=0.0),
             "the added key is a vector of ones, and scores the sum of the query's coordinates. "
             "Its score must be 0 for every query.",
         ),
         (
-            lambda queries, keys, values: torch.sigmoid(_scores(queries, keys)) @ values,
+            of_scores(torch.sigmoid),
             "that is a sigmoid for each key alone. Below the fraction stands the sum over all "
             "keys.",
         ),
         (
-            lambda queries, keys, values: (
-                _one_in_the_sum(_scores(queries, keys).clamp(max=50)) @ values
-            ),
-            "the scores are cut off at a largest one, and all above it count alike. Leave the "
-            "exponentials to torch.softmax: which pair would add the 1?",
+            lambda q, k, v: torch.softmax(dot(q, _longer(k, 0.0)), dim=-1)[..., :-1],
+            "these are the weights. The output is the values, summed with these weights.",
+        ),
+        (
+            of_scores(lambda s: _one_in_the_sum(s - s.amax(dim=-1, keepdim=True), one=0.0)),
+            "that is plain attention: its weights always sum to 1, so it always answers.",
+        ),
+        *(
+            (
+                of_scores(lambda scores, cut=cut: _one_in_the_sum(scores.clamp(max=cut))),  # type: ignore[misc]
+                "the scores are cut off at a largest one, and all above it count alike. Leave the "
+                "exponentials to torch.softmax: which pair would add the 1?",
+            )
+            for cut in (10, 20, 30, 50, 60, 80, 85, 88, 100, 500, 700)
         ),
     ]
-    return grade(answer, _abstaining, cases, mistakes)
+    return grade(answer, _abstaining, cases, mistakes, axes=["query", "column"])
 
 
-def _is_best(scores):
+quiz = Quiz(
+    Choice(
+        "What does softmax make of any scores?",
+        [
+            "Numbers that are 0 or 1.",
+            "Positive numbers that sum to 1.",
+            "Numbers between −1 and 1.",
+        ],
+        "b",
+        {
+            "a": "that is the limit at temperature 0, where the best key takes all.",
+            "b": "softmax makes them positive, and divides by their sum.",
+            "c": "e to the power of a score is never negative.",
+        },
+    ),
+    Number(
+        "Two keys have the same score. What is the weight of each?",
+        0.5,
+        because="two equal scores have equal shares of a sum of 1.",
+        mistakes=[
+            (1, "weights sum to 1, so both cannot have all of it."),
+            (0, "equal scores do not cancel: a weight is never 0."),
+        ],
+    ),
+    Choice(
+        "The scores of a query all grow by 10. What happens to its weights?",
+        [
+            "They grow by 10, too.",
+            "They stay as they are.",
+            "The largest comes nearer to 1.",
+        ],
+        "b",
+        {
+            "a": "weights lie between 0 and 1, and sum to 1.",
+            "b": "the factor e to the power of 10 stands above and below the fraction.",
+            "c": "that happens when scores are multiplied; what is added to all of them cancels.",
+        },
+    ),
+)
+
+_TEMPERATURES = [0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, *(10.0**-n for n in range(3, 41))]
+
+
+def _attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    return torch.softmax(scaled(queries, keys), dim=-1) @ values
+
+
+def _is_best(scores: Tensor) -> Tensor:
     return scores == scores.amax(dim=-1, keepdim=True)
 
 
-def _shared(best):
+def _shared(best: Tensor) -> Tensor:
     """Weights that share each row equally among its marked keys."""
-    best = best.to(torch.float32)
     return best / best.sum(dim=-1, keepdim=True)
 
 
-def _first_of_the_best(scores):
-    return torch.nn.functional.one_hot(scores.argmax(dim=-1), scores.shape[-1]).to(scores.dtype)
+def _hard(scores: Tensor) -> Tensor:
+    return _shared(_is_best(scores))
 
 
-def _cold(scores, temperature):
+def _one_of_the_best(scores: Tensor, first: bool) -> Tensor:
+    order = torch.arange(scores.shape[-1], 0, -1) if first else torch.arange(scores.shape[-1])
+    best = torch.where(_is_best(scores), order, -1).argmax(dim=-1)
+    return torch.nn.functional.one_hot(best, scores.shape[-1]).to(scores.dtype)
+
+
+def _cold(scores: Tensor, temperature: float) -> Tensor:
     return torch.softmax(scores / temperature, dim=-1)
 
 
-def _scores(queries, keys):
-    return queries @ keys.transpose(-2, -1)
+def _plain(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    return torch.softmax(dot(queries, keys), dim=-1) @ values
 
 
-def _plain(queries, keys, values):
-    return torch.softmax(_scores(queries, keys), dim=-1) @ values
-
-
-def _longer(x, fill):
+def _longer(x: Tensor, fill: float) -> Tensor:
     """Add one entry to a memory, ``(..., len_k + 1, width)``."""
     return torch.cat([x, torch.full_like(x[..., :1, :], fill)], dim=-2)
 
 
-def _abstaining(queries, keys, values):
+def _abstaining(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     return _plain(queries, _longer(keys, 0.0), _longer(values, 0.0))
 
 
-def _one_in_the_sum(scores):
+def _one_in_the_sum(scores: Tensor, one: Any = 1.0) -> Tensor:
     exponentials = scores.exp()
-    return exponentials / (1 + exponentials.sum(dim=-1, keepdim=True))
+    total: Tensor = one + exponentials.sum(dim=-1, keepdim=True)
+    return exponentials / total
 
 
-def _overflowing(queries, keys, values):
-    return _one_in_the_sum(_scores(queries, keys)) @ values
-
-
-def _shifted_without_the_one(queries, keys, values):
-    scores = _scores(queries, keys)
-    return _one_in_the_sum(scores - scores.amax(dim=-1, keepdim=True)) @ values
+def _one_shifted(scores: Tensor, by: Tensor) -> Tensor:
+    return _one_in_the_sum(scores - by, one=(-by).exp())
