@@ -9,7 +9,7 @@ import traceback
 
 import ipywidgets
 
-from attention_lib.widgets._figure import tag
+from attention_lib.widgets._markup import tag
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 

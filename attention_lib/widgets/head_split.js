@@ -1,4 +1,4 @@
-import { createView, setAttributes, setChildren, svg } from "./_shared.js";
+import { createView, setAttributes, setChildren, svg } from "./_shared/index.js";
 
 const SIDE = 95; // of a cell of 100
 

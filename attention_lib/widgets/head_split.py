@@ -3,7 +3,9 @@
 import numpy as np
 
 from attention_lib.palette import LIGHT
-from attention_lib.widgets._figure import Figure, OneOf, Switch, Whole, svg, tag
+from attention_lib.widgets._figure import Figure
+from attention_lib.widgets._markup import svg, tag
+from attention_lib.widgets._traits import OneOf, Switch, Whole
 
 _LONGEST = 5
 _WIDTHS = (4, 8, 12)

@@ -1,4 +1,4 @@
-import { colorMap, createView, element, entropy, fixed, pixelMap, readableOn, setAttributes, setChildren, setText, svg } from "./_shared.js";
+import { colorMap, createView, element, entropy, fixed, pixelMap, readableOn, setAttributes, setChildren, setText, svg } from "./_shared/index.js";
 
 const TALLEST = 520; // of the cells, in pixels
 const LARGEST = 72; // side of a cell

@@ -6,8 +6,12 @@ import struct
 import numpy as np
 import traitlets
 
+from attention_lib._pictures import plain
 from attention_lib.palette import LIGHT
-from attention_lib.widgets._figure import Figure, Whole, fixed, map_color, short, svg, tag
+from attention_lib.widgets._figure import Figure
+from attention_lib.widgets._markup import map_color, svg, tag
+from attention_lib.widgets._rounding import fixed, short
+from attention_lib.widgets._traits import Whole
 
 _SENTENCE = tuple(["the", "cat", "sat", "on", "the", "mat", "because", "it", "was", "tired"])
 _AXES = ("layer", "head", "query", "key")
@@ -231,13 +235,10 @@ def _refusal(name, expected, got):
     return traitlets.TraitError(f"HeatmapExplorer.{name} must be {expected}; got {got}.")
 
 
-def _plain(name, value):
+def _array(name, value):
     """Return a tensor or array, of any float dtype and on any device, as a numpy array."""
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-        value = (value.double() if value.is_floating_point() else value).numpy()
     try:
-        return np.asarray(value)
+        return np.asarray(plain(value))
     except ValueError:
         raise _refusal(name, "an array whose rows have equal lengths", "a ragged one") from None
 
@@ -248,7 +249,7 @@ def _read_weights(given):
     if isinstance(given, (tuple, list)) and any(layer is None for layer in given):
         raise _refusal("weights", "arrays", "None; a model must be asked for its attentions")
     if isinstance(given, (tuple, list)) and given and all(hasattr(x, "shape") for x in given):
-        layers = [_plain("weights", layer) for layer in given]
+        layers = [_array("weights", layer) for layer in given]
         shapes = list(dict.fromkeys(layer.shape for layer in layers))
         if len(shapes) > 1:
             shown = " and ".join(map(str, shapes[:2]))
@@ -262,7 +263,7 @@ def _read_weights(given):
                 )
             layers = [layer[0] for layer in layers]
         given = np.stack(layers)
-    weights = _plain("weights", given)
+    weights = _array("weights", given)
     if weights.dtype.kind not in "fiu":
         raise _refusal("weights", "numbers", f"dtype {weights.dtype}")
     if weights.ndim not in (3, 4) or weights.size == 0:
@@ -295,7 +296,7 @@ def _read_tokens(name, given, count):
 def _read_mask(given, shape):
     if given is None:
         return np.broadcast_to(True, shape)
-    mask = _plain("mask", given)
+    mask = _array("mask", given)
     if mask.dtype != bool:
         raise _refusal("mask", "boolean, True = may attend", f"dtype {mask.dtype}")
     try:

@@ -1,4 +1,4 @@
-import { addPatterns, createView, element, entropy, fixed, setAttributes, setChildren, short, svg } from "./_shared.js";
+import { addPatterns, createView, element, entropy, fixed, setAttributes, setChildren, short, svg } from "./_shared/index.js";
 
 const END = 5; // keys and query lie from 0 to here
 const PLACES = Array.from({ length: 251 }, (_, i) => (END * i) / 250);

@@ -6,7 +6,10 @@ import numpy as np
 import traitlets
 
 from attention_lib.palette import LIGHT
-from attention_lib.widgets._figure import Figure, Numbers, OneOf, Real, fixed, short, svg, tag
+from attention_lib.widgets._figure import Figure
+from attention_lib.widgets._markup import svg, tag
+from attention_lib.widgets._rounding import fixed, short
+from attention_lib.widgets._traits import Numbers, OneOf, Real
 
 _COUNT = 30
 _END = 5.0  # keys and query lie from 0 to here

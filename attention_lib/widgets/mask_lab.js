@@ -1,4 +1,4 @@
-import { addPatterns, colorMap, createView, element, fixed, readableOn, round, roundedSoftmax, setAttributes, setChildren, svg } from "./_shared.js";
+import { addPatterns, colorMap, createView, element, fixed, readableOn, round, roundedSoftmax, setAttributes, setChildren, svg } from "./_shared/index.js";
 
 // What is written over a masked score, as it is shown and as it is read out.
 const FILLS = {

@@ -2,21 +2,11 @@
 
 import numpy as np
 
-from attention_lib.palette import LIGHT, SCORE_MAP
-from attention_lib.widgets._figure import (
-    DTYPES,
-    Figure,
-    Numbers,
-    OneOf,
-    Switch,
-    Whole,
-    fixed,
-    map_color,
-    rounded,
-    rounded_softmax,
-    svg,
-    tag,
-)
+from attention_lib.palette import LIGHT, SCORE_MAP, readable_on
+from attention_lib.widgets._figure import Figure
+from attention_lib.widgets._markup import map_color, svg, tag
+from attention_lib.widgets._rounding import DTYPES, fixed, rounded, rounded_softmax
+from attention_lib.widgets._traits import Numbers, OneOf, Switch, Whole
 
 _TOKENS = ("the", "cat", "sat", "on", "it")
 _SIZE = len(_TOKENS)
@@ -197,7 +187,7 @@ class MaskLab(Figure):
                 elif not edge or (stops is None and number > 0):
                     ground = map_color(shares[i, j], *([stops] if stops else []))
                     parts.append(tag("rect", **inner, fill=ground))
-                    color, halo = _readable(ground), None
+                    color, halo = readable_on(ground), None
                 around = {"stroke": halo, "stroke_width": 4, "paint_order": "stroke"}
                 parts.append(
                     tag("text", _compact(number), **place, **(around if halo else {}), fill=color)
@@ -217,10 +207,3 @@ def _compact(value):
         return fixed(value)
     digits, power = f"{value:.1e}".split("e")
     return f"{digits.removesuffix('.0')}e{int(power)}".replace("-", "−")
-
-
-def _readable(ground):
-    """Return the text colour that is readable on a colour, as ``readableOn`` has it."""
-    parts = np.array([int(ground[i : i + 2], 16) / 255 for i in (1, 3, 5)])
-    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-    return LIGHT["ink" if linear @ (0.2126, 0.7152, 0.0722) > 0.205 else "paper"]

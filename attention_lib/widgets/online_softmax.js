@@ -1,4 +1,4 @@
-import { createView, fixed, setAttributes, setChildren, svg } from "./_shared.js";
+import { createView, fixed, setAttributes, setChildren, svg } from "./_shared/index.js";
 
 const HEIGHT = 340;
 // Where the blocks of scores and of weights stand, top to bottom, and in them the bars.

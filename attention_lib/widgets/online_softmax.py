@@ -5,7 +5,10 @@ import math
 import numpy as np
 
 from attention_lib.palette import LIGHT
-from attention_lib.widgets._figure import Figure, Numbers, Whole, fixed, svg, tag
+from attention_lib.widgets._figure import Figure
+from attention_lib.widgets._markup import svg, tag
+from attention_lib.widgets._rounding import fixed
+from attention_lib.widgets._traits import Numbers, Whole
 
 _COUNT = 12
 _RANGE = {"shape": (_COUNT,), "min": -50, "max": 50}

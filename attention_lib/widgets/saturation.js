@@ -1,4 +1,4 @@
-import { DTYPES, createView, element, entropy, fixed, roundedSoftmax, setAttributes, setChildren, setText, short, softmax, svg } from "./_shared.js";
+import { DTYPES, createView, element, entropy, fixed, roundedSoftmax, setAttributes, setChildren, setText, short, softmax, svg } from "./_shared/index.js";
 
 const DIVISORS = { 0: "nothing", 0.5: "√d", 1: "d" };
 const BARS = { height: 286, left: 34, right: 4, top: 12, bottom: 30 };

@@ -6,20 +6,10 @@ import numpy as np
 import traitlets
 
 from attention_lib.palette import LIGHT
-from attention_lib.widgets._figure import (
-    DTYPES,
-    Figure,
-    Numbers,
-    OneOf,
-    Real,
-    Whole,
-    fixed,
-    refusal,
-    rounded_softmax,
-    short,
-    svg,
-    tag,
-)
+from attention_lib.widgets._figure import Figure
+from attention_lib.widgets._markup import svg, tag
+from attention_lib.widgets._rounding import DTYPES, fixed, rounded_softmax, short
+from attention_lib.widgets._traits import Numbers, OneOf, Real, Whole, refusal
 
 _MOST_KEYS = 64
 _DIVISORS = {0.0: "nothing", 0.5: "√d", 1.0: "d"}

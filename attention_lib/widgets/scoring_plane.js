@@ -1,4 +1,4 @@
-import { colorMap, createView, element, entropy, fixed, pixelMap, setAttributes, setChildren, setText, softmax, svg } from "./_shared.js";
+import { colorMap, createView, element, entropy, fixed, pixelMap, setAttributes, setChildren, setText, softmax, svg } from "./_shared/index.js";
 
 const HEIGHT = 400;
 const REACH = 3.3; // of the plane, up and down from the origin; points stay within 3

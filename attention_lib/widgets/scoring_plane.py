@@ -4,17 +4,10 @@ import numpy as np
 import traitlets
 
 from attention_lib.palette import LIGHT, SCORE_MAP
-from attention_lib.widgets._figure import (
-    Figure,
-    Numbers,
-    OneOf,
-    Real,
-    fixed,
-    map_color,
-    refusal,
-    svg,
-    tag,
-)
+from attention_lib.widgets._figure import Figure
+from attention_lib.widgets._markup import map_color, svg, tag
+from attention_lib.widgets._rounding import fixed
+from attention_lib.widgets._traits import Numbers, OneOf, Real, refusal
 
 _REACH = 3
 _KINDS = {

@@ -1,4 +1,4 @@
-import { createView, element, entropy, fixed, setAttributes, setChildren, short, softmax, svg } from "./_shared.js";
+import { createView, element, entropy, fixed, setAttributes, setChildren, short, softmax, svg } from "./_shared/index.js";
 
 const HEIGHT = 300;
 const REACH = 2.15; // of the plane, from its middle; points stay within 2

@@ -3,8 +3,12 @@
 import numpy as np
 import traitlets
 
+from attention_lib._pictures import convex_hull
 from attention_lib.palette import LIGHT
-from attention_lib.widgets._figure import Figure, Numbers, Real, fixed, refusal, short, svg, tag
+from attention_lib.widgets._figure import Figure
+from attention_lib.widgets._markup import svg, tag
+from attention_lib.widgets._rounding import fixed, short
+from attention_lib.widgets._traits import Numbers, Real, refusal
 
 _COUNT = 4
 _POINTS = {"shape": (_COUNT, 2), "min": -2, "max": 2}
@@ -89,7 +93,7 @@ class SoftLookup(Figure):
         query = (self.query_x, self.query_y)
         left, right = _Plane(150, "queries and keys"), _Plane(480, "values and output")
         parts = [*left.frame(), *right.frame()]
-        parts.append(right.polygon(_hull(self.value_points)))
+        parts.append(right.polygon(convex_hull(self.value_points)))
         for token, key, value, weight in zip(
             self.tokens, self.key_points, self.value_points, weights.tolist(), strict=True
         ):
@@ -132,21 +136,3 @@ class _Plane:
         height = y - 12 if (y < 145) != inside else y + 22
         label = {"x": x, "y": height, "text_anchor": "middle", "fill": LIGHT[color]}
         return tag("circle", cx=x, cy=y, r=7, fill=LIGHT[color]), tag("text", name, **label)
-
-
-def _hull(points):
-    """Return the corners of the convex hull, in order (Andrew's monotone chain)."""
-    ordered = sorted(map(tuple, points))
-
-    def half(points):
-        corners = []
-        for x, y in points:
-            while len(corners) > 1:
-                (x1, y1), (x2, y2) = corners[-2:]
-                if (x2 - x1) * (y - y1) - (y2 - y1) * (x - x1) > 0:
-                    break
-                corners.pop()
-            corners.append((x, y))
-        return corners[:-1]
-
-    return half(ordered) + half(ordered[::-1]) or ordered[:1]

@@ -2,13 +2,13 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import matplotlib
 import pytest
 
 from attention_lib import widgets
+from website.extensions import slider_figures
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "attention_lib" / "widgets"
@@ -59,11 +59,6 @@ window.requestAnimationFrame = (callback) => frame.call(window, (now) => {
 @pytest.fixture(scope="session")
 def assets():
     """The files that the Sphinx extension writes, by name."""
-    sys.path.insert(0, str(ROOT / "book" / "_ext"))
-    try:
-        import slider_figures
-    finally:
-        sys.path.pop(0)
     return slider_figures.assets()
 
 

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { createModel, parseState } from "../../book/_ext/slider_host.js";
+import { createModel, parseState } from "../../website/extensions/slider_host.js";
 import {
   DTYPES, colorMap, entropy, fixed, readableOn, round, short, softmax, uniqueId,
-} from "../../attention_lib/widgets/_shared.js";
+} from "../../attention_lib/widgets/_shared/index.js";
 
 test("fixed shows so many decimals, a true minus, and no minus zero", () => {
   const cases = [[0.0625, "0.063"], [-1.5, "−1.500"], [-0.0001, "0.000"], [NaN, "NaN"],

@@ -23,6 +23,7 @@ MAKE = f"""\
 import json
 from IPython.display import display
 from attention_lib import widgets
+from attention_lib.widgets._traits import Real, Whole
 figures = {{name: getattr(widgets, name)() for name in {widgets.__all__}}}
 for name in figures:
     display(figures[name], figures[name])"""
@@ -32,7 +33,7 @@ CHANGE = """\
 for figure in figures.values():
     for name in figure.state():
         trait = figure.traits()[name]
-        if isinstance(trait, (widgets._figure.Whole, widgets._figure.Real)):
+        if isinstance(trait, (Whole, Real)):
             setattr(figure, name, trait.max)"""
 INTERACT = """\
 from attention_lib.notebook import interact

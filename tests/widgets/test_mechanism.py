@@ -16,9 +16,11 @@ import traitlets
 from PIL import Image
 
 from attention_lib import palette, widgets
-from attention_lib.widgets import _figure
-from attention_lib.widgets._figure import Figure, OneOf, Real, Whole, tag
-from tools.notebooks import worst_window
+from attention_lib.widgets import _bundle, _figure
+from attention_lib.widgets._figure import Figure
+from attention_lib.widgets._markup import svg, tag
+from attention_lib.widgets._traits import OneOf, Real, Whole
+from website.pictures import worst_window
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = Path(__file__).with_name("pictures")
@@ -38,7 +40,7 @@ class Probe(Figure):
     secret = traitlets.Int(7)
 
     def picture(self):
-        return _figure.svg(tag("text", self.text), width=10, height=10)
+        return svg(tag("text", self.text), width=10, height=10)
 
     def words(self):
         return self.text
@@ -186,12 +188,25 @@ def test_figures_are_widgets_like_others(figure):
 
 
 def test_every_figure_is_two_files_and_stands_in_the_list():
-    folder = Path(_figure.__file__).parent
-    scripts = {path.name for path in folder.glob("*.js")} - {"_shared.js"}
+    folder = _bundle.FOLDER
+    scripts = {path.name for path in folder.glob("*.js")}
     assert scripts == {getattr(widgets, name)._script for name in widgets.__all__}
     assert {path.with_suffix(".js").name for path in folder.glob("[!_]*.py")} == scripts
     for name in widgets.__all__:
         assert f":class:`{name}`" in widgets.__doc__
+
+
+def test_no_two_shared_modules_give_one_name():
+    """They become one script: of two functions of a name the second would win without a word."""
+    declared = re.compile(
+        r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE
+    )
+    modules = [path for path in (_bundle.FOLDER / "_shared").glob("*.js")]
+    names = [name for path in modules for name in declared.findall(path.read_text("utf-8"))]
+    assert [name for name in names if names.count(name) > 1] == []
+    index = (_bundle.FOLDER / "_shared" / "index.js").read_text("utf-8")
+    for path in modules:
+        assert path.name == "index.js" or f'"./{path.name}"' in index, f"{path.name} is left out"
 
 
 def test_scripts_ask_nothing_of_a_page_that_a_strict_policy_refuses(assets):
@@ -212,14 +227,14 @@ def test_scripts_ask_nothing_of_a_page_that_a_strict_policy_refuses(assets):
 
 
 def test_colours_come_from_the_palette_alone():
-    folder = Path(_figure.__file__).parent
-    for path in [*folder.glob("*.js"), folder / "figure.css", *folder.glob("[!_]*.py")]:
+    folder = _bundle.FOLDER
+    for path in [*folder.rglob("*.js"), folder / "figure.css", *folder.glob("[!_]*.py")]:
         found = re.findall(r"#[0-9a-fA-F]{3,8}\b|\brgba?\(\d|\bhsl", path.read_text("utf-8"))
         assert not found, f"{path.name}: {found}"
 
 
 def test_modules_import_the_shared_helpers_in_one_line_and_export_a_view(figure):
-    source = _figure.module_source(figure._script)
+    source = _bundle.module_source(figure._script)
     assert not re.search(r"^import\b", source, re.MULTILINE)
     assert re.findall(r"^export .*", source, re.MULTILINE) == ["export default { render };"]
     assert source.rstrip().endswith("export default { render };")

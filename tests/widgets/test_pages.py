@@ -30,8 +30,8 @@ def small_book(tmp_path_factory):
     """A book with the real settings: an index with a figure, a notebook, and one with losses."""
     folder = tmp_path_factory.mktemp("book")
     shutil.copy(ROOT / "_config.yml", folder)
-    for name in ("_ext", "_static", "_theme"):
-        shutil.copytree(ROOT / "book" / name, folder / "book" / name)
+    shutil.copytree(ROOT / "website", folder / "website")
+    (folder / "book").mkdir()
     (folder / "book" / "references.bib").write_text("", encoding="utf-8")
     (folder / "_toc.yml").write_text(
         yaml.safe_dump(
@@ -104,12 +104,12 @@ def test_a_widget_that_would_vanish_is_a_warning(small_book):
     assert "lost" in lines[0] and "WARNING: a widget without text/html vanishes: VBox()" in lines[0]
 
 
-def test_an_unknown_figure_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
+def test_an_unknown_figure_is_an_error():
     from docutils.core import publish_doctree
     from docutils.parsers.rst import directives
     from docutils.utils import SystemMessage
-    from slider_figures import SliderFigure
+
+    from website.extensions.slider_figures import SliderFigure
 
     directives.register_directive("slider-figure", SliderFigure)
     with pytest.raises(SystemMessage, match=r"no figure 'Nothing'; there are .*SoftmaxSaturation"):

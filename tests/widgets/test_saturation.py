@@ -9,7 +9,7 @@ import traitlets
 
 from attention_lib import effective_keys, entropy, softmax_jacobian
 from attention_lib.widgets import SoftmaxSaturation
-from attention_lib.widgets._figure import rounded
+from attention_lib.widgets._rounding import rounded
 
 DTYPES = ["float16", "bfloat16", "float32", "float64"]
 SETTINGS = [  # d, exponent, len_k, temperature
@@ -83,7 +83,7 @@ def test_numbers_are_rounded_as_pytorch_rounds_them(node, dtype):
     wanted = values.to(getattr(torch, dtype)).double()
     inside = wanted.isfinite()  # JSON has no infinity
     values, wanted = values[inside], wanted[inside]
-    seen = node("_shared.js", "round", [[value, dtype] for value in values.tolist()])
+    seen = node("_shared/index.js", "round", [[value, dtype] for value in values.tolist()])
     assert torch.equal(torch.tensor(seen, dtype=torch.float64), wanted)
     ours = torch.tensor(rounded(values.numpy(), dtype).astype("float64"))
     assert torch.equal(ours, wanted)

@@ -9,7 +9,8 @@ import torch
 import traitlets
 
 from attention_lib import dot_scores, effective_keys, entropy
-from attention_lib.widgets import SoftLookup, soft_lookup
+from attention_lib._pictures import convex_hull
+from attention_lib.widgets import SoftLookup
 
 SETTINGS = [  # query_x, query_y, temperature
     *itertools.product([-2.0, -0.35, 1.0], [-1.25, 0.0, 2.0], [1 / 32, 0.5, 1.0, 2**1.5, 32.0]),
@@ -66,7 +67,7 @@ def test_by_default_the_weights_are_those_of_the_chapter():
 
 def test_the_hull_holds_every_output(node):
     figure = SoftLookup(value_points=[[0, 0], [2, 0], [1, 1], [1, 0.25]])  # the last lies inside
-    corners = soft_lookup._hull(figure.value_points)
+    corners = convex_hull(figure.value_points)
     (seen,) = node("soft_lookup.js", "hull", [[figure.value_points]])
     assert [list(corner) for corner in corners] == seen
     assert {tuple(corner) for corner in seen} == {(0, 0), (2, 0), (1, 1)}
@@ -82,7 +83,7 @@ def test_the_hull_holds_every_output(node):
 @pytest.mark.parametrize("points", [[[1, 1]] * 4, [[0, 0], [1, 1], [2, 2], [-1, -1]]])
 def test_a_flat_hull_is_drawn(node, points):
     (seen,) = node("soft_lookup.js", "hull", [[points]])
-    assert [list(map(float, corner)) for corner in soft_lookup._hull(points)] == seen
+    assert [list(map(float, corner)) for corner in convex_hull(points)] == seen
     assert 1 <= len(seen) <= 2
     assert "<polygon" in SoftLookup(value_points=points).picture()
 

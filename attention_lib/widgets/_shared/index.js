@@ -1,0 +1,10 @@
+// What every figure with sliders shares in the browser. A figure imports all of it from here; the
+// bundler (_bundle.py) reads these lines, so a module stands after those that it imports.
+
+export * from "./elements.js";
+export * from "./numbers.js";
+export * from "./dtypes.js";
+export * from "./colors.js";
+export * from "./controls.js";
+export * from "./plot.js";
+export * from "./view.js";
