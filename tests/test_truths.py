@@ -41,7 +41,7 @@ from attention_lib import (
     softmax_jacobian,
     split_heads,
 )
-from tests.strategies import assert_close, numbers
+from tests.strategies import assert_close, name_of, numbers
 
 # What PyTorch itself does is stated for this version; ours is the same in all.
 THIS_PYTORCH = pytest.mark.skipif(
