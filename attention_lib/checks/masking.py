@@ -1,31 +1,23 @@
-"""Graders for the exercises of the chapter on masks."""
+"""Graders for the chapter on masks."""
+
+import math
+from collections.abc import Callable
 
 import torch
+from torch import Tensor
 
-from attention_lib.checks._grading import grade, grade_number
-from attention_lib.masking import causal_mask, length_mask
+from attention_lib import masking
+from attention_lib.checks._cases import draws
+from attention_lib.checks._grading import Verdict, grade
+from attention_lib.checks._questions import Number
 
-__all__ = ["folded_mask", "kept_cells", "packed_mask"]
+__all__ = ["kept_cells", "key_padding", "lowest_loss", "masked_softmax", "packed_mask"]
 
-
-def kept_cells(answer):
-    """Grade the number of cells that a causal mask and a padding mask keep together.
-
-    Parameters
-    ----------
-    answer : int
-        How many of the 25 cells may be read: five tokens, the last two of them padding.
-
-    Returns
-    -------
-    Verdict
-
-    Examples
-    --------
-    >>> kept_cells(15)
-    Not yet: each mask alone keeps 15; a cell must pass both.
-    """
-    mistakes = [
+kept_cells = Number(
+    "Of the 25 cells of the panel *both*, how many may be read?",
+    12,
+    because="1 + 2 + 3 + 3 + 3 = 12.",
+    mistakes=[
         (15, "each mask alone keeps 15; a cell must pass both."),
         (13, "13 is the number of hatched cells; the question is for the others."),
         (18, "18 cells pass one mask or the other; a cell must pass both."),
@@ -34,18 +26,40 @@ def kept_cells(answer):
             "you left out the rows of the padded queries; a padding mask hides keys, "
             "and those two rows keep three cells each.",
         ),
-    ]
-    return grade_number(answer, 12, mistakes)
+        (9, "the real queries see 1, 2 and 3 keys, not 3 each; the padded ones see 3 each."),
+        (10, "a token may read itself, too: the diagonal belongs to the causal mask."),
+    ],
+)
+
+lowest_loss = Number(
+    "The lowest honest loss, when each of three letters comes with probability 1/3",
+    math.log(3),
+    tolerance=0.005,
+    because="the best is to give each letter 1/3, which costs ln 3 = 1.099 wherever it comes.",
+    mistakes=[
+        (1 / 3, "1/3 is the probability; the loss is minus its logarithm."),
+        (-math.log(3), "the loss is *minus* the logarithm: it is positive."),
+        (math.log2(3), "that is in bits; cross-entropy in PyTorch uses the natural logarithm."),
+        (math.log10(3), "that is the logarithm to base 10; the natural one is meant."),
+        (3 * math.log(3), "the three terms are weighted, each with its probability 1/3."),
+        (math.log(3) / 3, "that is one of three terms; they are added up."),
+        (math.log(26), "that is blind guessing among 26 letters; the rule leaves three."),
+        (math.log(2), "that would be two letters, each with probability 1/2."),
+        (0.5623, "that is the loss of the language in the chapter; here there are three steps."),
+        (0, "0 is what a cheat reaches. Who cannot see the next letter has to share it out."),
+        (3, "3 is the number of letters; the loss is its natural logarithm."),
+    ],
+)
 
 
-def folded_mask(answer):
-    """Grade a mask for scores whose heads are folded into the batch axis.
+def key_padding(answer: object) -> Verdict:
+    """Grade a padding mask for ``nn.MultiheadAttention``, made of lengths.
 
     Parameters
     ----------
     answer : callable
-        ``answer(valid_lens, num_heads, len_k)`` with lengths ``(batch,)``; returns a boolean
-        ``(batch * num_heads, 1, len_k)``, True = may attend.
+        ``answer(valid_lens, len_k)`` with lengths ``(batch,)``; returns a boolean
+        ``(batch, len_k)``, True = ignore.
 
     Returns
     -------
@@ -53,40 +67,184 @@ def folded_mask(answer):
 
     Examples
     --------
-    >>> folded_mask(lambda lens, num_heads, len_k: length_mask(lens.repeat(num_heads), len_k))
-    Not yet: row 1 belongs to the first sequence and got the length of the second: \
-with lengths 2 and 3, repeat gives 2, 3, 2, 3; the folded rows need 2, 2, 3, 3.
+    >>> key_padding(lambda valid_lens, len_k: torch.arange(len_k) < valid_lens[:, None])
+    Not yet: True stands at the real keys. The layer ignores where its mask is True.
     """
+
+    def positions(len_k: int) -> Tensor:
+        return torch.arange(len_k)
+
+    def ignored(valid_lens: Tensor, len_k: int) -> Tensor:
+        return positions(len_k) >= valid_lens[:, None]
+
+    def turned_only(valid_lens: Tensor, len_k: int) -> Tensor:
+        return ~masking.length_mask(valid_lens, len_k)
+
     mistakes = [
         (
-            lambda lens, num_heads, len_k: length_mask(lens.repeat(num_heads), len_k),
-            "row 1 belongs to the first sequence and got the length of the second: with lengths "
-            "2 and 3, repeat gives 2, 3, 2, 3; the folded rows need 2, 2, 3, 3.",
+            lambda valid_lens, len_k: ~ignored(valid_lens, len_k),
+            "True stands at the real keys. The layer ignores where its mask is True.",
         ),
         (
-            lambda *case: ~_folded_mask(*case),
-            "the mask is the wrong way round: True stands at the keys to hide, and here "
-            "True = may attend.",
+            masking.length_mask,
+            "that is this book's mask. The layer ignores where its mask is True, and wants no axis "
+            "for the queries.",
         ),
         (
-            lambda lens, num_heads, len_k: _folded_mask(lens + 1, num_heads, len_k + 1)[..., :-1],
-            "one key too many is let in: positions count from 0, so a length of 2 allows the "
-            "positions 0 and 1.",
+            turned_only,
+            "the meaning is right, the shape is not: the layer wants (batch, len_k), without an "
+            "axis for the queries.",
         ),
         (
-            lambda lens, num_heads, len_k: length_mask(lens, len_k),
-            "there is one mask a sequence; folded scores need one for each head of each sequence.",
+            lambda valid_lens, len_k: turned_only(valid_lens, len_k).squeeze(),
+            "squeeze() without an axis takes away the batch as well where it is 1: squeeze(1).",
+        ),
+        (
+            lambda valid_lens, len_k: positions(len_k) > valid_lens[:, None],
+            "the first key of the padding is left in: positions count from 0, so a length of 2 "
+            "allows the positions 0 and 1.",
+        ),
+        (
+            lambda valid_lens, len_k: positions(len_k) >= valid_lens[:, None] - 1,
+            "the last real key is ignored, too: with a length of 2 the positions 0 and 1 are real.",
+        ),
+        (
+            lambda valid_lens, len_k: positions(len_k) < len_k - valid_lens[:, None],
+            "that ignores keys at the left; the padding stands at the right.",
+        ),
+        (
+            lambda valid_lens, len_k: ignored(valid_lens, len_k)[:, None].expand(-1, len_k, -1),
+            "there is a row for each query; the layer wants one row per sequence.",
+        ),
+        (
+            lambda valid_lens, len_k: torch.zeros(len(valid_lens), len_k, dtype=torch.bool),
+            "nothing is ignored.",
         ),
     ]
     cases = [
-        (torch.tensor([2, 3]), 2, 4),
-        (torch.tensor([1, 4, 2]), 3, 5),
-        (torch.tensor([0, 3]), 4, 3),
+        (torch.tensor([2, 3]), 4),
+        (torch.tensor([1, 5, 0]), 5),
+        (torch.tensor([2]), 3),
+        (torch.tensor([4, 1, 3, 2, 0], dtype=torch.int32), 7),
     ]
-    return grade(answer, _folded_mask, cases, mistakes)
+    return grade(answer, ignored, cases, mistakes, axes=["sequence", "key"])
 
 
-def packed_mask(answer):
+def masked_softmax(answer: object) -> Verdict:
+    """Grade a masked softmax.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(scores, mask)`` with scores ``(..., len_q, len_k)`` and a boolean mask that
+        broadcasts to them, True = may attend; returns the weights.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> masked_softmax(lambda scores, mask: scores.masked_fill(~mask, -1e9).softmax(dim=-1))
+    Not yet: the fill is a number. A row with nothing to attend to is shared out over the padding, \
+and scores below the fill lose to it.
+    """
+
+    def right(scores: Tensor, mask: Tensor) -> Tensor:
+        return masking.masked_softmax(scores, mask=mask)
+
+    def filled(number: float) -> Callable[..., Tensor]:
+        return lambda scores, mask: scores.masked_fill(~mask, number).softmax(dim=-1)
+
+    def along(axis: int) -> Callable[..., Tensor]:
+        return lambda scores, mask: (
+            scores.masked_fill(~mask, -torch.inf).softmax(dim=axis).nan_to_num(0.0)
+        )
+
+    def after(scores: Tensor, mask: Tensor) -> Tensor:
+        return scores.softmax(dim=-1) * mask
+
+    def divided_again(scores: Tensor, mask: Tensor) -> Tensor:
+        kept = after(scores, mask)
+        return kept / kept.sum(dim=-1, keepdim=True)
+
+    def exponentials(scores: Tensor, mask: Tensor) -> Tensor:
+        kept = scores.exp().masked_fill(~mask, 0.0)
+        return kept / kept.sum(dim=-1, keepdim=True)
+
+    def multiplied(scores: Tensor, mask: Tensor) -> Tensor:
+        kept = scores.exp() * mask
+        return kept / kept.sum(dim=-1, keepdim=True)
+
+    def lowest(scores: Tensor, mask: Tensor) -> Tensor:
+        return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
+
+    as_number = (
+        "the fill is a number. A row with nothing to attend to is shared out over the padding, "
+        "and scores below the fill lose to it."
+    )
+    mistakes = [
+        (filled(-torch.inf), "a row with nothing to attend to is NaN; it should be 0."),
+        *((filled(number), as_number) for number in (-1e4, -1e6, -1e9, -1e10, -1e20, -1e30)),
+        (lowest, "a row with nothing to attend to is shared out evenly over the padding."),
+        *(
+            (
+                lambda scores, mask, number=number: filled(number)(scores, mask) * mask,
+                "the fill is a number: a row whose scores lie below it loses all its weight.",
+            )
+            for number in (-1e6, -1e9)
+        ),
+        *(
+            (filled(number), "e to the power of 0 is 1: hidden keys keep a share.")
+            for number in (0.0, -1e-6, 1e-9)
+        ),
+        (
+            lambda scores, mask: (scores * mask).softmax(dim=-1),
+            "hidden scores become 0, and e to the power of 0 is 1; where NaN stood, NaN stays.",
+        ),
+        (lambda scores, mask: scores.softmax(dim=-1), "the mask has no effect."),
+        (
+            after,
+            "the mask comes after the softmax: the rows no longer sum to 1, and NaN under the "
+            "mask has already spread.",
+        ),
+        (
+            divided_again,
+            "the mask comes after the softmax. A hidden score of 900 has then taken everything, "
+            "and 0 is divided by 0.",
+        ),
+        *(
+            (
+                wrong,
+                "e to the power of 900 is infinity, and an empty row divides 0 by 0: leave the "
+                "exponentials to torch.softmax.",
+            )
+            for wrong in (exponentials, multiplied)
+        ),
+        *(
+            (
+                lambda scores, mask, base=base: base(scores, ~mask),
+                "the mask is the wrong way round: here True = may attend.",
+            )
+            for base in (right, filled(-torch.inf), filled(-1e9))
+        ),
+        (along(-2), "the softmax runs over the queries (dim=-2). Keys lie along dim=-1."),
+        (along(0), "the softmax runs over the first axis (dim=0). Keys lie along dim=-1."),
+        (
+            lambda scores, mask: scores.masked_fill(~mask, -torch.inf),
+            "these are the scores, filled: the softmax is missing.",
+        ),
+        (
+            lambda scores, mask: right(scores, mask).masked_fill(
+                ~mask.any(dim=-1, keepdim=True), 1 / scores.shape[-1]
+            ),
+            "a row with nothing to attend to is shared out evenly. It should be 0.",
+        ),
+    ]
+    return grade(answer, right, _scores_and_masks(), mistakes, axes=["query", "key"])
+
+
+def packed_mask(answer: object) -> Verdict:
     """Grade a causal mask for several documents packed into one row.
 
     Parameters
@@ -104,60 +262,105 @@ def packed_mask(answer):
     >>> packed_mask(lambda documents: documents.unsqueeze(-1) == documents.unsqueeze(-2))
     Not yet: within its document a token sees the tokens after it: the causal mask is missing.
     """
+
+    def same(documents: Tensor) -> Tensor:
+        return documents.unsqueeze(-1) == documents.unsqueeze(-2)
+
+    def causal(documents: Tensor) -> Tensor:
+        return masking.causal_mask(documents.shape[-1])
+
+    def packed(documents: Tensor) -> Tensor:
+        return same(documents) & causal(documents)
+
     mistakes = [
         (
-            lambda documents: _causal(documents).expand(*documents.shape, -1),
+            lambda documents: causal(documents).expand(*documents.shape, -1),
             "a token still reads the documents before its own: the causal mask alone knows "
             "nothing of documents.",
         ),
         (
-            _causal,
+            causal,
             "the causal mask alone knows nothing of documents, and is one mask for all rows of "
             "the batch.",
         ),
         (
-            _same,
+            same,
             "within its document a token sees the tokens after it: the causal mask is missing.",
         ),
         (
-            lambda documents: _same(documents) | _causal(documents),
+            lambda documents: same(documents) | causal(documents),
             "the two masks are joined by or: a key that passes one of them is let in; it must "
             "pass both.",
         ),
         (
-            lambda documents: _same(documents) & _causal(documents).mT,
+            lambda documents: same(documents) ^ causal(documents),
+            "the two masks are joined by exclusive or; a key must pass both: &.",
+        ),
+        (
+            lambda documents: same(documents) & causal(documents).mT,
             "each token sees itself and what comes after it: the causal mask is the wrong way up.",
         ),
         (
-            lambda documents: _packed_mask(documents).tril(diagonal=-1),
+            lambda documents: packed(documents).tril(diagonal=-1),
             "a token does not see itself, and the first token of a document sees nothing: its "
             "own position belongs to it.",
         ),
         (
-            lambda documents: ~_packed_mask(documents),
+            lambda documents: ~packed(documents),
             "the mask is the wrong way round: True stands at the keys to hide, and here "
             "True = may attend.",
+        ),
+        (
+            lambda documents: ~same(documents) & causal(documents),
+            "a token sees the other documents and not its own: == became !=.",
+        ),
+        (
+            lambda documents: documents.unsqueeze(-1) >= documents.unsqueeze(-2),
+            "documents are compared by <=: a token sees every document with a smaller number, and "
+            "what comes after it in its own.",
+        ),
+        (
+            lambda documents: (
+                (documents.unsqueeze(-1) >= documents.unsqueeze(-2)) & causal(documents)
+            ),
+            "documents are compared by <=: a token sees the documents with a smaller number.",
+        ),
+        (
+            lambda documents: (
+                ((documents.unsqueeze(-1) - documents.unsqueeze(-2)).abs() <= 1) & causal(documents)
+            ),
+            "a token sees the neighbouring document, too: the numbers must be equal.",
         ),
     ]
     cases = [
         (torch.tensor([[0, 0, 0, 1, 1]]),),
         (torch.tensor([[0, 1, 1, 1], [0, 0, 1, 1]]),),
         (torch.tensor([[7, 7, 2, 2, 2, 4]]),),
+        (torch.tensor([[3], [5], [3]]),),
+        (torch.tensor([[9, 8, 7], [4, 4, 4]]),),
     ]
-    return grade(answer, _packed_mask, cases, mistakes)
+    return grade(answer, packed, cases, mistakes, axes=["query", "key"])
 
 
-def _folded_mask(valid_lens, num_heads, len_k):
-    return length_mask(valid_lens.repeat_interleave(num_heads), len_k)
-
-
-def _same(documents):
-    return documents.unsqueeze(-1) == documents.unsqueeze(-2)
-
-
-def _causal(documents):
-    return causal_mask(documents.shape[-1])
-
-
-def _packed_mask(documents):
-    return _same(documents) & _causal(documents)
+def _scores_and_masks() -> list[tuple[Tensor, Tensor]]:
+    """Return scores with masks that broadcast to them: empty rows, NaN, 900 and very low rows."""
+    normal, double = draws(11), draws(12, torch.float64)
+    inf, nan = torch.inf, torch.nan
+    spoiled = normal(2, 3, 5)
+    spoiled[..., 3], spoiled[0, 0, 4] = nan, inf
+    low = torch.tensor([[-3e30, -3e30, 5.0], [0.0, 1.0, 900.0]])
+    three_of_five = torch.arange(5) < 3
+    some = torch.arange(7) % 3 != draws(13)(2, 3, 5, 1).sign().long() + 1
+    return [
+        (torch.tensor([[1.0, 0.0, 2.0]]), torch.tensor([[True, True, False]])),
+        (torch.tensor([[1.0, 2.0], [0.0, 3.0]]), torch.tensor([[False, False], [True, False]])),
+        (torch.zeros(2, 3), torch.zeros(3, dtype=torch.bool)),
+        (spoiled, three_of_five),
+        (low, torch.tensor([[True, True, False], [True, True, False]])),
+        (low.double() * 1e200, torch.tensor([[True, True, False], [False, False, False]])),
+        (torch.tensor([[900.0, 0.0, 900.0], [900.0, 899.0, 0.0]]), masking.causal_mask(2, 3)),
+        (normal(3, 5, 2), masking.length_mask(torch.tensor([2, 0, 1]), 2)),
+        (normal(2, 3, 5, 7), some),
+        (double(2, 5, 5), masking.causal_mask(5)),
+        (normal(1, 7, 3), torch.ones(1, 1, 3, dtype=torch.bool)),
+    ]

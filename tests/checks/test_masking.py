@@ -1,18 +1,64 @@
-"""The graders of the chapter on masks: right answers pass, each known mistake is named."""
+"""The graders of "Mask before the softmax": the right answer passes, each mistake is named."""
 
+import math
+
+import numpy as np
 import pytest
 import torch
+from torch.nn import functional as F
 
 from attention_lib.checks import masking as check
-from attention_lib.masking import causal_mask, combine_masks, length_mask
+from attention_lib.masking import causal_mask, combine_masks, length_mask, masked_softmax
+
+GRADERS = [
+    check.kept_cells,
+    check.lowest_loss,
+    check.key_padding,
+    check.masked_softmax,
+    check.packed_mask,
+]
 
 
-def folded(valid_lens, num_heads, len_k):
-    lens = valid_lens[:, None].expand(-1, num_heads).reshape(-1)  # (batch * num_heads,)
-    return torch.arange(len_k) < lens[:, None, None]
+def padding_by_loops(valid_lens, len_k):
+    mask = torch.zeros(len(valid_lens), len_k, dtype=torch.bool)
+    for row, length in enumerate(valid_lens.tolist()):
+        mask[row, length:] = True
+    return mask
 
 
-def packed(documents):
+def padding_by_list(valid_lens, len_k):
+    return torch.tensor([[place >= n for place in range(len_k)] for n in valid_lens.tolist()])
+
+
+def softmax_by_loops(scores, mask):
+    mask = mask.expand_as(scores)
+    weights = torch.zeros_like(scores)
+    for row in np.ndindex(*scores.shape[:-1]):
+        if mask[row].any():
+            weights[row][mask[row]] = scores[row][mask[row]].softmax(dim=-1)
+    return weights
+
+
+def softmax_by_exponentials(scores, mask):
+    highest = scores.masked_fill(~mask, -torch.inf).amax(dim=-1, keepdim=True)
+    highest = highest.masked_fill(highest == -torch.inf, 0.0)
+    shares = torch.where(mask, (scores - highest).exp(), 0.0)
+    return shares / shares.sum(dim=-1, keepdim=True).masked_fill(~mask.any(-1, keepdim=True), 1.0)
+
+
+def softmax_added(scores, mask):
+    bias = torch.zeros_like(scores).masked_fill(~mask, -torch.inf)
+    return (torch.where(mask, scores, 0.0) + bias).softmax(dim=-1).nan_to_num(0.0)
+
+
+def softmax_in_numpy(scores, mask):
+    filled = np.where(mask.numpy(), scores.numpy(), -np.inf)
+    highest = filled.max(axis=-1, keepdims=True)
+    shares = np.exp(filled - np.where(np.isinf(highest), 0, highest))
+    return shares / np.maximum(shares.sum(axis=-1, keepdims=True), 1e-30)
+
+
+def packed_by_loops(documents):
     length = documents.shape[-1]
     mask = torch.zeros(*documents.shape, length, dtype=torch.bool)
     for row in range(documents.shape[0]):
@@ -30,83 +76,185 @@ def causal(documents):
     return causal_mask(documents.shape[-1])
 
 
-def test_the_right_answers_pass():
-    assert check.kept_cells(12)
-    assert check.folded_mask(folded)
-    assert check.packed_mask(packed)
-    assert check.packed_mask(lambda documents: combine_masks(same(documents), causal(documents)))
+def by_distance(documents):
+    places = torch.arange(documents.shape[-1])
+    apart = documents[..., :, None] - documents[..., None, :]
+    return (apart == 0) & (places[:, None] >= places)
+
+
+# grader -> answers that are right
+RIGHT = [
+    (check.kept_cells, 12),
+    (check.kept_cells, 12.0),
+    (check.kept_cells, np.int64(12)),
+    (check.kept_cells, combine_masks(causal_mask(5), length_mask(torch.tensor([3]), 5)).sum()),
+    (check.lowest_loss, math.log(3)),
+    (check.lowest_loss, 1.1),
+    (check.lowest_loss, np.log(3)),
+    (check.lowest_loss, F.cross_entropy(torch.zeros(1, 3), torch.tensor([1]))),
+    (check.key_padding, lambda lens, n: ~length_mask(lens, n).squeeze(1)),
+    (check.key_padding, lambda lens, n: torch.arange(n) >= lens.unsqueeze(-1)),
+    (check.key_padding, padding_by_loops),
+    (check.key_padding, padding_by_list),
+    (check.masked_softmax, lambda scores, mask: masked_softmax(scores, mask=mask)),
+    (check.masked_softmax, lambda scores, mask: torch.where(
+        mask, torch.where(mask, scores, -torch.inf).softmax(dim=-1), 0.0)),
+    (check.masked_softmax, softmax_by_loops),
+    (check.masked_softmax, softmax_by_exponentials),
+    (check.masked_softmax, softmax_added),
+    (check.masked_softmax, softmax_in_numpy),
+    (check.packed_mask, packed_by_loops),
+    (check.packed_mask, lambda documents: combine_masks(same(documents), causal(documents))),
+    (check.packed_mask, lambda documents: same(documents).tril()),
+    (check.packed_mask, by_distance),
+]  # fmt: skip
+
+
+def filled(number):
+    return lambda scores, mask: scores.masked_fill(~mask, number).softmax(dim=-1)
+
+
+def in_place(scores, mask):
+    scores[~mask.expand_as(scores)] = -torch.inf
+    return scores.softmax(dim=-1).nan_to_num(0.0)
+
+
+def divided_again(scores, mask):
+    weights = scores.softmax(dim=-1) * mask
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+def exponentials(scores, mask):
+    weights = scores.exp() * mask
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+def lowest_number(scores, mask):
+    return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
+
+
+def keeps_gaps(documents):
+    mask = by_distance(documents)
+    documents.zero_()
+    return mask
+
+
+# grader, wrong answer, what must be said of it
+WRONG = [
+    (check.kept_cells, 15, "must pass both"),
+    (check.kept_cells, 13, "hatched"),
+    (check.kept_cells, 18, "one mask or the other"),
+    (check.kept_cells, 6, "padded queries"),
+    (check.kept_cells, 9, "1, 2 and 3"),
+    (check.kept_cells, 10, "the diagonal"),
+    (check.kept_cells, 25, "too large"),
+    (check.kept_cells, 3, "too small"),
+    (check.kept_cells, 11, "too small"),
+    (check.kept_cells, "12", "a number is expected"),
+    (check.kept_cells, [12], "a number is expected"),
+    (check.kept_cells, float("nan"), "NaN"),
+    (check.lowest_loss, 1 / 3, "probability"),
+    (check.lowest_loss, -math.log(3), "positive"),
+    (check.lowest_loss, math.log2(3), "bits"),
+    (check.lowest_loss, math.log10(3), "base 10"),
+    (check.lowest_loss, 3 * math.log(3), "weighted"),
+    (check.lowest_loss, math.log(3) / 3, "one of three"),
+    (check.lowest_loss, math.log(26), "blind guessing"),
+    (check.lowest_loss, math.log(2), "two letters"),
+    (check.lowest_loss, 0.562, "in the chapter"),
+    (check.lowest_loss, 0, "a cheat"),
+    (check.lowest_loss, 3, "number of letters"),
+    (check.lowest_loss, 2.0, "too large"),
+    (check.lowest_loss, "ln 3", "a number is expected"),
+    (check.lowest_loss, 1.0, "too small"),
+    (check.key_padding, lambda lens, n: length_mask(lens, n).squeeze(1), "True stands at the real"),
+    (check.key_padding, length_mask, "this book's mask"),
+    (check.key_padding, lambda lens, n: ~length_mask(lens, n), "without an axis"),
+    (check.key_padding, lambda lens, n: (~length_mask(lens, n)).squeeze(), "squeeze(1)"),
+    (check.key_padding, lambda lens, n: torch.arange(n) > lens[:, None], "first key of the"),
+    (check.key_padding, lambda lens, n: torch.arange(1, n + 1) >= lens[:, None], "last real key"),
+    (check.key_padding, lambda lens, n: torch.arange(n) < n - lens[:, None], "at the left"),
+    (check.key_padding, lambda lens, n: (~length_mask(lens, n)).expand(-1, n, -1), "each query"),
+    (check.key_padding, lambda lens, n: torch.zeros(len(lens), n).bool(), "nothing is ignored"),
+    (check.key_padding, lambda lens, n: (torch.arange(n) >= lens[:, None]).T, "transposed"),
+    (check.key_padding, lambda lens, n: (torch.arange(n) >= lens[:, None]).float(), "as numbers"),
+    (check.key_padding, lambda lens, n: torch.arange(n) >= lens[0], "shape"),
+    (check.key_padding, lambda lens, n: torch.arange(n) >= lens, "raised"),
+    (check.key_padding, lambda lens, n: [], "list"),
+    (check.masked_softmax, filled(-torch.inf), "is NaN"),
+    (check.masked_softmax, filled(-1e9), "the fill is a number"),
+    (check.masked_softmax, filled(-1e6), "the fill is a number"),
+    (check.masked_softmax, filled(0.0), "e to the power of 0"),
+    (check.masked_softmax, filled(-1e-6), "e to the power of 0"),
+    (check.masked_softmax, lowest_number, "shared out evenly over the padding"),
+    (check.masked_softmax, lambda s, m: filled(-1e9)(s, m) * m, "loses all its weight"),
+    (check.masked_softmax, lambda s, m: (s * m).softmax(-1), "hidden scores become 0"),
+    (check.masked_softmax, lambda s, m: s.softmax(-1), "no effect"),
+    (check.masked_softmax, lambda s, m: s.softmax(-1) * m, "after the softmax"),
+    (check.masked_softmax, divided_again, "900"),
+    (check.masked_softmax, exponentials, "e to the power of 900"),
+    (check.masked_softmax, lambda s, m: masked_softmax(s, mask=~m), "wrong way round"),
+    (check.masked_softmax, lambda s, m: filled(-torch.inf)(s, ~m), "wrong way round"),
+    (check.masked_softmax, lambda s, m: s.masked_fill(~m, -torch.inf).softmax(-2).nan_to_num(),
+        "dim=-2"),
+    (check.masked_softmax, lambda s, m: s.masked_fill(~m, -torch.inf), "softmax is missing"),
+    (check.masked_softmax, in_place, "changed its input"),
+    (check.masked_softmax, lambda s, m: masked_softmax(s, mask=m) / 2, "0.5 times"),
+    (check.masked_softmax, lambda s, m: masked_softmax(s, mask=m) > 0, "dtype"),
+    (check.masked_softmax, lambda s, m: -masked_softmax(s, mask=m), "wrong sign"),
+    (check.masked_softmax, lambda s, m: masked_softmax(s.nan_to_num(), mask=m).masked_fill(
+        ~m.any(-1, keepdim=True), 1 / s.shape[-1]), "shared out evenly"),
+    (check.packed_mask, lambda x: causal(x).expand(*x.shape, -1), "before its own"),
+    (check.packed_mask, causal, "one mask for all rows"),
+    (check.packed_mask, same, "the causal mask is missing"),
+    (check.packed_mask, lambda x: same(x) | causal(x), "joined by or"),
+    (check.packed_mask, lambda x: same(x) ^ causal(x), "exclusive or"),
+    (check.packed_mask, lambda x: same(x).triu(), "wrong way up"),
+    (check.packed_mask, lambda x: same(x).tril(-1), "does not see itself"),
+    (check.packed_mask, lambda x: ~same(x).tril(), "wrong way round"),
+    (check.packed_mask, lambda x: ~same(x) & causal(x), "=="),
+    (check.packed_mask, lambda x: x[:, :, None] >= x[:, None, :], "after it"),
+    (check.packed_mask, lambda x: (x[:, :, None] >= x[:, None, :]).tril(), "smaller number"),
+    (check.packed_mask, lambda x: ((x[:, :, None] - x[:, None]).abs() <= 1).tril(), "neighbouring"),
+    (check.packed_mask, lambda x: same(x).tril().float(), "as numbers"),
+    (check.packed_mask, lambda x: same(x).tril()[0], "shape"),
+    (check.packed_mask, keeps_gaps, "changed its input"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("grader", "answer"), RIGHT)
+def test_the_right_answer_passes(grader, answer):
+    verdict = grader(answer)
+    assert verdict, verdict
+
+
+@pytest.mark.parametrize(("grader", "answer", "said"), WRONG)
+def test_the_mistake_is_named(grader, answer, said):
+    verdict = grader(answer)
+    assert not verdict
+    assert said in verdict.message
+
+
+@pytest.mark.parametrize("grader", GRADERS)
+def test_a_stub_is_told_to_be_written(grader):
+    assert repr(grader(...)) == "Write it, then run this cell."
+
+
+@pytest.mark.parametrize("grader", [check.key_padding, check.masked_softmax])
+def test_a_function_that_is_a_stub_is_told_to_be_written(grader):
+    assert repr(grader(lambda scores, mask: ...)) == "Write it, then run this cell."
 
 
 def test_twelve_is_the_number_of_cells_that_pass_both_masks():
     both = combine_masks(causal_mask(5), length_mask(torch.tensor([3]), 5))
-    assert both.sum() == 12
+    assert both.sum() == check.kept_cells.right
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (15, "must pass both"),
-        (13, "hatched"),
-        (18, "one mask or the other"),
-        (6, "padded queries"),
-        (25, "too large"),
-        (3, "too small"),
-        ("12", "a number is expected"),
-    ],
-)
-def test_wrong_numbers_of_kept_cells_are_named(answer, words):
-    verdict = check.kept_cells(answer)
-    assert not verdict
-    assert words in verdict.message
-
-
-def written_into(valid_lens, num_heads, len_k):
-    mask = folded(valid_lens, num_heads, len_k)
-    valid_lens.zero_()
-    return mask
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (lambda n, h, k: length_mask(n.repeat(h), k), "repeat gives 2, 3, 2, 3"),
-        (lambda n, h, k: ~folded(n, h, k), "wrong way round"),
-        (lambda n, h, k: torch.arange(k) <= folded_lens(n, h), "one key too many"),
-        (lambda n, h, k: length_mask(n, k), "one mask a sequence"),
-        (lambda n, h, k: folded(n, h, k).squeeze(1), "expected shape (4, 1, 4), got (4, 4)"),
-        (lambda n, h, k: folded(n, h, k).float(), "expected dtype torch.bool"),
-        (lambda n, h, k: torch.ones(len(n) * h, 1, k, dtype=torch.bool), "largest difference is 1"),
-        (lambda n, h, k: length_mask(n.float(), k), "raised TypeError"),
-        (written_into, "changed its input"),
-        (torch.tensor([True]), "a function is expected"),
-    ],
-)
-def test_wrong_folded_masks_are_named(answer, words):
-    verdict = check.folded_mask(answer)
-    assert not verdict
-    assert words in verdict.message
-
-
-def folded_lens(valid_lens, num_heads):
-    return valid_lens.repeat_interleave(num_heads)[:, None, None]
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (lambda d: causal(d).expand(*d.shape, -1), "documents before its own"),
-        (causal, "one mask for all rows"),
-        (same, "the causal mask is missing"),
-        (lambda d: same(d) | causal(d), "joined by or"),
-        (lambda d: same(d) & causal(d).mT, "wrong way up"),
-        (lambda d: ~packed(d), "wrong way round"),
-        (lambda d: packed(d) & ~torch.eye(d.shape[-1], dtype=torch.bool), "does not see itself"),
-        (lambda d: torch.ones_like(packed(d)), "largest difference"),
-        (lambda d: packed(d)[:1], "expected shape (2, 4, 4), got (1, 4, 4)"),
-        (lambda d: packed(d.fill_(0)), "changed its input"),
-    ],
-)
-def test_wrong_packed_masks_are_named(answer, words):
-    verdict = check.packed_mask(answer)
-    assert not verdict
-    assert words in verdict.message
+def test_the_mask_for_the_layer_hides_what_it_should():
+    """What the grader accepts makes PyTorch's layer answer as it would without the padding."""
+    layer = torch.nn.MultiheadAttention(4, 2, batch_first=True).eval()
+    tokens = torch.randn(1, 5, 4, generator=torch.Generator().manual_seed(1))
+    ignored = padding_by_loops(torch.tensor([3]), 5)
+    masked, _ = layer(tokens, tokens, tokens, key_padding_mask=ignored)
+    alone, _ = layer(tokens[:, :3], tokens[:, :3], tokens[:, :3])
+    torch.testing.assert_close(masked[:, :3], alone)

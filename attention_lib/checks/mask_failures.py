@@ -1,0 +1,381 @@
+"""Graders for the chapter on masks that fail."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from attention_lib.attention import scaled_dot_product_attention
+from attention_lib.checks._cases import draws
+from attention_lib.checks._grading import Verdict, grade
+from attention_lib.checks._questions import Number
+from attention_lib.masking import causal_mask, length_mask
+
+__all__ = ["folded_mask", "leak_test", "repaired_weight", "token_positions"]
+
+Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+repaired_weight = Number(
+    "The printed row is .5 .3 .1 .1, and its last two keys were filled with 0. "
+    "What should the first weight be?",
+    0.625,
+    tolerance=0.006,
+    because="the padding's share is .2; the rest is shared out as before, .5 / .8 = .625.",
+    mistakes=[
+        (0.5, "the row has to sum to 1 without its last two weights."),
+        (0.6, "the padding's .2 is not shared out evenly: the proportions .5 to .3 stay."),
+        (0.7, "the padding's .2 does not all go to the first key: the proportions stay."),
+        (0.375, "that is the second weight."),
+        (0.55, "the last two are both padding; .2 is to be given back, in proportion."),
+        (0.8, ".8 is the sum of the two real weights; divide by it."),
+        (1.6, "that is the quotient the wrong way up: divide .5 by .8."),
+        (5 / 3, "that is the quotient of the two real weights."),
+        (0.556, "both of the last two are padding: divide by .8, not by .9."),
+        (1.0, "the second key is real, too."),
+    ],
+)
+
+
+def folded_mask(answer: object) -> Verdict:
+    """Grade a mask for scores whose heads are folded into the batch axis.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(valid_lens, num_heads, len_k)`` with lengths ``(batch,)``; returns a boolean
+        ``(batch * num_heads, 1, len_k)``, True = may attend.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> folded_mask(lambda lens, num_heads, len_k: length_mask(lens.repeat(num_heads), len_k))
+    Not yet: row 1 belongs to the first sequence and got the length of the second: \
+with lengths 2 and 3, repeat gives 2, 3, 2, 3; the folded rows need 2, 2, 3, 3.
+    """
+
+    def folded(valid_lens: Tensor, num_heads: int, len_k: int) -> Tensor:
+        return length_mask(valid_lens.repeat_interleave(num_heads), len_k)
+
+    def by_head(valid_lens: Tensor, num_heads: int, len_k: int) -> Tensor:
+        return folded(valid_lens, num_heads, len_k).view(len(valid_lens), num_heads, 1, len_k)
+
+    mistakes = [
+        (
+            lambda lens, num_heads, len_k: length_mask(lens.repeat(num_heads), len_k),
+            "row 1 belongs to the first sequence and got the length of the second: with lengths "
+            "2 and 3, repeat gives 2, 3, 2, 3; the folded rows need 2, 2, 3, 3.",
+        ),
+        (
+            lambda *case: ~folded(*case),
+            "the mask is the wrong way round: True stands at the keys to hide, and here "
+            "True = may attend.",
+        ),
+        (
+            lambda lens, num_heads, len_k: folded(lens + 1, num_heads, len_k + 1)[..., :-1],
+            "one key too many is let in: positions count from 0, so a length of 2 allows the "
+            "positions 0 and 1.",
+        ),
+        (
+            lambda lens, num_heads, len_k: (
+                torch.arange(len_k) < lens.repeat_interleave(num_heads)[:, None, None] - 1
+            ),
+            "the last real key is hidden: a length of 2 allows the positions 0 and 1.",
+        ),
+        (
+            lambda lens, num_heads, len_k: length_mask(lens, len_k),
+            "there is one mask a sequence; folded scores need one for each head of each sequence.",
+        ),
+        (
+            by_head,
+            "the heads have an axis of their own; here they are folded into the first one.",
+        ),
+        (
+            lambda *case: folded(*case).squeeze(1),
+            "the axis for the queries is missing: (batch * num_heads, 1, len_k).",
+        ),
+        (
+            lambda lens, num_heads, len_k: (
+                torch.arange(len_k) >= len_k - lens.repeat_interleave(num_heads)[:, None, None]
+            ),
+            "the keys at the right are let in; the real ones stand at the left.",
+        ),
+        (
+            lambda *case: torch.ones_like(folded(*case)),
+            "nothing is hidden.",
+        ),
+        (
+            lambda *case: folded(*case).expand(-1, case[2], -1),
+            "there is a row for each of len_k queries; the mask needs one row for all of them: "
+            "(batch * num_heads, 1, len_k).",
+        ),
+    ]
+    cases = [
+        (torch.tensor([2, 3]), 2, 4),
+        (torch.tensor([1, 4, 2]), 3, 5),
+        (torch.tensor([0, 3]), 4, 3),
+        (torch.tensor([2]), 3, 7),
+        (torch.tensor([5, 1, 0, 3]), 1, 5),
+    ]
+    return grade(answer, folded, cases, mistakes, axes=["row", "query", "key"])
+
+
+def token_positions(answer: object) -> Verdict:
+    """Grade the positions of tokens that are padded on the left, or anywhere.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(real)`` with a boolean ``(batch, length)``, True = no padding; returns integers
+        ``(batch, length)``: 0 for the first real token, 1 for the second …, 0 for padding
+        before the first.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> token_positions(lambda real: real.cumsum(dim=-1))
+    Not yet: the first real token has position 1; positions count from 0.
+    """
+
+    def right(real: Tensor) -> Tensor:
+        return (real.cumsum(dim=-1) - 1).clamp(min=0).where(real, 0)
+
+    def places(real: Tensor) -> Tensor:
+        return torch.arange(real.shape[-1]).expand(real.shape)
+
+    def rank(real: Tensor) -> Tensor:
+        return real.cumsum(dim=-1)
+
+    mistakes = [
+        (rank, "the first real token has position 1; positions count from 0."),
+        (
+            lambda real: rank(real) * real,
+            "the first real token has position 1; positions count from 0.",
+        ),
+        (
+            lambda real: rank(real) - 1,
+            "padding before the first token gets −1, which no table of positions has: put 0 there.",
+        ),
+        (places, "that is the place in the row: padding on the left still moves every token."),
+        (
+            lambda real: places(real) * real,
+            "that is the place in the row: padding on the left still moves every token.",
+        ),
+        (
+            lambda real: (real.flip(-1).cumsum(dim=-1).flip(-1) - 1).clamp(min=0).where(real, 0),
+            "the tokens are counted from the right.",
+        ),
+        (
+            lambda real: ((~real).cumsum(dim=-1) - 1).clamp(min=0).where(real, 0),
+            "the padding is counted, not the tokens.",
+        ),
+        (
+            lambda real: (real.cumsum(dim=0) - 1).clamp(min=0).where(real, 0),
+            "the sum runs over the batch (dim=0). Tokens lie along the last axis.",
+        ),
+        (lambda real: torch.zeros_like(real, dtype=torch.long), "every token has position 0."),
+        (
+            lambda real: (places(real) - (~real).sum(dim=-1, keepdim=True)).clamp(min=0),
+            "that is right for padding on the left alone: elsewhere it counts padding that comes "
+            "later.",
+        ),
+        (
+            lambda real: real.long(),
+            "that is the mask as numbers: add up along the row.",
+        ),
+        (
+            lambda real: (real.flatten().cumsum(0).view_as(real) - 1).clamp(min=0).where(real, 0),
+            "the count goes on from one sequence into the next.",
+        ),
+    ]
+
+    def judged(real: Tensor) -> object:
+        """Take what stands at padding after the first token as it comes: nobody reads it."""
+        given = answer(real)  # type: ignore[operator]
+        usable = isinstance(given, Tensor) and given.shape == real.shape
+        if not usable or given.dtype == torch.bool or given.is_floating_point():
+            return given
+        later = ~real & (real.cumsum(dim=-1) > 0) & (given >= 0)
+        return given.masked_fill(later, 0)
+
+    def known(mistake: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+        return lambda real: mistake(real).masked_fill(~real & (real.cumsum(dim=-1) > 0), 0)
+
+    cases = [
+        (torch.tensor([[False, False, True, True]]),),
+        (torch.tensor([[False, True, True], [True, True, True]]),),
+        (torch.tensor([[True, True, False, False, False], [False, True, False, True, True]]),),
+        (torch.tensor([[False] * 3, [True] * 3, [False, False, True]]),),
+    ]
+    named = [(known(mistake), sentence) for mistake, sentence in mistakes]
+    return grade(judged if callable(answer) else answer, right, cases, named, axes=["row", "token"])
+
+
+def leak_test(answer: object) -> Verdict:
+    """Grade a test for leaks.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(attend, queries, keys, values, mask)`` with ``attend(queries, keys, values)``,
+        whose mask is bound, and the mask ``(batch, len_q, len_k)`` that it should obey; returns
+        a boolean ``(batch, len_q)``, True where the output moves when NaN is put where the
+        query may not look.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> def nothing(attend, queries, keys, values, mask):
+    ...     return torch.zeros(mask.shape[:2], dtype=torch.bool)
+    >>> leak_test(nothing)
+    Not yet: your test finds no leak anywhere. One of the attentions ignores its mask.
+    """
+
+    def poisoned(
+        poison: float, *, into: str = "kv", by_query: bool = True, flip: bool = False
+    ) -> Callable[..., Tensor]:
+        def test(
+            attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor
+        ) -> Tensor:
+            before, moved = attend(queries, keys, values), []
+            hidden = mask if flip else ~mask  # (batch, len_q, len_k)
+            nobody = hidden.all(dim=1, keepdim=True).expand_as(hidden)
+            for i, where in enumerate((hidden if by_query else nobody).unbind(dim=1)):
+                k = keys.masked_fill(where[..., None], poison) if "k" in into else keys
+                v = values.masked_fill(where[..., None], poison) if "v" in into else values
+                moved.append(~before.isclose(attend(queries, k, v)).all(dim=-1)[:, i])
+            return torch.stack(moved, dim=1)
+
+        return test
+
+    right = poisoned(torch.nan)
+
+    def constant(value: bool) -> Callable[..., Tensor]:
+        return lambda attend, queries, keys, values, mask: torch.full(mask.shape[:2], value)
+
+    def nan_is_equal(
+        attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor
+    ) -> Tensor:
+        before, moved = attend(queries, keys, values), []
+        for i, seen in enumerate(mask.unbind(dim=1)):
+            k, v = (x.masked_fill(~seen[..., None], torch.nan) for x in (keys, values))
+            moved.append(((attend(queries, k, v) - before).abs() > 1e-6).any(dim=-1)[:, i])
+        return torch.stack(moved, dim=1)
+
+    def any_query(
+        attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor
+    ) -> Tensor:
+        before, moved = attend(queries, keys, values), []
+        for seen in mask.unbind(dim=1):
+            k, v = (x.masked_fill(~seen[..., None], torch.nan) for x in (keys, values))
+            moved.append(~before.isclose(attend(queries, k, v)).all(dim=-1).all(dim=-1))
+        return torch.stack(moved, dim=1)
+
+    too_mild = (
+        "a weight of 0 hides a finite poison: only NaN shows that 0 · NaN reaches the output."
+    )
+    mistakes = [
+        (
+            constant(False),
+            "your test finds no leak anywhere. One of the attentions ignores its mask.",
+        ),
+        (constant(True), "your test finds a leak everywhere, also where the mask hides nothing."),
+        *((poisoned(poison), too_mild) for poison in (1.0, 10.0, 100.0, 1e3, 1e4, 1e6, 1e9)),
+        (
+            poisoned(0.0),
+            "0 is no poison: padding is often 0 already, and 0 adds nothing to a sum.",
+        ),
+        (poisoned(torch.nan, into="k"), "only the keys are poisoned; values can leak as well."),
+        (poisoned(torch.nan, into="v"), "only the values are poisoned; keys can leak as well."),
+        (
+            poisoned(torch.nan, by_query=False),
+            "only keys that no query may see are poisoned: under a causal mask that is none, and "
+            "the future leaks unseen.",
+        ),
+        (
+            poisoned(torch.nan, flip=True),
+            "the keys that may be seen are poisoned: True = may attend.",
+        ),
+        (
+            nan_is_equal,
+            "NaN is not larger than anything: a difference of NaN passes for no difference.",
+        ),
+        (
+            any_query,
+            "the outputs of all queries are compared, though only query i is blind to the poison: "
+            "the others may see it.",
+        ),
+        (
+            lambda *case: ~right(*case),
+            "True and False are swapped: True means that the output moves.",
+        ),
+    ]
+    return grade(answer, right, _suspects(), mistakes, axes=["batch", "query"])
+
+
+class _Suspect:
+    """An attention with a name, so that a grader can say which one was judged wrongly."""
+
+    def __init__(self, name: str, attend: Attend) -> None:
+        self.name = name
+        self.attend = attend
+
+    def __call__(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        return self.attend(queries, keys, values)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _suspects() -> list[tuple[_Suspect, Tensor, Tensor, Tensor, Tensor]]:
+    """Return attentions that obey a mask, or do not, each with inputs and the mask."""
+
+    def product(weigh: Callable[[Tensor], Tensor]) -> Attend:
+        return lambda queries, keys, values: weigh(queries @ keys.mT) @ values
+
+    def obedient(mask: Tensor) -> Attend:
+        return lambda queries, keys, values: scaled_dot_product_attention(
+            queries, keys, values, mask=mask
+        )[0]
+
+    def filled_with_0(mask: Tensor) -> Attend:
+        return product(lambda scores: scores.masked_fill(~mask, 0.0).softmax(dim=-1))
+
+    def keys_leak(mask: Tensor) -> Attend:
+        def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            safe = values.masked_fill(~mask.any(dim=1)[..., None], 0.0)
+            return (queries @ keys.mT).softmax(dim=-1).masked_fill(~mask, 0.0) @ safe
+
+        return attend
+
+    def values_leak(mask: Tensor) -> Attend:
+        return lambda queries, keys, values: (
+            (queries @ keys.mT).masked_fill(~mask, -torch.inf).softmax(dim=-1).nan_to_num(0.0)
+            @ values
+        )
+
+    normal = draws(21)
+    padded = length_mask(torch.tensor([3, 5]), 5).expand(2, 3, 5)
+    both = length_mask(torch.tensor([4, 2, 0]), 5) & causal_mask(5)
+    cases = []
+    for mask in (padded, both):
+        batch, len_q, len_k = mask.shape
+        named = {
+            "one that obeys": obedient(mask),
+            "one that ignores its mask": product(lambda scores: scores.softmax(dim=-1)),
+            "one that fills with 0": filled_with_0(mask),
+            "one that only keys can poison": keys_leak(mask),
+            "one that multiplies 0 and NaN": values_leak(mask),
+            "one that hides padding and not the future": obedient(mask.any(dim=1, keepdim=True)),
+        }
+        inputs = normal(batch, len_q, 2), normal(batch, len_k, 2), normal(batch, len_k, 3)
+        cases += [(_Suspect(name, attend), *inputs, mask) for name, attend in named.items()]
+    return cases
