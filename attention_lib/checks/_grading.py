@@ -2,7 +2,7 @@
 
 import dis
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import torch
@@ -91,20 +91,22 @@ def grade(
             return Verdict(False, f"the function changed its input. {_shown(names, case)}")
     expected = [reference(*_copied(case)) for case in cases]
 
-    def differences(others: list[object]) -> list[str]:
-        pairs = zip(outcomes, others, strict=True)
-        return [difference(a, b, axes=axes, tolerance=tolerance) for a, b in pairs]
+    def complaints(others: Iterable[object]) -> Iterator[str]:
+        for pair in zip(outcomes, others, strict=True):
+            yield difference(*pair, axes=axes, tolerance=tolerance)
 
-    complaints = differences(expected)
-    if not any(complaints):
+    number, complaint = next(
+        ((i, said) for i, said in enumerate(complaints(expected)) if said), (0, "")
+    )
+    if not complaint:
         return Verdict(True, "1 case agrees." if len(cases) == 1 else f"{len(cases)} cases agree.")
     for mistake, sentence in [*mistakes, *_general(reference)]:
-        if not any(differences([_outcome(mistake, _copied(case)) for case in cases])):
+        if not any(complaints(_outcome(mistake, _copied(case)) for case in cases)):
             return Verdict(False, sentence)
-    if sentence := _whole_result(outcomes, differences, expected):
+    if sentence := _of_all(outcomes, expected, lambda others: not any(complaints(others))):
         return Verdict(False, sentence)
-    number = next(i for i, complaint in enumerate(complaints) if complaint)
-    return Verdict(False, f"{complaints[number]}. {_shown(names, cases[number])}")
+    case, complaint = wrong[0]
+    return Verdict(False, f"{complaint}. {_shown(names, case)}")
 
 
 def is_unwritten(answer: object, outcome: object) -> bool:
@@ -291,17 +293,18 @@ def _place(place: tuple[int, ...], axes: Sequence[str]) -> str:
 
 
 def _shown(names: Sequence[str], case: Case) -> str:
-    """Say what a case gave: its numbers where they are few, else its shapes."""
-    tensors = [x for x in case if isinstance(x, Tensor)]
-    small = sum(x.numel() for x in tensors) <= SHOWN
+    """Say what a case gave: its numbers where they are short, else its shapes."""
 
-    def shown(x: object) -> str:
-        if not isinstance(x, Tensor):
-            return f"= {x}"
-        return f"= {_listed(x)}" if small else f"of shape {shape_of(x)}"
+    def given(write: Callable[[Tensor], str]) -> str:
+        arguments = zip(names, case, strict=False)
+        said = [f"{n} {write(x) if isinstance(x, Tensor) else f'= {x}'}" for n, x in arguments]
+        return f"Given {', '.join(said)}."
 
-    given = [f"{name} {shown(x)}" for name, x in zip(names, case, strict=False)]
-    return f"Given {', '.join(given)}." if given else ""
+    if sum(x.numel() for x in case if isinstance(x, Tensor)) <= SHOWN:
+        numbers = given(lambda x: f"= {_listed(x)}")
+        if len(numbers) <= 160:
+            return numbers
+    return given(lambda x: f"of shape {shape_of(x)}")
 
 
 def _listed(x: Tensor) -> str:
@@ -343,41 +346,30 @@ def _general(reference: Callable[..., object]) -> Mistakes:
     ]
 
 
-def _whole_result(
-    outcomes: list[Any],
-    differences: Callable[[list[object]], list[str]],
-    expected: list[object],
+def _of_all(
+    outcomes: list[Any], expected: list[object], agree: Callable[[list[object]], bool]
 ) -> str:
-    """Say what holds of every result as a whole, if something does: a tuple, an axis, a factor."""
+    """Say what holds of every result, if something does: a tuple, an axis of 1, a factor."""
     if all(isinstance(outcome, (tuple, list)) for outcome in outcomes):
-        for member in range(min(len(outcome) for outcome in outcomes)):
-            parts = [outcome[member] for outcome in outcomes]
-            pairs = zip(parts, expected, strict=True)
-            if not any(difference(*pair) for pair in pairs):
-                which = "first" if member == 0 else "second" if member == 1 else "last"
+        for member, which in enumerate(("first", "second", "third")):
+            parts = [outcome[member] if len(outcome) > member else None for outcome in outcomes]
+            if not any(difference(*pair) for pair in zip(parts, expected, strict=True)):
                 return f"several things are returned; the {which} one alone is right."
-    pairs_of_tensors = [
-        (found, target)
+    pairs = [
+        (found.detach(), target)
         for found, target in zip(outcomes, expected, strict=True)
         if isinstance(found, Tensor) and isinstance(target, Tensor)
     ]
-    if len(pairs_of_tensors) < len(outcomes):
+    if len(pairs) < len(outcomes):
         return ""
-    if all(
-        found.shape != target.shape
-        and found.squeeze().shape == target.squeeze().shape
-        and not difference(found.squeeze(), target.squeeze())
-        for found, target in pairs_of_tensors
-    ):
-        found, target = pairs_of_tensors[0]
+    found, target = pairs[0]
+    if not any(difference(a.squeeze(), b.squeeze()) for a, b in pairs):
         return (
             f"the numbers are right, their shape is not: expected shape {shape_of(target)}, "
             f"got {shape_of(found)}."
         )
-    factor = _common_factor(pairs_of_tensors)
-    if factor is not None and not any(
-        differences([factor * target for _, target in pairs_of_tensors])
-    ):
+    factor = _common_factor(pairs)
+    if factor is not None and agree([factor * target for _, target in pairs]):
         return f"every number is {factor:.4g} times what it should be."
     return ""
 

@@ -60,7 +60,7 @@ def of_softmax(rows: str = "queries") -> Named:
         ),
         (
             lambda scores: torch.softmax(-scores, dim=-1),
-            "the scores have a minus sign too many: the worst key gets the largest weight.",
+            "the scores have a minus sign too many: the worst key wins.",
         ),
     ]
 
@@ -99,7 +99,7 @@ def of_scaled_scores() -> Named:
         ),
         (
             lambda q, k: -dot(q, k) / q.shape[-1] ** 0.5,
-            "the scores have a minus sign too many: the worst key gets the largest score.",
+            "the scores have a minus sign too many: the worst key wins.",
         ),
         (
             lambda q, k: _unit(q) @ _unit(k).transpose(-2, -1),

@@ -300,7 +300,7 @@ def value_weighted(answer: object) -> Verdict:
         return lambda weights, values: weights.mul(lengths(values).unsqueeze(-2))
 
     def norms(values: Tensor) -> Tensor:
-        return torch.linalg.vector_norm(values, dim=-1)
+        return values.square().sum(dim=-1).sqrt()
 
     mistakes: Named = [
         (

@@ -159,7 +159,15 @@ def hard_lookup(answer: object) -> Verdict:
                 f"a temperature of {t:g} is not 0: scores that lie close together still share "
                 "the weight.",
             )
-            for t in _TEMPERATURES
+            for t in (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, *(10.0**-n for n in range(3, 11)))
+        ),
+        *(
+            (
+                partial(_cold, temperature=10.0**-n),
+                "a very small temperature is not 0: scores that lie still closer together share "
+                "the weight, or large ones overflow.",
+            )
+            for n in range(11, 45)
         ),
     ]
     return grade(answer, _hard, cases, mistakes, axes=["query", "key"])
@@ -213,11 +221,6 @@ def attend_or_abstain(answer: object) -> Verdict:
             of_scores(lambda s: _one_in_the_sum(s - s.amax(dim=-1, keepdim=True))),
             "subtracting the largest score shrinks every exponential, so the 1 must shrink "
             "with them: it is e to the power of 0 minus the largest score.",
-        ),
-        (
-            of_scores(lambda s: _one_shifted(s, s.amax(dim=-1, keepdim=True))),
-            "where all scores are far below 0, e to the power of minus the largest is infinity: "
-            "the 1 counts as a score of 0, and can be the largest itself.",
         ),
         (
             of_scores(lambda s: _one_shifted(s, s.max())),
@@ -306,8 +309,6 @@ quiz = Quiz(
         },
     ),
 )
-
-_TEMPERATURES = [0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, *(10.0**-n for n in range(3, 41))]
 
 
 def _attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
