@@ -95,10 +95,8 @@ def grade(
         for pair in zip(outcomes, others, strict=True):
             yield difference(*pair, axes=axes, tolerance=tolerance)
 
-    number, complaint = next(
-        ((i, said) for i, said in enumerate(complaints(expected)) if said), (0, "")
-    )
-    if not complaint:
+    wrong = [(case, said) for case, said in zip(cases, complaints(expected), strict=True) if said]
+    if not wrong:
         return Verdict(True, "1 case agrees." if len(cases) == 1 else f"{len(cases)} cases agree.")
     for mistake, sentence in [*mistakes, *_general(reference)]:
         if not any(complaints(_outcome(mistake, _copied(case)) for case in cases)):

@@ -1,5 +1,6 @@
 """Mistakes that people make with scores, softmax and attention, as functions to compare with."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -172,11 +173,11 @@ def scaled(queries: Tensor, keys: Tensor) -> Tensor:
     >>> scaled(torch.ones(1, 4), torch.ones(2, 4))
     tensor([[2., 2.]])
     """
-    return dot(queries, keys) / queries.shape[-1] ** 0.5
+    return dot(queries, keys) / math.sqrt(queries.shape[-1])
 
 
 def _unit(x: Tensor) -> Tensor:
-    return x / x.norm(dim=-1, keepdim=True)
+    return torch.nn.functional.normalize(x, dim=-1)
 
 
 def _over_all(scores: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ Not yet: 7 counts the row of the padded query; a padding mask hides keys, which 
 True
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -116,7 +117,7 @@ def head(answer: object) -> Verdict:
         return output
 
     def by_width(q: Tensor, k: Tensor, width: int) -> Tensor:
-        return dot(q, k) / width**0.5
+        return dot(q, k) / math.sqrt(width)
 
     mistakes: Named = [
         *(
