@@ -7,14 +7,17 @@ of its part, against pages that it must complain of.
 import json
 import re
 import shutil
+from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 from bs4 import BeautifulSoup
 
-from website import ROOT, book
+from website import ROOT, book, minutes
+from website.extensions import moved
+from website.pictures import KINDS
 
-from .conftest import ORIGIN, Site
+from .conftest import ORIGIN, SITE, Site
 
 # ------------------------------------------------------------------------------------- links, ids
 
@@ -129,7 +132,7 @@ def lost_outputs(name, notebook, page):
     outputs = [output.get("data", {}) for cell in cells for output in cell["outputs"]]
     wanted = {
         "code cells": sum(bool("".join(cell["source"]).strip()) for cell in cells),
-        "pictures": sum("image/png" in data and "text/html" not in data for data in outputs),
+        "pictures": sum(bool({*KINDS} & {*data}) and "text/html" not in data for data in outputs),
     }
     found = {
         "code cells": len(page.select(".cell .cell_input")),
@@ -168,19 +171,79 @@ def test_every_reference_can_be_linked_to(site):
     assert set(keys) <= site.anchors("book/bibliography.html")
 
 
-def test_the_index_maps_the_chapters():
-    """Names, order and minutes in the index are those of the chapters themselves."""
-    index = (ROOT / "book" / "index.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\d+\. \[(.+)\]\((.+)\.ipynb\) \*(\d+) minutes\*$", index, re.M)
-    said = {f"book/{name}": (title, int(minutes)) for title, name, minutes in rows}
-    own = {}
-    for name, notebook in chapters().items():
-        text = "\n".join(
-            "".join(c["source"]) for c in notebook["cells"] if c["cell_type"] != "code"
-        )
-        title = re.search(r"^# (.+)$", text, re.M)[1]
-        own[name] = title, int(re.search(r"About (\d+) minutes", text)[1])
-    assert list(said.items()) == list(own.items())
+@pytest.mark.site
+def test_the_index_maps_the_chapters(site):
+    """Part by part, in order, with the title, the minutes and the sentence of each."""
+    chapter_map = site.pages["book/index.html"].select_one("#the-chapters")
+    wanted = [name for name, _ in book.parts() if name.startswith("Part ")]
+    assert [title.find(string=True) for title in chapter_map.select("h3")] == wanted
+    rows = chapter_map.select("li")
+    for number, (row, (name, notebook)) in enumerate(zip(rows, chapters().items(), strict=True), 1):
+        link, sentence = row.a, row.select("p")[1].text
+        assert row["class"] == [f"row-{number}"]
+        assert f"book/{link['href']}" == f"{name}.html"
+        assert f"# {link.text}\n" in "".join(notebook["cells"][0]["source"])
+        reading, practice = minutes.rounded(minutes.reading(notebook)), minutes.exercises(notebook)
+        assert row.em.text == f"{reading} minutes" + (f", exercises {practice}" if practice else "")
+        assert len(sentence.split()) > 5, f"{name}: no sentence under its title"
+    styles = (SITE / "_static" / "workbook.css").read_text(encoding="utf-8")
+    assert f".row-{len(rows)} {{" in styles, "the last row has no bar"
+
+
+@pytest.mark.site
+def test_the_contents_number_the_chapters_through_their_parts(site):
+    for name in ("book/index.html", "book/masking.html", "404.html"):
+        listed = site.pages[name].select("#contents .toctree-l1 > a .number")
+        assert [number.text for number in listed] == [str(n + 1) for n in range(len(chapters()))]
+        captions = [caption.text for caption in site.pages[name].select("#contents .caption-text")]
+        assert captions == [caption for caption, _ in book.parts()]
+
+
+# --------------------------------------------------------------------------------- old addresses
+
+PUBLISHED = Path(__file__).with_name("published-anchors.txt")
+
+
+@pytest.mark.site
+def test_every_anchor_that_was_published_still_leads_somewhere(site):
+    """To its heading or, by website/moved.yml, to where its section stands now."""
+    lost = []
+    for address in PUBLISHED.read_text(encoding="utf-8").split():
+        page, anchor = address.split("#")
+        if anchor not in site.anchors(f"book/{page}.html"):
+            lost.append(address)
+    assert not lost, (
+        f"{len(lost)} published anchors are gone; say in website/moved.yml where each section "
+        "went, page#anchor: new-page#new-anchor\n" + "\n".join(lost)
+    )
+
+
+def test_moved_sections_were_published_and_left_their_page():
+    published = PUBLISHED.read_text(encoding="utf-8").split()
+    targets = set(moved.read().values())
+    for page, anchor in moved.read():
+        assert f"{page}#{anchor}" in published, f"moved.yml: {page}#{anchor} was never published"
+        assert (page, anchor) not in targets, f"moved.yml: something leads to {page}#{anchor}"
+
+
+def test_a_moved_section_leads_on_and_a_wrong_target_is_an_error(small_book, capfd):
+    entries = {
+        ("index", "old"): ("index", "a-book"),
+        ("index", "lost"): ("nowhere", "a"),
+        ("elsewhere", "old"): ("index", "a-book"),
+    }
+    path = small_book / "website"
+    shutil.copytree(ROOT / "website", path)
+    text = "".join(f"{'#'.join(old)}: {'#'.join(new)}\n" for old, new in entries.items())
+    (path / "moved.yml").write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit):
+        book.main(small_book)
+    assert "moved.yml: index#lost leads to book/nowhere, which is no page" in capfd.readouterr().err
+    (path / "moved.yml").write_text(text.replace("index#lost: nowhere#a\n", ""), encoding="utf-8")
+    book.main(small_book)
+    page = Site(small_book / "_build" / "html").pages["book/index.html"]
+    [old] = page.select(".moved")
+    assert (old["id"], old.a["href"], old.a.text) == ("old", "#a-book", "A book")
 
 
 @pytest.mark.parametrize("page", ["README.md", "book/index.md"])

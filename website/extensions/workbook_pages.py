@@ -21,6 +21,7 @@ from docutils import nodes
 from PIL import Image
 
 from attention_lib import palette
+from website import book
 
 WEBSITE = Path(__file__).resolve().parent.parent
 # The one script inside pages: the reader's choice of colours, before anything is painted.
@@ -88,10 +89,19 @@ def chapters(env):
     ]
 
 
-def contents(context):
-    """Return the list of all pages, with the sections of the present one below it."""
+def contents(context, numbers):
+    """Return the list of all pages, with the sections of the present one below it.
+
+    ``numbers`` are those of the chapters, by their files; ``#`` is the present page.
+    """
+
+    def numbered(found):
+        number = numbers.get(found[1].rpartition("/")[2])
+        return f'{found[0]}<span class="number">{number}</span> ' if number else found[0]
+
     listed = context["toctree"](collapse=True, maxdepth=1, includehidden=True) or ""
     listed = re.sub(r'<p [^>]*class="caption"[^>]*>', "<p>", listed)
+    listed = re.sub(r'<a class="[^"]*" href="([^"]+)">', numbered, listed)
     sections = context.get("toc", "")
     sections = sections[sections.find("<ul>", 1) : sections.rfind("</li>")]
     return re.sub(
@@ -146,6 +156,8 @@ def add_context(app, pagename, templatename, context, doctree):
     """Give the templates what they need for one page."""
     env, base = app.env, app.config.html_baseurl
     names = chapters(env)
+    files = ["#" if name == pagename else f"{Path(name).name}.html" for name in names]
+    numbers = {file: number for number, file in enumerate(files, 1)}
     root = app.config.root_doc
     context.setdefault("title", TITLES.get(pagename, context["docstitle"]))
     title = re.sub(r"<[^>]+>", "", context["title"])
@@ -157,13 +169,18 @@ def add_context(app, pagename, templatename, context, doctree):
         "theme_script": THEME_SCRIPT,
         "page_title": title if pagename == root else f"{title} · {context['docstitle']}",
         "description": first_paragraph(described),
-        "contents": contents(context),
+        "contents": contents(context, numbers),
         "styles": _used(context["css_files"]),
         "scripts": _used(context["script_files"]),
         "status": status(app.srcdir),
     }
     if pagename in names:
-        context["chapter"] = {"number": names.index(pagename) + 1, "count": len(names)}
+        parts = book.parts(Path(app.srcdir))
+        context["chapter"] = {
+            "part": next((caption for caption, listed in parts if pagename in listed), ""),
+            "number": names.index(pagename) + 1,
+            "count": len(names),
+        }
         context["notebook"] = context["pathto"](f"_sources/{context['sourcename']}", True)
     if "body" in context:
         images = app.builder.images.items()

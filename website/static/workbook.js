@@ -64,6 +64,14 @@ addEventListener("afterprint", () => {
   }
 });
 
+// An old address of a section that has moved goes on to where it stands now.
+const follow = () => {
+  const old = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (old?.matches(".moved")) location.replace(old.querySelector("a").href);
+};
+addEventListener("hashchange", follow);
+follow();
+
 // "/" goes to the search field, as in many books.
 addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select")) return;
