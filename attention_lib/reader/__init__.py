@@ -1,0 +1,23 @@
+"""The small trained model of the book: it says which word *it* means."""
+
+from attention_lib.reader.network import MAX_LEN, Pass, Reader, Reading, Vocabulary, read
+from attention_lib.reader.sentences import NOTHING, Sentence, sentences, split, words_like
+from attention_lib.reader.training import accuracy, load_reader, save_reader, train_reader
+
+__all__ = [
+    "MAX_LEN",
+    "NOTHING",
+    "Pass",
+    "Reader",
+    "Reading",
+    "Sentence",
+    "Vocabulary",
+    "accuracy",
+    "load_reader",
+    "read",
+    "save_reader",
+    "sentences",
+    "split",
+    "train_reader",
+    "words_like",
+]
