@@ -46,6 +46,8 @@ def methods(member):
 def text_of(docstring):
     """A docstring in numpydoc's form as reStructuredText, with its references as plain code."""
     text = str(NumpyDocstring(inspect.cleandoc(docstring), STYLE))
+    text = re.sub(r"^\.\. rubric:: (.+)", r"**\1**", text, flags=re.M)
+    text = re.sub(r"^:(returns|raises)\b", lambda found: f":{found[1].title()}", text, flags=re.M)
     return re.sub(r":(?:py:)?(?:mod|func|class|meth|attr|data):`~?([^`]+)`", r"``\1``", text)
 
 
