@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
+from operator import itemgetter
 from string import ascii_lowercase
 from typing import Any
 
@@ -100,7 +101,7 @@ Not yet: NaN is not a number.)
     ) -> None:
         super().__init__(question)
         self.right = right
-        self.tolerance = max(tolerance, 1e-9 * max(1.0, abs(right)))  # 0.1 + 0.2 is 0.3
+        self.tolerance = tolerance + 1e-9 * max(1.0, abs(right))  # 0.1 + 0.2 is 0.3
         self.because = because or f"{_written(right)} it is."
         self.mistakes = [_mistake(self.tolerance, *mistake) for mistake in mistakes]
         for mistake in self.mistakes:
@@ -131,9 +132,10 @@ Not yet: NaN is not a number.)
             return False, rules["nan"]
         if abs(number - rules["right"]) <= rules["tolerance"]:
             return True, rules["correct"]
-        for mistake in rules["mistakes"]:
-            if abs(number - mistake["value"]) <= mistake["tolerance"]:
-                return False, mistake["message"]
+        away = [(abs(number - m["value"]), m) for m in rules["mistakes"]]
+        near = [(distance, m) for distance, m in away if distance <= m["tolerance"]]
+        if near:
+            return False, min(near, key=itemgetter(0))[1]["message"]
         return False, rules["small"] if number < rules["right"] else rules["large"]
 
     def solution(self) -> str:

@@ -80,10 +80,6 @@ grouped_parameters = Number(
             "one of W_q and W_o is forgotten: both are 512 × 512.",
         ),
         (
-            2 * D_MODEL**2 + 2 * D_MODEL * D_K,
-            "that is one key-value head; there are two.",
-        ),
-        (
             4 * D_MODEL * NUM_KV_HEADS * D_K,
             "the queries still have eight heads, so W_q and W_o stay 512 × 512.",
         ),

@@ -1,0 +1,43 @@
+"""Sphinx extension: questions of ``attention_lib.checks`` that are answered on the page.
+
+A notebook's output holds a question's rules; one script, loaded where there is such a question,
+makes a form of it. Without the script the output reads as it does in the notebook.
+"""
+
+from pathlib import Path
+
+from attention_lib import checks
+from attention_lib.widgets._bundle import as_expression
+
+FOLDER = "attention_exercises"
+SOURCES = Path(checks.__file__).parent
+QUESTION = '<div class="attention-exercise" data-exercise="'
+
+
+def assets():
+    """Return the texts of all files that pages with questions load, by file name."""
+    module = as_expression((SOURCES / "exercise.js").read_text(encoding="utf-8"))
+    return {
+        "exercise.js": f"({module}).attachExercises(document);\n",
+        "exercise.css": (SOURCES / "exercise.css").read_text(encoding="utf-8"),
+    }
+
+
+def _write(app):
+    if app.builder.format == "html":
+        folder = Path(app.outdir) / "_static" / FOLDER
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in assets().items():
+            (folder / name).write_text(text, encoding="utf-8")
+
+
+def _load(app, pagename, templatename, context, doctree):
+    if doctree is not None and QUESTION in context.get("body", ""):
+        app.add_css_file(f"{FOLDER}/exercise.css")
+        app.add_js_file(f"{FOLDER}/exercise.js", loading_method="defer")
+
+
+def setup(app):
+    app.connect("builder-inited", _write)
+    app.connect("html-page-context", _load)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
