@@ -47,7 +47,7 @@ def carry_attention_lib(packed):
     for name, text in json.loads(bz2.decompress(base64.b85decode(packed))).items():
         path = pathlib.Path(folder, name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(text.encode("latin-1"))
     sys.path.insert(0, folder)
 
 
@@ -67,11 +67,14 @@ def repository(address):
 
 
 def pack(package):
-    """Return a package's files as one text: their paths and contents, compressed, in base 85."""
+    """Return a package's files as one text: their paths and contents, compressed, in base 85.
+
+    A byte is a character in there (latin-1), so weights travel as sources do.
+    """
     files = {
-        path.relative_to(package.parent).as_posix(): path.read_text(encoding="utf-8")
+        path.relative_to(package.parent).as_posix(): path.read_bytes().decode("latin-1")
         for path in sorted(package.rglob("*"))
-        if path.suffix in (".py", ".js", ".css")
+        if path.is_file() and path.parent.name != "__pycache__"
     }
     return base64.b85encode(bz2.compress(json.dumps(files, ensure_ascii=False).encode())).decode()
 

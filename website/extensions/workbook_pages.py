@@ -62,6 +62,15 @@ def first_paragraph(doctree):
     return next((plain(node.astext()) for node in doctree.findall(nodes.paragraph)), "")
 
 
+def size(path):
+    """Return the width and height of a picture file, in its pixels or units."""
+    if path.suffix == ".svg":
+        box = re.search(r'viewBox="([^"]+)"', path.read_text(encoding="utf-8"))[1]
+        return tuple(round(float(number)) for number in box.replace(",", " ").split()[2:])
+    with Image.open(path) as picture:
+        return picture.size
+
+
 def with_sizes(body, pictures):
     """Let pictures load when they come into view, in boxes of their size: nothing jumps.
 
@@ -70,8 +79,7 @@ def with_sizes(body, pictures):
 
     def sized(found):
         before, source, name, after = found.groups()
-        with Image.open(pictures[name]) as picture:
-            width, height = picture.size
+        width, height = size(pictures[name])
         return (
             f'<img {before}src="{source}"{after} width="{width}" height="{height}" '
             'loading="lazy" decoding="async">'
