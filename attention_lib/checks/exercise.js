@@ -57,7 +57,8 @@ export function attachExercises(page) {
     const said = make("output", { className: "attention-said", id: `${name}-said` });
     const button = make("button", { type: "submit", textContent: "Check" });
     const field = rules.kind === "choice" ? choices(rules, name) : numberField(rules, name);
-    form.append(field, button, said);
+    if (rules.kind === "number") field.append(" ", button);
+    form.append(field, ...(rules.kind === "choice" ? [button] : []), said);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const answer = new page.defaultView.FormData(form).get(name) ?? "";
@@ -100,7 +101,7 @@ export function attachExercises(page) {
   function choices(rules, name) {
     const options = rules.options.map(({ key, text }) => {
       const radio = make("input", { type: "radio", name, value: key });
-      return make("label", {}, radio, " ", ...inline(text));
+      return make("label", {}, radio, ` ${key}) `, ...inline(text));
     });
     const legend = make("legend", {}, ...inline(rules.question));
     return make("fieldset", {}, legend, ...options);
