@@ -8,6 +8,9 @@ PYTHON ?=
 PORT ?= 8000
 RUNS ?= 10
 SHIFTS ?=
+STORE ?=
+# The inner loop: what a change to a function or to a chapter's text breaks first.
+QUICK := $(filter-out tests/test_environment.py,$(wildcard tests/test_*.py)) tests/checks tests/website/test_rules.py attention_lib
 IN_VENV := .venv/bin/python
 
 unexport PYTHONPATH PYTHONHOME
@@ -38,7 +41,7 @@ test: environment ## build the website, then check everything: library, notebook
 	exit $$((book || tests))
 
 quick: environment ## check library and rules alone, in under a minute
-	@$(IN_VENV) -m pytest -q -n logical --maxprocesses=4 --dist=loadscope -m "not site and not browser" attention_lib tests/*.py
+	@$(IN_VENV) -m pytest -q -n logical --maxprocesses=4 --dist=loadscope -m "not site and not browser" $(QUICK)
 
 notebooks: environment ## run every notebook afresh and store its outputs
 	@$(IN_VENV) tools/notebooks.py
@@ -46,8 +49,8 @@ notebooks: environment ## run every notebook afresh and store its outputs
 reseed: environment ## run every notebook under RUNS=10 other seeds: no claim may rest on luck
 	@$(IN_VENV) -m website.reseed $(if $(SHIFTS),--shifts="$(SHIFTS)",--runs=$(RUNS))
 
-retrain: environment ## train the stored model of the book anew
-	@$(IN_VENV) -m attention_lib.reader
+retrain: environment ## train the book's reader anew, with five seeds; STORE=1 stores the first
+	@$(IN_VENV) -m attention_lib.reader $(if $(STORE),--store)
 
 lab: environment ## open the notebooks in JupyterLab
 	@$(IN_VENV) -m jupyterlab --notebook-dir=book
