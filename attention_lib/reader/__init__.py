@@ -1,5 +1,6 @@
 """The small trained model of the book: it says which word *it* means."""
 
+from attention_lib.reader.heads import exchange, value_norms, without_head
 from attention_lib.reader.network import MAX_LEN, Pass, Reader, Reading, Vocabulary, read
 from attention_lib.reader.sentences import NOTHING, Sentence, sentences, split, words_like
 from attention_lib.reader.training import accuracy, load_reader, save_reader, train_reader
@@ -13,11 +14,14 @@ __all__ = [
     "Sentence",
     "Vocabulary",
     "accuracy",
+    "exchange",
     "load_reader",
     "read",
     "save_reader",
     "sentences",
     "split",
     "train_reader",
+    "value_norms",
+    "without_head",
     "words_like",
 ]

@@ -70,7 +70,8 @@ class Vocabulary:
         """
         if not isinstance(text, str):
             raise TypeError(f"text: expected a sentence, got {type(text).__name__}")
-        words = re.findall(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+", text.lower())
+        text = re.sub(r"\bdidn['’]t\b", "did not", text.lower())
+        words = re.findall(r"[\w'’-]+", text)
         if not words:
             raise ValueError("The sentence is empty: write a few words, one of them “it”.")
         for word in words:
@@ -83,9 +84,8 @@ class Vocabulary:
                 f"The sentence has {len(words)} words; the reader takes at most {MAX_LEN - 1}."
             )
         if words.count("it") != 1:
-            raise ValueError(
-                f"The sentence needs the word “it” exactly once; it holds it {words.count('it')} times."
-            )
+            count = words.count("it") or "none"
+            raise ValueError(f"The sentence needs exactly one “it”; this one has {count}.")
         return (NOTHING, *words)
 
 

@@ -1,4 +1,4 @@
-"""The sentences that the reader learns from: a small grammar in which *it* means one word, or none."""
+"""The sentences that the reader learns from: a grammar in which *it* means one word, or none."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -11,7 +11,7 @@ NOTHING = "(nothing)"  # stands before every sentence: what *it* means if it mea
 
 OPENERS = [(), ("today",), ("yesterday",)]  # they move all words by one position
 NOUNS = {
-    "animal": "animal dog horse wolf fox goat bear cow sheep",
+    "animal": "animal dog horse wolf fox goat bear cow cat",
     "place": "street road river bridge field square path valley desert",
     "thing": "trophy violin book lamp clock statue ball stone hammer",
     "container": "suitcase box bag drawer basket bucket jug bowl crate",
@@ -93,11 +93,15 @@ def sentences() -> tuple[Sentence, ...]:
     --------
     >>> len(sentences())
     27324
-    >>> sorted({sentence.frame for sentence in sentences()})
-    ['beats', 'breaks', 'breaks under', 'chases', 'cross', 'cross, cause first', 'fit', 'pours from', 'pours into', 'until']
+    >>> len({sentence.frame for sentence in sentences()})
+    10
     """
     return tuple(
-        Sentence((NOTHING, *opener, *words), 0 if meant == NOTHING else _position(opener, words, meant), frame)
+        Sentence(
+            (NOTHING, *opener, *words),
+            0 if meant == NOTHING else _position(opener, words, meant),
+            frame,
+        )
         for frame, text, meant in _texts()
         for words in [tuple(text.split())]
         for opener in (OPENERS[:1] if frame == "cross, cause first" else OPENERS)

@@ -87,7 +87,7 @@ def train_reader(
             scores = reader(ids[chosen], valid_lens[chosen]).scores  # (batch, len, len)
             loss = F.cross_entropy(scores[torch.arange(batch), it[chosen]], meant[chosen])
             optimizer.zero_grad()
-            loss.backward()
+            torch.autograd.backward(loss)
             optimizer.step()
             schedule.step()
             bar.set_postfix(loss=f"{loss.item():.4f}", refresh=False)
@@ -108,7 +108,7 @@ def accuracy(reader: Reader, sentences: Sequence[Sentence]) -> float:
     """
     ids, valid_lens, it, meant = encode(reader.vocabulary, sentences)
     scores = reader(ids, valid_lens).scores[torch.arange(len(ids)), it]  # (sentences, len)
-    return (scores.argmax(-1) == meant).double().mean().item()
+    return float((scores.argmax(-1) == meant).double().mean())
 
 
 def save_reader(reader: Reader, path: str | Path) -> None:
@@ -124,7 +124,9 @@ def save_reader(reader: Reader, path: str | Path) -> None:
     >>> load_reader(path).num_heads
     (2, 2)
     """
-    tensors = {name: tensor.half().cpu().contiguous() for name, tensor in reader.state_dict().items()}
+    tensors = {
+        name: tensor.half().cpu().contiguous() for name, tensor in reader.state_dict().items()
+    }
     words, heads = json.dumps(reader.vocabulary.words), json.dumps(reader.num_heads)
     metadata = {"words": words, "num_heads": heads}
     save_file(tensors, path, metadata={**metadata, "sha256": _checksum(tensors, metadata)})
@@ -159,13 +161,17 @@ def load_reader(path: str | Path = STORED) -> Reader:
     except SafetensorError as error:
         raise ValueError(f"{path}: no whole safetensors file ({error})") from None
     if not {"words", "num_heads", "sha256"} <= metadata.keys():
-        raise ValueError(f"{path}: not written by save_reader: its words or its checksum are missing")
+        raise ValueError(
+            f"{path}: not written by save_reader: its words or its checksum are missing"
+        )
     if _checksum(tensors, metadata) != metadata["sha256"]:
         raise ValueError(f"{path}: damaged: the weights do not fit the checksum stored with them")
     if "embedding.weight" not in tensors:
         raise ValueError(f"{path}: the weights of something else: there is no embedding.weight")
     d_model = tensors["embedding.weight"].shape[-1]
-    reader = Reader(Vocabulary(json.loads(metadata["words"])), d_model, json.loads(metadata["num_heads"]))
+    reader = Reader(
+        Vocabulary(json.loads(metadata["words"])), d_model, json.loads(metadata["num_heads"])
+    )
     expected = {name: tuple(tensor.shape) for name, tensor in reader.state_dict().items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     for name in sorted(expected.keys() | found.keys()):
