@@ -90,7 +90,7 @@ def run(command):
         for line in process.stdout:
             log.write(line)
             if re.match(r" *Downloading .*(\d{3}(\.\d)? MB|GB)\)|Installing collected", line):
-                print(f"  {line.strip().partition(' packages')[0]} ...", flush=True)
+                print(f"  {line.strip().partition(' collected')[0]} ...", flush=True)
     if process.returncode:
         sys.exit(reason(LOG.read_text(encoding="utf-8")))
 
