@@ -56,7 +56,7 @@ class Vocabulary:
 
     def near(self, word: str) -> list[str]:
         """Return up to three known words that are spelled nearly like a word, the nearest first."""
-        return difflib.get_close_matches(word, self.words[1:], n=3, cutoff=0.5)
+        return difflib.get_close_matches(word, self.words[1:], n=3)
 
     def parse(self, text: str) -> tuple[str, ...]:
         """Cut a sentence into its words, with :data:`NOTHING` before them.
@@ -77,8 +77,8 @@ class Vocabulary:
         for word in words:
             if word not in self._ids:
                 near = " or ".join(f"“{other}”" for other in self.near(word))
-                hint = f" Did you mean {near}?" if near else ""
-                raise ValueError(f"The reader does not know the word “{word}”.{hint}")
+                hint = f"Did you mean {near}?" if near else "No word that it knows looks like it."
+                raise ValueError(f"The reader does not know the word “{word}”. {hint}")
         if len(words) >= MAX_LEN:
             raise ValueError(
                 f"The sentence has {len(words)} words; the reader takes at most {MAX_LEN - 1}."
@@ -102,6 +102,12 @@ class Pass(NamedTuple):
         head, the softmax of ``scores``.
     states : tuple of Tensor
         What goes into each layer, ``(batch, len, d_model)``.
+
+    Examples
+    --------
+    >>> ids = torch.zeros(7, 5, dtype=torch.long)
+    >>> Reader()(ids).states[0].shape
+    torch.Size([7, 5, 32])
     """
 
     scores: Tensor
@@ -201,6 +207,12 @@ class Reading(NamedTuple):
         For each layer ``(num_heads, len, len)``, queries down, keys across; last the pointing head.
     states : tuple of Tensor
         What goes into each layer, ``(len, d_model)``.
+
+    Examples
+    --------
+    >>> from attention_lib.reader import load_reader
+    >>> print(read(load_reader(), "the fox feared the cat because it was strong"))
+    it = cat (1.000)
     """
 
     words: tuple[str, ...]
