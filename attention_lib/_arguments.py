@@ -10,6 +10,20 @@ from torch import Tensor
 INTEGER_DTYPES = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
+def numbers_in(tensor: Tensor) -> Any:
+    """Return the numbers of a tensor as Python's, or ``None`` where there are none to look at.
+
+    There are none while a graph is traced (``torch.compile``, ``torch.export``), under
+    ``torch.func``, and in meta and fake tensors.
+    """
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return None
+    try:
+        return tensor.tolist()
+    except RuntimeError:  # in other words from each of them
+        return None
+
+
 def shape_of(tensor: Tensor) -> str:
     """Return a shape as it is written in the book: ``(2, 3)``."""
     return str(tuple(tensor.shape))
@@ -71,7 +85,7 @@ def require_size(name: str, value: Tensor, axis: int, expected: int, meaning: st
 
 def require_count(name: str, value: object, minimum: int = 1) -> None:
     """Refuse what is no whole number of at least ``minimum``."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, int | torch.SymInt):
         raise TypeError(f"{name}: expected a whole number, got {value!r}")
     if value < minimum:
         raise ValueError(f"{name}: expected at least {minimum}, got {value}")

@@ -10,16 +10,34 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_lib._arguments import numbers_in
 from attention_lib.masking import masked_softmax
 
-__all__ = ["attend_with_care", "tame", "without_unseen"]
+__all__ = ["attend_with_care", "attend_without_looking", "tamed"]
 
 
-def tame(*tensors: Tensor) -> bool:
-    """Say whether products of these numbers stay finite; NaN and infinity are not tame."""
-    bounds = [bound for x in tensors if x.numel() for bound in x.detach().aminmax()]
-    largest = 1e15  # its square, times any width and any sane gradient, is far below 3e38
-    return not bounds or bool((torch.stack(bounds).float().abs() <= largest).all())
+def tame(*tensors: Tensor) -> bool | None:
+    """Say whether products of these numbers stay finite; ``None`` where that cannot be known.
+
+    NaN and infinity are not tame. One look at each number, at the speed of memory.
+    """
+    with torch.no_grad():
+        wide = torch.promote_types(tensors[0].dtype, torch.float32)
+        sizes = [torch.linalg.vector_norm(x, dtype=wide) for x in tensors]
+        largest = 1e15  # its square, times any width and any sane gradient, is far below 3e38
+        answer: bool | None = numbers_in(sum(sizes[1:], sizes[0]) <= largest)
+    return answer
+
+
+def tamed(
+    mask: Tensor, tensors: tuple[Tensor, Tensor, Tensor]
+) -> tuple[tuple[Tensor, Tensor, Tensor], bool | None]:
+    """Return queries, keys and values, and whether they are tame; if not, 0 where nobody looks."""
+    are_tame = tame(*tensors)
+    if are_tame:
+        return tensors, True
+    tensors = without_unseen(mask, *tensors)
+    return tensors, None if are_tame is None else tame(*tensors)
 
 
 def without_unseen(
@@ -55,7 +73,8 @@ def attend_with_care(
     weights = masked_softmax(_replace(scores, strange_scores, 0.0), mask=mask)
     kept = drop(torch.ones_like(weights))
     output = (kept * weights) @ finite_values
-    if not (strange_keys.any() or strange_values.any() or strange_scores.any()):
+    strange = strange_keys.any() | strange_values.any() | strange_scores.any()
+    if numbers_in(strange) is False:
         return output, weights
 
     with torch.no_grad():
@@ -73,8 +92,31 @@ def attend_with_care(
     return _replace(output, hit_output, seen_output), _replace(weights, hit, seen_weights)
 
 
+def attend_without_looking(
+    attend: Callable[[Tensor, Tensor, Tensor], Tensor],
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor,
+) -> Tensor:
+    """Attend, in a graph that knows no numbers, where a number may not be finite.
+
+    A key or value that is not finite, or too large for products of it to be, counts as 0; the
+    output of each query that may see it is NaN.
+    """
+    largest = torch.finfo(keys.dtype).max ** (0.5 if keys.dtype != torch.float16 else 1.0)
+    strange = ~((keys.abs() <= largest).all(dim=-1) & (values.abs() <= largest).all(dim=-1))
+    out_of_play = strange.unsqueeze(-1)  # (..., len_k, 1)
+    keys, values = keys.masked_fill(out_of_play, 0.0), values.masked_fill(out_of_play, 0.0)
+    mask = mask.expand(*mask.shape[:-1], keys.shape[-2])
+    hit = mask.to(values.dtype) @ out_of_play.to(values.dtype) > 0  # (..., len_q or 1, 1)
+    return _replace(attend(queries, keys, values), hit, float("nan"))
+
+
 class _Replace(torch.autograd.Function):
     """Replace some entries; their gradient is NaN, or 0 where 0 comes back: nobody asked for it."""
+
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(x: Tensor, replaced: Tensor, other: Tensor | float) -> Tensor:
@@ -83,6 +125,12 @@ class _Replace(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.save_for_backward(inputs[1])
+        ctx.save_for_forward(inputs[1])
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Tensor:
+        (replaced,) = ctx.saved_tensors
+        return torch.where(replaced & (tangent != 0), float("nan"), tangent)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:

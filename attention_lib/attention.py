@@ -8,14 +8,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention_lib._arguments import (
+    broadcast,
     broadcast_leading,
     require_queries_and_keys,
     require_values,
     shape_of,
 )
-from attention_lib._nonfinite import attend_with_care, tame, without_unseen
-from attention_lib.masking import masked_softmax, resolve_mask
-from attention_lib.scoring import AdditiveScore, resolve_scale, scaled_dot_scores
+from attention_lib._nonfinite import attend_with_care, attend_without_looking, tamed
+from attention_lib.masking import Visible, masked_softmax, opened, resolve_visible
+from attention_lib.scoring import AdditiveScore, fast_or_plain, resolve_scale, scaled_dot_scores
 
 __all__ = [
     "AdditiveAttention",
@@ -26,6 +27,7 @@ __all__ = [
 
 
 Score = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Tensors = tuple[Tensor, Tensor, Tensor]  # queries, keys, values
 
 
 def scaled_dot_product_attention(
@@ -92,16 +94,18 @@ def scaled_dot_product_attention(
     tensor([[[0.5000, 0.5000, 0.0000]]])
     """
     require_queries_and_keys(queries, keys)
-    output, weights = _attend(
-        partial(scaled_dot_scores, scale=scale),
-        queries,
-        keys,
-        values,
-        valid_lens,
-        mask,
-        fused_scale=None if need_weights else resolve_scale(scale, queries.shape[-1]),
+    shape = _shape_of_scores(queries, keys, values)
+    visible = resolve_visible(shape, queries.device, valid_lens, mask)
+    score = partial(scaled_dot_scores, scale=scale)
+    fused_scale = None if need_weights else resolve_scale(scale, queries.shape[-1])
+    return attend(
+        score,
+        (queries, keys, values),
+        visible,
+        shape,
+        fused_scale=fused_scale,
+        need_weights=need_weights,
     )
-    return output, weights if need_weights else None
 
 
 class Attention(nn.Module):
@@ -149,17 +153,19 @@ class Attention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Return ``(output, weights)``; the weights are those before dropout, or ``None``."""
         require_queries_and_keys(queries, keys, same_width=False)
-        output, weights = _attend(
+        shape = _shape_of_scores(queries, keys, values)
+        visible = resolve_visible(shape, queries.device, valid_lens, mask)
+        dropout_p = self.dropout.p if self.training else 0.0
+        fused_scale = None if need_weights else self._fused_scale(queries)
+        return attend(
             self.score,
-            queries,
-            keys,
-            values,
-            valid_lens,
-            mask,
-            dropout_p=self.dropout.p if self.training else 0.0,
-            fused_scale=None if need_weights else self._fused_scale(queries),
+            (queries, keys, values),
+            visible,
+            shape,
+            dropout_p=dropout_p,
+            fused_scale=fused_scale,
+            need_weights=need_weights,
         )
-        return output, weights if need_weights else None
 
     def _fused_scale(self, queries: Tensor) -> float | None:
         """Return the scale with which a fused kernel computes this score, if there is one."""
@@ -238,45 +244,110 @@ class AdditiveAttention(Attention):
         super().__init__(AdditiveScore(d_q, d_k, num_hiddens), dropout)
 
 
-def _attend(
-    score: Score,
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    valid_lens: Tensor | None,
-    mask: Tensor | None,
-    *,
-    dropout_p: float = 0.0,
-    fused_scale: float | None = None,
-) -> tuple[Tensor, Tensor | None]:
-    """Run the pipeline; with ``fused_scale`` PyTorch's kernel does it, without weights."""
+def _shape_of_scores(queries: Tensor, keys: Tensor, values: Tensor) -> tuple[int, ...]:
+    """Refuse values that do not fit; return ``(..., len_q, len_k)``."""
     require_values(keys, values)
     leading = broadcast_leading(
         [("queries", queries), ("keys", keys), ("values", values)], trailing=2
     )
-    shape = (*leading, queries.shape[-2], keys.shape[-2])  # (..., len_q, len_k)
-    mask = resolve_mask(shape, queries.device, valid_lens, mask)
+    return (*leading, queries.shape[-2], keys.shape[-2])
+
+
+def attend(
+    score: Score,
+    tensors: Tensors,
+    visible: Visible,
+    shape: tuple[int, ...],
+    *,
+    dropout_p: float = 0.0,
+    fused_scale: float | None = None,
+    need_weights: bool = True,
+) -> tuple[Tensor, Tensor | None]:
+    """Run the pipeline on queries, keys and values that fit; ``shape`` is that of the scores."""
+    are_tame: bool | None = True
+    tensors = without_cut_keys(visible, tensors)
+    if visible.mask is not None:
+        tensors, are_tame = tamed(visible.mask, tensors)
+    output, weights = attend_tamed(
+        score,
+        tensors,
+        visible,
+        (*shape[:-1], visible.len_k),
+        are_tame,
+        dropout_p=dropout_p,
+        fused_scale=fused_scale,
+    )
+    return output, with_cut_keys(weights, shape[-1]) if need_weights else None
+
+
+def without_cut_keys(visible: Visible, tensors: Tensors) -> Tensors:
+    """Leave the keys and values alone that no query sees because they come after the last."""
+    queries, keys, values = tensors
+    if visible.len_k == keys.shape[-2]:
+        return tensors
+    return queries, keys[..., : visible.len_k, :], values[..., : visible.len_k, :]
+
+
+def with_cut_keys(weights: Tensor | None, len_k: int) -> Tensor | None:
+    """Give the keys that were cut off their weight, 0."""
+    if weights is None or weights.shape[-1] == len_k:
+        return weights
+    return F.pad(weights, (0, len_k - weights.shape[-1]))
+
+
+def attend_tamed(
+    score: Score,
+    tensors: Tensors,
+    visible: Visible,
+    shape: tuple[int, ...],
+    are_tame: bool | None,
+    *,
+    dropout_p: float = 0.0,
+    fused_scale: float | None = None,
+) -> tuple[Tensor, Tensor | None]:
+    """Run the pipeline on numbers that are tame, or may not be (``False``, ``None``: unknown).
+
+    With ``fused_scale`` PyTorch's kernel does it, without weights.
+    """
+    if fused_scale is not None and are_tame is not False:
+        return _fused(tensors, visible, shape, are_tame, dropout_p, fused_scale), None
+    queries, keys, values = _for_each_head(tensors, shape)
     score, drop = partial(_scores, score, shape), partial(_drop, dropout_p)
-    if mask is not None and not tame(queries, keys, values):
-        queries, keys, values = without_unseen(mask, queries, keys, values)
-        if not tame(queries, keys, values):
-            return attend_with_care(score, drop, queries, keys, values, mask)
-    if fused_scale is not None:
-        return _fused(queries, keys, values, mask, leading, dropout_p, fused_scale), None
-    weights = masked_softmax(score(queries, keys), mask=mask)
+    if visible.mask is not None and not are_tame:
+        return attend_with_care(score, drop, queries, keys, values, visible.mask)
+    weights = _weights(score(queries, keys), visible)
     return drop(weights) @ values, weights
 
 
 def _scores(score: Score, shape: tuple[int, ...], queries: Tensor, keys: Tensor) -> Tensor:
     """Call the score function and hold it to its promise."""
     scores = score(queries, keys)
-    try:
+    if isinstance(scores, Tensor) and broadcast(scores.shape, shape) == shape:
         return scores.expand(shape)
-    except (AttributeError, RuntimeError):
-        got = shape_of(scores) if isinstance(scores, Tensor) else type(scores).__name__
-        raise ValueError(
-            f"score: expected scores of shape {shape} (..., len_q, len_k), got {got}"
-        ) from None
+    got = shape_of(scores) if isinstance(scores, Tensor) else type(scores).__name__
+    raise ValueError(f"score: expected scores of shape {shape} (..., len_q, len_k), got {got}")
+
+
+def _weights(scores: Tensor, visible: Visible) -> Tensor:
+    """Turn scores into weights as masked_softmax does, in one pass less: on the way back."""
+    mask, empty = opened(visible)
+    if mask is None:
+        return torch.softmax(scores, dim=-1)
+    hidden = ~mask
+    weights = torch.softmax(scores.masked_fill(hidden, float("-inf")), dim=-1)
+    if empty is not None:
+        weights = weights.masked_fill(empty, 0.0)
+    return _masked_on_the_way_back(weights, hidden)
+
+
+def _masked_on_the_way_back(weights: Tensor, hidden: Tensor) -> Tensor:
+    def masked(grad: Tensor | None) -> Tensor | None:
+        return None if grad is None else grad.masked_fill(hidden, 0.0)
+
+    if weights.requires_grad:
+        register: Callable[..., object] = weights.register_hook
+        register(masked)
+    return weights
 
 
 def _drop(dropout_p: float, weights: Tensor) -> Tensor:
@@ -284,31 +355,91 @@ def _drop(dropout_p: float, weights: Tensor) -> Tensor:
 
 
 def _fused(
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    mask: Tensor | None,
-    leading: tuple[int, ...],
+    tensors: Tensors,
+    visible: Visible,
+    shape: tuple[int, ...],
+    are_tame: bool | None,
     dropout_p: float,
     scale: float,
 ) -> Tensor:
-    """Call PyTorch's kernel; a row with nothing to attend to gives 0 in every version of it."""
-    require_queries_and_keys(queries, keys)
-    tensors = [x.expand(*leading, *x.shape[-2:]) for x in (queries, keys, values)]
-    empty = None
-    if mask is not None:
-        empty = ~mask.any(dim=-1, keepdim=True)  # (..., len_q, 1)
-        if empty.any():
-            mask = mask | empty
-        else:
-            empty = None
-    added = max(0, 2 - len(leading))  # the fast kernels want (batch, num_heads, len, width)
-    for _ in range(added):
-        tensors = [x.unsqueeze(-3) for x in tensors]
-        mask = mask.unsqueeze(-3) if mask is not None else None
+    """Leave the work to PyTorch's kernel, and to plain steps the derivatives that it lacks."""
+    if tensors[0].shape[-1] != tensors[1].shape[-1]:
+        require_queries_and_keys(tensors[0], tensors[1])
+    run = partial(_kernel, visible, shape, dropout_p, scale)
+    if not (dropout_p or torch.compiler.is_compiling()):
+        run = partial(fast_or_plain, run, partial(_plain, visible, shape, scale))
+    if are_tame or visible.mask is None:
+        return run(*tensors)
+    return attend_without_looking(run, *_for_each_head(tensors, shape), visible.mask)
+
+
+def _plain(
+    visible: Visible,
+    shape: tuple[int, ...],
+    scale: float,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+) -> Tensor:
+    """Compute what the kernel does, in steps that have every derivative."""
+    queries, keys, values = _for_each_head((queries, keys, values), shape)
+    scores = scaled_dot_scores(queries, keys, scale)
+    return masked_softmax(scores.expand(shape), mask=visible.mask) @ values
+
+
+def _kernel(
+    visible: Visible,
+    shape: tuple[int, ...],
+    dropout_p: float,
+    scale: float,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+) -> Tensor:
+    """Call PyTorch's kernel as it is fastest, with ``(batch, num_heads, len, width)``.
+
+    It is shown no row with nothing to attend to: what it makes of one differs by version.
+    """
+    leading, tensors = shape[:-2], [queries, keys, values]
+    mask, empty = opened(visible)
+    grouped = _is_grouped(keys, shape)
+    if not grouped:
+        tensors = [
+            x if x.shape[:-2] == leading else x.expand(*leading, *x.shape[-2:]) for x in tensors
+        ]
+    added, joined = (None,) * (2 - len(leading)), len(leading) - 2
+    if added:
+        tensors = [x[added] for x in tensors]
+    if joined > 0:
+        tensors = [x.flatten(0, joined) for x in tensors]
+    if mask is not None and mask.dim() > 3:
+        mask = mask.expand(*leading, *mask.shape[-2:]).flatten(0, joined) if joined > 0 else mask
+    if mask is not None and mask.dim() == 3:
+        mask = mask.unsqueeze(0)
     output = F.scaled_dot_product_attention(
-        tensors[0], tensors[1], tensors[2], attn_mask=mask, dropout_p=dropout_p, scale=scale
+        tensors[0],
+        tensors[1],
+        tensors[2],
+        attn_mask=None if visible.is_causal else mask,
+        dropout_p=dropout_p,
+        is_causal=visible.is_causal,
+        scale=scale,
+        enable_gqa=grouped,
     )
-    for _ in range(added):
-        output = output.squeeze(-3)
+    if added or joined > 0:
+        output = output.reshape(*leading, *output.shape[-2:])
     return output if empty is None else output.masked_fill(empty, 0.0)
+
+
+def _is_grouped(keys: Tensor, shape: tuple[int, ...]) -> bool:
+    """Say whether each head of the keys serves several of the queries."""
+    return keys.dim() == 4 and 1 < keys.shape[1] < shape[1]
+
+
+def _for_each_head(tensors: Tensors, shape: tuple[int, ...]) -> Tensors:
+    """Repeat each head of keys and values for the query heads that it serves."""
+    queries, keys, values = tensors
+    if not _is_grouped(keys, shape):
+        return tensors
+    times = shape[1] // keys.shape[1]
+    return queries, keys.repeat_interleave(times, dim=1), values.repeat_interleave(times, dim=1)

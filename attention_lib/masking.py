@@ -1,6 +1,8 @@
 """Masks say which keys a query may attend to (True = may attend); the masked softmax obeys them."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor
@@ -8,6 +10,7 @@ from torch import Tensor
 from attention_lib._arguments import (
     INTEGER_DTYPES,
     broadcast,
+    numbers_in,
     require_count,
     require_float,
     require_same_device,
@@ -16,6 +19,9 @@ from attention_lib._arguments import (
 )
 
 __all__ = ["causal_mask", "combine_masks", "length_mask", "masked_softmax", "padding_mask"]
+
+# The masks that causal_mask made: the kernel takes a flag in their place.
+_CAUSAL: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
 
 
 def length_mask(valid_lens: Tensor, len_k: int) -> Tensor:
@@ -49,6 +55,19 @@ def length_mask(valid_lens: Tensor, len_k: int) -> Tensor:
             [[ True,  True,  True]]])
     """
     require_count("len_k", len_k, minimum=0)
+    _require_lengths(valid_lens, len_k)
+    return _up_to(valid_lens, len_k)
+
+
+def _up_to(valid_lens: Tensor, len_k: int) -> Tensor:
+    if valid_lens.dim() == 1:
+        valid_lens = valid_lens.unsqueeze(-1)  # (batch, 1)
+    positions = torch.arange(len_k, device=valid_lens.device)  # (len_k,)
+    return positions < valid_lens.unsqueeze(-1)  # (batch, 1 or len_q, len_k)
+
+
+def _require_lengths(valid_lens: Tensor, len_k: int) -> tuple[int, int] | None:
+    """Refuse what are no lengths; return the shortest and the longest, where they are known."""
     require_tensor("valid_lens", valid_lens, axes="of integers, (batch,) or (batch, len_q)")
     if valid_lens.dtype == torch.bool:
         raise TypeError(
@@ -60,16 +79,18 @@ def length_mask(valid_lens: Tensor, len_k: int) -> Tensor:
         raise ValueError(
             f"valid_lens: expected shape (batch,) or (batch, len_q), got {shape_of(valid_lens)}"
         )
-    if ((valid_lens < 0) | (valid_lens > len_k)).any():
-        lowest, highest = valid_lens.min().item(), valid_lens.max().item()
+    if not valid_lens.numel():
+        return None
+    found = numbers_in(torch.stack(valid_lens.aminmax()))
+    if found is None:
+        return None
+    shortest, longest = found
+    if shortest < 0 or longest > len_k:
         raise ValueError(
             f"valid_lens: expected lengths from 0 to len_k = {len_k}, "
-            f"got lengths from {lowest} to {highest}"
+            f"got lengths from {shortest} to {longest}"
         )
-    if valid_lens.dim() == 1:
-        valid_lens = valid_lens.unsqueeze(-1)  # (batch, 1)
-    positions = torch.arange(len_k, device=valid_lens.device)  # (len_k,)
-    return positions < valid_lens.unsqueeze(-1)  # (batch, 1 or len_q, len_k)
+    return shortest, longest
 
 
 def padding_mask(tokens: Tensor, pad_id: int = 0) -> Tensor:
@@ -128,7 +149,8 @@ def causal_mask(
     Returns
     -------
     torch.Tensor
-        Boolean of shape ``(len_q, len_k)``, True = may attend.
+        Boolean of shape ``(len_q, len_k)``, True = may attend. As long as it is passed on as it
+        is, attention knows it without reading it, and tells PyTorch's kernel ``is_causal``.
 
     Raises
     ------
@@ -144,8 +166,12 @@ def causal_mask(
     require_count("len_q", len_q, minimum=0)
     len_k = len_q if len_k is None else len_k
     require_count("len_k", len_k, minimum=0)
-    everything = torch.ones(len_q, len_k, dtype=torch.bool, device=device)
-    return everything.tril(diagonal=len_k - len_q)
+    with torch.inference_mode(False):  # a tensor of inference mode would not count its changes
+        everything = torch.ones(len_q, len_k, dtype=torch.bool, device=device)
+        mask = everything.tril(diagonal=len_k - len_q)
+    if not torch.compiler.is_compiling():
+        _CAUSAL[id(mask)] = mask
+    return mask
 
 
 def combine_masks(*masks: Tensor | None) -> Tensor | None:
@@ -265,30 +291,103 @@ def resolve_mask(
     """
     lengths = None
     if valid_lens is not None:
-        require_tensor("valid_lens", valid_lens, axes="of integers, (batch,) or (batch, len_q)")
-        _require_device("valid_lens", valid_lens, device)
-        lengths = length_mask(valid_lens, shape[-1])  # (batch, 1 or len_q, len_k)
-        if len(shape) < 3:
-            raise ValueError(
-                f"valid_lens: expected scores with a batch axis, got scores {tuple(shape)}"
-            )
-        if valid_lens.shape[0] != shape[0] or lengths.shape[-2] not in (1, shape[-2]):
-            raise ValueError(
-                f"valid_lens: expected shape ({shape[0]},) or ({shape[0]}, {shape[-2]}) for "
-                f"scores {tuple(shape)}, got {shape_of(valid_lens)}"
-            )
-        inner = (1,) * (len(shape) - 3)  # heads and other axes between batch and queries
-        lengths = lengths.reshape(lengths.shape[0], *inner, *lengths.shape[1:])
-    if mask is not None:
-        require_mask("mask", mask)
-        _require_device("mask", mask, device)
-        if broadcast(mask.shape, shape) != tuple(shape):
-            raise ValueError(
-                f"mask: expected a shape that broadcasts to the scores' {tuple(shape)}, "
-                f"got {shape_of(mask)}"
-            )
-        mask = mask[(None,) * (2 - mask.dim())]  # at least two axes
-    return combine_masks(lengths, mask)
+        _require_lengths_for(shape, device, valid_lens)
+        lengths = _over_heads(_up_to(valid_lens, shape[-1]), shape)
+    return combine_masks(lengths, _over_pairs(mask, shape, device))
+
+
+class Visible(NamedTuple):
+    """Who may see whom, and what of it is known without looking at each pair."""
+
+    mask: Tensor | None  # broadcasts to (..., len_q, len_k); None where everything is seen
+    len_k: int  # no query sees a key from here on
+    is_causal: bool = False  # the mask is what PyTorch's kernels mean by is_causal
+    some_empty: bool = False  # a query may see nothing
+
+
+def opened(visible: Visible) -> tuple[Tensor | None, Tensor | None]:
+    """Return the mask with the rows opened that see nothing, and which they are, ``None`` if none.
+
+    Softmax over nothing is NaN; over an opened row it is not, and the row can be put to 0 after.
+    """
+    if visible.mask is None or not visible.some_empty:
+        return visible.mask, None
+    empty = ~visible.mask.any(dim=-1, keepdim=True)  # (..., len_q or 1, 1)
+    if numbers_in(empty.any()) is False:
+        return visible.mask, None
+    return visible.mask | empty, empty
+
+
+def resolve_visible(
+    shape: Sequence[int], device: torch.device, valid_lens: Tensor | None, mask: Tensor | None
+) -> Visible:
+    """Join lengths and mask as :func:`resolve_mask` does, to as little as says the same.
+
+    Keys beyond the longest length are cut off, lengths that are all alike and masks that hide
+    nothing go. A mask that :func:`causal_mask` made is known by being that very object. The
+    lengths are the only numbers read, with one look at whether a mask hides anything.
+    """
+    len_q, len_k = shape[-2:]
+    mask, is_causal = _over_pairs(mask, shape, device), mask is not None and _is_causal(mask)
+    if mask is not None and (numbers_in(mask.all()) if not is_causal else len_q == 1):
+        mask, is_causal = None, False
+    shortest = longest = len_k
+    if valid_lens is not None:
+        shortest, longest = _require_lengths_for(shape, device, valid_lens) or (0, len_k)
+        if mask is not None and mask.shape[-1] > longest:
+            mask = mask[..., :longest]
+        if shortest < longest:
+            lengths = _over_heads(_up_to(valid_lens, longest), shape)
+            mask = lengths if mask is None else mask & lengths
+    some_empty = shortest == 0 or not (mask is None or (is_causal and len_q <= len_k))
+    is_causal = is_causal and len_q == len_k == longest == shortest
+    return Visible(mask, longest, is_causal, some_empty)
+
+
+def _require_lengths_for(
+    shape: Sequence[int], device: torch.device, valid_lens: Tensor
+) -> tuple[int, int] | None:
+    """Refuse lengths that do not fit scores of ``shape``; return their bounds, where known."""
+    require_tensor("valid_lens", valid_lens, axes="of integers, (batch,) or (batch, len_q)")
+    _require_device("valid_lens", valid_lens, device)
+    bounds = _require_lengths(valid_lens, shape[-1])
+    if len(shape) < 3:
+        raise ValueError(
+            f"valid_lens: expected scores with a batch axis, got scores {tuple(shape)}"
+        )
+    if tuple(valid_lens.shape) not in ((shape[0],), (shape[0], shape[-2])):
+        raise ValueError(
+            f"valid_lens: expected shape ({shape[0]},) or ({shape[0]}, {shape[-2]}) for "
+            f"scores {tuple(shape)}, got {shape_of(valid_lens)}"
+        )
+    return bounds
+
+
+def _over_heads(lengths: Tensor, shape: Sequence[int]) -> Tensor:
+    """Put axes for heads and the like between the batch and the queries of a length mask."""
+    inner = (1,) * (len(shape) - 3)
+    return lengths.reshape(lengths.shape[0], *inner, *lengths.shape[1:])
+
+
+def _over_pairs(mask: Tensor | None, shape: Sequence[int], device: torch.device) -> Tensor | None:
+    """Refuse a mask that does not fit scores of ``shape``; give it at least two axes."""
+    if mask is None:
+        return None
+    require_mask("mask", mask)
+    _require_device("mask", mask, device)
+    if broadcast(mask.shape, shape) != tuple(shape):
+        raise ValueError(
+            f"mask: expected a shape that broadcasts to the scores' {tuple(shape)}, "
+            f"got {shape_of(mask)}"
+        )
+    return mask if mask.dim() >= 2 else mask[(None,) * (2 - mask.dim())]
+
+
+def _is_causal(mask: Tensor) -> bool:
+    """Say whether :func:`causal_mask` made this tensor, and nobody has written to it since."""
+    if torch.compiler.is_compiling():
+        return False
+    return _CAUSAL.get(id(mask)) is mask and mask._version == 0
 
 
 def _require_device(name: str, value: Tensor, device: torch.device) -> None:

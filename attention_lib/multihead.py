@@ -14,9 +14,14 @@ from attention_lib._arguments import (
     require_values,
     shape_of,
 )
-from attention_lib._nonfinite import tame, without_unseen
-from attention_lib.attention import DotProductAttention
-from attention_lib.masking import resolve_mask
+from attention_lib._nonfinite import tamed
+from attention_lib.attention import (
+    DotProductAttention,
+    attend_tamed,
+    with_cut_keys,
+    without_cut_keys,
+)
+from attention_lib.masking import Visible, resolve_visible
 
 __all__ = ["AddNorm", "MultiHeadAttention", "merge_heads", "split_heads"]
 
@@ -213,20 +218,31 @@ class MultiHeadAttention(nn.Module):
             Shape ``(batch, num_heads, len_q, len_k)``, before dropout.
         """
         self._require_inputs(queries, keys, values)
-        mask = self._mask(queries, keys, valid_lens, mask)
-        queries, keys, values = _without_unseen(mask, queries, keys, values)
-        queries = split_heads(self.W_q(queries), self.num_heads)  # (batch, num_heads, len_q, d_k)
-        keys = self._split_shared(self.W_k(keys))  # (batch, num_heads, len_k, d_k)
-        values = self._split_shared(self.W_v(values))
-        output, weights = self.attention(
-            queries, keys, values, mask=mask, need_weights=need_weights
+        len_k = keys.shape[1]
+        visible = self._visible(queries, keys, valid_lens, mask)
+        tensors = without_cut_keys(visible, (queries, keys, values))
+        are_tame: bool | None = True
+        if visible.mask is not None:
+            # Before the projections: they multiply every position, and so do their gradients.
+            tensors, are_tame = tamed(visible.mask.any(dim=1), tensors)
+        queries = split_heads(
+            self.W_q(tensors[0]), self.num_heads
+        )  # (batch, num_heads, len_q, d_k)
+        keys = split_heads(self.W_k(tensors[1]), self.num_kv_heads)  # (batch, num_kv_heads, ...)
+        values = split_heads(self.W_v(tensors[2]), self.num_kv_heads)
+        shape = (queries.shape[0], self.num_heads, queries.shape[2], visible.len_k)
+        dropout = self.attention.dropout
+        output, weights = attend_tamed(
+            self.attention.score,
+            (queries, keys, values),
+            visible,
+            shape,
+            are_tame,
+            dropout_p=dropout.p if dropout.training else 0.0,
+            fused_scale=None if need_weights else self.attention._fused_scale(queries),
         )
-        return self.W_o(merge_heads(output)), weights
-
-    def _split_shared(self, x: Tensor) -> Tensor:
-        """Split into key and value heads, and repeat each for the query heads it serves."""
-        x = split_heads(x, self.num_kv_heads)
-        return x.repeat_interleave(self.num_heads // self.num_kv_heads, dim=1)
+        output = self.W_o(merge_heads(output))
+        return output, with_cut_keys(weights, len_k)
 
     def _require_inputs(self, queries: Tensor, keys: Tensor, values: Tensor) -> None:
         inputs = {"queries": queries, "keys": keys, "values": values}
@@ -234,23 +250,26 @@ class MultiHeadAttention(nn.Module):
             length = "len_q" if name == "queries" else "len_k"
             require_float(name, x, rank=3, axes=f"(batch, {length}, d_model)")
             require_size(name, x, -1, self.d_model, "features (d_model)")
-            require_parameter_kind(name, x, self.W_q.weight)
+            if type(self.W_q) is nn.Linear:  # what wraps or replaces it has its own kind
+                require_parameter_kind(name, x, self.W_q.weight)
         require_queries_and_keys(queries, keys)
         require_values(keys, values)
         for name in ("keys", "values"):
             require_size(name, inputs[name], 0, queries.shape[0], "sequences (batch)")
 
-    def _mask(
+    def _visible(
         self, queries: Tensor, keys: Tensor, valid_lens: Tensor | None, mask: Tensor | None
-    ) -> Tensor | None:
-        """Return one mask that broadcasts to ``(batch, num_heads, len_q, len_k)``, or ``None``."""
+    ) -> Visible:
+        """Say who sees whom; the mask has four axes, ``(batch, num_heads, len_q, len_k)``."""
         batch, len_q, len_k = queries.shape[0], queries.shape[1], keys.shape[1]
         per_head = isinstance(mask, torch.Tensor) and mask.dim() == 4
         heads = (self.num_heads,) if per_head else ()
-        mask = resolve_mask((batch, *heads, len_q, len_k), queries.device, valid_lens, mask)
-        if mask is not None and mask.dim() == 3:
-            mask = mask.unsqueeze(1)  # (batch or 1, 1, len_q or 1, len_k)
-        return mask
+        shape = (batch, *heads, len_q, len_k)
+        visible = resolve_visible(shape, queries.device, valid_lens, mask)
+        if visible.mask is None or visible.mask.dim() == 4:
+            return visible
+        mask = visible.mask if visible.mask.dim() == 3 else visible.mask.unsqueeze(0)
+        return visible._replace(mask=mask.unsqueeze(1))  # the same in every head
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> Self:
@@ -354,21 +373,6 @@ class MultiHeadAttention(nn.Module):
         """Repeat the rows of each key or value head for the query heads it serves."""
         heads = rows.reshape(self.num_kv_heads, -1, *rows.shape[1:])
         return heads.repeat_interleave(self.num_heads // self.num_kv_heads, dim=0).flatten(0, 1)
-
-
-def _without_unseen(
-    mask: Tensor | None, queries: Tensor, keys: Tensor, values: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Put 0 where no head lets a query look or a key be seen, if NaN or infinity may stand there.
-
-    The projections multiply every position; without this, a NaN in the padding would reach
-    the gradient of their weights.
-    """
-    if mask is None or tame(queries, keys, values):
-        return queries, keys, values
-    if mask.dim() == 4:
-        mask = mask.any(dim=1)  # in any head
-    return without_unseen(mask, queries, keys, values)
 
 
 class AddNorm(nn.Module):

@@ -1,11 +1,16 @@
 """Score functions: how well does a key answer a query? One number for each pair."""
 
 import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 from attention_lib._arguments import (
+    broadcast,
     require_count,
     require_parameter_kind,
     require_positive,
@@ -98,7 +103,8 @@ def scaled_dot_scores(queries: Tensor, keys: Tensor, scale: float | None = None)
     tensor([[4.]])
     """
     require_queries_and_keys(queries, keys)
-    return dot_scores(queries * resolve_scale(scale, queries.shape[-1]), keys)
+    queries = queries * resolve_scale(scale, queries.shape[-1])
+    return queries @ keys.transpose(-2, -1)  # (..., len_q, len_k)
 
 
 def resolve_scale(scale: float | None, d_k: int) -> float:
@@ -142,9 +148,9 @@ def gaussian_scores(queries: Tensor, keys: Tensor, bandwidth: float = 1.0) -> Te
 
     Notes
     -----
-    Nadaraya (1964), Watson (1964). The differences are formed one by one, which takes
-    ``len_q * len_k * d_k`` numbers of memory and loses no digits; the expanded form
-    ``|q|^2 + |k|^2 - 2 q.k`` is cheaper and cancels when a query is near a key.
+    Nadaraya (1964), Watson (1964). The differences are summed up one by one as
+    :func:`torch.cdist` does without matrix products, which loses no digits and keeps none of
+    them; the expanded form ``|q|^2 + |k|^2 - 2 q.k`` cancels when a query is near a key.
 
     Examples
     --------
@@ -155,6 +161,23 @@ def gaussian_scores(queries: Tensor, keys: Tensor, bandwidth: float = 1.0) -> Te
     """
     require_queries_and_keys(queries, keys)
     require_positive("bandwidth", bandwidth)
+    by_distance = partial(_gaussian_by_distance, bandwidth)
+    by_difference = partial(_gaussian_by_difference, bandwidth)
+    return fast_or_plain(by_distance, by_difference, queries, keys)
+
+
+def _gaussian_by_distance(bandwidth: float, queries: Tensor, keys: Tensor) -> Tensor:
+    dtype = torch.promote_types(queries.dtype, keys.dtype)
+    wide = torch.promote_types(dtype, torch.float32)
+    exact = "donot_use_mm_for_euclid_dist"
+    distances = torch.cdist(queries.to(wide), keys.to(wide), compute_mode=exact) / bandwidth
+    largest = torch.finfo(wide).max ** 0.5  # beyond, the square is infinite and its slope is lost
+    near = distances.clamp(max=largest)
+    scores = (near * near / -2).masked_fill(distances > largest, -float("inf"))
+    return scores.to(dtype)  # (..., len_q, len_k)
+
+
+def _gaussian_by_difference(bandwidth: float, queries: Tensor, keys: Tensor) -> Tensor:
     differences = (queries.unsqueeze(-2) - keys.unsqueeze(-3)) / bandwidth
     # A product: square() would double the largest numbers in its derivative, to infinity.
     return -(differences * differences).sum(dim=-1) / 2  # (..., len_q, len_k)
@@ -283,8 +306,10 @@ class AdditiveScore(nn.Module):
 
     Notes
     -----
-    Bahdanau, Cho, Bengio (2015), appendix A.1.2. The hidden features take
-    ``batch * len_q * len_k * num_hiddens`` numbers of memory.
+    Bahdanau, Cho, Bengio (2015), appendix A.1.2. All hidden features at once would take
+    ``batch * len_q * len_k * num_hiddens`` numbers. Where these are more than ``2**20``, the
+    queries are taken in blocks that make no more at a time, and the features are computed
+    again on the way back. (Not under ``torch.compile``, which fuses, nor ``torch.func``.)
 
     Examples
     --------
@@ -298,6 +323,7 @@ class AdditiveScore(nn.Module):
         require_count("d_q", d_q)
         require_count("d_k", d_k)
         require_count("num_hiddens", num_hiddens)
+        self.d_q, self.d_k = d_q, d_k
         self.W_q = nn.Linear(d_q, num_hiddens, bias=False)
         self.W_k = nn.Linear(d_k, num_hiddens, bias=False)
         self.w_v = nn.Linear(num_hiddens, 1, bias=False)
@@ -305,9 +331,118 @@ class AdditiveScore(nn.Module):
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         """Score ``(..., len_q, d_q)`` against ``(..., len_k, d_k)``: ``(..., len_q, len_k)``."""
         require_queries_and_keys(queries, keys, same_width=False)
-        require_parameter_kind("queries", queries, self.W_q.weight)
-        require_size("queries", queries, -1, self.W_q.in_features, "features (d_q)")
-        require_size("keys", keys, -1, self.W_k.in_features, "features (d_k)")
-        features = self.W_q(queries).unsqueeze(-2) + self.W_k(keys).unsqueeze(-3)
-        scores: Tensor = self.w_v(torch.tanh(features)).squeeze(-1)  # (..., len_q, len_k)
-        return scores
+        if type(self.W_q) is nn.Linear:  # what wraps or replaces it has its own kind
+            require_parameter_kind("queries", queries, self.W_q.weight)
+        require_size("queries", queries, -1, self.d_q, "features (d_q)")
+        require_size("keys", keys, -1, self.d_k, "features (d_k)")
+        hidden_q, hidden_k = self.W_q(queries), self.W_k(keys)  # (..., len, num_hiddens)
+        if type(self.w_v) is not nn.Linear:
+            features = torch.tanh(hidden_q.unsqueeze(-2) + hidden_k.unsqueeze(-3))
+            scores: Tensor = self.w_v(features).squeeze(-1)
+            return scores
+        direction = self.w_v.weight.squeeze(0)  # (num_hiddens,)
+        return fast_or_plain(_additive_in_blocks, _additive, hidden_q, hidden_k, direction)
+
+
+BLOCK = 2**20  # hidden features of one block of queries: 4 MiB in float32
+
+
+def _additive(queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
+    return torch.tanh(queries.unsqueeze(-2) + keys.unsqueeze(-3)) @ direction
+
+
+def _additive_in_blocks(queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
+    leading = broadcast(queries.shape[:-2], keys.shape[:-2]) or ()
+    len_q, (len_k, num_hiddens) = queries.shape[-2], keys.shape[-2:]
+    if math.prod(leading) * len_q * len_k * num_hiddens <= BLOCK:
+        return _additive(queries, keys, direction)
+    queries = queries.expand(*leading, len_q, num_hiddens).reshape(-1, len_q, num_hiddens)
+    keys = keys.expand(*leading, len_k, num_hiddens).reshape(-1, len_k, num_hiddens)
+    scores = _in_blocks(queries, keys, direction)
+    return scores.reshape(*leading, len_q, len_k)
+
+
+class _AdditiveInBlocks(torch.autograd.Function):
+    """The additive score, ``(batch, len, num_hiddens)``, a few queries of a sequence at a time."""
+
+    @staticmethod
+    def forward(ctx: Any, queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
+        ctx.save_for_backward(queries, keys, direction)
+        rows = max(1, BLOCK // keys[0].numel())
+        scores = [
+            torch.cat(
+                [(some.unsqueeze(1) + own_keys).tanh_() @ direction for some in own.split(rows)]
+            )
+            for own, own_keys in zip(queries, keys, strict=True)
+        ]
+        return torch.stack(scores)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        queries, keys, direction = ctx.saved_tensors
+        rows = max(1, BLOCK // keys[0].numel())
+        by_query, by_key = torch.empty_like(queries), torch.zeros_like(keys)
+        by_direction = torch.zeros_like(direction)
+        for i in range(len(queries)):
+            for start in range(0, queries.shape[1], rows):
+                some = slice(start, start + rows)
+                g = grad[i, some].contiguous()  # (rows, len_k)
+                features = (queries[i, some].unsqueeze(1) + keys[i]).tanh_()
+                by_direction += g.flatten() @ features.flatten(0, 1)
+                slopes = features.square_().neg_().add_(1.0).mul_(g.unsqueeze(-1))
+                by_query[i, some] = slopes.sum(dim=1)
+                by_key[i] += slopes.sum(dim=0)
+        return by_query * direction, by_key * direction, by_direction
+
+
+_in_blocks: Callable[[Tensor, Tensor, Tensor], Tensor] = _AdditiveInBlocks.apply
+
+
+def fast_or_plain(
+    fast: Callable[..., Tensor], plain: Callable[..., Tensor], *tensors: Tensor
+) -> Tensor:
+    """Compute ``fast(*tensors)``, and any derivative that it lacks by ``plain``, which equals it.
+
+    A fused kernel has a first derivative, backward, and no other. The second is taken through
+    the plain form, with all that it remembers; so is everything in forward mode, under
+    ``torch.func``, and in a graph that ``torch.compile`` traces.
+    """
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return plain(*tensors)
+    if any(_unpack_dual(x).tangent is not None for x in tensors):
+        return plain(*tensors)
+    if not torch.is_grad_enabled() or not any(x.requires_grad for x in tensors):
+        return fast(*tensors)
+    return _fast_then_plain(fast, plain, *tensors)
+
+
+class _FastThenPlain(torch.autograd.Function):
+    """Differentiate the fast form once; a derivative of that derivative takes the plain form."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, fast: Callable[..., Tensor], plain: Callable[..., Tensor], *tensors: Tensor
+    ) -> Tensor:
+        with torch.enable_grad():
+            inner = [x.detach().requires_grad_(x.requires_grad) for x in tensors]
+            output = fast(*inner)
+        ctx.save_for_backward(*tensors)
+        ctx.plain, ctx.inner, ctx.output = plain, inner, output
+        return output.detach()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        output, inputs = ctx.output, ctx.inner
+        again = torch.is_grad_enabled()  # somebody asked for create_graph=True
+        if again:
+            inputs = ctx.saved_tensors
+            output = ctx.plain(*inputs).to(grad.dtype)
+        wanted = [x for x in inputs if x.requires_grad]
+        found = iter(
+            torch.autograd.grad(output, wanted, grad, retain_graph=True, create_graph=again)
+        )
+        return None, None, *(next(found) if x.requires_grad else None for x in inputs)
+
+
+_unpack_dual: Callable[[Tensor], Any] = forward_ad.unpack_dual
+_fast_then_plain: Callable[..., Tensor] = _FastThenPlain.apply
