@@ -2,45 +2,74 @@
 
 import torch
 
-from attention_lib.checks._grading import grade, grade_number
+from attention_lib.checks._grading import Verdict, grade
+from attention_lib.checks._questions import Choice, Number
 from attention_lib.saturation import softmax_jacobian
 
-__all__ = ["jacobian_norm", "softmax_backward", "torn_norm"]
+__all__ = [
+    "query_gradient",
+    "slope_by_hand",
+    "softmax_backward",
+    "torn_norm",
+    "zeros_at_twelve",
+]
 
-
-def torn_norm(answer):
-    """Grade the norm of the Jacobian where two keys share the weight equally.
-
-    Parameters
-    ----------
-    answer : float
-        The reader's number.
-
-    Returns
-    -------
-    Verdict
-
-    Examples
-    --------
-    >>> torn_norm(0.5)
-    Correct: 0.5 it is.
-    """
-    mistakes = [
+torn_norm = Number(
+    "The norm of the Jacobian where two of sixteen keys have half of the weight each",
+    0.5,
+    tolerance=0.002,
+    because="four entries of size 1/4: the root of 4/16.",
+    mistakes=[
         (0.25, "0.25 is the size of one entry, or the sum of squares; take the root of the sum."),
         (0.0, "0 is the norm of a hard choice, with all weight on one key."),
-        (15**0.5 / 16, "that is the norm of even weights over all sixteen keys."),
-        (2**-1.5, "the entries off the diagonal count as well."),
-    ]
-    return grade_number(answer, 0.5, mistakes)
+        (15**0.5 / 16, "that is the norm of even weights over all sixteen keys.", 0.001),
+        (2**-1.5, "the entries off the diagonal count as well.", 0.001),
+        (1, "that is the sum of the sizes; the norm is the root of the sum of squares."),
+        (0.125, "square all four entries, not two, and take the root."),
+        (0.5**0.5, "that is the length of the row of weights.", 0.001),
+    ],
+)
+
+slope_by_hand = Number(
+    "The derivative of the output by the query, for two keys of weight 0.75 and 0.25",
+    -7.5,
+    tolerance=0.01,
+    because="0.75 · 0.25 · (10 − 20) · (3 + 1): raising the query favours the smaller value.",
+    mistakes=[
+        (7.5, "the size is right; the output moves to the first key's value, the smaller one."),
+        (-10, "0.75 · 0.25, not a quarter: that is the product at equal weights."),
+        (10, "0.75 · 0.25, not a quarter, and the output falls."),
+        (-40, "the product p(1 − p) is missing: a decided choice lets little through."),
+        (40, "the product p(1 − p) is missing, and the output falls."),
+        (-3.75, "the keys differ by 3 − (−1) = 4."),
+        (-30, "both weights count: multiply by 1 − p as well."),
+        (2.5, "subtract the means: the covariance is of the spreads, not of the products."),
+        (17.5, "that is the mean of the products; subtract the product of the means."),
+        (12.5, "12.5 is the output itself; its derivative is asked for."),
+    ],
+)
+
+zeros_at_twelve = Choice(
+    "Two keys in float16, scores 12 apart: which derivatives of the winner's weight are exactly 0?",
+    ["none", "the winner's own entry", "the loser's entry", "both entries"],
+    "b",
+    {
+        "a": "the winner's weight is rounded to 1, and 1 − 1 is exactly 0.",
+        "b": "1 minus 6 millionths is rounded to 1, while the loser's weight is still a number.",
+        "c": "the loser's weight, 6 millionths, is larger than the smallest number of float16.",
+        "d": "both are 0 from a gap of 18 on, where the loser's weight is rounded to 0.",
+    },
+)
 
 
-def jacobian_norm(answer):
-    """Grade the norm of the Jacobian, computed from the weights alone.
+def query_gradient(answer: object) -> Verdict:
+    """Grade the derivative of the output by the query.
 
     Parameters
     ----------
     answer : callable
-        ``answer(weights)`` takes ``(..., len_k)`` and returns norms ``(...)``.
+        ``answer(query, keys, values)`` takes ``(d,)``, ``(len_k, d)`` and ``(len_k, d_v)`` and
+        returns ``(d_v, d)``.
 
     Returns
     -------
@@ -48,44 +77,92 @@ def jacobian_norm(answer):
 
     Examples
     --------
-    >>> jacobian_norm(lambda weights: torch.linalg.matrix_norm(softmax_jacobian(weights)))
-    Correct: 3 cases agree.
+    >>> def unscaled(query, keys, values):
+    ...     return values.T @ softmax_jacobian(torch.softmax(keys @ query, dim=-1)) @ keys
+    >>> query_gradient(unscaled)
+    Not yet: the scores are not divided by √d yet.
     """
 
-    def from_sums(combine):
-        def norm(weights):
-            return combine(weights.square().sum(dim=-1), weights.pow(3).sum(dim=-1)).sqrt()
+    def covariance(inside, outside, weighting=lambda p: p, centre=True):
+        def gradient(query, keys, values):
+            d = query.shape[-1]
+            p = torch.softmax(keys @ query * inside(d), dim=-1)
+            share = weighting(p).unsqueeze(-1)
+            spread_v = values - p @ values if centre else values
+            return outside(d) * (share * spread_v).T @ keys
 
-        return norm
+        return gradient
 
+    def by_root(d):
+        return d**-0.5
+
+    def one(d):
+        return 1.0
+
+    def plain_means(query, keys, values):
+        p = torch.softmax(keys @ query * by_root(len(query)), dim=-1).unsqueeze(-1)
+        spread_v, spread_k = values - values.mean(dim=0), keys - keys.mean(dim=0)
+        return by_root(len(query)) * (p * spread_v).T @ spread_k
+
+    def squared_weights(query, keys, values):
+        p = torch.softmax(keys @ query * by_root(len(query)), dim=-1)
+        return by_root(len(query)) * (p.square().unsqueeze(-1) * (values - p @ values)).T @ keys
+
+    def plain_covariance(query, keys, values):
+        spread_v, spread_k = values - values.mean(dim=0), keys - keys.mean(dim=0)
+        return by_root(len(query)) * spread_v.T @ spread_k / len(keys)
+
+    def keys_as_values(query, keys, values):
+        return reference(query, keys, keys)
+
+    def weights_by_query(query, keys, values):
+        p = torch.softmax(keys @ query * by_root(len(query)), dim=-1)
+        return softmax_jacobian(p) @ keys * by_root(len(query))
+
+    reference = covariance(by_root, by_root)
     mistakes = [
+        (covariance(one, one), "the scores are not divided by √d yet."),
+        (covariance(by_root, one), "the chain rule brings one more factor: the scores' 1/√d."),
+        (covariance(one, by_root), "the weights need the scaled scores, too."),
         (
-            from_sums(lambda squares, cubes: squares + squares.square()),
-            "the middle term of the square is missing: it meets the diagonal and leaves cubes.",
+            covariance(by_root, lambda d: 1 / d),
+            "the factor 1/√d comes once from the scores; that is 1/d.",
         ),
         (
-            from_sums(lambda squares, cubes: squares - cubes + squares.square()),
-            "the middle term of a square comes twice.",
+            covariance(lambda d: 1 / d, lambda d: 1 / d),
+            "divide the scores by the root of d, not by d.",
         ),
+        (covariance(by_root, by_root, centre=False), "the means are not subtracted yet."),
         (
-            from_sums(lambda squares, cubes: (squares - 2 * cubes + squares.square()).square()),
-            "that is the square of the norm; take the root.",
+            covariance(by_root, by_root, lambda p: torch.ones_like(p)),
+            "the sum over the keys is not weighted by p yet.",
         ),
-        (
-            from_sums(lambda squares, cubes: squares),
-            "that is the norm of the diagonal matrix alone.",
-        ),
+        (plain_means, "the means to subtract are weighted by p, not plain."),
+        (plain_covariance, "that ignores the weights: the query does not matter in it."),
+        (squared_weights, "every key counts with p, not with its square."),
+        (keys_as_values, "the keys stand where the values should."),
+        (weights_by_query, "that is how the weights move; the values are still missing."),
     ]
-    cases = [(_weights(*shape),) for shape in ((5, 7), (2, 3, 11), (13,))]
-    return grade(
-        answer,
-        lambda weights: torch.linalg.matrix_norm(softmax_jacobian(weights)),
-        cases,
-        mistakes,
-    )
+    generator = torch.Generator().manual_seed(0)
+
+    def drawn(len_k, d, d_v, size=1.0, dtype=torch.float64):
+        shapes = [(d,), (len_k, d), (len_k, d_v)]
+        return tuple(size * torch.randn(*x, generator=generator, dtype=dtype) for x in shapes)
+
+    query, keys, _ = drawn(5, 3, 2)
+    cases = [
+        (torch.tensor([0.0]), torch.tensor([[1.0], [-1.0]]), torch.tensor([[20.0], [10.0]])),
+        drawn(2, 3, 1),
+        drawn(7, 5, 3),
+        drawn(11, 2, 13, dtype=torch.float32),
+        drawn(3, 17, 5),
+        (query, keys, torch.full((5, 2), 3.0, dtype=torch.float64)),  # equal values: zero
+        (30 * query, 30 * keys, torch.eye(5, dtype=torch.float64)),  # decided: almost zero
+    ]
+    return grade(answer, reference, cases, mistakes, axes=["value", "coordinate"])
 
 
-def softmax_backward(answer):
+def softmax_backward(answer: object) -> Verdict:
     """Grade the product of the Jacobian with a gradient, without forming the Jacobian.
 
     Parameters
@@ -106,28 +183,77 @@ def softmax_backward(answer):
     def reference(weights, gradient):
         return (softmax_jacobian(weights) @ gradient.unsqueeze(-1)).squeeze(-1)
 
-    def mean_without_keepdim_axis(weights, gradient):
+    def for_all_rows(weights, gradient):
         return weights * (gradient - (weights * gradient).sum())
 
     def plain_mean(weights, gradient):
         return weights * (gradient - gradient.mean(dim=-1, keepdim=True))
 
+    def plain_sum(weights, gradient):
+        return weights * (gradient - gradient.sum(dim=-1, keepdim=True))
+
     def no_weight_in_front(weights, gradient):
         return gradient - (weights * gradient).sum(dim=-1, keepdim=True)
+
+    def added(weights, gradient):
+        return weights * (gradient + (weights * gradient).sum(dim=-1, keepdim=True))
+
+    def softmax_again(weights, gradient):
+        return reference(torch.softmax(weights, dim=-1), gradient)
+
+    def softmax_of_gradient(weights, gradient):
+        return reference(torch.softmax(gradient, dim=-1), gradient)
+
+    def no_gradient(weights, gradient):
+        return weights * (1 - weights)
+
+    def entropies(weights, gradient):
+        return weights * (weights.log() + torch.special.entr(weights).sum(dim=-1, keepdim=True))
+
+    def no_weights(weights, gradient):
+        return gradient - gradient.mean(dim=-1, keepdim=True)
+
+    def logistic(weights, gradient):
+        return weights * (1 - weights) * gradient
+
+    def along_the_first_axis(weights, gradient):
+        return weights * (gradient - (weights * gradient).sum(dim=0, keepdim=True))
 
     mistakes = [
         (
             lambda weights, gradient: weights * gradient,
             "that is the diagonal alone; what one key gains the others must lose.",
         ),
-        (mean_without_keepdim_axis, "the sum runs over all rows; each row has its own."),
+        (
+            logistic,
+            "that is the diagonal of J times g; the entries off the diagonal count as well.",
+        ),
+        (for_all_rows, "the sum runs over all rows; each row has its own."),
+        (along_the_first_axis, "the sum runs along the wrong axis: the keys are the last."),
         (plain_mean, "the mean to subtract is weighted by p, not plain."),
+        (plain_sum, "the sum to subtract is weighted by p, not plain."),
         (no_weight_in_front, "the weight in front is missing: a key without share moves nothing."),
+        (added, "the mean is subtracted, not added."),
+        (softmax_again, "the weights are softmax's output already: do not apply it again."),
+        (softmax_of_gradient, "the weights are given; the softmax of the gradient is not needed."),
+        (no_gradient, "the gradient has no effect yet."),
+        (entropies, "the gradient has no effect yet: that is made of the weights alone."),
+        (no_weights, "the weights have no effect yet."),
     ]
-    cases = [(_weights(*shape), _weights(*shape).log()) for shape in ((5, 7), (2, 3, 11), (3, 13))]
-    return grade(answer, reference, cases, mistakes)
+    generator = torch.Generator().manual_seed(0)
 
+    def drawn(*shape, dtype=torch.float32):
+        scores, gradient = (torch.randn(*shape, generator=generator, dtype=dtype) for _ in "ab")
+        return torch.softmax(2 * scores, dim=-1), 3 * gradient
 
-def _weights(*shape):
-    generator = torch.Generator().manual_seed(shape[-1])
-    return torch.softmax(2 * torch.randn(shape, generator=generator), dim=-1)
+    hard = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
+    cases = [
+        (torch.tensor([[0.75, 0.25]]), torch.tensor([[2.0, -2.0]])),
+        (hard, torch.tensor([[5.0, -300.0, 1.0], [900.0, 0.0, 7.0]])),
+        drawn(5, 7),
+        (drawn(3, 4)[0], torch.ones(3, 4)),  # what is added to all scores changes nothing
+        drawn(2, 3, 11),
+        drawn(3, 13, dtype=torch.float64),
+        drawn(6),
+    ]
+    return grade(answer, reference, cases, mistakes, axes=["row", "key"])

@@ -56,7 +56,7 @@ gain_for_half = Number(
             "the exponential of softmax is e's: take the natural logarithm.",
             0.05,
         ),
-        (1.5, "the exponential of softmax is e's: take the natural logarithm."),
+        (1.5, "softmax has powers of e: take the natural logarithm."),
         (1000, "1000 is what e to the power of twice the gain must be."),
         (500, "take the logarithm first, then the half.", 1),
         (math.log(500), "take the logarithm of 1000 first, then the half.", 0.05),
