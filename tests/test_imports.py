@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "_pictures": (set(), set()),
     "plots": ({"palette", "_pictures", "plots"}, {"numpy", "matplotlib", "cycler"}),
     "widgets": (
-        {"palette", "_pictures", "widgets"},
+        {"palette", "_pictures", "widgets", "reader"},  # the last in SentenceReader alone
         {"numpy", "anywidget", "ipywidgets", "traitlets"},
     ),
 }

