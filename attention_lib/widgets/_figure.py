@@ -2,21 +2,24 @@
 
 import base64
 import json
+from typing import Any
 from urllib.parse import quote
 
 import traitlets
 
 from attention_lib.widgets._bundle import module_source, stylesheet
-from attention_lib.widgets._markup import tag
+from attention_lib.widgets._markup import Markup, tag
+
+Bundle = tuple[dict[str, Any], dict[str, Any]]
 
 try:
     from anywidget import AnyWidget
 except ModuleNotFoundError:
 
-    class AnyWidget(traitlets.HasTraits):
+    class AnyWidget(traitlets.HasTraits):  # type: ignore[no-redef]
         """In anywidget's place where it is not installed: figures stand still, and say why."""
 
-        def _repr_mimebundle_(self, **kwargs):
+        def _repr_mimebundle_(self, **kwargs: Any) -> Bundle:
             missing = "For sliders: pip install anywidget, restart the kernel, run this cell again."
             return {"text/plain": repr(self), "text/html": tag("p", missing)}, {}
 
@@ -28,11 +31,12 @@ class Figure(AnyWidget):
     says what it looks like at rest in :meth:`picture` and :meth:`words`.
     """
 
+    _script: str
     _css = stylesheet()
     # ipywidgets 7 would display itself through this method, and leave the still picture out.
     _ipython_display_ = None
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         for name, trait in vars(cls).items():
             if isinstance(trait, traitlets.TraitType) and hasattr(AnyWidget, name):
                 raise TypeError(f"{cls.__name__}.{name}: ipywidgets uses this name itself")
@@ -40,7 +44,7 @@ class Figure(AnyWidget):
             cls._esm = module_source(cls._script)
         super().__init_subclass__(**kwargs)
 
-    def __init__(self, **traits):
+    def __init__(self, **traits: Any) -> None:
         unknown = sorted(set(traits) - set(self.trait_names()))
         if unknown:
             raise TypeError(
@@ -49,7 +53,7 @@ class Figure(AnyWidget):
             )
         super().__init__(**traits)
 
-    def state(self):
+    def state(self) -> dict[str, Any]:
         """Return the figure's own traits and their values, in the order they were declared."""
         names = [
             name
@@ -61,15 +65,15 @@ class Figure(AnyWidget):
         ]
         return {name: getattr(self, name) for name in names}
 
-    def picture(self):
+    def picture(self) -> Markup:
         """Return the still picture of the present state, made by :func:`svg`."""
         raise NotImplementedError
 
-    def words(self):
+    def words(self) -> str:
         """Return what the still picture shows, its numbers included, in sentences."""
         raise NotImplementedError
 
-    def to_html(self):
+    def to_html(self) -> str:
         """Return the figure as HTML: a still picture that the host script brings to life."""
         picture = "data:image/svg+xml," + quote(_whole(self.picture()), safe=" =:/;,'()")
         return _whole(
@@ -89,20 +93,20 @@ class Figure(AnyWidget):
             )
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         shown = {k: v for k, v in self.state().items() if isinstance(v, (int, float, str))}
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
 
-    def _repr_mimebundle_(self, **kwargs):
-        bundle, metadata = super()._repr_mimebundle_(**kwargs)
+    def _repr_mimebundle_(self, **kwargs: Any) -> Bundle:
+        bundle, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
         return {**bundle, "text/html": self.to_html() + bundle.get("text/html", "")}, metadata
 
 
-def _binary(value):
+def _binary(value: bytes) -> dict[str, str]:
     """Return bytes as JSON; the host script makes a DataView of them, as Jupyter does."""
     return {"base64": base64.b64encode(value).decode("ascii")}
 
 
-def _whole(text):
+def _whole(text: str) -> str:
     """Return the text without lone surrogates, which no page could be written with."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -6,6 +6,8 @@ import io
 import math
 import numbers
 import traceback
+from collections.abc import Callable
+from typing import Any
 
 import ipywidgets
 
@@ -14,13 +16,13 @@ from attention_lib.widgets._markup import tag
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 
-class Interact(ipywidgets.VBox):
+class Interact(ipywidgets.VBox):  # type: ignore[misc]
     """The sliders of a function, and below them what it prints; see ``notebook.interact``."""
 
     # ipywidgets 7 would display itself through this method, and leave the still out.
     _ipython_display_ = None
 
-    def __init__(self, function, controls):
+    def __init__(self, function: Callable[..., object], controls: dict[str, Any]) -> None:
         self._function = function
         starts = _starts(function, controls)
         self._sliders = {name: _slider(name, controls[name], starts[name]) for name in starts}
@@ -31,29 +33,30 @@ class Interact(ipywidgets.VBox):
             slider.observe(self._moved, "value")
         super().__init__([*self._sliders.values(), self._shown])
 
-    def _printed(self):
+    def _printed(self) -> str:
         """Run the function at the sliders' values; return what it prints."""
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             self._function(**{name: slider.value for name, slider in self._sliders.items()})
         return printed.getvalue().rstrip("\n")
 
-    def _moved(self, change):
+    def _moved(self, change: object) -> None:
         try:
             self._text = self._printed()
         except Exception as error:  # the reader's own: it is shown in place of the result
-            error.__traceback__ = error.__traceback__.tb_next.tb_next  # without our two lines
-            self._text = "".join(traceback.format_exception(error)).rstrip("\n")
+            told = traceback.TracebackException.from_exception(error)
+            del told.stack[:2]  # without our two lines
+            self._text = "".join(told.format()).rstrip("\n")
         self._show()
 
-    def _show(self):
+    def _show(self) -> None:
         self._shown.value = tag("pre", self._text)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         values = ", ".join(f"{name}={slider.value!r}" for name, slider in self._sliders.items())
         return f"interact({self._function.__name__}, {values})"
 
-    def to_html(self):
+    def to_html(self) -> str:
         """Return the still: the sliders' values, what the function prints, what is needed."""
         values = ", ".join(f"{name} = {slider.value}" for name, slider in self._sliders.items())
         return str(
@@ -66,12 +69,12 @@ class Interact(ipywidgets.VBox):
             )
         )
 
-    def _repr_mimebundle_(self, **kwargs):
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         view = {"model_id": self.model_id, "version_major": 2, "version_minor": 0}
         return {VIEW: view, "text/html": self.to_html(), "text/plain": repr(self)}
 
 
-def _starts(function, controls):
+def _starts(function: Callable[..., object], controls: dict[str, Any]) -> dict[str, Any]:
     """Return the values that the function's arguments start with: their defaults."""
     if not callable(function):
         raise TypeError(f"function: expected a function, got {type(function).__name__}")
@@ -87,7 +90,7 @@ def _starts(function, controls):
     return {name: arguments[name].default for name in controls}
 
 
-def _slider(name, control, start):
+def _slider(name: str, control: Any, start: Any) -> Any:
     """Return the slider of one argument."""
     about = {"description": name, "value": start, "style": {"description_width": "initial"}}
     if isinstance(control, list) and start in control:
@@ -104,6 +107,6 @@ def _slider(name, control, start):
     )
 
 
-def _is_number(value):
+def _is_number(value: Any) -> bool:
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     return number and math.isfinite(value)

@@ -2,6 +2,7 @@
 
 import html
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,7 +13,7 @@ class Markup(str):
     """Text that is markup already; :func:`tag` escapes every other text."""
 
 
-def tag(name, *children, **attributes):
+def tag(name: str, *children: object, **attributes: object) -> Markup:
     """Return an HTML or SVG element as :class:`Markup`.
 
     Children and attribute values are escaped unless they are markup. ``class_`` becomes
@@ -33,13 +34,13 @@ def tag(name, *children, **attributes):
     return Markup(f"<{name}{pairs}>" if name == "img" else f"<{name}{pairs}>{inner}</{name}>")
 
 
-def _escape(value):
+def _escape(value: object) -> str:
     if isinstance(value, (float, np.floating)):
         value = f"{round(float(value), 3) + 0.0:.3f}".rstrip("0").rstrip(".")
     return html.escape(str(value))
 
 
-def map_color(share, stops=palette.WEIGHT_MAP):
+def map_color(share: float, stops: Sequence[str] = palette.WEIGHT_MAP) -> str:
     """Return a map's colour at 0…1, as ``colorMap`` of ``_shared/colors.js`` does.
 
     Examples
@@ -54,7 +55,7 @@ def map_color(share, stops=palette.WEIGHT_MAP):
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
-def _pattern(name, ground, line, strokes):
+def _pattern(name: str, ground: str, line: str, strokes: str) -> Markup:
     return tag(
         "pattern",
         tag("rect", width=8, height=8, fill=palette.LIGHT[ground]),
@@ -73,7 +74,7 @@ _PATTERNS = tag(
 )
 
 
-def svg(*children, width, height):
+def svg(*children: object, width: float, height: float) -> Markup:
     """Return a picture of this size on the palette's paper.
 
     ``url(#masked)`` and ``url(#nan)`` fill what is masked and what is not a number.

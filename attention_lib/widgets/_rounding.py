@@ -1,13 +1,15 @@
 """Numbers as they are shown, and as each dtype of PyTorch keeps them."""
 
 from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 
-def fixed(value, digits=3):
+def fixed(value: float, digits: int = 3) -> str:
     """Return a number with so many decimals, as ``fixed`` of ``_shared/numbers.js`` does.
 
     Examples
@@ -19,8 +21,8 @@ def fixed(value, digits=3):
     return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
 
 
-def short(value, digits=3):
-    """Return a number with at most so many significant digits, as ``short`` of ``_shared/numbers.js``.
+def short(value: float, digits: int = 3) -> str:
+    """Return a number with so many significant digits, as ``short`` of ``_shared/numbers.js``.
 
     Examples
     --------
@@ -31,7 +33,7 @@ def short(value, digits=3):
     return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
 
 
-def rounded(array, dtype):
+def rounded(array: ArrayLike, dtype: str) -> NDArray[Any]:
     """Return an array rounded to one of ``DTYPES``, ties to even, as PyTorch does.
 
     The half types are rounded by way of float32; bfloat16, which numpy lacks, is kept in it.
@@ -47,7 +49,7 @@ def rounded(array, dtype):
     return np.where(np.isnan(single), single, nearest.view(np.float32))
 
 
-def rounded_softmax(scores, dtype):
+def rounded_softmax(scores: ArrayLike, dtype: str) -> NDArray[Any]:
     """Return softmax along the last axis as PyTorch computes it on a CPU in one of ``DTYPES``.
 
     The half types are computed in float32 and rounded at the end. A row of -inf gives NaN.

@@ -1,10 +1,14 @@
 """Splitting into heads: where each number lands, with the right reshape and with the wrong one."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from attention_lib.palette import LIGHT
 from attention_lib.widgets._figure import Figure
-from attention_lib.widgets._markup import svg, tag
+from attention_lib.widgets._markup import Markup, svg, tag
 from attention_lib.widgets._traits import OneOf, Switch, Whole
 
 _LONGEST = 5
@@ -50,14 +54,14 @@ class HeadSplit(Figure):
     wrong = Switch(False).tag(sync=True)
     number = Whole(4, min=0, max=_LONGEST * _WIDTHS[-1] - 1).tag(sync=True)
 
-    def _heads(self, wrong):
+    def _heads(self, wrong: bool) -> NDArray[Any]:
         numbers = np.arange(self.length * self.d_model)
         d_k = self.d_model // self.num_heads
         if wrong:
             return numbers.reshape(self.num_heads, self.length, d_k)
         return numbers.reshape(self.length, self.num_heads, d_k).transpose(1, 0, 2)
 
-    def words(self):
+    def words(self) -> str:
         heads, right = self._heads(self.wrong), self._heads(False)
         number = min(self.number, heads.size - 1)
         head, position, column = (int(place[0]) for place in np.nonzero(heads == number))
@@ -74,13 +78,15 @@ class HeadSplit(Figure):
             f"{position}, column {column}. {verdict}"
         )
 
-    def picture(self):
+    def picture(self) -> Markup:
         heads, right = self._heads(self.wrong), self._heads(False)
         number = min(self.number, heads.size - 1)
         cell, left, top = 34, 96, 34
         owner = {int(n): head for head, table in enumerate(heads) for n in table.flat}
 
-        def table(values, x, y, tone, expected=None):
+        def table(
+            values: NDArray[Any], x: float, y: float, expected: NDArray[Any] | None = None
+        ) -> Iterator[Markup]:
             for row, line in enumerate(values.tolist()):
                 for column, value in enumerate(line):
                     place = {"x": x + column * cell, "y": y + row * cell}
@@ -91,7 +97,7 @@ class HeadSplit(Figure):
                         width=cell - 3,
                         height=cell - 3,
                         rx=4,
-                        fill=LIGHT[tone(value)],
+                        fill=LIGHT[f"series_{owner[value] + 1}"],
                         fill_opacity=0.22,
                         stroke=LIGHT["nan" if stray else "ink"],
                         stroke_width=2.5 if stray or value == number else 0,
@@ -102,18 +108,18 @@ class HeadSplit(Figure):
                         "text", value, **middle, **bold, text_anchor="middle", fill=LIGHT["ink"]
                     )
 
-        def label(text, x, y, anchor="middle"):
+        def label(text: str, x: float, y: float, anchor: str = "middle") -> Markup:
             return tag("text", text, x=x, y=y, text_anchor=anchor, fill=LIGHT["muted"])
 
         width = left + (self.d_model + self.num_heads - 1) * cell + 16
         below = top + self.length * cell + 44
         parts = [label("X", left - 16, top - 12, "end")]
         matrix = np.arange(heads.size).reshape(self.length, self.d_model)
-        parts += table(matrix, left, top, lambda value: f"series_{owner[value] + 1}")
+        parts += table(matrix, left, top)
         for head, (values, expected) in enumerate(zip(heads, right, strict=True)):
             x = left + head * (values.shape[1] + 1) * cell
             parts.append(label(f"head {head}", x, below - 10, "start"))
-            parts += table(values, x, below, lambda value: f"series_{owner[value] + 1}", expected)
+            parts += table(values, x, below, expected)
         for row in range(self.length):
             for y in (top, below):
                 parts.append(label(f"position {row}", left - 12, y + row * cell + 22, "end"))

@@ -2,14 +2,17 @@
 
 import math
 import struct
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import traitlets
+from numpy.typing import ArrayLike, NDArray
 
 from attention_lib._pictures import plain
 from attention_lib.palette import LIGHT
 from attention_lib.widgets._figure import Figure
-from attention_lib.widgets._markup import map_color, svg, tag
+from attention_lib.widgets._markup import Markup, map_color, svg, tag
 from attention_lib.widgets._rounding import fixed, short
 from attention_lib.widgets._traits import Whole
 
@@ -21,7 +24,7 @@ _ROOM = 1_800_000  # bytes of packed weights; base64 adds a third, and the page 
 _SHADES = 64  # of the still picture
 
 
-def _example():
+def _example() -> tuple[NDArray[Any], NDArray[Any]]:
     """Return two layers of four heads made by hand, and their causal mask."""
     place = np.arange(len(_SENTENCE))
     ahead = place[:, None] - place  # how far the key lies before the query
@@ -38,12 +41,12 @@ def _example():
 class _Place(Whole):
     """A position on an axis of the weights; ``max`` is that of the figure's own example."""
 
-    def __init__(self, axis, **options):
+    def __init__(self, axis: int, **options: Any) -> None:
         self.axis = axis
         length = (2, 4, len(_SENTENCE), len(_SENTENCE))[axis]
         super().__init__(0, min=0, max=length - 1, **options)
 
-    def validate(self, obj, value):
+    def validate(self, obj: Any, value: Any) -> Any:
         bounded = Whole(min=0, max=obj.shape[self.axis] - 1)
         bounded.name = self.name
         return bounded.validate(obj, value)
@@ -100,9 +103,9 @@ class HeatmapExplorer(Figure):
 
     _script = "heatmap_explorer.js"
 
-    shape = traitlets.List(read_only=True).tag(sync=True)
-    query_tokens = traitlets.List(read_only=True).tag(sync=True)
-    key_tokens = traitlets.List(read_only=True).tag(sync=True)
+    shape: traitlets.List[int] = traitlets.List(read_only=True).tag(sync=True)
+    query_tokens: traitlets.List[str] = traitlets.List(read_only=True).tag(sync=True)
+    key_tokens: traitlets.List[str] = traitlets.List(read_only=True).tag(sync=True)
     packed = traitlets.Bytes(read_only=True).tag(sync=True)
     packed_mask = traitlets.Bytes(read_only=True).tag(sync=True)
     layer = _Place(0).tag(sync=True)
@@ -110,7 +113,16 @@ class HeatmapExplorer(Figure):
     query = _Place(2).tag(sync=True)
     key = _Place(3).tag(sync=True)
 
-    def __init__(self, weights=None, tokens=None, *, queries=None, keys=None, mask=None, **cell):
+    def __init__(
+        self,
+        weights: ArrayLike | None = None,
+        tokens: Sequence[str] | None = None,
+        *,
+        queries: Sequence[str] | None = None,
+        keys: Sequence[str] | None = None,
+        mask: ArrayLike | None = None,
+        **cell: int,
+    ) -> None:
         if weights is None:
             if any(given is not None for given in (tokens, queries, keys, mask)):
                 raise _refusal("weights", "given where tokens or a mask are", "none")
@@ -140,12 +152,12 @@ class HeatmapExplorer(Figure):
             self.set_trait(name, value)
         super().__init__(**cell)
 
-    def _table(self):
+    def _table(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return weights, as they are shown, and mask of the present head."""
         place = self.layer, self.head
         return self._codes[place] / self.levels, self._mask[place]
 
-    def words(self):
+    def words(self) -> str:
         layers, heads, len_q, len_k = self.shape
         weights, mask = self._table()
         row = weights[self.query]
@@ -178,7 +190,7 @@ class HeatmapExplorer(Figure):
             f"{_count(len_k, 'key')}. {where} {cell} {told if row.max() > 0 else nothing}"
         )
 
-    def picture(self):
+    def picture(self) -> Markup:
         weights, mask = self._table()
         len_q, len_k = weights.shape
         names = [
@@ -188,7 +200,7 @@ class HeatmapExplorer(Figure):
         top = 34 + min(7 * max(map(len, names[1])), 70)
         side = min((640 - left - 60) / len_k, 420 / len_q, 64.0)
 
-        def rows(where):
+        def rows(where: NDArray[Any]) -> str:
             """Return lines through the cells, neighbours of a row joined."""
             edges = np.diff(np.pad(where, ((0, 0), (1, 1))).astype(np.int8), axis=1)
             starts, ends = np.argwhere(edges == 1), np.argwhere(edges == -1)
@@ -231,11 +243,11 @@ class HeatmapExplorer(Figure):
 # ---------------------------------------------------------------- reading what is given
 
 
-def _refusal(name, expected, got):
+def _refusal(name: str, expected: str, got: object) -> traitlets.TraitError:
     return traitlets.TraitError(f"HeatmapExplorer.{name} must be {expected}; got {got}.")
 
 
-def _array(name, value):
+def _array(name: str, value: Any) -> NDArray[Any]:
     """Return a tensor or array, of any float dtype and on any device, as a numpy array."""
     try:
         return np.asarray(plain(value))
@@ -243,7 +255,7 @@ def _array(name, value):
         raise _refusal(name, "an array whose rows have equal lengths", "a ragged one") from None
 
 
-def _read_weights(given):
+def _read_weights(given: Any) -> NDArray[Any]:
     """Return weights as ``(layers, num_heads, len_q, len_k)``, or refuse them."""
     expected = "(num_heads, len_q, len_k) or (layers, num_heads, len_q, len_k)"
     if isinstance(given, (tuple, list)) and any(layer is None for layer in given):
@@ -280,7 +292,7 @@ def _read_weights(given):
     return weights.clip(0, 1)
 
 
-def _read_tokens(name, given, count):
+def _read_tokens(name: str, given: Any, count: int) -> list[str]:
     if given is None:
         return [str(position) for position in range(count)]
     given = given.tolist() if isinstance(given, np.ndarray) else given
@@ -293,7 +305,7 @@ def _read_tokens(name, given, count):
     return [str(token) for token in given]
 
 
-def _read_mask(given, shape):
+def _read_mask(given: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     if given is None:
         return np.broadcast_to(True, shape)
     mask = _array("mask", given)
@@ -309,7 +321,7 @@ def _read_mask(given, shape):
 # ---------------------------------------------------------------- packing
 
 
-def _pack(weights):
+def _pack(weights: NDArray[Any]) -> tuple[int, NDArray[Any], bytes]:
     """Return how many bits a weight has, the weights in these steps, and these packed.
 
     One byte for the bits; then for each head the length in bytes (four, little end first), the
@@ -326,15 +338,15 @@ def _pack(weights):
     return bits, codes, packed
 
 
-def _golomb(codes, bits):
+def _golomb(codes: NDArray[Any], bits: int) -> tuple[int, bytes]:
     """Return the order that takes the fewest bits, and the code words of that order.
 
     The word of ``c`` in order ``k`` is ``c + 2**k`` in binary, behind a 0 for each of its bits
     beyond the first ``k + 1``.
     """
 
-    def lengths(order):
-        return np.frexp(codes + 2**order)[1]  # of the binary number, exactly
+    def lengths(order: int) -> NDArray[Any]:
+        return np.asarray(np.frexp(codes + 2**order)[1])  # of the binary number, exactly
 
     order = min(range(bits), key=lambda order: 2 * lengths(order).sum() - order * codes.size)
     binary, length = codes + 2**order, lengths(order)
@@ -346,7 +358,7 @@ def _golomb(codes, bits):
     return order, np.packbits(stream).tobytes()
 
 
-def _pack_mask(mask):
+def _pack_mask(mask: NDArray[Any]) -> bytes:
     """Return the mask as bits, once where it is the same for all heads; nothing if all may."""
     if mask.all():
         return b""
@@ -358,20 +370,20 @@ def _pack_mask(mask):
 # ---------------------------------------------------------------- words
 
 
-def _count(count, name):
+def _count(count: int, name: str) -> str:
     plural = "queries" if name == "query" else f"{name}s"
     return f"{short(count, 9)} {name if count == 1 else plural}"
 
 
-def _visible(token):
+def _visible(token: str) -> str:
     """Return a token whose blanks can be seen."""
     return "".join("␣" if character.isspace() else character for character in token)
 
 
-def _named(kind, position, tokens):
+def _named(kind: str, position: int, tokens: list[str]) -> str:
     token = tokens[position]
     return f"{kind} {position}" + ("" if token == str(position) else f" “{_visible(token)}”")
 
 
-def _elided(text, most=12):
+def _elided(text: str, most: int = 12) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"

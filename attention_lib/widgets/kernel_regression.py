@@ -1,13 +1,15 @@
 """Kernel regression: a mean of noisy values, weighted by how near their keys are to the query."""
 
 import math
+from typing import Any
 
 import numpy as np
 import traitlets
+from numpy.typing import NDArray
 
 from attention_lib.palette import LIGHT
 from attention_lib.widgets._figure import Figure
-from attention_lib.widgets._markup import svg, tag
+from attention_lib.widgets._markup import Markup, svg, tag
 from attention_lib.widgets._rounding import fixed, short
 from attention_lib.widgets._traits import Numbers, OneOf, Real
 
@@ -21,7 +23,7 @@ _KERNELS = {
 }
 
 
-def _true(x):
+def _true(x: Any) -> Any:
     return np.sin(2 * x) + x / 2
 
 
@@ -71,17 +73,17 @@ class KernelRegression(Figure):
     # RandomState, since its numbers are the same in every version of numpy; three decimals,
     # since that makes them the same on every machine.
     @traitlets.default("key_points")
-    def _draw_keys(self):
+    def _draw_keys(self) -> Any:
         return np.sort(np.random.RandomState(3).uniform(0, _END, _COUNT)).round(3).tolist()
 
     @traitlets.default("noise")
-    def _draw_noise(self):
+    def _draw_noise(self) -> Any:
         return (0.35 * np.random.RandomState(5).standard_normal(_COUNT)).round(3).tolist()
 
-    def _values(self):
-        return _true(np.array(self.key_points)) + self.noise
+    def _values(self) -> NDArray[Any]:
+        return np.asarray(_true(np.array(self.key_points)) + self.noise)
 
-    def _weights(self, queries):
+    def _weights(self, queries: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return a row of weights for each query, and how many keys it reaches."""
         u = (np.asarray(queries)[:, None] - self.key_points) / self.bandwidth
         if self.kernel == "Gaussian":  # as a softmax, which does not end where exp underflows
@@ -93,7 +95,7 @@ class KernelRegression(Figure):
         totals = powers.sum(axis=1, keepdims=True)
         return powers / np.where(totals > 0, totals, 1), reached
 
-    def words(self):
+    def words(self) -> str:
         (weights,), (reached,) = self._weights([self.query])
         own, _ = self._weights(self.key_points)
         error = np.mean((own @ self._values() - _true(np.array(self.key_points))) ** 2)
@@ -116,7 +118,7 @@ class KernelRegression(Figure):
             f"Mean squared error of the curve at the points: {fixed(error)}."
         )
 
-    def picture(self):
+    def picture(self) -> Markup:
         width, height, left, right, top, middle, base = 640, 400, 44, 12, 14, 260, 356
         (weights,), (reached,) = self._weights([self.query])
         values = self._values()
@@ -125,13 +127,13 @@ class KernelRegression(Figure):
         truth, estimates = _true(grid), rows @ values
         low, high = min(values.min(), truth.min()), max(values.max(), truth.max())
 
-        def across(x):
+        def across(x: Any) -> Any:
             return left + x / _END * (width - left - right)
 
-        def up(y):
+        def up(y: Any) -> Any:
             return middle - 8 - (y - low) / (high - low) * (middle - 16 - top)
 
-        def path(y, seen):
+        def path(y: NDArray[Any], seen: NDArray[Any]) -> str:
             pen, steps = "M", []
             for place, number, there in zip(grid.tolist(), y.tolist(), seen, strict=True):
                 if there:

@@ -1,10 +1,13 @@
 """Mask and softmax: what each fill value does in each dtype, and where weight leaks."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from attention_lib.palette import LIGHT, SCORE_MAP, readable_on
 from attention_lib.widgets._figure import Figure
-from attention_lib.widgets._markup import map_color, svg, tag
+from attention_lib.widgets._markup import Markup, map_color, svg, tag
 from attention_lib.widgets._rounding import DTYPES, fixed, rounded, rounded_softmax
 from attention_lib.widgets._traits import Numbers, OneOf, Switch, Whole
 
@@ -84,12 +87,12 @@ class MaskLab(Figure):
     low = Switch(False).tag(sync=True)
     scores = Numbers(_SCORES, shape=(_SIZE, _SIZE), min=-100, max=100).tag(sync=True)
 
-    def _real(self):
+    def _real(self) -> NDArray[Any]:
         """Return which positions are no padding."""
         position = np.arange(_SIZE)
         return position >= _SIZE - self.valid_len if self.left else position < self.valid_len
 
-    def _tables(self):
+    def _tables(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Return mask (True = may attend), scores as filled, and weights."""
         allowed = np.broadcast_to(self._real(), (_SIZE, _SIZE))
         if self.causal:
@@ -107,7 +110,7 @@ class MaskLab(Figure):
             weights[~allowed] = 0.0
         return allowed, filled, weights
 
-    def words(self):
+    def words(self) -> str:
         allowed, _, weights = self._tables()
         empty = ~allowed.any(axis=1)
         nan_cells, empty_rows = int(np.isnan(weights).sum()), int(empty.sum())
@@ -153,7 +156,7 @@ class MaskLab(Figure):
             f"empty rows {empty_rows}. {' '.join(said)}"
         )
 
-    def picture(self):
+    def picture(self) -> Markup:
         allowed, filled, weights = self._tables()
         largest = max(np.abs(self.scores).max(), 1e-3)
         shades = (filled / largest + 1) / 2
@@ -171,7 +174,7 @@ class MaskLab(Figure):
                 parts.append(tag("text", token, **across, fill=LIGHT["key"]))
                 parts.append(tag("text", token, **down, fill=LIGHT["query"], font_weight=600))
             for i, j in np.ndindex(_SIZE, _SIZE):
-                x, y, number = left + j * wide, top + i * tall, numbers[i, j]
+                x, y, number = left + j * wide, top + i * tall, float(numbers[i, j])
                 edge = 0 if allowed[i, j] else 5
                 inner = {"x": x + edge, "y": y + edge, "rx": 3}
                 inner |= {"width": wide - 2 - 2 * edge, "height": tall - 2 - 2 * edge}
@@ -185,9 +188,9 @@ class MaskLab(Figure):
                     parts.append(tag("rect", **inner, fill="url(#nan)"))
                     color, halo = LIGHT["paper"], LIGHT["nan"]
                 elif not edge or (stops is None and number > 0):
-                    ground = map_color(shares[i, j], *([stops] if stops else []))
+                    ground = map_color(float(shares[i, j]), *([stops] if stops else []))
                     parts.append(tag("rect", **inner, fill=ground))
-                    color, halo = readable_on(ground), None
+                    color, halo = readable_on(ground), ""
                 around = {"stroke": halo, "stroke_width": 4, "paint_order": "stroke"}
                 parts.append(
                     tag("text", _compact(number), **place, **(around if halo else {}), fill=color)
@@ -195,7 +198,7 @@ class MaskLab(Figure):
         return svg(*parts, width=640, height=top + _SIZE * tall + 14)
 
 
-def _compact(value):
+def _compact(value: float) -> str:
     """Return a number in a few letters, as ``compact`` of ``mask_lab.js`` does."""
     if np.isnan(value):
         return "NaN"

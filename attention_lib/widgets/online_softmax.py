@@ -1,17 +1,18 @@
 """Online softmax: one pass over the keys in blocks, with a running maximum and normaliser."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from attention_lib.palette import LIGHT
 from attention_lib.widgets._figure import Figure
-from attention_lib.widgets._markup import svg, tag
+from attention_lib.widgets._markup import Markup, svg, tag
 from attention_lib.widgets._rounding import fixed
 from attention_lib.widgets._traits import Numbers, Whole
 
 _COUNT = 12
-_RANGE = {"shape": (_COUNT,), "min": -50, "max": 50}
+_RANGE: dict[str, Any] = {"shape": (_COUNT,), "min": -50, "max": 50}
 
 
 class OnlineSoftmax(Figure):
@@ -57,10 +58,10 @@ class OnlineSoftmax(Figure):
         sync=True
     )
 
-    def _blocks(self):
+    def _blocks(self) -> int:
         return math.ceil(_COUNT / self.block_size)
 
-    def _read(self):
+    def _read(self) -> tuple[float, float, float, float]:
         """The three numbers and the rescaling after ``step`` blocks, read one by one."""
         largest, normaliser, total, factor = -math.inf, 0.0, 0.0, 1.0
         for block in range(min(self.step, self._blocks())):
@@ -74,7 +75,7 @@ class OnlineSoftmax(Figure):
             largest = new
         return largest, normaliser, total, factor
 
-    def words(self):
+    def words(self) -> str:
         step, blocks = min(self.step, self._blocks()), self._blocks()
         if step == 0:
             return f"No block of {self.block_size} read yet: no maximum, normaliser 0, output 0."
@@ -91,7 +92,7 @@ class OnlineSoftmax(Figure):
             f"normaliser {fixed(normaliser)}, output {fixed(total / normaliser)}: {end}; {kept}."
         )
 
-    def picture(self):
+    def picture(self) -> Markup:
         width, height, left, base, unit = 640, 300, 48, 120, 22
         seen = min(self.step * self.block_size, _COUNT)
         largest, normaliser, _, _ = self._read()

@@ -1,13 +1,15 @@
 """Softmax saturation: what the width of queries and keys does to weights and gradient."""
 
 import math
+from typing import Any
 
 import numpy as np
 import traitlets
+from numpy.typing import NDArray
 
 from attention_lib.palette import LIGHT
 from attention_lib.widgets._figure import Figure
-from attention_lib.widgets._markup import svg, tag
+from attention_lib.widgets._markup import Markup, svg, tag
 from attention_lib.widgets._rounding import DTYPES, fixed, rounded_softmax, short
 from attention_lib.widgets._traits import Numbers, OneOf, Real, Whole, refusal
 
@@ -16,7 +18,7 @@ _DIVISORS = {0.0: "nothing", 0.5: "√d", 1.0: "d"}
 
 
 class _PowerOfTwo(Whole):
-    def validate(self, obj, value):
+    def validate(self, obj: Any, value: Any) -> Any:
         whole = super().validate(obj, value)
         if whole & (whole - 1):
             raise refusal(obj, self.name, f"a power of two from {self.min} to {self.max}", value)
@@ -66,18 +68,18 @@ class SoftmaxSaturation(Figure):
     directions = Numbers(shape=(_MOST_KEYS,), min=-100, max=100).tag(sync=True)
 
     @traitlets.default("directions")
-    def _draw(self):
+    def _draw(self) -> Any:
         # RandomState, since its numbers are the same in every version of numpy; three decimals,
         # since that makes them the same on every machine.
         return np.random.RandomState(0).standard_normal(_MOST_KEYS).round(3).tolist()
 
-    def _spread(self):
-        return self.d ** (0.5 - self.exponent) / self.temperature
+    def _spread(self) -> float:
+        return float(self.d ** (0.5 - self.exponent) / self.temperature)
 
-    def _weights(self, dtype="float64"):
+    def _weights(self, dtype: str = "float64") -> NDArray[Any]:
         return rounded_softmax(self._spread() * np.array(self.directions[: self.len_k]), dtype)
 
-    def words(self):
+    def words(self) -> str:
         weights = self._weights()
         positive = weights[weights > 0]
         entropy = (positive * -np.log(positive)).sum()
@@ -94,7 +96,7 @@ class SoftmaxSaturation(Figure):
             f"The gradient of softmax is {gradient}."
         )
 
-    def picture(self):
+    def picture(self) -> Markup:
         width, height, left, top, base = 640, 260, 48, 20, 222
         step = (width - left - 16) / self.len_k
         wide = min(step * 0.78, 44)

@@ -1,11 +1,15 @@
 """Scoring plane: a query among keys, and what each score function makes of every place."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import traitlets
+from numpy.typing import NDArray
 
 from attention_lib.palette import LIGHT, SCORE_MAP
 from attention_lib.widgets._figure import Figure
-from attention_lib.widgets._markup import map_color, svg, tag
+from attention_lib.widgets._markup import Markup, map_color, svg, tag
 from attention_lib.widgets._rounding import fixed
 from attention_lib.widgets._traits import Numbers, OneOf, Real, refusal
 
@@ -20,10 +24,10 @@ _KINDS = {
 }
 
 
-class _NamedPoints(traitlets.List):
+class _NamedPoints(traitlets.List[Any]):
     """Two to eight of (name, x, y)."""
 
-    def validate(self, obj, value):
+    def validate(self, obj: Any, value: Any) -> Any:
         try:
             points = [[name, float(x), float(y)] for name, x, y in value]
             good = 2 <= len(points) <= 8 and all(
@@ -85,7 +89,7 @@ class ScoringPlane(Figure):
     W_k = Numbers([[1.0, 0.0], [0.0, 1.0]], shape=(2, 2), min=-2, max=2).tag(sync=True)
     w_v = Numbers([1.0, 1.0], shape=(2,), min=-2, max=2).tag(sync=True)
 
-    def _scores(self, x, y):
+    def _scores(self, x: Any, y: Any) -> Any:
         """Score keys at ``x``, ``y``, arrays of one shape."""
         q_x, q_y = self.query_x, self.query_y
         if self.score == "Gaussian":
@@ -106,18 +110,18 @@ class ScoringPlane(Figure):
             return np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0)
         return dots
 
-    def _moved(self):
+    def _moved(self) -> tuple[float, float]:
         (a, b), (c, d) = self.W
         return self.query_x * a + self.query_y * c, self.query_x * b + self.query_y * d
 
-    def _measure(self):
+    def _measure(self) -> tuple[list[str], NDArray[Any], NDArray[Any]]:
         """Return the names of the keys, their scores and their weights."""
         names = [name for name, *_ in self.key_points]
         scores = self._scores(*np.array([point for _, *point in self.key_points]).T)
         powers = np.exp(scores - scores.max())
         return names, scores, powers / powers.sum()
 
-    def words(self):
+    def words(self) -> str:
         names, scores, weights = self._measure()
         shares = ", ".join(
             f"{name} {fixed(weight)}" for name, weight in zip(names, weights, strict=True)
@@ -134,11 +138,11 @@ class ScoringPlane(Figure):
             f"{fixed(entropy)}. {kind}"
         )
 
-    def picture(self):
+    def picture(self) -> Markup:
         width, height, unit = 640, 400, 60
         middle = np.array([width / 2, height / 2])
 
-        def at(x, y):
+        def at(x: float, y: float) -> Any:
             return middle + unit * np.array([x, -y])
 
         parts = [tag("g", *self._field(width, height, unit), opacity=0.6)]
@@ -167,14 +171,14 @@ class ScoringPlane(Figure):
             parts.append(tag("text", text, **place, **weighty, fill=LIGHT["ink"], **halo))
         return svg(*parts, width=width, height=height)
 
-    def _field(self, width, height, unit):
+    def _field(self, width: int, height: int, unit: float) -> Iterator[Markup]:
         """Yield the bands of equal score as paths, each made of rectangles of one row."""
         limit = {"cosine": 1.0, "additive": max(np.abs(self.w_v).sum(), 1e-9)}.get(self.score, 10.0)
         across, rise = np.arange(1.0, width, 2), np.arange(2.0, height, 4)
         x, y = np.meshgrid((across - width / 2) / unit, (height / 2 - rise) / unit)
         share = np.clip(self._scores(x, y) / limit, -1, 1).round(9)
         levels = np.rint(10 * share).astype(int)
-        runs = {}
+        runs: dict[int, list[str]] = {}
         for row, line in enumerate(levels):
             starts = np.flatnonzero(np.diff(line, prepend=99))
             for start, end in zip(starts, [*starts[1:], len(line)], strict=True):

@@ -1,21 +1,25 @@
 """Soft lookup: a query among four keys, and the output inside the hull of their values."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 import traitlets
+from numpy.typing import NDArray
 
 from attention_lib._pictures import convex_hull
 from attention_lib.palette import LIGHT
 from attention_lib.widgets._figure import Figure
-from attention_lib.widgets._markup import svg, tag
+from attention_lib.widgets._markup import Markup, svg, tag
 from attention_lib.widgets._rounding import fixed, short
 from attention_lib.widgets._traits import Numbers, Real, refusal
 
 _COUNT = 4
-_POINTS = {"shape": (_COUNT, 2), "min": -2, "max": 2}
+_POINTS: dict[str, Any] = {"shape": (_COUNT, 2), "min": -2, "max": 2}
 
 
-class _Tokens(traitlets.List):
-    def validate(self, obj, value):
+class _Tokens(traitlets.List[Any]):
+    def validate(self, obj: Any, value: Any) -> Any:
         strings = isinstance(value, (list, tuple)) and all(isinstance(x, str) for x in value)
         if not strings or len(value) != _COUNT or not all(x.strip() for x in value):
             raise refusal(obj, self.name, f"{_COUNT} strings that are not blank", value)
@@ -64,12 +68,12 @@ class SoftLookup(Figure):
     )
     tokens = _Tokens(["rén", "gōng", "zhì", "néng"]).tag(sync=True)
 
-    def _weights(self):
+    def _weights(self) -> NDArray[Any]:
         scores = np.array(self.key_points) @ [self.query_x, self.query_y] / self.temperature
         powers = np.exp(scores - scores.max())
-        return powers / powers.sum()
+        return np.asarray(powers / powers.sum())
 
-    def words(self):
+    def words(self) -> str:
         weights = self._weights()
         x, y = weights @ np.array(self.value_points)
         shares = ", ".join(
@@ -87,7 +91,7 @@ class SoftLookup(Figure):
             f"{short(self.temperature)}. Weights: {shares}. Output ({fixed(x)}, {fixed(y)}). {kind}"
         )
 
-    def picture(self):
+    def picture(self) -> Markup:
         weights = self._weights()
         output = weights @ np.array(self.value_points)
         query = (self.query_x, self.query_y)
@@ -109,29 +113,29 @@ class SoftLookup(Figure):
 class _Plane:
     """Places points from -2 to 2 on a square of the still picture."""
 
-    def __init__(self, centre, name):
+    def __init__(self, centre: float, name: str) -> None:
         self.centre, self.name = centre, name
 
-    def at(self, point):
+    def at(self, point: Any) -> tuple[float, float]:
         return self.centre + 62 * point[0], 145 - 62 * point[1]
 
-    def frame(self):
+    def frame(self) -> tuple[Markup, ...]:
         (x1, y1), (x2, y2) = self.at((-2, 2)), self.at((2, -2))
         across = tag("line", x1=x1, x2=x2, y1=145, y2=145, stroke=LIGHT["grid"])
         down = tag("line", x1=self.centre, x2=self.centre, y1=y1, y2=y2, stroke=LIGHT["grid"])
         place = {"x": self.centre, "y": 298, "text_anchor": "middle"}
         return across, down, tag("text", self.name, **place, fill=LIGHT["muted"])
 
-    def line(self, start, end, color, width):
+    def line(self, start: Any, end: Any, color: str, width: float) -> Markup:
         (x1, y1), (x2, y2) = self.at(start), self.at(end)
         ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
         return tag("line", **ends, stroke=LIGHT[color], stroke_width=width, stroke_opacity=0.55)
 
-    def polygon(self, points):
+    def polygon(self, points: Iterable[Any]) -> Markup:
         corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(self.at, points))
         return tag("polygon", points=corners, fill=LIGHT["value"], fill_opacity=0.12)
 
-    def dot(self, point, color, name, inside=False):
+    def dot(self, point: Any, color: str, name: str, inside: bool = False) -> tuple[Markup, Markup]:
         x, y = self.at(point)
         height = y - 12 if (y < 145) != inside else y + 22
         label = {"x": x, "y": height, "text_anchor": "middle", "fill": LIGHT[color]}
