@@ -72,7 +72,7 @@ def leaks_exactly(attend, queries, keys, values, mask):
                 torch.where(hidden, torch.nan, values),
             )[:, i]
         )
-    return (torch.stack(after, dim=1) != before).any(dim=-1)  # fmt: skip
+    return (torch.stack(after, dim=1) != before).any(dim=-1)
 
 
 def leaks_by_contraries(attend, queries, keys, values, mask):
