@@ -130,8 +130,16 @@ def weight_stems(ax: Axes, weights: ArrayLike, *, top: float = 1.0) -> Axes:
     top = as_positive("top", top)
     if weights.max() > top:
         raise ValueError(f"weights: expected numbers from 0 to top = {top:g}, got {weights.max()}")
-    positions = np.arange(len(weights))
-    ax.vlines(positions, 0, weights, color=COLORS["weight"], linewidth=1.2)
+    (positions,) = np.nonzero(weights)
+    feet = np.zeros(len(positions))
+    ax.plot(
+        np.repeat(positions, 3),
+        np.column_stack([feet, weights[positions], feet + np.nan]).ravel(),  # foot, head, gap
+        color=COLORS["weight"],
+        linestyle="-",
+        linewidth=1.2,
+        solid_capstyle="butt",
+    )
     largest = int(weights.argmax())
     on_the_left = largest < len(weights) / 2
     height = weights[largest]

@@ -9,6 +9,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex
 from matplotlib.patheffects import withStroke
 
 from attention_lib import palette
+from attention_lib.plots.vector import use_vectors
 
 __all__ = ["SCORE_MAP", "WEIGHT_MAP", "use_style"]
 
@@ -16,6 +17,7 @@ COLORS = palette.LIGHT
 WEIGHT_MAP = LinearSegmentedColormap.from_list("attention-weights", palette.WEIGHT_MAP)
 SCORE_MAP = LinearSegmentedColormap.from_list("attention-scores", palette.SCORE_MAP)
 
+ON_MAP = "on-map"  # gid of what stands on a colour map: in the dark it keeps its colour
 FONT = "DejaVu Sans"  # comes with matplotlib, so that every machine draws the same
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 MINUS = "\N{MINUS SIGN}"
@@ -63,8 +65,14 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def use_style() -> None:
+def use_style(*, vectors: bool = False) -> None:
     """Give matplotlib the book's look: its colours, type and sizes, the same on every machine.
+
+    Parameters
+    ----------
+    vectors : bool
+        Whether notebooks show figures as SVG, whose text is text and whose colours follow light
+        and dark, instead of as PNG.
 
     Examples
     --------
@@ -74,6 +82,8 @@ def use_style() -> None:
     """
     mpl.rcdefaults()
     mpl.rcParams.update(STYLE)
+    if vectors:
+        use_vectors()
 
 
 def series(count: int) -> list[str]:

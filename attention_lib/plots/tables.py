@@ -24,7 +24,7 @@ from attention_lib.plots._arrays import (
     as_weights,
 )
 from attention_lib.plots._text import MINUS, fitting_size, label_ticks, number_text, room_per_cell
-from attention_lib.plots.style import COLORS, SCORE_MAP, WEIGHT_MAP
+from attention_lib.plots.style import COLORS, ON_MAP, SCORE_MAP, WEIGHT_MAP
 
 __all__ = ["heatmap", "heatmap_grid", "mask_picture", "scores_heatmap"]
 
@@ -268,8 +268,10 @@ def mask_picture(
     >>> plt.close(figure)
     """
     allowed = as_array("mask", as_booleans(mask), "(len_q, len_k)") == 1
-    one_color = ListedColormap([COLORS["weight"]])
-    _draw_table(ax, allowed.astype(float), one_color, Normalize(0, 1), ~allowed, None)
+    ax.set_facecolor(COLORS["weight"])  # masked cells cover it
+    _draw_table(
+        ax, allowed.astype(float), ListedColormap(["none"]), Normalize(0, 1), ~allowed, None
+    )
     _label_table(ax, allowed.shape, queries, keys)
     if legend:
         kept = Patch(facecolor=COLORS["weight"], label="may attend")
@@ -291,7 +293,7 @@ def _draw_table(
     rows, columns = table.shape
     missing = np.isnan(table) & ~hidden
     shown = np.ma.array(table, mask=hidden | missing)
-    image = ax.imshow(shown, cmap=cmap, norm=norm, interpolation="nearest")
+    image = ax.imshow(shown, cmap=cmap, norm=norm, interpolation="none")
     _hatch(ax, _cells(hidden), "mask")
     _hatch(ax, _cells(missing), "nan")
     if decimals is not None:
@@ -301,6 +303,7 @@ def _draw_table(
             ground = COLORS["nan"] if missing[row, column] else to_hex(painted)
             ax.text(
                 *(column, row, number_text(table[row, column], decimals)),
+                gid=None if missing[row, column] else ON_MAP,
                 ha="center",
                 va="center",
                 fontsize=size,

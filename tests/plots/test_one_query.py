@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon, Rectangle
 
@@ -14,8 +13,10 @@ from tests.plots.drawing import CORNERS, ROW, new_axes, texts_of
 
 def test_stems_reach_their_weights():
     ax = plots.weight_stems(new_axes(), ROW)
-    (stems,) = [artist for artist in ax.collections if isinstance(artist, LineCollection)]
-    assert [segment[1, 1] for segment in stems.get_segments()] == ROW.tolist()
+    stems = ax.lines[0].get_xydata().reshape(-1, 3, 2)  # foot, head, gap
+    assert stems[:, 1].tolist() == [[place, weight] for place, weight in enumerate(ROW)]
+    assert (stems[:, 0, 1] == 0).all()
+    assert np.isnan(stems[:, 2, 1]).all()
     assert ax.get_ylim() == (0, 1)
     assert (ax.get_ylabel(), texts_of(ax.texts)) == ("weight", ["largest: 0.500"])
 

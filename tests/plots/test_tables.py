@@ -211,6 +211,6 @@ def test_a_mask_is_drawn_as_it_stands(convert):
     assert (ax.images[0].get_array().mask == ~np.array(mask)).all()
     assert hatched(ax, "mask", (0, 1))
     assert not hatched(ax, "mask", (1, 0))
-    assert to_hex(ax.images[0].to_rgba(1.0)) == LIGHT["weight"]
+    assert colors_of_cell(ax, column=0, reach=0.3) == [LIGHT["weight"]]
     assert texts_of(ax.get_legend().get_texts()) == ["may attend", "masked"]
     assert plots.mask_picture(new_axes(), mask, legend=False).get_legend() is None

@@ -1,0 +1,126 @@
+"""Pictures as vector graphics in the page's own language.
+
+Text is text, in the reader's sans serif; numbers have two decimals and names are fixed, so that
+every machine writes the same. Colours are plain attributes, ``fill="#1d2129"``, which every reader
+of SVG knows; a rule for each colour of the palette gives it its dark twin where the reader, or the
+page around the picture, has chosen a dark ground. What stands on a colour map keeps its colour: an
+artist with the gid ``"on-map"``.
+"""
+
+import codecs
+import io
+import re
+from typing import Any
+
+from matplotlib import cbook, rc_context
+from matplotlib.backend_bases import register_backend
+from matplotlib.backends.backend_mixed import MixedModeRenderer
+from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
+
+from attention_lib.palette import DARK, LIGHT
+
+FONTS = (
+    "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', "
+    "'PingFang SC', 'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"
+)
+ROOT = {"font-family": FONTS, "stroke-linejoin": "round", "stroke-linecap": "butt"}
+_LEFT_OUT = re.compile(r"<metadata>.*?</metadata>|<!--.*?-->|<style[^>]*>.*?</style>", re.DOTALL)
+_STYLE = re.compile(r' style="([^"]*)"')
+_FONT = re.compile(r"(?:(italic|oblique) )?(?:normal )?(?:(bold|\d+) )?([\d.]+)px\b.*")
+_NUMBERS = re.compile(r' (d|x|y|x1|x2|y1|y2|width|height|points|transform)="([^"]*)"')
+_LONG = re.compile(r"-?\d+\.\d{3,}")
+_ID = re.compile(r' id="([^"]*)"')
+
+
+class _Renderer(RendererSVG):
+    """Writes text as text; formulas as outlines, since only their own font has their shapes."""
+
+    def draw_text(self, *given: Any, ismath: Any = False, **options: Any) -> None:
+        with rc_context({"svg.fonttype": "path" if ismath else "none"}):
+            super().draw_text(*given, ismath=ismath, **options)  # type: ignore[misc, no-untyped-call]
+
+
+class PageCanvas(FigureCanvasSVG):
+    """What ``savefig("x.svg")`` and notebooks draw with once :func:`use_vectors` was called."""
+
+    def print_svg(self, filename: Any, *, bbox_inches_restore: Any = None, **rest: Any) -> None:
+        """Write the figure; the rest of the options, such as an orientation, is for print."""
+        drawn, dpi = io.StringIO(), self.figure.dpi
+        self.figure.dpi = 72
+        width, height = self.figure.get_size_inches()
+        with rc_context({"svg.hashsalt": "attention"}):
+            renderer: Any = MixedModeRenderer(  # type: ignore[no-untyped-call]
+                self.figure,
+                width,
+                height,
+                dpi,
+                _Renderer(72 * width, 72 * height, drawn, image_dpi=dpi),  # type: ignore[no-untyped-call]
+                bbox_inches_restore=bbox_inches_restore,
+            )
+            self.figure.draw(renderer)
+            renderer.finalize()
+        with cbook.open_file_cm(filename, "w", encoding="utf-8") as file:
+            unicode = cbook.file_requires_unicode(file)
+            (file if unicode else codecs.getwriter("utf-8")(file)).write(for_page(drawn.getvalue()))
+
+
+def for_page(svg: str) -> str:
+    """Return matplotlib's SVG as the page's: plain attributes, short numbers, light and dark."""
+    svg = _LEFT_OUT.sub("", svg[svg.index("<svg") :])
+    svg = _STYLE.sub(lambda found: _attributes(found[1]), svg)
+    svg = _NUMBERS.sub(lambda found: f' {found[1]}="{_short(found[1], found[2])}"', svg)
+    used = {*re.findall(r'(?:url\(|href=")#([\w-]+)', svg)}
+    svg = _ID.sub(lambda found: _name(found[1], used), svg)
+    svg = re.sub(r">\s+<", ">\n<", re.sub(r"\s*\n\s*", " ", svg))
+    svg = svg.replace("<defs>\n</defs>\n", "")
+    root = "".join(f' {name}="{value}"' for name, value in ROOT.items())
+    return svg.replace("<svg", f"<svg{root}", 1).replace(">", f">\n{_dark_rules(svg)}", 1) + "\n"
+
+
+def _attributes(style: str) -> str:
+    """Return an inline style as attributes; fonts are those of the page."""
+    parts = dict(part.strip().split(": ", 1) for part in style.split(";") if ": " in part)
+    if font := _FONT.fullmatch(parts.pop("font", "")):
+        slant, weight, size = font.groups()
+        parts |= {"font-style": slant, "font-weight": weight, "font-size": size}
+    return "".join(
+        f' {name}="{value}"'
+        for name, value in parts.items()
+        if value and name not in ("font-family", "-inkscape-font-specification")
+    )
+
+
+def _short(name: str, value: str) -> str:
+    """Return an attribute's numbers with two decimals (four where they scale and turn)."""
+    decimals = 4 if name == "transform" else 2
+    return _LONG.sub(lambda found: f"{round(float(found[0]), decimals) + 0.0:g}", value)
+
+
+def _name(name: str, used: set[str]) -> str:
+    """Return a name only where something refers to it, or where its colours stand on a map."""
+    if name == "on-map":
+        return ' class="on-map"'
+    return f' id="{name}"' if name in used else ""
+
+
+def _dark_rules(svg: str) -> str:
+    """Return the style that gives each colour of the palette in a picture its dark twin."""
+    rules = [
+        f'[{kind}="{light}"]:not(.on-map *){{{kind}:{DARK[name]}}}'
+        for name, light in LIGHT.items()
+        for kind in ("fill", "stroke")
+        if f'{kind}="{light}"' in svg
+    ]
+    return f"<style>@media screen and (prefers-color-scheme:dark){{{''.join(rules)}}}</style>"
+
+
+def use_vectors() -> None:
+    """Let notebooks and ``savefig`` write SVG in the page's language."""
+    register_backend("svg", PageCanvas, "Scalable Vector Graphics, for the book's pages")
+    try:
+        from IPython import get_ipython
+        from matplotlib_inline.config import InlineBackend
+    except ModuleNotFoundError:
+        return
+    if shell := get_ipython():
+        InlineBackend.instance(parent=shell).figure_formats = {"svg"}

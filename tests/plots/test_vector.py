@@ -1,0 +1,121 @@
+"""Pictures as SVG: text is text, the bytes are fixed, and colours follow light and dark."""
+
+import io
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import matplotlib.pyplot as plt
+import pytest
+
+from attention_lib import plots
+from attention_lib.palette import DARK, LIGHT
+from attention_lib.plots.vector import for_page
+from tests.plots.drawing import NAN, ROW, WEIGHTS, new_axes
+
+INLINE = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_cell("%matplotlib inline")
+shell.run_cell("from attention_lib import plots; import matplotlib.pyplot as plt")
+shell.run_cell("plots.use_style(vectors=True)")
+shell.run_cell("figure, ax = plt.subplots(); plots.weight_stems(ax, [0.5, 0.5])")
+data, _ = shell.display_formatter.format(shell.user_ns["figure"])
+print(*sorted(data))
+print(data["image/svg+xml"].splitlines()[0])
+"""
+
+
+def drawn(draw):
+    """The SVG of what a function draws on new axes, as text."""
+    plots.use_style(vectors=True)
+    draw(new_axes())
+    written = io.BytesIO()
+    plt.savefig(written, format="svg")
+    plt.close()
+    return written.getvalue().decode("utf-8")
+
+
+def table(ax):
+    plots.heatmap(ax, [[0.0, 0.5], [1.0, NAN]], ["a", "b"], ["人", "d"], decimals=2)
+
+
+@pytest.mark.filterwarnings("ignore:keys. no installed font")
+def test_text_is_text_in_the_pages_fonts():
+    svg = drawn(lambda ax: ax.set(title="A title", xlabel="$d_k$", ylabel="variance"))
+    texts = [node.text for node in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    assert {"A title", "variance"} <= {*texts}
+    assert "d_k" not in svg, "a formula is drawn, since only its own font has its shapes"
+    assert svg.count("font-family") == 1 and "DejaVu" not in svg.replace("DejaVuSans-", "")
+
+
+def test_the_same_picture_is_the_same_text():
+    assert drawn(table) == drawn(table)
+    assert not re.search(r"\d{4}-\d\d-\d\d|matplotlib|<!--|<!DOCTYPE", drawn(table))
+
+
+def test_numbers_are_short_and_styles_are_attributes():
+    svg = drawn(lambda ax: plots.mixture(ax, [[0, 0], [4, 1]], [0.3, 0.7], [2.8, 0.7], ["a", "b"]))
+    assert " style=" not in svg
+    places = " ".join(re.findall(r' (?:d|x|y)="([^"]*)"', svg))
+    assert re.search(r"\d\.\d\d\b", places)
+    assert not re.search(r"\d\.\d{3}", places)
+
+
+def test_every_name_that_is_used_is_there():
+    svg = drawn(lambda ax: plots.heatmap(ax, WEIGHTS, mask=[True, True, False]))
+    used = {*re.findall(r"url\(#([\w-]+)\)", svg), *re.findall(r'href="#([\w-]+)"', svg)}
+    assert used
+    assert used == {*re.findall(r' id="([^"]+)"', svg)}
+
+
+@pytest.mark.parametrize("name", ["ink", "weight", "grid"])
+def test_a_colour_of_the_palette_has_its_dark_twin(name):
+    svg = drawn(lambda ax: plots.weight_stems(ax, ROW))
+    rules = re.findall(r'\[(fill|stroke)="(#\w+)"\]:not\(\.on-map \*\)\{\1:(#\w+)\}', svg)
+    kinds = [kind for kind, light, dark in rules if (light, dark) == (LIGHT[name], DARK[name])]
+    assert kinds and all(f' {kind}="{LIGHT[name]}"' in svg for kind in kinds)
+
+
+def test_text_on_a_colour_map_keeps_its_colour():
+    root = ET.fromstring(drawn(table))
+    svg = "{http://www.w3.org/2000/svg}"
+    kept = [
+        node.text
+        for part in root.iterfind(".//*[@class='on-map']")
+        for node in part.iter(f"{svg}text")
+    ]
+    assert kept == ["0.00", "0.50", "1.00"]
+    assert "NaN" in [node.text for node in root.iter(f"{svg}text")]
+
+
+def test_what_is_not_of_the_palette_is_left_alone():
+    svg = for_page('<svg><path style="fill: #123456; opacity: 0.5"/></svg>')
+    assert '<path fill="#123456" opacity="0.5"/>' in svg
+    assert "#123456" not in svg[: svg.index("</style>")]
+
+
+def test_a_notebook_shows_svg_alone():
+    done = subprocess.run(
+        [sys.executable, "-c", INLINE], capture_output=True, text=True, check=True
+    )
+    kinds, first = done.stdout.splitlines()[-2:]
+    assert kinds == "image/svg+xml text/plain"
+    assert first.startswith("<svg font-family=")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_image_follows_the_page_around_it(chromium, tmp_path, theme):
+    """The page's switch, not the system's: an SVG in ``img`` takes its element's color-scheme."""
+    (tmp_path / "picture.svg").write_text(drawn(lambda ax: ax.axis("off")), encoding="utf-8")
+    style = f"html {{ color-scheme: {theme}; }} body {{ margin: 0; }}"
+    (tmp_path / "page.html").write_text(f"<style>{style}</style><img src=picture.svg>")
+    page = chromium.new_page(color_scheme="dark" if theme == "light" else "light")
+    page.goto((tmp_path / "page.html").as_uri())
+    shot = plt.imread(io.BytesIO(page.locator("img").screenshot()))
+    page.close()
+    paper = (DARK if theme == "dark" else LIGHT)["paper"]
+    wanted = [int(paper[place : place + 2], 16) for place in (1, 3, 5)]
+    assert (255 * shot[50, 50, :3]).round().tolist() == wanted
