@@ -34,7 +34,10 @@ MAY_IMPORT = {
     "reader": ({*MATHEMATICS, "reader"}, {"torch", "safetensors", "tqdm"}),
     "palette": (set(), set()),
     "_pictures": (set(), set()),
-    "plots": ({"palette", "_pictures", "plots"}, {"numpy", "matplotlib", "cycler"}),
+    "plots": (
+        {"palette", "_pictures", "plots"},
+        {"numpy", "matplotlib", "cycler", "matplotlib_inline", "IPython"},  # the last two if there
+    ),
     "widgets": (
         {"palette", "_pictures", "widgets", "reader"},  # the last in SentenceReader alone
         {"numpy", "anywidget", "ipywidgets", "traitlets"},

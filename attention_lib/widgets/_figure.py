@@ -25,7 +25,7 @@ except ModuleNotFoundError:
 
 
 class Figure(AnyWidget):
-    """Base of all figures with sliders; see :mod:`attention_lib.widgets` for the recipe.
+    """Base of all figures with sliders; CONTRIBUTING.md has the recipe.
 
     A subclass names its view in ``_script``, declares its traits with ``.tag(sync=True)``, and
     says what it looks like at rest in :meth:`picture` and :meth:`words`.

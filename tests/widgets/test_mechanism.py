@@ -144,6 +144,7 @@ def test_bytes_travel_as_base64_and_lone_surrogates_do_not_travel():
         ("kind", True, "Probe.kind must be one of 'a', 1.0; got True."),
         ("kind", [], "Probe.kind must be one of 'a', 1.0; got []."),
     ],
+    ids=lambda given: given if given in ("count", "share", "kind") else repr(given)[:20],
 )
 def test_a_wrong_value_is_refused_in_words_and_changes_nothing(trait, value, says):
     probe = Probe()
@@ -190,10 +191,12 @@ def test_figures_are_widgets_like_others(figure):
 def test_every_figure_is_two_files_and_stands_in_the_list():
     folder = _bundle.FOLDER
     scripts = {path.name for path in folder.glob("*.js")}
-    assert scripts == {getattr(widgets, name)._script for name in widgets.__all__}
-    assert {path.with_suffix(".js").name for path in folder.glob("[!_]*.py")} == scripts
+    listed = {getattr(widgets, name)._script for name in widgets.__all__}
+    modules = {path.with_suffix(".js").name for path in folder.glob("[!_]*.py")}
+    odd = sorted((scripts | listed | modules) - (scripts & listed & modules))
+    assert not odd, f"{odd}: a figure is name.py, name.js, and its class in widgets.__all__"
     for name in widgets.__all__:
-        assert f":class:`{name}`" in widgets.__doc__
+        assert f":class:`{name}`" in widgets.__doc__, f"say in the docstring what {name} shows"
 
 
 def test_no_two_shared_modules_give_one_name():
@@ -299,6 +302,7 @@ def test_without_javascript_the_still_picture_and_its_words_are_there(show, figu
         "attentionWidgets.register('{}', () => {{ throw new Error('broken'); }});",
         "a script that this browser does not understand {}",
     ],
+    ids=["render throws", "module throws", "not JavaScript"],
 )
 def test_a_script_that_fails_leaves_the_still_picture(show, figure, script):
     name = type(figure).__name__
@@ -592,5 +596,6 @@ def test_it_looks_as_it_was_last_seen(show, figure, theme):
     fresh = ROOT / "_build" / "pictures" / stored.name
     fresh.parent.mkdir(parents=True, exist_ok=True)
     fresh.write_bytes(picture)
-    same = looks_alike(stored.read_bytes(), picture)
-    assert same, f"if {fresh} is right, run this test with ATTENTION_STORE_PICTURES=1"
+    store = f"if {fresh} is right, run this test with ATTENTION_STORE_PICTURES=1"
+    assert stored.is_file(), f"{stored} is not there yet: {store}"
+    assert looks_alike(stored.read_bytes(), picture), store
