@@ -14,7 +14,7 @@ from attention_lib.checks._questions import Number
 __all__ = ["kept_cells", "key_padding", "lowest_loss", "masked_softmax", "packed_mask"]
 
 kept_cells = Number(
-    "Of the 25 cells of the panel *both*, how many may be read?",
+    'How many of the 25 cells of the panel "both" may be read?',
     12,
     because="1 + 2 + 3 + 3 + 3 = 12.",
     mistakes=[
