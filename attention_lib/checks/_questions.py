@@ -101,7 +101,7 @@ Not yet: NaN is not a number.)
     ) -> None:
         super().__init__(question)
         self.right = right
-        self.tolerance = tolerance + 1e-9 * max(1.0, abs(right))  # 0.1 + 0.2 is 0.3
+        self.tolerance = tolerance + 1e-7 * max(1.0, abs(right))  # what float32 rounds away
         self.because = because or f"{_written(right)} it is."
         self.mistakes = [_mistake(self.tolerance, *mistake) for mistake in mistakes]
         for mistake in self.mistakes:
@@ -274,7 +274,7 @@ def _inline(text: str) -> str:
 
 
 def _mistake(usual: float, value: float, message: str, tolerance: float | None = None) -> Rules:
-    near = usual if tolerance is None else max(tolerance, 1e-9)
+    near = usual if tolerance is None else tolerance + 1e-7 * max(1.0, abs(value))
     return {"value": value, "tolerance": near, "message": message}
 
 

@@ -322,12 +322,9 @@ def share_of_head(answer: object) -> Verdict:
             "the block of W_o starts at row i · num_heads; it starts at row i · d_v.",
         ),
         (
-            lambda heads, W_o, i: heads[:, i] @ rows(W_o.T, i, heads.shape[-1]).T,
-            "the columns of W_o are cut; a head has rows of it, and writes into all columns.",
-        ),
-        (
-            lambda heads, W_o, i: heads[:, i] @ W_o[:, i * heads.shape[-1] :][:, : heads.shape[-1]],
-            "the columns of W_o are cut; a head has rows of it, and writes into all columns.",
+            lambda heads, W_o, i: heads[:, i] @ W_o,
+            "the shapes do not meet: a head has d_v columns, and W_o has num_heads · d_v rows. "
+            "Head i meets its own d_v of them.",
         ),
         (
             lambda heads, W_o, i: heads[:, i - 1] @ rows(W_o, i - 1, heads.shape[-1]),

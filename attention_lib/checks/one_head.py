@@ -331,6 +331,10 @@ def shifted(answer: object) -> Verdict:
         angles = places * _speeds(positions.shape[-1])
         return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
 
+    def a_slice(positions: Tensor, delta: int) -> Tensor:
+        length, d_model = positions.shape
+        return sinusoidal_positions(length + delta, d_model)[delta:].to(positions)
+
     mistakes: Named = [
         (lambda positions, delta: positions, "nothing is turned."),
         (turned(lambda d: _speeds(d) ** 0), "every pair turns at the same speed; only the first "
@@ -350,6 +354,11 @@ def shifted(answer: object) -> Verdict:
         (not_minus, "the second line has a minus: cos(a + b) = cos a cos b − sin a sin b."),
         (
             from_zero,
+            "the places are taken to be 0, 1, 2 …, and their sines afresh. The rows may be "
+            "those of any places: turn what is given.",
+        ),
+        (
+            a_slice,
             "the places are taken to be 0, 1, 2 …, and their sines afresh. The rows may be "
             "those of any places: turn what is given.",
         ),

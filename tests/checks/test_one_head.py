@@ -1,70 +1,266 @@
-"""The graders of "One head": the right answer passes, each known mistake is named."""
+"""The graders of "One head": right answers in many styles, wrong ones and what they hear."""
 
-import pytest
+import math
+
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 
 from attention_lib.checks import one_head as check
+from attention_lib.positions import sinusoidal_positions
+from tests.checks.tables import judged
+
+
+def test_the_table_has_the_cells_that_are_counted():
+    keys = torch.arange(check.LEN_K) < check.LEN_K - check.PADDED_KEYS
+    assert (~keys.expand(check.LEN_Q, -1)).sum() == check.masked_cells.right
+
+
+# One head.
+
+
+def by_the_formula(x, W_q, W_k, W_v, mask):
+    Q, K, V = x @ W_q, x @ W_k, x @ W_v
+    scores = Q @ K.transpose(-2, -1) / math.sqrt(K.shape[-1])
+    return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1) @ V
+
+
+def by_where_and_a_large_number(x, W_q, W_k, W_v, mask):
+    scores = torch.einsum("bqd,bkd->bqk", x @ W_q, x @ W_k) * W_k.shape[1] ** -0.5
+    return torch.where(mask, scores, torch.tensor(-1e9).to(x)).softmax(-1).matmul(x.matmul(W_v))
+
+
+def by_pytorch(x, W_q, W_k, W_v, mask):
+    return scaled_dot_product_attention(x @ W_q, x @ W_k, x @ W_v, attn_mask=mask)
+
+
+def by_loops(x, W_q, W_k, W_v, mask):
+    output = x.new_zeros(*x.shape[:2], W_v.shape[1])
+    for b, sentence in enumerate(x):
+        keys, values = sentence @ W_k, sentence @ W_v
+        for i, token in enumerate(sentence):
+            seen = mask[b, i]
+            scores = keys[seen] @ (token @ W_q) / W_k.shape[1] ** 0.5
+            output[b, i] = scores.softmax(0) @ values[seen]
+    return output
+
+
+def by_renormalising(x, W_q, W_k, W_v, mask):
+    scores = (x @ W_q) @ (x @ W_k).mT / W_q.shape[-1] ** 0.5
+    shares = (scores - scores.masked_fill(~mask, -torch.inf).amax(-1, keepdim=True)).exp() * mask
+    return shares / shares.sum(-1, keepdim=True) @ (x @ W_v)
+
+
+def altered(masked=None, scale=None, weigh=None, values=None):
+    """The formula with one part of it changed."""
+
+    def head(x, W_q, W_k, W_v, mask):
+        scores = (x @ W_q) @ (x @ W_k).mT
+        scores = scale(scores, x, W_k, W_v) if scale else scores / W_k.shape[-1] ** 0.5
+        scores = masked(scores, mask) if masked else scores.masked_fill(~mask, -torch.inf)
+        weights = weigh(scores, mask) if weigh else scores.softmax(-1)
+        return weights @ (values(x, W_k) if values else x @ W_v)
+
+    return head
+
+
+HEAD = [
+    (altered(masked=lambda s, mask: s), "the mask has no effect"),
+    (altered(masked=lambda s, mask: s.masked_fill(mask, -torch.inf)), "upside down"),
+    (altered(masked=lambda s, mask: s.masked_fill(~mask.mT, -torch.inf)), "transposed"),
+    (altered(masked=lambda s, mask: s * mask), "become 0, which is a score like any other"),
+    (altered(masked=lambda s, mask: s.masked_fill(~mask, 0)), "become 0, which is a score"),
+    (altered(masked=lambda s, mask: s.masked_fill(~mask, 1e-9)), "become 0, which is a score"),
+    (altered(masked=lambda s, mask: s + mask), "added to the scores as 1 and 0"),
+    (altered(masked=lambda s, mask: s.masked_fill(~mask, torch.inf)), "become +infinity"),
+    (altered(masked=lambda s, mask: s, weigh=lambda s, mask: s.softmax(-1) * mask),
+     "the mask comes after softmax"),
+    (altered(scale=lambda s, x, W_k, W_v: s), "not divided by the square root"),
+    (altered(scale=lambda s, x, W_k, W_v: s / W_k.shape[1]), "by d_k, not by its square root"),
+    (altered(scale=lambda s, x, W_k, W_v: s / x.shape[-1] ** 0.5), "the root of d_model"),
+    (altered(scale=lambda s, x, W_k, W_v: s / W_v.shape[1] ** 0.5), "of the values' width"),
+    (altered(scale=lambda s, x, W_k, W_v: s / x.shape[1] ** 0.5), "of the number of keys"),
+    (altered(scale=lambda s, x, W_k, W_v: -s / W_k.shape[1] ** 0.5), "a minus sign too many"),
+    (altered(weigh=lambda s, mask: s.softmax(-2)), "over the queries (dim=-2)"),
+    (altered(weigh=lambda s, mask: s.softmax(0)), "over the batch (dim=0)"),
+    (altered(weigh=lambda s, mask: s.softmax(-1).mT), "transposed before they meet the values"),
+    (altered(values=lambda x, W_k: x @ W_k), "the keys are summed"),
+    (altered(values=lambda x, W_k: x), "x is summed as it is"),
+    (lambda x, W_q, W_k, W_v, mask: by_pytorch(x, W_q, W_q, W_v, mask), "made with W_q"),
+    (lambda x, W_q, W_k, W_v, mask: by_pytorch(x, W_k, W_k, W_v, mask), "made with W_k"),
+    (lambda x, W_q, W_k, W_v, mask: by_pytorch(x, W_k, W_q, W_v, mask), "are exchanged"),
+    (lambda x, W_q, W_k, W_v, mask: by_pytorch(x, W_q.T, W_k.T, W_v.T, mask), "are transposed"),
+    (lambda x, W_q, W_k, W_v, mask: (by_pytorch(x, W_q, W_k, W_v, mask), mask), "the first one"),
+    (lambda x, W_q, W_k, W_v, mask: (x @ W_q @ (x @ W_k).mT).softmax(-1), "expected shape"),
+    (lambda x, *rest: by_pytorch(x.mul_(2), *rest), "changed its input"),
+]  # fmt: skip
+
+
+# The mask of cross-attention.
 
 
 def keys_mask(target_ids, source_ids):
     return (source_ids != 0).unsqueeze(-2).expand(-1, target_ids.shape[1], -1)
 
 
+def keys_by_repeat(target_ids, source_ids):
+    return source_ids.ne(0)[:, None].repeat(1, target_ids.size(1), 1)
+
+
+def keys_by_loops(target_ids, source_ids):
+    tables = [
+        [[i != 0 for i in source] for _ in target]
+        for target, source in zip(target_ids, source_ids.tolist(), strict=True)
+    ]
+    return torch.tensor(tables)
+
+
+def keys_by_ones(target_ids, source_ids):
+    return torch.ones_like(target_ids).bool()[..., None] & (source_ids != 0)[:, None]
+
+
 def queries_mask(target_ids, source_ids):
     return (target_ids != 0).unsqueeze(-1).expand(-1, -1, source_ids.shape[1])
 
 
-def turned(positions, delta, *, speeds=None, sign=1):
+def both(target_ids, source_ids):
+    return keys_mask(target_ids, source_ids), queries_mask(target_ids, source_ids)
+
+
+CROSS = [
+    (queries_mask, "hides the rows of padded queries"),
+    (lambda *ids: ~queries_mask(*ids), "marks the rows of padded queries"),
+    (lambda *ids: ~keys_mask(*ids), "upside down"),
+    (lambda *ids: both(*ids)[0] & both(*ids)[1], "need no mask"),
+    (lambda *ids: both(*ids)[0] | both(*ids)[1], "joined by or"),
+    (lambda target, source: (source != 0).unsqueeze(1), "spell out the shape"),
+    (lambda target, source: source != 0, "each query needs a row of it"),
+    (lambda *ids: torch.ones_like(keys_mask(*ids)), "nothing is masked"),
+    (lambda target, source: target[:, :, None] == source[:, None], "equal ids are marked"),
+    (lambda *ids: keys_mask(*ids).tril(), "causal, too"),
+    (lambda *ids: keys_mask(*ids).int(), "expected dtype torch.bool"),
+    (lambda *ids: keys_mask(*ids).float(), "expected dtype torch.bool"),
+    (lambda *ids: keys_mask(*ids).mT, "transposed"),
+    (lambda target, source: keys_mask(source, target), "expected shape (1, 2, 3), got (1, 3, 2)"),
+    (lambda target, source: (source > 6)[:, None].expand(-1, target.shape[1], -1), "query 0, key"),
+    (lambda target, source: target != source, "raised RuntimeError"),
+]
+
+
+# Shifted positions.
+
+
+def turned(positions, delta, *, speeds=None, sign=1, swapped=False):
     d_model = positions.shape[-1]
     even = torch.arange(0, d_model, 2, dtype=positions.dtype)
     angle = sign * delta * (10000.0 ** (-even / d_model) if speeds is None else speeds(d_model))
     sin, cos = positions[:, 0::2], positions[:, 1::2]
+    if swapped:
+        sin, cos = cos, sin
     moved = [sin * angle.cos() + cos * angle.sin(), cos * angle.cos() - sin * angle.sin()]
-    return torch.stack(moved, dim=-1).flatten(-2)
+    return torch.stack(moved[::-1] if swapped else moved, dim=-1).flatten(-2)
+
+
+def by_complex_numbers(positions, delta):
+    d_model = positions.shape[-1]
+    angle = -delta * 10000.0 ** (-torch.arange(0, d_model, 2).double() / d_model)
+    pairs = torch.view_as_complex(positions.double().reshape(-1, d_model // 2, 2).contiguous())
+    return torch.view_as_real(pairs * torch.exp(1j * angle)).flatten(-2).to(positions.dtype)
+
+
+def by_matrices(positions, delta):
+    d_model = positions.shape[-1]
+    rotation = torch.zeros(d_model, d_model, dtype=positions.dtype)
+    for j in range(0, d_model, 2):
+        angle = torch.tensor(delta * 10000 ** (-j / d_model), dtype=positions.dtype)
+        rotation[j, j] = rotation[j + 1, j + 1] = angle.cos()
+        rotation[j, j + 1], rotation[j + 1, j] = -angle.sin(), angle.sin()
+    return positions @ rotation
+
+
+def column_by_column(positions, delta):
+    moved = positions.clone()
+    for j in range(0, positions.shape[1], 2):
+        angle = delta / 10000 ** (j / positions.shape[1])
+        sin, cos = positions[:, j], positions[:, j + 1]
+        moved[:, j] = sin * math.cos(angle) + cos * math.sin(angle)
+        moved[:, j + 1] = cos * math.cos(angle) - sin * math.sin(angle)
+    return moved
+
+
+def by_a_slice(positions, delta):
+    length, d_model = positions.shape
+    return sinusoidal_positions(length + delta, d_model)[delta:].to(positions.dtype)
+
+
+def afresh(positions, delta):
+    length, d_model = positions.shape
+    places = torch.arange(length).double()[:, None] + delta
+    angles = places * 10000.0 ** (-torch.arange(0, d_model, 2).double() / d_model)
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2).to(positions.dtype)
 
 
 def one_speed(d_model):
-    return torch.ones(d_model // 2, dtype=torch.float64)
+    return torch.ones(d_model // 2)
 
 
 def half_speeds(d_model):
     return 10000.0 ** (-torch.arange(d_model // 2, dtype=torch.float64) / d_model)
 
 
-RIGHT = [(check.masked_cells, 10), (check.cross_mask, keys_mask), (check.shifted, turned)]
+def growing_speeds(d_model):
+    return 10000.0 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
 
-# grader, wrong answer, what must be said of it
-WRONG = [
-    (check.masked_cells, 16, "padded queries"),
-    (check.masked_cells, 4, "real queries must not"),
-    (check.masked_cells, 2, "padded places"),
-    (check.masked_cells, 15, "may be attended to"),
-    (check.masked_cells, 25, "too large"),
-    (check.cross_mask, queries_mask, "queries' padding"),
-    (check.cross_mask, lambda target, source: ~keys_mask(target, source), "upside down"),
-    (
-        check.cross_mask,
-        lambda target, source: keys_mask(target, source) & queries_mask(target, source),
-        "need no mask",
-    ),
-    (check.cross_mask, lambda target, source: (source != 0).unsqueeze(1), "spell out the shape"),
-    (check.cross_mask, lambda target, source: keys_mask(target, source).int(), "expected dtype"),
-    (check.shifted, lambda positions, delta: positions, "nothing is turned"),
-    (check.shifted, lambda p, delta: turned(p, delta, speeds=one_speed), "the same speed"),
-    (check.shifted, lambda p, delta: turned(p, delta, sign=-1), "backwards"),
-    (check.shifted, lambda p, delta: turned(p, delta, speeds=half_speeds), "-2j/d"),
-    (check.shifted, lambda p, delta: p.roll(-delta, dims=0), "rolling"),
-    (check.shifted, lambda p, delta: p * delta, "largest difference"),
+
+SHIFTED = [
+    (afresh, "taken to be 0, 1, 2"),
+    (by_a_slice, "taken to be 0, 1, 2"),
+    (lambda p, delta: p, "nothing is turned"),
+    (lambda p, delta: turned(p, delta, speeds=one_speed), "the same speed"),
+    (lambda p, delta: turned(p, delta, sign=-1), "backwards"),
+    (lambda p, delta: turned(p, delta, swapped=True), "sine and cosine are swapped"),
+    (lambda p, delta: turned(p, delta, speeds=half_speeds), "-2j/d, not -j/d"),
+    (lambda p, delta: turned(p, delta, speeds=growing_speeds), "they fall"),
+    (lambda p, delta: p.roll(-delta, dims=0), "rolling"),
+    (lambda p, delta: turned(p, 1), "delta has no effect"),
+    (lambda p, delta: turned(p, delta).unflatten(-1, (-1, 2)).mT.flatten(-2), "all sines stand"),
+    (lambda p, delta: p * delta, "row 0, column 0"),
+    (lambda p, delta: p + delta, "row 0, column 0"),
+    (lambda p, delta: p[delta:], "expected shape (2, 4), got (0, 4)"),
+    (lambda p, delta: turned(p, delta).float().long(), "expected dtype"),
+    (lambda p, delta: turned(p.neg_(), delta), "changed its input"),
 ]
 
-
-@pytest.mark.parametrize(("grader", "answer"), RIGHT)
-def test_the_right_answer_passes(grader, answer):
-    assert grader(answer)
-
-
-@pytest.mark.parametrize(("grader", "answer", "said"), WRONG)
-def test_the_mistake_is_named(grader, answer, said):
-    verdict = grader(answer)
-    assert not verdict
-    assert said in verdict.message
+test_right, test_wrong = judged(
+    [
+        (check.head, by_the_formula),
+        (check.head, by_where_and_a_large_number),
+        (check.head, by_pytorch),
+        (check.head, by_loops),
+        (check.head, by_renormalising),
+        (check.cross_mask, keys_mask),
+        (check.cross_mask, keys_by_repeat),
+        (check.cross_mask, keys_by_loops),
+        (check.cross_mask, keys_by_ones),
+        (check.shifted, turned),
+        (check.shifted, by_complex_numbers),
+        (check.shifted, by_matrices),
+        (check.shifted, column_by_column),
+        *((check.masked_cells, n) for n in (8, 8.0, torch.tensor(8), torch.ones(8).sum())),
+        (check.self_or_cross, "b"),
+    ],
+    [
+        *((check.head, *row) for row in HEAD),
+        *((check.cross_mask, *row) for row in CROSS),
+        *((check.shifted, *row) for row in SHIFTED),
+        (check.masked_cells, 7, "counts the row of the padded query; a padding mask hides keys"),
+        (check.masked_cells, 13, "as well"),
+        (check.masked_cells, 2, "hidden from every query"),
+        (check.masked_cells, 6, "leaves out the row"),
+        (check.masked_cells, 20, "may be attended to"),
+        (check.masked_cells, 28, "the whole table"),
+        (check.masked_cells, 9, "too large"),
+        (check.self_or_cross, "a", "counts keys"),
+        (check.self_or_cross, "c", "queries go down"),
+        (check.self_or_cross, "d", "heads"),
+    ],
+)

@@ -1,0 +1,207 @@
+"""How an answer is graded, and what every grader of the book must do."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from attention_lib.checks._grading import _copied, _outcome, difference, grade
+from tests.checks.tables import asked_of, graders
+
+TABLE = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 9.0]])
+CASES = [(torch.tensor([[1.0, 3.0]]),), (TABLE,), (TABLE.double() * 900,)]
+
+
+def mean(x):
+    return x.mean(dim=-1)
+
+
+def below(x):
+    return x < 2.5
+
+
+def stub(x):
+    return ...  # your turn
+
+
+def stub_with_a_gap(x):
+    half = ...  # your turn
+    return x * half
+
+
+def empty(x):
+    """Do nothing yet."""
+
+
+@pytest.mark.parametrize("answer", [..., stub, stub_with_a_gap, empty, lambda x: (..., ...)])
+def test_a_stub_is_no_mistake(answer):
+    assert repr(grade(answer, mean, CASES)) == "Write it, then run this cell."
+
+
+def forgets_to_return(x):
+    x.mean(dim=-1)
+
+
+def changes_its_input(x):
+    x -= x.mean()
+    return x
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda x: x[:, 0], "row 0: 1, should be 2. Given x = [[1, 3]]."),
+        (lambda x: torch.where(x[:, 0] == 4, 0, mean(x)), "row 1: 0, should be 6. Given x = [[1,"),
+        (lambda x: mean(x) + 1e-3, "row 0: 2.001, should be 2."),
+        (lambda x: mean(x) * torch.nan, "row 0: NaN, should be 2."),
+        (lambda x: mean(x) / 0, "row 0: infinity, should be 2."),
+        (lambda x: -mean(x), "every number has the wrong sign."),
+        (lambda x: 3 * mean(x), "every number is 3 times what it should be."),
+        (lambda x: x.mean(-1, keepdim=True), "shape is not: expected shape (1,), got (1, 1)"),
+        (lambda x: (mean(x), x), "several things are returned; the first one alone is right."),
+        (lambda x: [x, mean(x)], "several things are returned; the second one alone is right."),
+        (lambda x: x, "expected shape (1,), got (1, 2). Given x = [[1, 3]]."),
+        (lambda x: mean(x).bool(), "expected dtype torch.float32, got torch.bool."),
+        (lambda x: mean(x).tolist(), "a tensor is expected, not a list of 1."),
+        (lambda x: "2", "a tensor is expected, not str."),
+        (forgets_to_return, "a tensor is expected, not None (is the return missing?). Given x"),
+        (changes_its_input, "the function changed its input. Given x = [[1, 3]]."),
+        (lambda x: x @ x, "it raised RuntimeError: mat1 and mat2"),
+        (lambda: 0, "it raised TypeError"),
+        (torch.ones(1), "a function is expected, not Tensor."),
+        (None, "a function is expected, not NoneType."),
+    ],
+)  # fmt: skip
+def test_a_failing_answer_is_shown_where_it_fails(answer, said):
+    verdict = grade(answer, mean, CASES, axes=["row"])
+    assert not verdict
+    assert said in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (
+            lambda x: x <= 4,
+            "row 0, key 2: True, should be False. Given x = [[1, 2, 3],",
+        ),
+        (lambda x: ~below(x), "True and False are swapped."),
+        (lambda x: below(x).int(), "expected dtype torch.bool."),
+        (lambda x: below(x).float(), "expected dtype torch.bool."),
+        (lambda x: x, "expected dtype torch.bool, got torch.float32."),
+        (lambda x: below(x).mT, "the result is transposed: its last two axes are swapped."),
+    ],
+)
+def test_booleans_are_told_apart(answer, said):
+    verdict = grade(answer, below, [(TABLE,)], axes=["row", "key"])
+    assert not verdict
+    assert said in verdict.message
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        mean,
+        lambda x: x.sum(dim=-1) / x.shape[-1],
+        lambda x: torch.stack([row.mean() for row in x]),
+        lambda x: torch.cat([row.mean().reshape(1) for row in x]),
+        lambda x: x.double().mean(dim=-1).to(x.dtype),
+        lambda x: x.double().mean(dim=-1),  # a more exact dtype is no mistake
+        lambda x: x.numpy().mean(axis=-1),
+        lambda x: x.clone().requires_grad_().mean(dim=-1),
+        lambda x: x.flip(-1).mean(dim=-1),
+    ],
+)
+def test_other_styles_are_right(answer):
+    assert grade(answer, mean, CASES)
+
+
+@pytest.mark.parametrize(
+    "number", [5, 5.0, np.float64(5), np.float32(5), torch.tensor(5.0).double()]
+)
+def test_a_number_may_be_anyones(number):
+    assert grade(lambda x: number, lambda x: torch.tensor(5.0), CASES)
+    assert not grade(lambda x: number + 1, lambda x: torch.tensor(5.0), CASES)
+
+
+def test_a_mistake_is_named_only_if_all_cases_agree_with_it():
+    mistakes = [(lambda x: x[:, 0], "that is the first.")]
+    first_of_small = [lambda x: x[:, 0], lambda x: x[:, 0] if len(x) == 1 else x[:, 1]]
+    said = [grade(answer, mean, CASES, mistakes).message for answer in first_of_small]
+    assert said[0] == "that is the first."
+    assert said[1].startswith("at [0]: 1, should be 2.")
+
+
+def test_a_mistake_that_raises_is_known_by_its_error():
+    mistakes = [(lambda x: x / x.sum(dim=-1), "the sum lost its axis: keepdim=True.")]
+    normalised = lambda x: x / x.sum(dim=-1, keepdim=True)  # noqa: E731
+    assert "lost its axis" in grade(lambda x: x / x.sum(-1), normalised, CASES, mistakes).message
+    assert "raised ValueError" in grade(raises_another, normalised, CASES, mistakes).message
+
+
+def raises_another(x):
+    raise ValueError("no.")
+
+
+def test_infinity_and_nan_are_equal_to_themselves_alone():
+    endless = torch.tensor([float("inf"), float("-inf"), float("nan"), 0.0])
+    assert difference(endless, endless.clone()) == ""
+    for i in range(4):
+        for wrong in (1.0, float("nan") if i != 2 else 0.0):
+            other = endless.clone()
+            other[i] = wrong
+            assert difference(other, endless).startswith(f"at [{i}]: ")
+
+
+# Every grader of the book.
+
+
+@pytest.mark.parametrize(("module", "grader"), graders())
+def test_every_grader_takes_a_stub_for_a_stub(module, grader):
+    for answer in (..., lambda *arguments: ...):
+        assert repr(grader(answer)) == "Write it, then run this cell."
+
+
+@pytest.mark.parametrize(("module", "grader"), graders())
+def test_every_grader_survives_what_is_no_answer(module, grader):
+    for answer in (None, 0, "x", torch.ones(2), lambda: 0, lambda *a: a, lambda *a: 1 / 0):
+        verdict = grader(answer)
+        assert not verdict
+        assert "Write it" not in verdict.message
+
+
+@pytest.mark.parametrize(("module", "grader"), graders())
+def test_every_grader_tells_its_mistakes_apart(module, grader, monkeypatch):
+    asked = asked_of(module, grader, monkeypatch)
+    if asked is None:
+        pytest.skip("it grades by a property, not beside a reference")
+    reference, cases, mistakes, options = asked
+    tolerance = {"tolerance": options.get("tolerance")}
+
+    def outcomes(function):
+        return [_outcome(function, _copied(case)) for case in cases]
+
+    def same(some, others):
+        return not any(difference(*pair, **tolerance) for pair in zip(some, others, strict=True))
+
+    right = outcomes(reference)
+    assert same(right, right)
+    known = [(outcomes(mistake), sentence) for mistake, sentence in mistakes]
+    for number, (results, sentence) in enumerate(known):
+        assert not same(right, results), f"accepted: {sentence}"
+        for others, other in known[:number]:
+            assert sentence == other or not same(results, others), (sentence, other)
+
+
+def test_cases_are_no_readers_seeds():
+    code = "from attention_lib.checks._cases import *; print(draws(0)(3), memories()[2])"
+    said = {
+        subprocess.check_output(
+            [sys.executable, "-c", code], env=os.environ | {"ATTENTION_SEED_SHIFT": shift}
+        )
+        for shift in ("0", "17")
+    }
+    assert len(said) == 1
