@@ -187,6 +187,7 @@ export function render({ model, el }) {
   const sure = view.readout({ name: "probability", label: "Probability", parent: verdict });
   const alternatives = new Map(given.alike.flatMap((group) => group.map((word) => [word, group])));
   let shown = [];
+  let seen = measure(given, reader);
 
   /** The words as buttons; a word that has alternatives has a list of them below. */
   function writeWords(words) {
@@ -227,12 +228,16 @@ export function render({ model, el }) {
     }));
   }
 
+  const asker = view.slider({
+    trait: "word", label: "Word that asks", min: 0, max: given.longest,
+    position: (word) => rowOf(settings(), seen).asking, text: (word) => seen.words[rowOf({ ...settings(), word }, seen).asking],
+  });
   view.choice({
     trait: "head", label: "Look through",
     options: headNames(given.num_heads).map((name, place) => [place, name]),
   });
   const typed = element("input", { type: "text", class: "attention-typed", "aria-label": "A sentence of your own", spellcheck: "false", autocomplete: "off" });
-  const refusal = element("p", { class: "attention-failure", role: "alert", hidden: true });
+  const refusal = element("p", { class: "attention-refusal", role: "alert", hidden: true });
   const offered = element("select", { "aria-label": "Another sentence" }, ...given.examples.map((text) => element("option", { value: text }, text)));
   offered.addEventListener("change", () => { view.set("word", -1); view.set("text", offered.value); }, { signal: view.signal });
   typed.addEventListener("change", () => {
@@ -258,9 +263,10 @@ export function render({ model, el }) {
   const resizing = new ResizeObserver(() => strands());
   view.start(() => {
     const state = settings();
-    const seen = measure(state, reader);
+    seen = measure(state, reader);
     view.part("words", seen.words.join(" "), () => {
       writeWords(seen.words);
+      setAttributes(asker, { max: String(seen.words.length - 1) });
       typed.value = seen.words.slice(1).join(" ");
       offered.value = given.examples.includes(typed.value) ? typed.value : "";
       refusal.hidden = true;

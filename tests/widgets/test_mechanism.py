@@ -327,7 +327,8 @@ def test_every_control_is_named_valued_large_and_answers_to_keys(show, figure):
         second = slider.get_attribute("aria-valuetext"), slider.input_value()
         assert first[0] != second[0] and first[1] != second[1]
         assert page.evaluate("document.activeElement.type") == "range"
-    for control in page.locator(".attention-view :is(input, button, select, [tabindex])").all():
+    controls = page.locator(".attention-view :is(input, button, select, [tabindex])")
+    for control in controls.filter(visible=True).all():
         target = control.evaluate(
             "node => { const box = (node.closest('label.attention-option') ?? node)"
             ".getBoundingClientRect(); return [box.width, box.height]; }"

@@ -10,6 +10,8 @@ from attention_lib.reader import Reader, load_reader, read, sentences
 from attention_lib.widgets import SentenceReader
 from attention_lib.widgets.sentence_reader import EXAMPLES
 
+HEADS = [0, 1, 2, 3, 4, 0, 1, 2]  # one for each of the examples
+ASKING = [-1, 2, 3, 0, 5, 1, -1, 14]  # the last is no word of its sentence: then *it* asks
 UNREADABLE = [
     "",
     "  ,. ",
@@ -81,7 +83,7 @@ def test_every_example_is_read_right(text):
 def test_python_says_in_words_what_javascript_says(node):
     figures = [
         SentenceReader(text=text, head=head, word=word)
-        for text, head, word in zip(EXAMPLES, [0, 1, 2, 3, 4, 0, 1, 2], [-1, 2, 3, 0, 5, 1, -1, 14])
+        for text, head, word in zip(EXAMPLES, HEADS, ASKING, strict=True)
     ]
     program = """(state) => {
         state.packed = new Uint8Array(state.packed);
