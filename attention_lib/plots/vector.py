@@ -79,7 +79,8 @@ def for_page(svg: str) -> str:
 
 def _attributes(style: str) -> str:
     """Return an inline style as attributes; fonts are those of the page."""
-    parts = dict(part.strip().split(": ", 1) for part in style.split(";") if ": " in part)
+    pairs = (part.split(":", 1) for part in style.split(";") if ":" in part)
+    parts = {name.strip(): value.strip() for name, value in pairs}
     if font := _FONT.fullmatch(parts.pop("font", "")):
         slant, weight, size = font.groups()
         parts |= {"font-style": slant, "font-weight": weight, "font-size": size}

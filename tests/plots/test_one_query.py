@@ -21,6 +21,15 @@ def test_stems_reach_their_weights():
     assert (ax.get_ylabel(), texts_of(ax.texts)) == ("weight", ["largest: 0.500"])
 
 
+def test_of_very_many_stems_the_largest_of_each_place_stand():
+    weights = np.random.default_rng(0).dirichlet(np.ones(20_001))
+    stems = plots.weight_stems(new_axes(), weights).lines[0].get_xydata().reshape(-1, 3, 2)
+    places, heights = stems[:, 1].T
+    assert (weights[places.astype(int)] == heights).all()
+    assert len(heights) < 1001 and heights.max() == weights.max()
+    assert (heights[:-1] == weights[: 952 * 21].reshape(952, 21).max(axis=1)).all()
+
+
 def test_a_magnified_axis_says_so():
     ax = plots.weight_stems(new_axes(), [0.001, 0.0015], top=0.002)
     assert ax.get_ylim() == (0, 0.002)

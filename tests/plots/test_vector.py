@@ -65,6 +65,7 @@ def test_numbers_are_short_and_styles_are_attributes():
 
 def test_every_name_that_is_used_is_there():
     svg = drawn(lambda ax: plots.heatmap(ax, WEIGHTS, mask=[True, True, False]))
+    assert svg.count("<image") == 2 and svg.count('image-rendering="pixelated"') >= 1
     used = {*re.findall(r"url\(#([\w-]+)\)", svg), *re.findall(r'href="#([\w-]+)"', svg)}
     assert used
     assert used == {*re.findall(r' id="([^"]+)"', svg)}
