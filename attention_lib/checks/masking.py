@@ -186,7 +186,10 @@ and scores below the fill lose to it.
     mistakes = [
         (filled(-torch.inf), "a row with nothing to attend to is NaN; it should be 0."),
         *((filled(number), as_number) for number in (-1e4, -1e6, -1e9, -1e10, -1e20, -1e30)),
-        (lowest, "a row with nothing to attend to is shared out evenly over the padding."),
+        (
+            lowest,
+            "an empty row is shared out evenly over the padding. It should be 0.",
+        ),
         *(
             (
                 lambda scores, mask, number=number: filled(number)(scores, mask) * mask,
@@ -233,12 +236,6 @@ and scores below the fill lose to it.
         (
             lambda scores, mask: scores.masked_fill(~mask, -torch.inf),
             "these are the scores, filled: the softmax is missing.",
-        ),
-        (
-            lambda scores, mask: right(scores, mask).masked_fill(
-                ~mask.any(dim=-1, keepdim=True), 1 / scores.shape[-1]
-            ),
-            "a row with nothing to attend to is shared out evenly. It should be 0.",
         ),
     ]
     return grade(answer, right, _scores_and_masks(), mistakes, axes=["query", "key"])
