@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from attention_lib._arguments import shape_of
-from attention_lib.checks._questions import Number
 from attention_lib.checks._verdict import Verdict
 
-__all__ = ["Verdict", "difference", "grade", "grade_number", "is_unwritten"]
+__all__ = ["Verdict", "difference", "grade", "is_unwritten"]
 
 # How far two right answers may lie apart, absolutely and relatively: what is left of each dtype
 # after sums in another order.
@@ -379,16 +378,3 @@ def _common_factor(pairs: list[tuple[Tensor, Tensor]]) -> float | None:
     found, target = (torch.cat([pair[i].double().flatten() for pair in pairs]) for i in (0, 1))
     factor = (found @ target / target.square().sum()).item()
     return factor if 0 < abs(factor) < float("inf") else None
-
-
-def grade_number(
-    answer: object, right: float, mistakes: Sequence[Any] = (), *, tolerance: float = 1e-3
-) -> Verdict:
-    """Judge a number; a :class:`~attention_lib.checks._questions.Number` also asks it on pages.
-
-    Examples
-    --------
-    >>> grade_number(0.5, 0.5)
-    Correct: 0.5 it is.
-    """
-    return Number("", right, mistakes=mistakes, tolerance=tolerance)(answer)

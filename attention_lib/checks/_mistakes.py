@@ -103,6 +103,14 @@ def of_scaled_scores() -> Named:
             "the scores have a minus sign too many: the worst key wins.",
         ),
         (
+            lambda q, k: q @ k / math.sqrt(q.shape[-1]),
+            "the keys are not transposed: each row of the queries meets columns of the keys.",
+        ),
+        (
+            lambda q, k: -(q.unsqueeze(-2) - k.unsqueeze(-3)).square().sum(dim=-1) / 2,
+            "that is the Gaussian's score; a dot product is asked for.",
+        ),
+        (
             lambda q, k: _unit(q) @ _unit(k).transpose(-2, -1),
             "that is the cosine: the lengths of query and key are divided out.",
         ),

@@ -341,6 +341,10 @@ def value_weighted(answer: object) -> Verdict:
         ),
         (times(lambda v: v.flatten(1).norm(dim=-1, keepdim=True).expand(-1, v.shape[1])), "one "
             "length is taken for all values; each key's value has its own."),
+        (
+            lambda weights, values: weights * values.norm(),
+            "one length is taken for all values; each key's value has its own.",
+        ),
         (times(lambda v: 1 / v.norm(dim=-1)), "the weights are divided by the lengths."),
         (
             lambda weights, values: weights @ values,

@@ -251,6 +251,10 @@ def cross_mask(answer: object) -> Verdict:
             "keys and queries are joined by or: a real query still sees padded keys.",
         ),
         (
+            lambda target_ids, source_ids: by_keys(source_ids, target_ids),
+            "the sentences are exchanged: the target asks, and the source is looked at.",
+        ),
+        (
             lambda target_ids, source_ids: padding_mask(source_ids),
             "right for every query, but spell out the shape (batch, len_q, len_k).",
         ),
@@ -369,6 +373,10 @@ def shifted(answer: object) -> Verdict:
         (
             lambda positions, delta: positions + from_zero(positions[:1], delta),
             "the vector of delta is added. A place further on is a rotation, not a sum.",
+        ),
+        (
+            lambda positions, delta: positions + delta,
+            "delta is added to every number; each pair is turned by delta times its speed.",
         ),
         (
             lambda positions, delta: turned(_speeds)(positions, 1),

@@ -104,10 +104,6 @@ def scaled_scores(answer: object) -> Verdict:
             lambda q, k: torch.softmax(scaled(q, k), dim=-1),
             "these are the weights. The scores come before softmax.",
         ),
-        (
-            lambda q, k: scaled(q.transpose(-2, -1), k.transpose(-2, -1)),
-            "the axes of both are swapped: it is each row that is a query or a key.",
-        ),
     ]
     steep = [(queries, keys) for queries, keys, _ in memories()[-2:]]
     return grade(answer, scaled, [*pairs(), *steep], mistakes, axes=["query", "key"])

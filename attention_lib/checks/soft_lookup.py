@@ -150,6 +150,10 @@ def hard_lookup(answer: object) -> Verdict:
             "the weights are compared, not the scores. Softmax rounds: two scores that lie close "
             "together get weights that are equal.",
         ),
+        (
+            partial(torch.softmax, dim=-1),
+            "that is softmax itself, at temperature 1: every key keeps a share.",
+        ),
         (lambda scores: scores.argmax(dim=-1), "that is where the best key stands, not a weight."),
         (lambda scores: scores.amax(dim=-1), "that is the best score of each row, not a weight."),
         *of_softmax(),

@@ -183,7 +183,7 @@ WEIGHTED = [
     (lambda w, v: w * v.norm(dim=-1), "unsqueeze(-2)"),
     (lambda w, v: w * v.norm(dim=-1, keepdim=True), "They belong along the last one"),
     (lambda w, v: w * v.norm(dim=-2, keepdim=True), "A value is a row"),
-    (lambda w, v: w * v.norm(), "batch 0, query 0, key "),
+    (lambda w, v: w * v.norm(), "one length is taken for all"),
     (lambda w, v: w @ v, "that is the output"),
     (lambda w, v: (w @ v).norm(dim=-1), "the length of the output"),
     (lambda w, v: w.unsqueeze(-1) * v.unsqueeze(-3), "the vectors that are summed"),
