@@ -101,6 +101,8 @@ def require_positive(name: str, value: object) -> None:
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...] | None:
     """Return the common shape, or ``None`` where there is none."""
+    if all(shape == shapes[0] for shape in shapes):
+        return tuple(shapes[0])
     common: list[int] = []
     for sizes in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
         longer = [size for size in sizes if size != 1]
@@ -114,7 +116,7 @@ def broadcast_leading(
     named_tensors: Sequence[tuple[str, Tensor]], trailing: int
 ) -> tuple[int, ...]:
     """Return the common leading shape of ``(name, tensor)`` pairs, less their ``trailing`` axes."""
-    leading = broadcast(*(tensor.shape[:-trailing] for _, tensor in named_tensors))
+    leading = broadcast(*[tensor.shape[:-trailing] for _, tensor in named_tensors])
     if leading is None:
         got = ", ".join(f"{name} {shape_of(tensor)}" for name, tensor in named_tensors)
         raise ValueError(f"leading axes: expected shapes that broadcast, got {got}")
@@ -135,6 +137,33 @@ def require_queries_and_keys(queries: Tensor, keys: Tensor, *, same_width: bool 
             f"queries {shape_of(queries)} and keys {shape_of(keys)}"
         )
     broadcast_leading([("queries", queries), ("keys", keys)], trailing=2)
+
+
+def require_all(
+    queries: Tensor, keys: Tensor, values: Tensor, *, same_width: bool = True
+) -> tuple[int, ...]:
+    """Refuse queries, keys and values that do not fit; return the scores' shape."""
+    if not _fit(queries, keys, values):  # the words, or the unusual shapes
+        require_queries_and_keys(queries, keys, same_width=same_width)
+        require_values(keys, values)
+    leading = broadcast_leading(
+        [("queries", queries), ("keys", keys), ("values", values)], trailing=2
+    )
+    return (*leading, queries.shape[-2], keys.shape[-2])
+
+
+def _fit(queries: Tensor, keys: Tensor, values: Tensor) -> bool:
+    """Say in one look whether nothing is to be refused, in the usual case of equal shapes."""
+    if not (type(queries) is type(keys) is type(values) is Tensor and queries.dim() >= 2):
+        return False
+    return (
+        queries.dtype == keys.dtype == values.dtype
+        and queries.is_floating_point()
+        and queries.device == keys.device == values.device
+        and queries.shape[:-2] == keys.shape[:-2] == values.shape[:-2]
+        and queries.shape[-1] == keys.shape[-1] > 0
+        and keys.shape[-2] == values.shape[-2]
+    )
 
 
 def require_values(keys: Tensor, values: Tensor) -> None:

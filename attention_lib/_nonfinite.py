@@ -21,12 +21,15 @@ def tame(*tensors: Tensor) -> bool | None:
 
     NaN and infinity are not tame. One look at each number, at the speed of memory.
     """
-    with torch.no_grad():
-        wide = torch.promote_types(tensors[0].dtype, torch.float32)
-        sizes = [torch.linalg.vector_norm(x, dtype=wide) for x in tensors]
-        largest = 1e15  # its square, times any width and any sane gradient, is far below 3e38
-        answer: bool | None = numbers_in(sum(sizes[1:], sizes[0]) <= largest)
-    return answer
+    largest = 1e15  # its square, times any width and any sane gradient, is far below 3e38
+    for x in tensors:
+        wide = torch.float32 if x.dtype == torch.float16 else None
+        size = numbers_in(torch.linalg.vector_norm(x.detach(), dtype=wide))
+        if size is None:
+            return None
+        if not size <= largest:  # NaN is not
+            return False
+    return True
 
 
 def tamed(
@@ -128,14 +131,21 @@ class _Replace(torch.autograd.Function):
         ctx.save_for_forward(inputs[1])
 
     @staticmethod
-    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Tensor:
-        (replaced,) = ctx.saved_tensors
-        return torch.where(replaced & (tangent != 0), float("nan"), tangent)
-
-    @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (replaced,) = ctx.saved_tensors
         return torch.where(replaced & (grad != 0), float("nan"), grad), None, None
 
 
-_replace: Callable[[Tensor, Tensor, Tensor | float], Tensor] = _Replace.apply
+class _ReplaceInForwardModeToo(_Replace):
+    """The same where a compiler, which takes no ``jvp``, does not look."""
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Tensor:
+        (replaced,) = ctx.saved_tensors
+        return torch.where(replaced & (tangent != 0), float("nan"), tangent)
+
+
+def _replace(x: Tensor, replaced: Tensor, other: Tensor | float) -> Tensor:
+    function = _Replace if torch.compiler.is_compiling() else _ReplaceInForwardModeToo
+    apply: Callable[[Tensor, Tensor, Tensor | float], Tensor] = function.apply
+    return apply(x, replaced, other)

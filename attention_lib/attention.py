@@ -9,9 +9,8 @@ from torch import Tensor, nn
 
 from attention_lib._arguments import (
     broadcast,
-    broadcast_leading,
+    require_all,
     require_queries_and_keys,
-    require_values,
     shape_of,
 )
 from attention_lib._nonfinite import attend_with_care, attend_without_looking, tamed
@@ -93,8 +92,7 @@ def scaled_dot_product_attention(
     >>> weights
     tensor([[[0.5000, 0.5000, 0.0000]]])
     """
-    require_queries_and_keys(queries, keys)
-    shape = _shape_of_scores(queries, keys, values)
+    shape = require_all(queries, keys, values)
     visible = resolve_visible(shape, queries.device, valid_lens, mask)
     score = partial(scaled_dot_scores, scale=scale)
     fused_scale = None if need_weights else resolve_scale(scale, queries.shape[-1])
@@ -152,8 +150,7 @@ class Attention(nn.Module):
         need_weights: bool = True,
     ) -> tuple[Tensor, Tensor | None]:
         """Return ``(output, weights)``; the weights are those before dropout, or ``None``."""
-        require_queries_and_keys(queries, keys, same_width=False)
-        shape = _shape_of_scores(queries, keys, values)
+        shape = require_all(queries, keys, values, same_width=False)
         visible = resolve_visible(shape, queries.device, valid_lens, mask)
         dropout_p = self.dropout.p if self.training else 0.0
         fused_scale = None if need_weights else self._fused_scale(queries)
@@ -244,15 +241,6 @@ class AdditiveAttention(Attention):
         super().__init__(AdditiveScore(d_q, d_k, num_hiddens), dropout)
 
 
-def _shape_of_scores(queries: Tensor, keys: Tensor, values: Tensor) -> tuple[int, ...]:
-    """Refuse values that do not fit; return ``(..., len_q, len_k)``."""
-    require_values(keys, values)
-    leading = broadcast_leading(
-        [("queries", queries), ("keys", keys), ("values", values)], trailing=2
-    )
-    return (*leading, queries.shape[-2], keys.shape[-2])
-
-
 def attend(
     score: Score,
     tensors: Tensors,
@@ -323,7 +311,7 @@ def _scores(score: Score, shape: tuple[int, ...], queries: Tensor, keys: Tensor)
     """Call the score function and hold it to its promise."""
     scores = score(queries, keys)
     if isinstance(scores, Tensor) and broadcast(scores.shape, shape) == shape:
-        return scores.expand(shape)
+        return scores if scores.shape == shape else scores.expand(shape)
     got = shape_of(scores) if isinstance(scores, Tensor) else type(scores).__name__
     raise ValueError(f"score: expected scores of shape {shape} (..., len_q, len_k), got {got}")
 
@@ -433,7 +421,9 @@ def _kernel(
 
 def _is_grouped(keys: Tensor, shape: tuple[int, ...]) -> bool:
     """Say whether each head of the keys serves several of the queries."""
-    return keys.dim() == 4 and 1 < keys.shape[1] < shape[1]
+    if keys.dim() == 4 and 1 < keys.shape[1] < shape[1]:
+        return True  # a bool also where the sizes are symbols
+    return False
 
 
 def _for_each_head(tensors: Tensors, shape: tuple[int, ...]) -> Tensors:

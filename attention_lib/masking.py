@@ -375,7 +375,8 @@ def _over_pairs(mask: Tensor | None, shape: Sequence[int], device: torch.device)
         return None
     require_mask("mask", mask)
     _require_device("mask", mask, device)
-    if broadcast(mask.shape, shape) != tuple(shape):
+    fits = mask.shape == tuple(shape[-mask.dim() :]) or broadcast(mask.shape, shape) == tuple(shape)
+    if not fits:
         raise ValueError(
             f"mask: expected a shape that broadcasts to the scores' {tuple(shape)}, "
             f"got {shape_of(mask)}"
