@@ -4,7 +4,7 @@
 - :mod:`~attention_lib.masking`: which keys may a query attend to, and a softmax that obeys.
 - :mod:`~attention_lib.attention`: scores, masked softmax, weighted sum of the values.
 - :mod:`~attention_lib.multihead`: split the width, attend in every head, join the outputs.
-- :mod:`~attention_lib.positions`: sines and cosines that tell attention the order.
+- :mod:`~attention_lib.positions`: sines and cosines, added or as rotations, that tell the order.
 - :mod:`~attention_lib.saturation`: how concentrated weights are, and the gradient they leave.
 - :mod:`~attention_lib.contracts`: behaviours that any attention must show, as tests.
 - :mod:`~attention_lib.checks`: graders for the book's exercises.
@@ -29,7 +29,13 @@ from attention_lib.masking import (
 )
 from attention_lib.multihead import AddNorm, MultiHeadAttention, merge_heads, split_heads
 from attention_lib.notebook import device, generator, show
-from attention_lib.positions import PositionalEncoding, sinusoidal_positions
+from attention_lib.positions import (
+    PositionalEncoding,
+    rotary_frequencies,
+    rotary_scores,
+    rotate_by_position,
+    sinusoidal_positions,
+)
 from attention_lib.saturation import effective_keys, entropy, sample_scores, softmax_jacobian
 from attention_lib.scoring import (
     AdditiveScore,
@@ -62,6 +68,9 @@ __all__ = [
     "masked_softmax",
     "merge_heads",
     "padding_mask",
+    "rotary_frequencies",
+    "rotary_scores",
+    "rotate_by_position",
     "sample_scores",
     "scaled_dot_product_attention",
     "scaled_dot_scores",

@@ -1,4 +1,8 @@
-"""Positions: attention alone does not know the order of its keys; sines and cosines tell it."""
+"""Positions: attention alone does not know the order of its keys.
+
+Sinusoidal positions are added to the vectors; rotary positions turn queries and keys, so that
+their score depends on how far apart they stand.
+"""
 
 import torch
 from torch import Tensor, nn
@@ -6,12 +10,22 @@ from torch import Tensor, nn
 from attention_lib._arguments import (
     require_count,
     require_float,
+    require_positive,
+    require_queries_and_keys,
     require_same_device,
     require_size,
+    require_tensor,
     shape_of,
 )
+from attention_lib.scoring import scaled_dot_scores
 
-__all__ = ["PositionalEncoding", "sinusoidal_positions"]
+__all__ = [
+    "PositionalEncoding",
+    "rotary_frequencies",
+    "rotary_scores",
+    "rotate_by_position",
+    "sinusoidal_positions",
+]
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
@@ -117,3 +131,173 @@ class PositionalEncoding(nn.Module):
             )
         output: Tensor = self.dropout(x + self.positions[:length].to(x.dtype))
         return output
+
+
+def rotary_frequencies(d_k: int, base: float = 10_000.0) -> Tensor:
+    r"""Return by how much each pair of coordinates turns from one position to the next.
+
+    Pair :math:`j` turns by :math:`\omega_j = \text{base}^{-2j/d_k}` radians.
+
+    Parameters
+    ----------
+    d_k : int
+        Width of queries and keys; even.
+    base : float
+        The slowest pair turns about ``1 / base`` radians a position.
+
+    Returns
+    -------
+    torch.Tensor
+        Shape ``(d_k / 2,)``, float64, on the CPU, in radians.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``d_k`` is no even whole number of at least 2, or ``base`` is not positive.
+
+    Notes
+    -----
+    Su et al. (2021), equation 15.
+
+    Examples
+    --------
+    >>> rotary_frequencies(4)
+    tensor([1.0000, 0.0100], dtype=torch.float64)
+    """
+    require_count("d_k", d_k, minimum=2)
+    require_positive("base", base)
+    if d_k % 2:
+        raise ValueError(f"d_k: expected an even width (pairs that turn), got {d_k}")
+    exponents = torch.arange(0, d_k, 2, dtype=torch.float64) / d_k  # (d_k / 2,)
+    return torch.tensor(base, dtype=torch.float64) ** -exponents
+
+
+def rotate_by_position(
+    x: Tensor,
+    positions: Tensor | None = None,
+    *,
+    base: float = 10_000.0,
+    layout: str = "pairs",
+) -> Tensor:
+    r"""Turn queries or keys by their positions (rotary positions, RoPE).
+
+    Pair :math:`j` of the vector at position :math:`i` is turned by the angle
+    :math:`i\,\omega_j`. The dot product of a turned query and a turned key then depends on the
+    difference of their positions alone, and no length changes.
+
+    Parameters
+    ----------
+    x : torch.Tensor
+        Shape ``(..., length, d_k)``, ``d_k`` even.
+    positions : torch.Tensor, optional
+        The position of each vector; numbers that broadcast to ``(..., length)``. By default 0,
+        1, 2 and so on.
+    base : float
+        As in :func:`rotary_frequencies`.
+    layout : str
+        Which coordinates are a pair: ``"pairs"`` takes ``(2j, 2j+1)``, ``"halves"`` takes
+        ``(j, j + d_k/2)``. Queries and keys must share it, and so must the weights that made
+        them: the two differ by one permutation of the coordinates.
+
+    Returns
+    -------
+    torch.Tensor
+        Shape and dtype of ``x``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``x`` is no floating-point tensor of even width, ``positions`` do not broadcast or lie
+        on another device, or ``layout`` is neither.
+
+    Notes
+    -----
+    Su et al. (2021), equation 34. Angles are formed in float64: in float32 the angles of far
+    positions would lose their digits.
+
+    Examples
+    --------
+    >>> x = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+    >>> rotate_by_position(x)  # (length, d_k): turned by 0 and by 1 radian
+    tensor([[1.0000, 0.0000],
+            [0.5403, 0.8415]])
+    """
+    require_float("x", x, min_rank=2, axes="(..., length, d_k)")
+    frequencies = rotary_frequencies(x.shape[-1], base).to(x.device)  # (d_k / 2,)
+    if layout not in ("pairs", "halves"):
+        raise ValueError(f"layout: expected 'pairs' or 'halves', got {layout!r}")
+    if positions is None:
+        positions = torch.arange(x.shape[-2], device=x.device)
+    require_tensor("positions", positions, axes="(..., length)")
+    require_same_device("x", x, "positions", positions)
+    try:
+        positions = positions.expand(x.shape[:-1])
+    except RuntimeError:
+        raise ValueError(
+            f"positions: expected a shape that broadcasts to {tuple(x.shape[:-1])} "
+            f"(..., length), got {shape_of(positions)}"
+        ) from None
+    angles = positions.double().unsqueeze(-1) * frequencies  # (..., length, d_k / 2)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    half = x.shape[-1] // 2
+    axis, shape = (-1, (half, 2)) if layout == "pairs" else (-2, (2, half))
+    first, second = x.reshape(*x.shape[:-1], *shape).unbind(axis)  # (..., length, d_k / 2) each
+    turned = torch.stack([first * cos - second * sin, first * sin + second * cos], dim=axis)
+    return turned.flatten(-2)
+
+
+def rotary_scores(
+    queries: Tensor,
+    keys: Tensor,
+    query_positions: Tensor | None = None,
+    key_positions: Tensor | None = None,
+    *,
+    scale: float | None = None,
+    base: float = 10_000.0,
+    layout: str = "pairs",
+) -> Tensor:
+    r"""Score by scaled dot products of queries and keys that are turned by their positions.
+
+    Parameters
+    ----------
+    queries, keys : torch.Tensor
+        Shapes ``(..., len_q, d_k)`` and ``(..., len_k, d_k)``, ``d_k`` even.
+    query_positions, key_positions : torch.Tensor, optional
+        Positions that broadcast to ``(..., len_q)`` and ``(..., len_k)``. By default keys stand
+        at 0, 1, 2 and so on, and the last query stands at the last key, as decoding with a
+        cache needs.
+    scale : float, optional
+        The factor on the dot product; ``None`` means ``1 / sqrt(d_k)``.
+    base, layout
+        As in :func:`rotate_by_position`.
+
+    Returns
+    -------
+    torch.Tensor
+        Scores, shape ``(..., len_q, len_k)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`rotate_by_position` and :func:`~attention_lib.scoring.scaled_dot_scores`.
+
+    Notes
+    -----
+    Su et al. (2021), equation 16.
+
+    Examples
+    --------
+    >>> same = torch.ones(4, 2)  # one vector at four positions
+    >>> rotary_scores(same, same)  # (len_q, len_k): the distance decides
+    tensor([[ 1.4142,  0.7641, -0.5885, -1.4001],
+            [ 0.7641,  1.4142,  0.7641, -0.5885],
+            [-0.5885,  0.7641,  1.4142,  0.7641],
+            [-1.4001, -0.5885,  0.7641,  1.4142]])
+    """
+    require_queries_and_keys(queries, keys)
+    if query_positions is None:
+        len_q, len_k = queries.shape[-2], keys.shape[-2]
+        query_positions = torch.arange(len_k - len_q, len_k, device=queries.device)
+    turned_queries = rotate_by_position(queries, query_positions, base=base, layout=layout)
+    turned_keys = rotate_by_position(keys, key_positions, base=base, layout=layout)
+    return scaled_dot_scores(turned_queries, turned_keys, scale)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from attention_lib import PositionalEncoding, sinusoidal_positions
+from attention_lib.positions import rotary_frequencies, rotary_scores, rotate_by_position
 from tests.strategies import assert_close, assert_refused, inputs, meta, numbers
 
 LENGTH, D_MODEL = 11, 6
@@ -115,3 +116,97 @@ def test_encoding_has_nothing_to_learn_or_to_save_and_moves():
 def test_gradient():
     (x,) = inputs((2, 3, D_MODEL))
     assert torch.autograd.gradcheck(PositionalEncoding(D_MODEL), x)
+
+
+# ---------------------------------------------------------------- rotary positions
+
+# The published numbers of others: what they rotate, positions 0, 1, 2 …, pairs (2j, 2j+1).
+CS336 = [0.15002725, -0.07208671, -0.19782162, 0.52186924]  # out[0, 1, :4], MIT licence
+ROFORMER = [  # out[0, 0, row, :8] of Hugging Face's test, Apache 2
+    (1, [-0.2012, 0.8897, 0.0263, 0.9401, 0.2074, 0.9463, 0.3481, 0.9343]),
+    (5, [3.9859, -2.1580, -0.7984, -4.4904, -4.1181, -2.0252, -4.4782, 1.1253]),
+]
+
+ROTARY_REFUSED = [
+    (lambda: rotary_frequencies(5), ValueError, ["d_k"]),
+    (lambda: rotary_frequencies(4, base=0.0), ValueError, ["base"]),
+    (lambda: rotate_by_position(torch.ones(2, 3)), ValueError, ["d_k"]),
+    (lambda: rotate_by_position(torch.ones(4)), ValueError, ["x"]),
+    (lambda: rotate_by_position(torch.ones(2, 4).int()), TypeError, ["x"]),
+    (lambda: rotate_by_position(X, layout="half"), ValueError, ["layout", "'half'"]),
+    (lambda: rotate_by_position(X, torch.arange(5)), ValueError, ["positions", "(5,)"]),
+    (lambda: rotate_by_position(X, [0, 1, 2]), TypeError, ["positions", "list"]),
+    (lambda: rotate_by_position(X, meta(3)), ValueError, ["positions", "device"]),
+    (lambda: rotary_scores(X, torch.ones(2, 3, 6)), ValueError, ["keys"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("call", "exception", "words"), ROTARY_REFUSED, ids=lambda value: getattr(value, "__name__", "")
+)
+def test_rotary_refuses_in_words(call, exception, words):
+    assert_refused(call, exception, words)
+
+
+def test_rotation_agrees_with_the_published_numbers():
+    torch.manual_seed(4)
+    out = rotate_by_position(torch.randn(4, 12, 64))
+    assert out[0, 1, :4].tolist() == pytest.approx(CS336, abs=5e-7)
+    x = torch.arange(2 * 12 * 16 * 64, dtype=torch.float32).reshape(2, 12, 16, 64) / 100
+    for row, numbers_there in ROFORMER:
+        assert rotate_by_position(x)[0, 0, row, :8].tolist() == pytest.approx(
+            numbers_there, abs=1e-4
+        )
+
+
+def test_frequencies_agree_with_the_published_numbers():
+    frequencies = rotary_frequencies(128).tolist()
+    assert frequencies[:4] == pytest.approx([1, 0.86596, 0.74989, 0.64938], abs=1e-5)
+    assert frequencies[-1] == pytest.approx(1.1548e-4, rel=1e-4)
+
+
+@pytest.mark.parametrize("layout", ["pairs", "halves"])
+def test_by_hand_one_complex_number_turns(layout):
+    x = numbers(3, 5, 6)
+    turned = rotate_by_position(x, torch.tensor([0, 1, 2, 7, 100]), layout=layout)
+    for i, position in enumerate([0, 1, 2, 7, 100]):
+        for j, speed in enumerate([1, 10_000 ** (-1 / 3), 10_000 ** (-2 / 3)]):
+            a, b = (2 * j, 2 * j + 1) if layout == "pairs" else (j, j + 3)
+            before = complex(x[0, i, a], x[0, i, b])
+            after = before * complex(math.cos(position * speed), math.sin(position * speed))
+            assert complex(turned[0, i, a], turned[0, i, b]) == pytest.approx(after, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16], ids=str
+)
+def test_rotation_in_every_dtype(dtype):
+    exact = numbers(2, 6, 7).mT  # not contiguous
+    turned = rotate_by_position(exact.to(dtype))
+    assert turned.dtype == dtype and turned.shape == exact.shape
+    assert_close(turned, rotate_by_position(exact).to(dtype))
+    assert torch.allclose(turned.double().norm(dim=-1), exact.norm(dim=-1), rtol=2e-2)
+
+
+def test_the_score_depends_on_the_difference_alone():
+    queries, keys = numbers(2, 5, 6).double(), numbers(2, 7, 6).double()
+    near = rotary_scores(queries, keys, torch.arange(5), torch.arange(7))
+    far = rotary_scores(queries, keys, torch.arange(5) + 100_000, torch.arange(7) + 100_000)
+    assert torch.allclose(near, far, atol=1e-9)
+    other = rotary_scores(queries, keys, torch.arange(5) + 1, torch.arange(7))
+    assert not torch.allclose(near, other, atol=1e-3)
+
+
+def test_by_default_the_last_query_stands_at_the_last_key():
+    x = numbers(2, 7, 6)
+    whole = rotary_scores(x, x)
+    assert torch.allclose(rotary_scores(x[:, -2:], x), whole[:, -2:], atol=1e-6)
+
+
+def test_two_layouts_are_one_permutation_apart():
+    queries, keys = numbers(2, 5, 8), numbers(2, 7, 8)
+    order = torch.tensor([0, 2, 4, 6, 1, 3, 5, 7])
+    pairs = rotary_scores(queries, keys)
+    halves = rotary_scores(queries[..., order], keys[..., order], layout="halves")
+    assert torch.allclose(pairs, halves, atol=1e-6)
+    assert not torch.allclose(pairs, rotary_scores(queries, keys, layout="halves"), atol=1e-2)
