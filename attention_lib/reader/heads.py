@@ -31,7 +31,7 @@ def without_head(reader: Reader, layer: int, head: int) -> Reader:
     --------
     >>> from attention_lib.reader import accuracy, load_reader, split
     >>> reader, (_, test) = load_reader(), split()
-    >>> accuracy(without_head(reader, layer=0, head=1), test) < accuracy(reader, test)
+    >>> accuracy(without_head(reader, layer=1, head=0), test) < accuracy(reader, test)
     True
     """
     columns = _columns(reader, layer, head)
@@ -72,8 +72,13 @@ def exchange(reader: Reader, text: str, other: str, layer: int, head: int, word:
     >>> from attention_lib.reader import load_reader
     >>> tired = "the animal did not cross the street because it was too tired"
     >>> wide = "the animal did not cross the street because it was too wide"
-    >>> exchange(load_reader(), tired, wide, layer=0, head=0, word="it").words[-1]
-    'tired'
+    >>> reader = load_reader()
+    >>> reading = read(reader, wide)
+    >>> reading.words[reading.meant]
+    'street'
+    >>> reading = exchange(reader, wide, tired, layer=1, head=0, word="it")
+    >>> reading.words[reading.meant]
+    'animal'
     """
     columns = _columns(reader, layer, head)
     lender, taker = (_place(reader, sentence, word) for sentence in (other, text))
@@ -112,7 +117,7 @@ def value_norms(reader: Reader, reading: Reading) -> tuple[Tensor, ...]:
     >>> from attention_lib.reader import load_reader
     >>> reading = read(load_reader(), "the animal did not cross the street because it was too wide")
     >>> [tuple(layer.shape) for layer in value_norms(load_reader(), reading)]
-    [(2, 13), (2, 13)]
+    [(4, 13), (2, 13)]
     """
     norms = []
     for layer, heads in enumerate(reader.num_heads):

@@ -101,7 +101,8 @@ class Pass(NamedTuple):
         One for each layer, ``(batch, num_heads, len, len)``. The last is that of the pointing
         head, the softmax of ``scores``.
     states : tuple of Tensor
-        What goes into each layer, ``(batch, len, d_model)``.
+        What goes into each layer, ``(batch, len, d_model)``; the last is what asks in the
+        pointing head, the first what it asks.
 
     Examples
     --------
@@ -118,14 +119,15 @@ class Pass(NamedTuple):
 class Reader(nn.Module):
     r"""Two layers of attention without a feed-forward part, then one head that points.
 
-    The words are embedded and given positions. In each layer every word attends to all words, in
-    two heads, and what it gathers is added and normalised. Then one head with queries and keys
-    but no values points: the weights that *it* gives are the probabilities that it means each
-    word,
+    The words are embedded and given positions, :math:`X_0`. In each layer every word attends to
+    all words, in several heads, and what it gathers is added and normalised. Then one head points:
+    its query is *it* with all that it has gathered, its keys are the words as they came in, and it
+    has no values. Its weights are the probabilities that *it* means each word,
 
-    .. math:: \mathrm{softmax}\left(\frac{(W_q x_\text{it})^\top W_k X^\top}{\sqrt{d}}\right).
+    .. math:: \mathrm{softmax}\left(\frac{W_q x_\text{it}\,(X_0 W_k^\top)^\top}{\sqrt{d}}\right).
 
-    Training tells this head what *it* means, and tells no other head where to look.
+    A word as it came in knows nothing of the others, so *it* has to find out by itself what to ask
+    for. Training tells the pointing head what *it* means; no other head is told where to look.
 
     Parameters
     ----------
@@ -151,14 +153,14 @@ class Reader(nn.Module):
     >>> reader = Reader()
     >>> scores, weights, states = reader(torch.zeros(1, 5, dtype=torch.long))
     >>> [tuple(layer.shape) for layer in weights]
-    [(1, 2, 5, 5), (1, 2, 5, 5), (1, 1, 5, 5)]
+    [(1, 4, 5, 5), (1, 2, 5, 5), (1, 1, 5, 5)]
     """
 
     def __init__(
         self,
         vocabulary: Vocabulary | None = None,
         d_model: int = 32,
-        num_heads: Sequence[int] = (2, 2),
+        num_heads: Sequence[int] = (4, 2),
     ) -> None:
         super().__init__()
         self.vocabulary = Vocabulary() if vocabulary is None else vocabulary
@@ -188,7 +190,7 @@ class Reader(nn.Module):
             x = add_norm(x, gathered)
             states.append(x)
             weights.append(layer_weights)  # (batch, num_heads, len, len)
-        scores = scaled_dot_scores(self.W_q(x), self.W_k(x))  # (batch, len, len)
+        scores = scaled_dot_scores(self.W_q(x), self.W_k(states[0]))  # (batch, len, len)
         if valid_lens is not None:
             words = length_mask(valid_lens, ids.shape[1])  # (batch, 1, len)
             scores = scores.masked_fill(~words, -math.inf)
@@ -211,8 +213,9 @@ class Reading(NamedTuple):
     Examples
     --------
     >>> from attention_lib.reader import load_reader
-    >>> print(read(load_reader(), "the fox feared the cat because it was strong"))
-    it = cat (1.000)
+    >>> reading = read(load_reader(), "the fox feared the cat because it was strong")
+    >>> reading.words[reading.meant], reading.probability > 0.9
+    ('cat', True)
     """
 
     words: tuple[str, ...]

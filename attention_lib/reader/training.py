@@ -122,7 +122,7 @@ def save_reader(reader: Reader, path: str | Path) -> None:
     >>> path = Path(tempfile.mkdtemp()) / "mine.safetensors"
     >>> save_reader(Reader(), path)
     >>> load_reader(path).num_heads
-    (2, 2)
+    (4, 2)
     """
     tensors = {
         name: tensor.half().cpu().contiguous() for name, tensor in reader.state_dict().items()
