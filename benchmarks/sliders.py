@@ -49,8 +49,7 @@ new PerformanceObserver((list) => {
 
 def assets():
     """The files that a page with figures loads, by name."""
-    sys.path.insert(0, str(ROOT / "book" / "_ext"))
-    import slider_figures
+    from website.extensions import slider_figures
 
     return slider_figures.assets()
 
