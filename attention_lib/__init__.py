@@ -23,9 +23,11 @@ from attention_lib.attention import (
 from attention_lib.masking import (
     causal_mask,
     combine_masks,
+    document_mask,
     length_mask,
     masked_softmax,
     padding_mask,
+    window_mask,
 )
 from attention_lib.multihead import AddNorm, MultiHeadAttention, merge_heads, split_heads
 from attention_lib.notebook import device, generator, show
@@ -40,10 +42,13 @@ from attention_lib.saturation import effective_keys, entropy, sample_scores, sof
 from attention_lib.scoring import (
     AdditiveScore,
     BilinearScore,
+    alibi_bias,
+    alibi_slopes,
     cosine_scores,
     dot_scores,
     gaussian_scores,
     scaled_dot_scores,
+    soft_cap,
 )
 
 __all__ = [
@@ -55,10 +60,13 @@ __all__ = [
     "DotProductAttention",
     "MultiHeadAttention",
     "PositionalEncoding",
+    "alibi_bias",
+    "alibi_slopes",
     "causal_mask",
     "combine_masks",
     "cosine_scores",
     "device",
+    "document_mask",
     "dot_scores",
     "effective_keys",
     "entropy",
@@ -76,6 +84,8 @@ __all__ = [
     "scaled_dot_scores",
     "show",
     "sinusoidal_positions",
+    "soft_cap",
     "softmax_jacobian",
     "split_heads",
+    "window_mask",
 ]

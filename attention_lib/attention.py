@@ -114,7 +114,7 @@ class Attention(nn.Module):
     score : callable
         ``score(queries, keys)`` returns scores ``(..., len_q, len_k)``; a function of
         :mod:`attention_lib.scoring` or a module with parameters. The score of a pair must
-        depend on that query and that key alone.
+        depend on that query and that key, and on where they stand, alone.
     dropout : float
         Probability that a weight is dropped, in training only.
 
@@ -151,7 +151,9 @@ class Attention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Return ``(output, weights)``; the weights are those before dropout, or ``None``."""
         shape = require_all(queries, keys, values, same_width=False)
-        visible = resolve_visible(shape, queries.device, valid_lens, mask)
+        visible = resolve_visible(
+            shape, queries.device, valid_lens, mask, cut=self._knows_no_positions
+        )
         dropout_p = self.dropout.p if self.training else 0.0
         fused_scale = None if need_weights else self._fused_scale(queries)
         return attend(
@@ -163,6 +165,8 @@ class Attention(nn.Module):
             fused_scale=fused_scale,
             need_weights=need_weights,
         )
+
+    _knows_no_positions = False  # a score may count them, from the first key or the last
 
     def _fused_scale(self, queries: Tensor) -> float | None:
         """Return the scale with which a fused kernel computes this score, if there is one."""
@@ -195,6 +199,8 @@ class DotProductAttention(Attention):
     >>> output.shape, weights.shape
     (torch.Size([2, 1, 5]), torch.Size([2, 1, 4]))
     """
+
+    _knows_no_positions = True
 
     def __init__(self, dropout: float = 0.0, scale: float | None = None) -> None:
         super().__init__(partial(scaled_dot_scores, scale=scale), dropout)
@@ -236,6 +242,8 @@ class AdditiveAttention(Attention):
     >>> output.shape, weights.shape
     (torch.Size([2, 1, 4]), torch.Size([2, 1, 10]))
     """
+
+    _knows_no_positions = True
 
     def __init__(self, d_q: int, d_k: int, num_hiddens: int, dropout: float = 0.0) -> None:
         super().__init__(AdditiveScore(d_q, d_k, num_hiddens), dropout)
@@ -421,9 +429,8 @@ def _kernel(
 
 def _is_grouped(keys: Tensor, shape: tuple[int, ...]) -> bool:
     """Say whether each head of the keys serves several of the queries."""
-    if keys.dim() == 4 and 1 < keys.shape[1] < shape[1]:
-        return True  # a bool also where the sizes are symbols
-    return False
+    few = keys.dim() == 4 and 1 < keys.shape[1] < shape[1]
+    return True if few else False  # noqa: SIM210  a compiler's symbol is no bool
 
 
 def _for_each_head(tensors: Tensors, shape: tuple[int, ...]) -> Tensors:

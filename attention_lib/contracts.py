@@ -24,12 +24,17 @@ from attention_lib._arguments import require_float, shape_of
 from attention_lib.masking import length_mask
 
 __all__ = [
+    "assert_batch_independent",
     "assert_causal",
+    "assert_decodes_like_prefill",
     "assert_deterministic_in_eval",
+    "assert_mask_beats_any_score",
     "assert_padding_invariant",
     "assert_permutation_equivariant",
     "assert_pure",
+    "assert_reads_values",
     "assert_rows_sum_to_one",
+    "assert_scaled",
 ]
 
 Attend = Callable[[Tensor, Tensor, Tensor], Any]  # returns the output, or (output, weights)
@@ -77,7 +82,8 @@ def assert_causal(
         ...
     AssertionError: not causal: with every position after query 0 replaced, the output of ...
     """
-    _require_inputs(queries, keys, values)
+    _require_inputs(attend, queries, keys, values)
+    _require_poison(poison)
     len_q, len_k = queries.shape[-2], keys.shape[-2]
     before = _output(attend, queries, keys, values)
     for last in range(len_q - 1):
@@ -140,14 +146,8 @@ def assert_padding_invariant(
     >>> x = torch.ones(1, 3, 4)
     >>> assert_padding_invariant(attend, x, x, x, valid_lens, poison=float("nan"))
     """
-    _require_inputs(queries, keys, values)
-    valid = length_mask(valid_lens, keys.shape[-2]).squeeze(-2)  # (batch, len_k)
-    if valid_lens.dim() != 1 or valid_lens.shape[0] != keys.shape[0] or keys.dim() < 3:
-        raise ValueError(
-            f"valid_lens: expected one length a sequence, ({keys.shape[0]},), for keys "
-            f"{shape_of(keys)}, got {shape_of(valid_lens)}"
-        )
-    padding = ~valid.reshape(len(valid), *[1] * (keys.dim() - 3), -1)  # (batch, ..., len_k)
+    padding = _padding(attend, queries, keys, values, valid_lens)  # (batch, ..., len_k)
+    _require_poison(poison)
     before = _output(attend, queries, keys, values)
     replaced = [_replaced(x, padding.unsqueeze(-1), poison) for x in (keys, values)]
     moved = _moved(before, _output(attend, queries, *replaced), tolerance)
@@ -194,7 +194,7 @@ def assert_permutation_equivariant(
     >>> x = torch.randn(1, 5, 4, generator=torch.Generator().manual_seed(0))
     >>> assert_permutation_equivariant(scaled_dot_product_attention, x, x, x)
     """
-    _require_inputs(queries, keys, values)
+    _require_inputs(attend, queries, keys, values)
     len_q, len_k = queries.shape[-2], keys.shape[-2]
     order_q = torch.randperm(len_q, generator=_generator()).to(queries.device)
     order_k = order_q
@@ -246,7 +246,7 @@ def assert_rows_sum_to_one(
     >>> x = torch.ones(1, 3, 4)
     >>> assert_rows_sum_to_one(scaled_dot_product_attention, x, x, x)
     """
-    _require_inputs(queries, keys, values)
+    _require_inputs(attend, queries, keys, values)
     result = _call(attend, queries, keys, values)
     weights = result[1] if isinstance(result, tuple) and len(result) > 1 else None
     if not isinstance(weights, torch.Tensor):
@@ -293,7 +293,7 @@ def assert_pure(
     >>> x = torch.ones(1, 3, 4)
     >>> assert_pure(scaled_dot_product_attention, x, x, x)
     """
-    _require_inputs(queries, keys, values)
+    _require_inputs(attend, queries, keys, values)
     named = {"queries": queries, "keys": keys, "values": values}
     given = {name: x.clone() for name, x in named.items()}
     before = _output(attend, *given.values())
@@ -335,7 +335,7 @@ def assert_deterministic_in_eval(
     >>> x = torch.ones(1, 3, 4)
     >>> assert_deterministic_in_eval(DotProductAttention(dropout=0.5), x, x, x)
     """
-    _require_inputs(queries, keys, values)
+    _require_inputs(attend, queries, keys, values)
     modules = list(attend.modules()) if isinstance(attend, nn.Module) else []
     modes = [module.training for module in modules]
     devices = [queries.device] if queries.is_cuda else []
@@ -358,18 +358,310 @@ def assert_deterministic_in_eval(
         )
 
 
-def _require_inputs(queries: Tensor, keys: Tensor, values: Tensor) -> None:
+def assert_batch_independent(
+    attend: Callable[..., Any],
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *for_each: Tensor,
+    tolerance: float | None = None,
+) -> None:
+    """Give each sample of the batch alone and see that its output is the one it had in company.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values, *for_each)``.
+    queries, keys, values : torch.Tensor
+        Shapes ``(batch, ..., len_q, d_k)``, ``(batch, ..., len_k, d_k)``,
+        ``(batch, ..., len_k, d_v)``.
+    *for_each : torch.Tensor
+        What else has one entry a sample, lengths or a mask: ``attend`` gets it, too, cut to
+        the sample.
+    tolerance : float, optional
+        As in :func:`assert_causal`.
+
+    Raises
+    ------
+    AssertionError
+        If an output differs.
+
+    Examples
+    --------
+    >>> from attention_lib.attention import scaled_dot_product_attention
+    >>> x, valid_lens = torch.ones(2, 3, 4), torch.tensor([1, 3])
+    >>> assert_batch_independent(scaled_dot_product_attention, x, x, x, valid_lens)
+    """
+    _require_inputs(attend, queries, keys, values)
+    tensors = (queries, keys, values, *for_each)
+    batch = len(queries)
+    for name, x in zip(("keys", "values", *["for_each"] * len(for_each)), tensors[1:], strict=True):
+        if x.dim() == 0 or len(x) != batch:
+            raise ValueError(f"{name}: expected {batch} samples (batch), got shape {shape_of(x)}")
+    together = _output(attend, *tensors)
+    for sample in range(batch):
+        alone = _output(attend, *(x[sample : sample + 1] for x in tensors))
+        moved = _moved(together[sample : sample + 1], alone, tolerance)
+        if moved:
+            where, how = moved
+            raise AssertionError(
+                f"samples are mixed: given alone, the output of sample {sample} at "
+                f"{(sample, *where[1:])} {how}"
+            )
+
+
+def assert_decodes_like_prefill(
+    attend: Attend,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    tolerance: float | None = None,
+) -> None:
+    """Go through a sequence step by step, with a cache, and see the outputs of the whole pass.
+
+    A step gives the new queries with all keys and values up to their position; steps are of
+    one position, then of two.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)``, which makes its causal mask for the lengths that it
+        gets.
+    queries, keys, values : torch.Tensor
+        Shapes ``(..., len, d_k)``, ``(..., len, d_k)``, ``(..., len, d_v)``.
+    tolerance : float, optional
+        As in :func:`assert_causal`.
+
+    Raises
+    ------
+    AssertionError
+        If a step gives another output than the whole pass.
+    ValueError
+        If there are not as many keys as queries.
+
+    Examples
+    --------
+    >>> from attention_lib.attention import scaled_dot_product_attention
+    >>> from attention_lib.masking import causal_mask
+    >>> def attend(queries, keys, values):
+    ...     mask = causal_mask(queries.shape[-2], keys.shape[-2])
+    ...     return scaled_dot_product_attention(queries, keys, values, mask=mask)
+    >>> x = torch.randn(1, 3, 4, generator=torch.Generator().manual_seed(0))
+    >>> assert_decodes_like_prefill(attend, x, x, x)
+    """
+    _require_inputs(attend, queries, keys, values)
+    length = queries.shape[-2]
+    if keys.shape[-2] != length:
+        raise ValueError(f"keys: expected {length} keys, one a query, got {shape_of(keys)}")
+    whole = _output(attend, queries, keys, values)
+    for size in (1, 2):
+        for start in range(0, length, size):
+            end = min(start + size, length)
+            step = _output(
+                attend, queries[..., start:end, :], keys[..., :end, :], values[..., :end, :]
+            )
+            moved = _moved(whole[..., start:end, :], step, tolerance)
+            if moved:
+                where, how = moved
+                raise AssertionError(
+                    f"decoding differs: in a step of {end - start} from position {start}, with "
+                    f"{end} keys in the cache, the output of query {start + where[-2]} {how}"
+                )
+
+
+def assert_mask_beats_any_score(
+    attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, valid_lens: Tensor
+) -> None:
+    """Score every key that may be seen far below -1e9, and see that padding gets no weight.
+
+    Where a mask is a large negative number, as -1e9, a lower score loses against it.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)`` without projections, its lengths bound.
+    queries, keys, values : torch.Tensor
+        Shapes ``(batch, ..., len_q, d_k)``, ``(batch, ..., len_k, d_k)``,
+        ``(batch, ..., len_k, d_v)``, float32 or float64; their shapes are used, not their
+        numbers.
+    valid_lens : torch.Tensor
+        Integers of shape ``(batch,)``: keys from there on are padding.
+
+    Raises
+    ------
+    AssertionError
+        If padding gets weight.
+    TypeError
+        If the dtype holds no such scores.
+
+    Examples
+    --------
+    >>> from attention_lib.attention import scaled_dot_product_attention
+    >>> valid_lens = torch.tensor([2])
+    >>> def attend(queries, keys, values):
+    ...     return scaled_dot_product_attention(queries, keys, values, valid_lens)
+    >>> x = torch.ones(1, 3, 4)
+    >>> assert_mask_beats_any_score(attend, x, x, x, valid_lens)
+    """
+    padding = _padding(attend, queries, keys, values, valid_lens).unsqueeze(-1)
+    if queries.dtype not in (torch.float32, torch.float64):
+        raise TypeError(f"queries: expected float32 or float64, got dtype {queries.dtype}")
+    score = -1e12
+    queries = _along_the_first_axis(queries, 1e6)
+    seen = _along_the_first_axis(keys, score / 1e6 * keys.shape[-1] ** 0.5)
+    output = _output(
+        attend,
+        queries,
+        seen.masked_fill(padding, 0.0),
+        torch.ones_like(values).masked_fill(padding, 0.0),
+    )
+    empty = (valid_lens == 0).reshape(-1, *[1] * (output.dim() - 1))
+    moved = _moved(torch.ones_like(output).masked_fill(empty, 0.0), output, None)
+    if moved:
+        where, _ = moved
+        share = 1 - output[where].item()
+        raise AssertionError(
+            f"a score beats the mask: with scores of {score:.0e} for all that may be seen, query "
+            f"{where[-2]} of sequence {where[0]} gives padding the weight {share:.3g}; a mask "
+            "is -inf, no large number"
+        )
+
+
+def assert_reads_values(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> None:
+    """Change the values alone and see that the output of each query moves.
+
+    An attention that takes its values from the keys passes every test in which the two are
+    the same.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)``.
+    queries, keys, values : torch.Tensor
+        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
+
+    Raises
+    ------
+    AssertionError
+        If no output moves.
+
+    Examples
+    --------
+    >>> from attention_lib.attention import scaled_dot_product_attention
+    >>> x = torch.ones(1, 3, 4)
+    >>> assert_reads_values(scaled_dot_product_attention, x, x, x)
+    """
+    _require_inputs(attend, queries, keys, values)
+    before = _output(attend, queries, keys, values)
+    everywhere = torch.ones((), dtype=torch.bool, device=values.device)
+    after = _output(attend, queries, keys, _replaced(values, everywhere, None))
+    if not _moved(before, after, None):
+        raise AssertionError(
+            "the values are not read: with other values every output is the same; are they "
+            "taken from the keys?"
+        )
+
+
+def assert_scaled(
+    attend: Attend,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    scale: float | None = None,
+    tolerance: float = 1e-3,
+) -> None:
+    """Read the factor on the dot product off the output and see that it is the right one.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)`` without projections and without a mask.
+    queries, keys, values : torch.Tensor
+        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``, at least two
+        keys; their shapes are used, not their numbers.
+    scale : float, optional
+        The factor that is right; ``None`` means ``1 / sqrt(d_k)``.
+    tolerance : float
+        Largest relative difference of the factor.
+
+    Raises
+    ------
+    AssertionError
+        If the factor is another.
+    ValueError
+        If there are fewer than two keys.
+
+    Examples
+    --------
+    >>> from attention_lib.attention import scaled_dot_product_attention
+    >>> x = torch.ones(1, 3, 4)
+    >>> assert_scaled(scaled_dot_product_attention, x, x, x)
+    """
+    _require_inputs(attend, queries, keys, values)
+    d_k, len_k = queries.shape[-1], keys.shape[-2]
+    if len_k < 2:
+        raise ValueError(f"keys: expected at least two keys, got {shape_of(keys)}")
+    right = d_k**-0.5 if scale is None else scale
+    first = _from(len_k, 1, keys.device).logical_not()  # the key that is not 0, with value 1
+    output = _output(
+        attend,
+        _along_the_first_axis(queries, 1 / right),  # its scaled score is 1
+        _along_the_first_axis(keys, 1.0) * first,
+        torch.ones_like(values) * first,
+    )
+    share = output.double().mean()
+    found = right * torch.log(share * (len_k - 1) / (1 - share)).item()
+    if not abs(found - right) <= tolerance * abs(right):
+        guesses = {"no scaling": 1.0, "division by d_k, not by its root": 1 / d_k}
+        near = [name for name, guess in guesses.items() if abs(found / guess - 1) < 0.05]
+        because = f" ({near[0]})" if near and d_k > 1 else ""
+        raise AssertionError(
+            f"scores are scaled by {found:.4g}{because}, expected {right:.4g} for d_k = {d_k}"
+        )
+
+
+def _along_the_first_axis(x: Tensor, size: float) -> Tensor:
+    """Return vectors of this length along the first coordinate, as many as ``x`` has."""
+    along = torch.zeros_like(x)
+    along[..., 0] = size
+    return along
+
+
+def _padding(
+    attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, valid_lens: Tensor
+) -> Tensor:
+    """Return which keys are padding, ``(batch, ..., len_k)``, of lengths that fit."""
+    _require_inputs(attend, queries, keys, values)
+    valid = length_mask(valid_lens, keys.shape[-2]).squeeze(-2)  # (batch, len_k)
+    if valid_lens.dim() != 1 or valid_lens.shape[0] != keys.shape[0] or keys.dim() < 3:
+        raise ValueError(
+            f"valid_lens: expected one length a sequence, ({keys.shape[0]},), for keys "
+            f"{shape_of(keys)}, got {shape_of(valid_lens)}"
+        )
+    return ~valid.reshape(len(valid), *[1] * (keys.dim() - 3), -1)
+
+
+def _require_inputs(attend: object, queries: Tensor, keys: Tensor, values: Tensor) -> None:
+    if not callable(attend):
+        raise TypeError(f"attend: expected a callable (queries, keys, values), got {attend!r}")
     for name, x in (("queries", queries), ("keys", keys), ("values", values)):
         require_float(name, x, min_rank=2, axes="(..., len, width)")
 
 
-def _call(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> Any:
+def _require_poison(poison: object) -> None:
+    if poison is not None and (isinstance(poison, bool) or not isinstance(poison, int | float)):
+        raise TypeError(f'poison: expected a number as float("nan"), or None, got {poison!r}')
+
+
+def _call(attend: Callable[..., Any], *tensors: Tensor) -> Any:
     with torch.no_grad():
-        return attend(queries, keys, values)
+        return attend(*tensors)
 
 
-def _output(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    result = _call(attend, queries, keys, values)
+def _output(attend: Callable[..., Any], *tensors: Tensor) -> Tensor:
+    queries, result = tensors[0], _call(attend, *tensors)
     output = result[0] if isinstance(result, tuple) else result
     if not isinstance(output, torch.Tensor) or output.dim() < 2:
         raise TypeError("attend: expected an output (..., len_q, d_v), or (output, weights)")

@@ -18,7 +18,15 @@ from attention_lib._arguments import (
     shape_of,
 )
 
-__all__ = ["causal_mask", "combine_masks", "length_mask", "masked_softmax", "padding_mask"]
+__all__ = [
+    "causal_mask",
+    "combine_masks",
+    "document_mask",
+    "length_mask",
+    "masked_softmax",
+    "padding_mask",
+    "window_mask",
+]
 
 # The masks that causal_mask made: the kernel takes a flag in their place.
 _CAUSAL: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
@@ -174,6 +182,102 @@ def causal_mask(
     return mask
 
 
+def window_mask(
+    len_q: int,
+    len_k: int | None = None,
+    *,
+    window: int,
+    device: torch.device | str | None = None,
+) -> Tensor:
+    """Let each query attend to its own position and the ``window - 1`` before it.
+
+    A window of ``w`` here is ``w`` keys, the query's own included. Others count ``w`` keys
+    before it, and so see one more. As in :func:`causal_mask`, the last query stands at the
+    last key.
+
+    Parameters
+    ----------
+    len_q : int
+        Number of queries.
+    len_k : int, optional
+        Number of keys; ``None`` means ``len_q``.
+    window : int
+        How many keys a query sees at most, its own included; at least 1.
+    device : torch.device, optional
+        Where the mask is made.
+
+    Returns
+    -------
+    torch.Tensor
+        Boolean of shape ``(len_q, len_k)``, True = may attend.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a length is no whole number, or negative, or the window below 1.
+
+    Notes
+    -----
+    Beltagy, Peters, Cohan (2020), in its causal form.
+
+    Examples
+    --------
+    >>> window_mask(4, window=2).int()
+    tensor([[1, 0, 0, 0],
+            [1, 1, 0, 0],
+            [0, 1, 1, 0],
+            [0, 0, 1, 1]], dtype=torch.int32)
+    """
+    require_count("window", window)
+    causal = causal_mask(len_q, len_k, device)
+    own = causal.shape[1] - len_q  # the key at which the first query stands
+    return causal.triu(diagonal=own - window + 1)
+
+
+def document_mask(documents: Tensor) -> Tensor:
+    """Let each position attend to those of its own document.
+
+    Several documents laid one after the other in a sequence ("packed") then know nothing of
+    each other. With :func:`causal_mask`, combined by :func:`combine_masks`, each position
+    sees what went before in its document.
+
+    Parameters
+    ----------
+    documents : torch.Tensor
+        For each position the number of its document: integers of shape ``(len,)`` or
+        ``(batch, len)``.
+
+    Returns
+    -------
+    torch.Tensor
+        Boolean of shape ``(len, len)`` or ``(batch, len, len)``, True = may attend.
+
+    Raises
+    ------
+    TypeError
+        If ``documents`` is no integer tensor.
+    ValueError
+        If it has not one or two axes.
+
+    Examples
+    --------
+    >>> document_mask(torch.tensor([0, 0, 1])).int()
+    tensor([[1, 1, 0],
+            [1, 1, 0],
+            [0, 0, 1]], dtype=torch.int32)
+    """
+    require_tensor("documents", documents, axes="of integers, (len,) or (batch, len)")
+    if documents.dtype not in INTEGER_DTYPES:
+        raise TypeError(
+            f"documents: expected integer document numbers, got dtype {documents.dtype}"
+        )
+    if documents.dim() not in (1, 2):
+        raise ValueError(
+            f"documents: expected shape (len,) or (batch, len), got {shape_of(documents)}"
+        )
+    return documents.unsqueeze(-1) == documents.unsqueeze(-2)
+
+
 def combine_masks(*masks: Tensor | None) -> Tensor | None:
     """Allow what every mask allows.
 
@@ -319,29 +423,36 @@ def opened(visible: Visible) -> tuple[Tensor | None, Tensor | None]:
 
 
 def resolve_visible(
-    shape: Sequence[int], device: torch.device, valid_lens: Tensor | None, mask: Tensor | None
+    shape: Sequence[int],
+    device: torch.device,
+    valid_lens: Tensor | None,
+    mask: Tensor | None,
+    *,
+    cut: bool = True,
 ) -> Visible:
     """Join lengths and mask as :func:`resolve_mask` does, to as little as says the same.
 
-    Keys beyond the longest length are cut off, lengths that are all alike and masks that hide
-    nothing go. A mask that :func:`causal_mask` made is known by being that very object. The
-    lengths are the only numbers read, with one look at whether a mask hides anything.
+    Keys beyond the longest length are cut off (with ``cut``: a score that counts positions
+    from the last key needs them all), lengths that are all alike and masks that hide nothing
+    go. A mask that :func:`causal_mask` made is known by being that very object. The lengths
+    are the only numbers read, with one look at whether a mask hides anything.
     """
     len_q, len_k = shape[-2:]
     mask, is_causal = _over_pairs(mask, shape, device), mask is not None and _is_causal(mask)
     if mask is not None and (numbers_in(mask.all()) if not is_causal else len_q == 1):
         mask, is_causal = None, False
+    every_row = mask is None or (is_causal and len_q <= len_k)  # sees the first key
     shortest = longest = len_k
     if valid_lens is not None:
         shortest, longest = _require_lengths_for(shape, device, valid_lens) or (0, len_k)
+        longest = longest if cut else len_k
         if mask is not None and mask.shape[-1] > longest:
             mask = mask[..., :longest]
         if shortest < longest:
             lengths = _over_heads(_up_to(valid_lens, longest), shape)
             mask = lengths if mask is None else mask & lengths
-    some_empty = shortest == 0 or not (mask is None or (is_causal and len_q <= len_k))
     is_causal = is_causal and len_q == len_k == longest == shortest
-    return Visible(mask, longest, is_causal, some_empty)
+    return Visible(mask, longest, is_causal, some_empty=shortest == 0 or not every_row)
 
 
 def _require_lengths_for(

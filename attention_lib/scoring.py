@@ -12,6 +12,7 @@ from torch.autograd import forward_ad
 from attention_lib._arguments import (
     broadcast,
     require_count,
+    require_float,
     require_parameter_kind,
     require_positive,
     require_queries_and_keys,
@@ -21,10 +22,13 @@ from attention_lib._arguments import (
 __all__ = [
     "AdditiveScore",
     "BilinearScore",
+    "alibi_bias",
+    "alibi_slopes",
     "cosine_scores",
     "dot_scores",
     "gaussian_scores",
     "scaled_dot_scores",
+    "soft_cap",
 ]
 
 
@@ -228,6 +232,132 @@ def _directions(vectors: Tensor) -> Tensor:
     vectors = vectors / largest.masked_fill(largest == 0, 1.0)
     lengths: Tensor = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
     return vectors / lengths.masked_fill(lengths == 0, 1.0)
+
+
+def soft_cap(scores: Tensor, cap: float) -> Tensor:
+    r"""Bound scores smoothly, :math:`\text{cap}\cdot\tanh(a/\text{cap})`.
+
+    Small scores stay as they are; no score leaves ``-cap`` to ``cap``, so no weight can be
+    more than ``exp(2 cap)`` times another.
+
+    Parameters
+    ----------
+    scores : torch.Tensor
+        Scores, before any mask, shape ``(...)``.
+    cap : float
+        The bound; positive.
+
+    Returns
+    -------
+    torch.Tensor
+        The bounded scores, in the shape of ``scores``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``scores`` is no floating-point tensor, or ``cap`` no positive number.
+
+    Notes
+    -----
+    Gemma Team (2024), section 2: cap 50 on the scores of attention.
+
+    Examples
+    --------
+    >>> soft_cap(torch.tensor([0.0, 1.0, 1000.0]), cap=50.0)
+    tensor([ 0.0000,  0.9999, 50.0000])
+    """
+    require_float("scores", scores)
+    require_positive("cap", cap)
+    return torch.tanh(scores / cap) * cap
+
+
+def alibi_slopes(num_heads: int) -> Tensor:
+    r"""Return how much each head's score falls a position of distance.
+
+    For a power of two they are :math:`2^{-8i/h}`, for head :math:`i = 1 \ldots h`. For other
+    numbers of heads, those of the next lower power of two come first, then every second one
+    of the next higher power.
+
+    Parameters
+    ----------
+    num_heads : int
+        Number of heads.
+
+    Returns
+    -------
+    torch.Tensor
+        Shape ``(num_heads,)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``num_heads`` is no whole number of at least 1.
+
+    Notes
+    -----
+    Press, Smith, Lewis (2022), section 3.
+
+    Examples
+    --------
+    >>> alibi_slopes(4)
+    tensor([0.2500, 0.0625, 0.0156, 0.0039])
+    """
+    require_count("num_heads", num_heads)
+    power = 2 ** int(math.log2(num_heads))  # the largest that is not above num_heads
+    exponents = [8 * i / power for i in range(1, power + 1)]
+    exponents += [4 * i / power for i in range(1, 2 * (num_heads - power), 2)]
+    return torch.tensor([2.0**-exponent for exponent in exponents])
+
+
+def alibi_bias(
+    num_heads: int,
+    len_q: int,
+    len_k: int | None = None,
+    *,
+    device: torch.device | str | None = None,
+) -> Tensor:
+    r"""Return what ALiBi adds to a score, :math:`-\text{slope}\cdot\lvert i-j\rvert`.
+
+    Each head prefers near keys, to its own degree; no other position is told. As in
+    :func:`~attention_lib.masking.causal_mask`, the last query stands at the last key.
+
+    Parameters
+    ----------
+    num_heads : int
+        Number of heads.
+    len_q : int
+        Number of queries.
+    len_k : int, optional
+        Number of keys; ``None`` means ``len_q``.
+    device : torch.device, optional
+        Where it is made.
+
+    Returns
+    -------
+    torch.Tensor
+        Shape ``(num_heads, len_q, len_k)``, none above 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is no whole number, or too small.
+
+    Notes
+    -----
+    Press, Smith, Lewis (2022). Softmax does not see what is added to a whole row: to add
+    ``slope * j`` for key ``j``, as their code does, is the same under a causal mask.
+
+    Examples
+    --------
+    >>> alibi_bias(num_heads=8, len_q=1, len_k=3)[0]
+    tensor([[-1.0000, -0.5000, -0.0000]])
+    """
+    len_k = len_q if len_k is None else len_k
+    require_count("len_q", len_q, minimum=0)
+    require_count("len_k", len_k, minimum=0)
+    own = torch.arange(len_k - len_q, len_k, device=device)  # where each query stands
+    distances = (own.unsqueeze(-1) - torch.arange(len_k, device=device)).abs()  # (len_q, len_k)
+    return -alibi_slopes(num_heads).to(distances.device)[:, None, None] * distances
 
 
 class BilinearScore(nn.Module):

@@ -40,7 +40,12 @@ SIGNATURES = {
     "length_mask": "(valid_lens, len_k)",
     "padding_mask": "(tokens, pad_id=0)",
     "causal_mask": "(len_q, len_k=None, device=None)",
+    "window_mask": "(len_q, len_k=None, *, window, device=None)",
+    "document_mask": "(documents)",
     "combine_masks": "(*masks)",
+    "soft_cap": "(scores, cap)",
+    "alibi_slopes": "(num_heads)",
+    "alibi_bias": "(num_heads, len_q, len_k=None, *, device=None)",
     "masked_softmax": "(scores, valid_lens=None, *, mask=None)",
     "scaled_dot_product_attention": (
         "(queries, keys, values, valid_lens=None, *, mask=None, scale=None, need_weights=True)"

@@ -183,7 +183,70 @@ def always_drops(queries, keys, values):
     return F.scaled_dot_product_attention(queries, keys, values, dropout_p=0.5)
 
 
+def ours_with_lengths(queries, keys, values, valid_lens=None):
+    return scaled_dot_product_attention(queries, keys, values, valid_lens)
+
+
+def layer_with_a_mask_repeated(queries, keys, values, mask):
+    """One mask a head, in the order in which PyTorch's layer reads them: sample by sample."""
+    hidden = ~mask.repeat_interleave(NUM_HEADS, dim=0)
+    return torch_module()(queries, keys, values, attn_mask=hidden)
+
+
+def layer_with_a_mask_tiled(queries, keys, values, mask):
+    """In the wrong order: a sample gets its neighbours' masks."""
+    return torch_module()(queries, keys, values, attn_mask=~mask.repeat(NUM_HEADS, 1, 1))
+
+
+def normalised_over_the_batch(queries, keys, values, *_):
+    return scaled_dot_product_attention(queries, keys - keys.mean(dim=0), values)
+
+
+def upper_left(queries, keys, values):
+    return F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+
+
+def right_for_one_query(queries, keys, values):
+    """A cache that leaves the mask out: right as long as each step has one query."""
+    if queries.shape[-2] == keys.shape[-2]:
+        return ours_causal(queries, keys, values)
+    return scaled_dot_product_attention(queries, keys, values)
+
+
+def filled_with(fill):
+    def attend(queries, keys, values):
+        hidden = ~length_mask(VALID_LENS, keys.shape[-2])
+        return scores_of(queries, keys).masked_fill(hidden, fill).softmax(dim=-1) @ values
+
+    return attend
+
+
+filled_with_a_billion, filled_with_a_million = filled_with(-1e9), filled_with(-1e6)
+filled_with_infinity = filled_with(-float("inf"))
+
+
+def unscaled(queries, keys, values):
+    return (queries @ keys.mT).softmax(dim=-1) @ values
+
+
+def divided_by_d(queries, keys, values):
+    return (queries @ keys.mT / queries.shape[-1]).softmax(dim=-1) @ values
+
+
+def scaled_twice(queries, keys, values):
+    return scaled_dot_product_attention(queries / queries.shape[-1] ** 0.5, keys, values)
+
+
+def reads_the_keys(queries, keys, values):
+    return scaled_dot_product_attention(queries, keys, keys)
+
+
 RIGHT = {
+    contracts.assert_batch_independent: [ours_with_lengths, layer_with_a_mask_repeated],
+    contracts.assert_decodes_like_prefill: [ours_causal, ours_causal_fused],
+    contracts.assert_mask_beats_any_score: [ours_padded, torch_padded, filled_with_infinity],
+    contracts.assert_reads_values: [ours_padded, ours_multi_head, unscaled, torch_module()],
+    contracts.assert_scaled: [scaled_dot_product_attention, F.scaled_dot_product_attention],
     contracts.assert_causal: [
         ours_causal,
         ours_causal_fused,
@@ -214,6 +277,25 @@ RIGHT = {
 
 # contract -> (implementation that breaks it, what its message must say)
 WRONG = {
+    contracts.assert_batch_independent: [
+        (layer_with_a_mask_tiled, r"samples are mixed: .* output of sample \d at \(\d, \d, \d\)"),
+        (normalised_over_the_batch, r"samples are mixed: .* moved by \d"),
+    ],
+    contracts.assert_decodes_like_prefill: [
+        (upper_left, r"decoding differs: in a step of 1 from position 1, with 2 keys"),
+        (right_for_one_query, r"decoding differs: in a step of 2 from position 2, with 4 keys"),
+    ],
+    contracts.assert_mask_beats_any_score: [
+        (filled_with_a_billion, r"a score beats the mask: .* gives padding the weight 1"),
+        (filled_with_a_million, r"a score beats the mask"),
+        (unmasked, r"a score beats the mask"),
+    ],
+    contracts.assert_reads_values: [(reads_the_keys, r"the values are not read")],
+    contracts.assert_scaled: [
+        (unscaled, r"scaled by 1 \(no scaling\), expected 0\.3162 for d_k = 10"),
+        (divided_by_d, r"scaled by 0\.1 \(division by d_k, not by its root\)"),
+        (scaled_twice, r"scaled by 0\.1"),
+    ],
     contracts.assert_causal: [
         (unmasked, r"not causal: with every position after query 0 .* output of query 0 at \(\d"),
         (one_key_too_many, r"after query 0 replaced, the output of query 0 at .* moved by \d"),
@@ -250,8 +332,13 @@ WRONG = {
 
 
 def check(contract, attend, x, **options):
-    if contract is contracts.assert_padding_invariant:
+    if contract in (contracts.assert_padding_invariant, contracts.assert_mask_beats_any_score):
         options["valid_lens"] = VALID_LENS
+    if contract is contracts.assert_batch_independent:
+        masked = "mask" in attend.__name__
+        mask = length_mask(VALID_LENS, x.shape[1]).expand(-1, x.shape[1], -1)
+        contract(attend, x, x.clone(), x.clone(), mask if masked else VALID_LENS, **options)
+        return
     contract(attend, x, x.clone(), x.clone(), **options)
 
 
@@ -373,6 +460,47 @@ def test_evaluation_mode_is_given_back(x):
             lambda x: contracts.assert_pure(unmasked, [1.0], x, x),
             TypeError,
             r"queries: expected a torch.Tensor",
+        ),
+        (
+            lambda x: contracts.assert_pure(3, x, x, x),
+            TypeError,
+            r"attend: expected a callable \(queries, keys, values\), got 3",
+        ),
+        (
+            lambda x: contracts.assert_causal(unmasked, x, x, x, poison="nan"),
+            TypeError,
+            r"poison: expected a number .* got 'nan'",
+        ),
+        (
+            lambda x: contracts.assert_padding_invariant(
+                unmasked, x, x, x, VALID_LENS, poison=True
+            ),
+            TypeError,
+            r"poison: expected a number .* got True",
+        ),
+        (
+            lambda x: contracts.assert_batch_independent(
+                ours_with_lengths, x, x, x, VALID_LENS[:1]
+            ),
+            ValueError,
+            r"for_each: expected 3 samples \(batch\), got shape \(1,\)",
+        ),
+        (
+            lambda x: contracts.assert_decodes_like_prefill(unmasked, x[:, :2], x, x),
+            ValueError,
+            r"keys: expected 2 keys, one a query",
+        ),
+        (
+            lambda x: contracts.assert_mask_beats_any_score(
+                ours_padded, x.half(), x.half(), x.half(), VALID_LENS
+            ),
+            TypeError,
+            r"queries: expected float32 or float64, got dtype torch.float16",
+        ),
+        (
+            lambda x: contracts.assert_scaled(unscaled, x, x[:, :1], x[:, :1]),
+            ValueError,
+            r"keys: expected at least two keys",
         ),
     ],
 )

@@ -1,10 +1,23 @@
 """Masks element by element, and a softmax that obeys them whatever stands behind them."""
 
+import copy
+
 import pytest
 import torch
+from torch.nn.attention.flex_attention import create_mask
 
-from attention_lib import causal_mask, combine_masks, length_mask, masked_softmax, padding_mask
+from attention_lib import (
+    causal_mask,
+    combine_masks,
+    document_mask,
+    length_mask,
+    masked_softmax,
+    masking,
+    padding_mask,
+    window_mask,
+)
 from attention_lib._arguments import INTEGER_DTYPES
+from attention_lib.masking import resolve_visible
 from tests.strategies import (
     DTYPES,
     INF,
@@ -85,6 +98,12 @@ REFUSED = [
     (lambda: causal_mask(2, -3), ValueError, "len_k"),
     (lambda: causal_mask(2.0), TypeError, "len_q"),
     (lambda: causal_mask(2, True), TypeError, "len_k"),
+    (lambda: window_mask(3, window=0), ValueError, "window"),
+    (lambda: window_mask(3, window=2.5), TypeError, "window"),
+    (lambda: window_mask(-3, window=2), ValueError, "len_q"),
+    (lambda: document_mask([0, 1]), TypeError, "documents"),
+    (lambda: document_mask(TRUE), TypeError, "documents"),
+    (lambda: document_mask(LENS.reshape(1, 1, 2)), ValueError, "documents"),
     (lambda: combine_masks(TRUE, [True]), TypeError, "masks[1]"),
     (lambda: combine_masks(LENS), TypeError, "masks[0]"),
     (lambda: combine_masks(None, MASK.float()), TypeError, "masks[1]"),
@@ -161,6 +180,92 @@ def test_causal_mask_is_aligned_to_the_lower_right(len_q, len_k, expected):
 def test_causal_mask_of_one_length_is_square_and_on_the_device_asked_for():
     assert torch.equal(causal_mask(LEN_Q), causal_mask(LEN_Q, LEN_Q))
     assert causal_mask(LEN_Q, device=torch.device("meta")).device.type == "meta"
+
+
+def by_flex(rule, len_q, len_k, batch=None):
+    """PyTorch's own form of a rule for query and key positions."""
+    return create_mask(rule, batch, None, len_q, len_k, device="cpu").squeeze(1)
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 9])
+@pytest.mark.parametrize(("len_q", "len_k"), [(7, 7), (1, 5), (3, 7), (5, 2)])
+def test_window_mask_is_window_keys_and_the_own_among_them(len_q, len_k, window):
+    own = len_k - len_q  # where the first query stands
+
+    def rule(batch, head, query, key):
+        return (key <= query + own) & (query + own - key < window)
+
+    made = window_mask(len_q, len_k, window=window)
+    assert made.dtype == torch.bool
+    assert torch.equal(made, by_flex(rule, len_q, len_k)[0])
+    assert torch.equal(window_mask(5, window=5), causal_mask(5))
+
+
+def test_document_mask():
+    documents = torch.tensor([[0, 0, 1, 1, 1, 4], [3, 1, 1, 3, 3, 3]])
+
+    def rule(batch, head, query, key):
+        return documents[batch, query] == documents[batch, key]
+
+    made = document_mask(documents)
+    assert made.dtype == torch.bool and torch.equal(made, by_flex(rule, 6, 6, batch=2))
+    assert torch.equal(document_mask(documents[1].to(torch.uint8)), made[1])
+
+
+def test_a_causal_mask_is_known_until_somebody_writes_to_it():
+    """By being the object that causal_mask made: its numbers are not read."""
+    mask = causal_mask(LEN_Q)
+    assert masking._is_causal(mask)
+    others = [mask.clone(), mask & True, mask[:, :3], copy.deepcopy(mask), window_mask(5, window=5)]
+    assert not any(masking._is_causal(other) for other in others)
+    mask[0, 1] = True
+    assert not masking._is_causal(mask)
+    with torch.inference_mode():
+        mask = causal_mask(LEN_Q)
+        assert masking._is_causal(mask)
+        mask[0, 1] = True
+    assert not masking._is_causal(mask)
+    view = causal_mask(LEN_Q)
+    view[0].fill_(True)
+    assert not masking._is_causal(view)
+
+
+# valid_lens, mask -> mask (shape or None), len_k, is_causal, some_empty, for (2, 3, 5, 7)
+KNOWN = {
+    "nothing": (None, None, (None, 7, False, False)),
+    "every key": (torch.tensor([7, 7]), None, (None, 7, False, False)),
+    "lengths alike": (torch.tensor([3, 3]), None, (None, 3, False, False)),
+    "no keys": (torch.tensor([0, 0]), None, (None, 0, False, True)),
+    "lengths": (torch.tensor([2, 4]), None, ((2, 1, 1, 4), 4, False, False)),
+    "lengths, one of them 0": (torch.tensor([0, 4]), None, ((2, 1, 1, 4), 4, False, True)),
+    "a mask that hides nothing": (None, torch.tensor(True), (None, 7, False, False)),
+    "a mask": (None, torch.arange(7) > 1, ((1, 7), 7, False, True)),
+    "lower right": (None, causal_mask(5, 7), ((5, 7), 7, False, False)),
+    "both": (torch.tensor([2, 4]), causal_mask(5, 7), ((2, 1, 5, 4), 4, False, False)),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_what_is_known_of_a_mask(name):
+    """As little as says the same is passed on."""
+    valid_lens, mask, (shape, *known) = KNOWN[name]
+    visible = resolve_visible((2, 3, 5, 7), torch.device("cpu"), valid_lens, mask)
+    assert (None if visible.mask is None else tuple(visible.mask.shape)) == shape
+    assert list(visible[1:]) == known
+    whole = visible_by_loop((2, 3, 5, 7), valid_lens, mask)
+    assert not whole[..., visible.len_k :].any()
+    if visible.mask is not None:
+        assert torch.equal(visible.mask.expand(2, 3, 5, visible.len_k), whole[..., : visible.len_k])
+
+
+def test_square_causal_is_the_kernels_own():
+    device = torch.device("cpu")
+    visible = resolve_visible((2, 5, 5), device, None, causal_mask(5))
+    assert visible.is_causal and not visible.some_empty
+    assert not resolve_visible((2, 5, 5), device, torch.tensor([3, 5]), causal_mask(5)).is_causal
+    assert not resolve_visible((2, 5, 5), device, torch.tensor([3, 3]), causal_mask(5)).is_causal
+    assert resolve_visible((2, 7, 5), device, None, causal_mask(7, 5)).some_empty
+    assert resolve_visible((2, 1, 5), device, None, causal_mask(1, 5)).mask is None
 
 
 def test_padding_mask():

@@ -8,14 +8,21 @@ import torch
 
 from attention_lib import (
     AdditiveScore,
+    Attention,
     BilinearScore,
+    alibi_bias,
+    alibi_slopes,
+    causal_mask,
     cosine_scores,
     dot_scores,
     gaussian_scores,
+    masked_softmax,
     scaled_dot_scores,
+    soft_cap,
 )
 from tests.strategies import (
     DTYPES,
+    INF,
     TOLERANCE,
     assert_blames,
     assert_close,
@@ -107,6 +114,12 @@ REFUSED = [
     (lambda: gaussian_scores(two, two, math.inf), ValueError, "bandwidth"),
     (lambda: gaussian_scores(two, two, two), TypeError, "bandwidth"),
     (lambda: gaussian_scores(two, two, True), TypeError, "bandwidth"),
+    (lambda: soft_cap(two, 0), ValueError, "cap"),
+    (lambda: soft_cap(two, "50"), TypeError, "cap"),
+    (lambda: soft_cap(50, 50), TypeError, "scores"),
+    (lambda: alibi_slopes(0), ValueError, "num_heads"),
+    (lambda: alibi_bias(8, 3.0), TypeError, "len_q"),
+    (lambda: alibi_bias(8, 3, -1), ValueError, "len_k"),
     (lambda: BilinearScore(0, 2), ValueError, "d_q"),
     (lambda: BilinearScore(2, 2.0), TypeError, "d_k"),
     (lambda: BilinearScore(True, 2), TypeError, "d_q"),
@@ -280,3 +293,57 @@ def test_additive_weights_depend_on_the_query():
     queries, keys = numbers(2, D), numbers(LEN_K, D, seed=1)
     weights = additive()(queries, keys).softmax(dim=-1)
     assert (weights[0] - weights[1]).abs().max() > 0.01
+
+
+# --- what is done to scores ------------------------------------------------------------------
+
+# Published: fairseq's transformer with ALiBi, and the paper's section 3.
+SLOPES = {
+    1: [2**-8],
+    4: [2**-2, 2**-4, 2**-6, 2**-8],
+    8: [2**-1, 2**-2, 2**-3, 2**-4, 2**-5, 2**-6, 2**-7, 2**-8],
+    12: [2**-i for i in range(1, 9)] + [0.7071, 0.3536, 0.1768, 0.0884],
+    16: [2 ** (-i / 2) for i in range(1, 17)],
+}
+
+
+@pytest.mark.parametrize("num_heads", SLOPES)
+def test_alibi_slopes(num_heads):
+    assert alibi_slopes(num_heads).tolist() == pytest.approx(SLOPES[num_heads], abs=5e-5)
+
+
+@pytest.mark.parametrize(("len_q", "len_k"), [(5, 5), (1, 4), (3, 7), (4, 2)])
+def test_alibi_bias(len_q, len_k):
+    bias = alibi_bias(8, len_q, len_k)
+    for head, slope in enumerate(SLOPES[8]):
+        for query in range(len_q):
+            for key in range(len_k):
+                distance = abs(query + len_k - len_q - key)
+                assert bias[head, query, key].item() == -slope * distance
+
+
+def test_alibi_is_what_its_authors_add():
+    """They add slope * j for key j; softmax does not see the difference under a causal mask."""
+    scores, slopes = numbers(8, 5, 5), alibi_slopes(8)[:, None, None]
+    ours = masked_softmax(scores + alibi_bias(8, 5), mask=causal_mask(5))
+    theirs = masked_softmax(scores + slopes * torch.arange(5), mask=causal_mask(5))
+    assert_close(ours, theirs, 1e-12)
+
+
+def test_soft_cap():
+    scores = torch.tensor([-INF, -60.0, -1e-3, 0.0, 3.0, 50.0, INF], dtype=torch.float64)
+    expected = [50 * math.tanh(x / 50) for x in scores.tolist()]
+    assert soft_cap(scores, 50).tolist() == pytest.approx(expected, rel=1e-12)
+
+
+def test_attention_with_positions_in_the_score():
+    """ALiBi counts from the last key: valid lengths must not take it away."""
+    queries, keys, values = numbers(2, 8, 3, 4), numbers(2, 8, 7, 4, seed=1), numbers(2, 8, 7, 5)
+    score = Attention(
+        lambda q, k: scaled_dot_scores(q, k) + alibi_bias(8, q.shape[-2], k.shape[-2])
+    )
+    lens = torch.tensor([2, 4])
+    output, weights = score(queries, keys, values, lens)
+    scores = scaled_dot_scores(queries, keys) + alibi_bias(8, 3, 7)
+    assert_close(weights, masked_softmax(scores, lens))
+    assert_close(output, weights @ values)
