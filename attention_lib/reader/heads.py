@@ -31,7 +31,7 @@ def without_head(reader: Reader, layer: int, head: int) -> Reader:
     --------
     >>> from attention_lib.reader import accuracy, load_reader, split
     >>> reader, (_, test) = load_reader(), split()
-    >>> accuracy(without_head(reader, layer=1, head=0), test) < accuracy(reader, test)
+    >>> accuracy(without_head(reader, layer=1, head=1), test) < accuracy(reader, test)
     True
     """
     columns = _columns(reader, layer, head)
@@ -76,7 +76,7 @@ def exchange(reader: Reader, text: str, other: str, layer: int, head: int, word:
     >>> reading = read(reader, wide)
     >>> reading.words[reading.meant]
     'street'
-    >>> reading = exchange(reader, wide, tired, layer=1, head=0, word="it")
+    >>> reading = exchange(reader, wide, tired, layer=1, head=1, word="it")
     >>> reading.words[reading.meant]
     'animal'
     """

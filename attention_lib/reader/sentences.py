@@ -78,12 +78,13 @@ class Sentence(NamedTuple):
 def sentences() -> tuple[Sentence, ...]:
     """Return all sentences of the grammar, always in the same order.
 
-    Ten frames. In most of them the last word decides what *it* means: "the animal did not cross
+    Eleven frames. In most of them the last word decides what *it* means: "the animal did not cross
     the street because it was too tired" (the animal), "wide" (the street), "dark" (nothing). In
     some a word decides that stands early: "because it was too wide the animal …", "the fox chased
     the goat because it was weak" (the goat) against "feared" (the fox). In some both candidates
     are of one kind, and what they do tells them apart: "the sand ran from the jug into the bowl
-    until it was full".
+    until it was full". In one what they do tells nothing, and only their kind is left: "the river
+    was near the dog and it was tired".
 
     Returns
     -------
@@ -92,9 +93,9 @@ def sentences() -> tuple[Sentence, ...]:
     Examples
     --------
     >>> len(sentences())
-    27324
+    36072
     >>> len({sentence.frame for sentence in sentences()})
-    10
+    11
     """
     return tuple(
         Sentence(
@@ -122,6 +123,8 @@ def _texts() -> Iterator[tuple[str, str, str]]:
                 cause = f"because it was too {how}"
                 yield "cross", f"the {animal} did not cross the {place} {cause}", meant
                 yield "cross, cause first", f"{cause} the {animal} did not cross the {place}", meant
+                yield "near", f"the {animal} was near the {place} and it was {how}", meant
+                yield "near", f"the {place} was near the {animal} and it was {how}", meant
     for thing, container in product(things, containers):
         for kind, meant in (("put in", thing), ("not entered", container)):
             for how in of[kind]:
@@ -167,7 +170,7 @@ def split() -> tuple[list[Sentence], list[Sentence]]:
     --------
     >>> train, test = split()
     >>> len(train), len(test)
-    (15084, 1374)
+    (19998, 1914)
     """
     train, test = [], []
     for sentence in sentences():

@@ -36,7 +36,7 @@ def train_reader(
     seed: int = 0,
     *,
     train: Sequence[Sentence] | None = None,
-    steps: int = 600,
+    steps: int = 700,
     batch: int = 128,
     progress: bool = True,
     watch: Callable[[int, float], None] | None = None,
