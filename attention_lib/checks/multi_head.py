@@ -1,4 +1,4 @@
-"""Graders for the chapters on many heads and their layouts.
+"""Graders for the chapter on many heads.
 
 Examples
 --------
@@ -6,11 +6,10 @@ Examples
 Not yet: W_o is forgotten: the matrix that joins the heads.
 >>> both_at_once(1)
 Not yet: the weights of one head sum to 1 over the whole row: it cannot give 1 twice.
->>> cache_size(51200)
-Not yet: keys and values are kept, so it is twice that.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -25,17 +24,15 @@ from attention_lib.multihead import merge_heads, split_heads
 
 __all__ = [
     "both_at_once",
-    "cache_size",
-    "grouped_attention",
-    "grouped_parameters",
     "layer_parameters",
     "merge",
+    "multi_head",
     "quiz",
     "share_of_head",
     "split",
 ]
 
-D_MODEL, NUM_HEADS, NUM_KV_HEADS, LENGTH = 512, 8, 2, 100
+D_MODEL, NUM_HEADS = 512, 8
 D_K = D_MODEL // NUM_HEADS
 
 layer_parameters = Number(
@@ -56,36 +53,6 @@ layer_parameters = Number(
     ],
 )
 
-grouped_parameters = Number(
-    "The parameters of a layer of width 512 with eight query heads and two key–value heads, "
-    "without biases",
-    2 * D_MODEL**2 + 2 * D_MODEL * NUM_KV_HEADS * D_K,
-    because="W_q and W_o are 512 × 512, W_k and W_v 512 × 128: 655360 in all.",
-    mistakes=[
-        (4 * D_MODEL**2, "that is a layer with as many key-value heads as query heads."),
-        (
-            D_MODEL**2 + 3 * D_MODEL * NUM_KV_HEADS * D_K,
-            "the output matrix stays square: it joins all query heads.",
-        ),
-        (
-            2 * D_MODEL**2 + D_MODEL * NUM_KV_HEADS * D_K,
-            "keys and values have a matrix each, and each makes two heads of width 64.",
-        ),
-        (
-            2 * D_MODEL**2 + 2 * D_MODEL * NUM_KV_HEADS * D_K + 2 * D_MODEL + 2 * 128,
-            "the layer has no biases.",
-        ),
-        (
-            D_MODEL**2 + 2 * D_MODEL * NUM_KV_HEADS * D_K,
-            "one of W_q and W_o is forgotten: both are 512 × 512.",
-        ),
-        (
-            4 * D_MODEL * NUM_KV_HEADS * D_K,
-            "the queries still have eight heads, so W_q and W_o stay 512 × 512.",
-        ),
-    ],
-)
-
 both_at_once = Number(
     "One query must read two tokens. Two heads give each its weight of 1. What is the largest "
     "weight that one head can give to both of them alike?",
@@ -96,25 +63,6 @@ both_at_once = Number(
         (2, "a weight is at most 1."),
         (0.25, "half of it would go to other tokens; give it all to the two."),
         (0, "a head can look at two tokens: it must share its weight between them."),
-    ],
-)
-
-cache_size = Number(
-    "The numbers in the cache of a layer of width 512 with eight heads, each with keys and "
-    "values of its own, after 100 tokens of one sentence",
-    2 * LENGTH * D_MODEL,
-    because="a key and a value for each token, each of 8 × 64 = 512 numbers.",
-    mistakes=[
-        (LENGTH * D_MODEL, "keys and values are kept, so it is twice that."),
-        (3 * LENGTH * D_MODEL, "queries are not kept: a past token never asks again."),
-        (
-            2 * LENGTH * D_MODEL * NUM_HEADS,
-            "the eight heads share the width: each keeps 64 numbers, not 512.",
-        ),
-        (2 * LENGTH * D_K, "that is one head; there are eight."),
-        (2 * D_MODEL, "that is one token; there are 100."),
-        (LENGTH**2 * NUM_HEADS, "weights are not kept: they are made afresh for each new query."),
-        (2 * LENGTH**2, "weights are not kept: they are made afresh for each new query."),
     ],
 )
 
@@ -270,9 +218,9 @@ def share_of_head(answer: object) -> Verdict:
     Parameters
     ----------
     answer : callable
-        ``answer(heads, W_o, i)`` takes the heads' outputs ``(batch, num_heads, len, d_v)``, the
+        ``answer(outputs, W_o, i)`` takes the heads' outputs ``(batch, num_heads, len, d_v)``, the
         matrix ``(num_heads * d_v, d_model)`` and the number of a head, and returns the part
-        ``(batch, len, d_model)`` that head ``i`` has in ``merge_heads(heads) @ W_o``.
+        ``(batch, len, d_model)`` that head ``i`` has in ``merge_heads(outputs) @ W_o``.
 
     Returns
     -------
@@ -280,67 +228,69 @@ def share_of_head(answer: object) -> Verdict:
 
     Examples
     --------
-    >>> share_of_head(lambda heads, W_o, i: heads[:, i])
+    >>> share_of_head(lambda outputs, W_o, i: outputs[:, i])
     Not yet: W_o is forgotten: this is the output of the head before it.
     """
 
     def rows(W_o: Tensor, i: int, d_v: int) -> Tensor:
         return W_o[i * d_v : (i + 1) * d_v]
 
-    def reference(heads: Tensor, W_o: Tensor, i: int) -> Tensor:
-        return heads[:, i] @ rows(W_o, i, heads.shape[-1])
+    def reference(outputs: Tensor, W_o: Tensor, i: int) -> Tensor:
+        return outputs[:, i] @ rows(W_o, i, outputs.shape[-1])
 
     mistakes: Named = [
-        (lambda heads, W_o, i: heads[:, i], "W_o is forgotten: this is the output of the head "
+        (lambda outputs, W_o, i: outputs[:, i], "W_o is forgotten: this is the output of the head "
             "before it."),
         (
-            lambda heads, W_o, i: merge_heads(heads) @ W_o,
+            lambda outputs, W_o, i: merge_heads(outputs) @ W_o,
             "that is the whole output, the sum over all heads.",
         ),
         (
-            lambda heads, W_o, i: merge_heads(heads) @ W_o / heads.shape[1],
+            lambda outputs, W_o, i: merge_heads(outputs) @ W_o / outputs.shape[1],
             "that is the whole output, divided by the number of heads: a head's share is its own.",
         ),
         (
-            lambda heads, W_o, i: reference(heads, W_o, i) / heads.shape[1],
+            lambda outputs, W_o, i: reference(outputs, W_o, i) / outputs.shape[1],
             "heads are added, not averaged: do not divide by their number.",
         ),
         (
-            lambda heads, W_o, i: heads[:, i] @ W_o[i :: heads.shape[1]],
+            lambda outputs, W_o, i: outputs[:, i] @ W_o[i :: outputs.shape[1]],
             "the rows of W_o are taken in turns; a head's rows are a block.",
         ),
         (
-            lambda heads, W_o, i: heads[:, i] @ rows(W_o, 0, heads.shape[-1]),
+            lambda outputs, W_o, i: outputs[:, i] @ rows(W_o, 0, outputs.shape[-1]),
             "every head is given the first rows of W_o; each has its own block.",
         ),
         (
-            lambda heads, W_o, i: heads[:, i] @ W_o[i : i + heads.shape[-1]],
+            lambda outputs, W_o, i: outputs[:, i] @ W_o[i : i + outputs.shape[-1]],
             "the block of W_o starts at row i; it starts at row i · d_v.",
         ),
         (
-            lambda heads, W_o, i: heads[:, i] @ W_o[i * heads.shape[1] :][: heads.shape[-1]],
+            lambda outputs, W_o, i: (
+                outputs[:, i] @ W_o[i * outputs.shape[1] :][: outputs.shape[-1]]
+            ),
             "the block of W_o starts at row i · num_heads; it starts at row i · d_v.",
         ),
         (
-            lambda heads, W_o, i: heads[:, i] @ W_o,
+            lambda outputs, W_o, i: outputs[:, i] @ W_o,
             "the shapes do not meet: a head has d_v columns, and W_o has num_heads · d_v rows. "
             "Head i meets its own d_v of them.",
         ),
         (
-            lambda heads, W_o, i: heads[:, i - 1] @ rows(W_o, i - 1, heads.shape[-1]),
+            lambda outputs, W_o, i: outputs[:, i - 1] @ rows(W_o, i - 1, outputs.shape[-1]),
             "that is the head before: heads are counted from 0.",
         ),
         (
-            lambda heads, W_o, i: heads.sum(dim=1) @ rows(W_o, i, heads.shape[-1]),
+            lambda outputs, W_o, i: outputs.sum(dim=1) @ rows(W_o, i, outputs.shape[-1]),
             "the heads are added up before W_o; only head i meets its rows.",
         ),
         (
-            lambda heads, W_o, i: merge_heads(heads) @ W_o - reference(heads, W_o, i),
+            lambda outputs, W_o, i: merge_heads(outputs) @ W_o - reference(outputs, W_o, i),
             "that is what all other heads contribute.",
         ),
         (
-            lambda heads, W_o, i: heads[i] @ rows(W_o, i, heads.shape[-1]),
-            "the first axis is the batch: head i is heads[:, i].",
+            lambda outputs, W_o, i: outputs[i] @ rows(W_o, i, outputs.shape[-1]),
+            "the first axis is the batch: head i is outputs[:, i].",
         ),
     ]  # fmt: skip
     normal, double = draws(21), draws(22, torch.float64)
@@ -355,15 +305,15 @@ def share_of_head(answer: object) -> Verdict:
     return grade(answer, reference, cases, mistakes, axes=["position", "column"])
 
 
-def grouped_attention(answer: object) -> Verdict:
-    """Grade grouped-query attention.
+def multi_head(answer: object) -> Verdict:
+    """Grade a whole layer of multi-head attention, without a mask.
 
     Parameters
     ----------
     answer : callable
-        ``answer(queries, keys, values)`` takes ``(batch, num_heads, len_q, d_k)``,
-        ``(batch, num_kv_heads, len_k, d_k)`` and ``(batch, num_kv_heads, len_k, d_v)``, and
-        returns ``(batch, num_heads, len_q, d_v)``.
+        ``answer(X, W_q, W_k, W_v, W_o, num_heads)`` takes ``(batch, len, d_model)`` and four
+        matrices ``(d_model, d_model)`` that are applied from the right, and returns
+        ``(batch, len, d_model)``.
 
     Returns
     -------
@@ -371,99 +321,127 @@ def grouped_attention(answer: object) -> Verdict:
 
     Examples
     --------
-    >>> def in_turns(queries, keys, values):
-    ...     times = queries.shape[1] // keys.shape[1]
-    ...     keys, values = (x.repeat(1, times, 1, 1) for x in (keys, values))
-    ...     return scaled_dot_product_attention(queries, keys, values)[0]
-    >>> grouped_attention(in_turns)
-    Not yet: repeat puts the key heads in turns; neighbours must share, so repeat_interleave.
+    >>> def one_wide_head(X, W_q, W_k, W_v, W_o, num_heads):
+    ...     return scaled_dot_product_attention(X @ W_q, X @ W_k, X @ W_v)[0] @ W_o
+    >>> multi_head(one_wide_head)
+    Not yet: that is one head of the whole width: nothing is cut into num_heads.
     """
-    Repeat = Callable[[Tensor, int], Tensor]
+    Cut = Callable[[Tensor, int], Tensor]
+    Join = Callable[[Tensor], Tensor]
 
-    def repeated(
-        of_keys: Repeat, of_values: Repeat, scale: Callable[[int], float] = lambda d: d**-0.5
+    def layer(
+        cut: Cut = split_heads,
+        join: Join = merge_heads,
+        *,
+        root: Callable[[int, int], float] = lambda d_k, d_model: d_k**0.5,
+        soften: Callable[[Tensor], Tensor] = lambda scores: scores.softmax(dim=-1),
+        use: str = "qkvo",
+        transposed: bool = False,
     ) -> Callable[..., Any]:
-        def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-            times = queries.shape[1] // keys.shape[1]
-            keys, values = of_keys(keys, times), of_values(values, times)
-            scores = queries @ keys.mT * scale(keys.shape[-1])
-            return torch.softmax(scores, dim=-1) @ values
+        """A layer; ``use`` says which matrix stands for which, "1" is none."""
+
+        def attend(X: Tensor, *arguments: Any) -> Any:
+            *matrices, num_heads = arguments
+            given = dict(zip("qkvo", [W.mT if transposed else W for W in matrices], strict=True))
+            given["1"] = torch.eye(X.shape[-1], dtype=X.dtype)
+            Q, K, V = (cut(X @ given[name], num_heads) for name in use[:3])
+            weights = soften(Q @ K.mT / root(Q.shape[-1], X.shape[-1]))
+            return join(weights @ V) @ given[use[3]]
 
         return attend
 
-    def in_blocks(x: Tensor, times: int) -> Tensor:
-        return x.repeat_interleave(times, dim=1)
+    def straight(x: Tensor, num_heads: int) -> Tensor:
+        return x.reshape(x.shape[0], num_heads, x.shape[1], -1)
 
-    def in_turns(x: Tensor, times: int) -> Tensor:
-        return x.repeat(1, times, 1, 1)
+    def straight_back(x: Tensor) -> Tensor:
+        return x.reshape(x.shape[0], x.shape[2], -1)
 
-    def one_only(place: int) -> Repeat:
-        return lambda x, times: x[:, place].unsqueeze(1).expand(-1, x.shape[1] * times, -1, -1)
+    def interleaved(x: Tensor, num_heads: int) -> Tensor:
+        return x.reshape(*x.shape[:2], -1, num_heads).permute(0, 3, 1, 2)
 
-    def mean(x: Tensor, times: int) -> Tensor:
-        return x.mean(dim=1, keepdim=True).expand(-1, x.shape[1] * times, -1, -1)
+    def unswapped(x: Tensor, num_heads: int) -> Tensor:
+        return x.reshape(*x.shape[:2], num_heads, -1)
 
-    def flipped(x: Tensor, times: int) -> Tensor:
-        return in_blocks(x.flip(1), times)
+    def averaged(x: Tensor) -> Tensor:
+        return x.mean(dim=1).repeat(1, 1, x.shape[1])
 
-    def mean_queries(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        grouped = queries.reshape(len(queries), keys.shape[1], -1, *queries.shape[2:]).mean(dim=2)
-        return scaled_dot_product_attention(grouped, keys, values)[0]
-
-    def weights(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        times = queries.shape[1] // keys.shape[1]
-        found = scaled_dot_product_attention(
-            queries, in_blocks(keys, times), in_blocks(values, times)
-        )
-        return torch.as_tensor(found[1])
+    def weights(X: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, n: int) -> Tensor:
+        parts = (split_heads(X @ W, n) for W in (W_q, W_k, W_v))
+        return torch.as_tensor(scaled_dot_product_attention(*parts)[1])
 
     mistakes: Named = [
         (
-            repeated(in_turns, in_turns),
-            "repeat puts the key heads in turns; neighbours must share, so repeat_interleave.",
-        ),
-        (repeated(in_blocks, in_turns), "the keys are right, the values were repeated in turns."),
-        (repeated(in_turns, in_blocks), "the values are right, the keys were repeated in turns."),
-        (
-            repeated(one_only(0), one_only(0)),
-            "all heads share the first key head; each group has its own.",
+            layer(lambda x, num_heads: split_heads(x, 1)),
+            "that is one head of the whole width: nothing is cut into num_heads.",
         ),
         (
-            repeated(one_only(-1), one_only(-1)),
-            "all heads share the last key head; each group has its own.",
+            layer(straight),
+            "the columns are not cut first: a head gets whole vectors of some places. Cut the "
+            "width into (num_heads, d_k), then swap the axes.",
         ),
-        (repeated(mean, mean), "the key heads are averaged; each group has its own."),
-        (repeated(flipped, flipped), "the key heads are shared out in reverse order."),
-        (repeated(in_blocks, in_blocks, lambda d: 1), "the scores are not divided by the square "
-            "root of d_k."),
-        (repeated(in_blocks, in_blocks, lambda d: 1 / d), "the scores are divided by d_k, not by "
-            "its square root."),
-        (mean_queries, "the queries of a group are averaged; each query head asks for itself."),
         (
-            lambda queries, keys, values: merge_heads(
-                repeated(in_blocks, in_blocks)(queries, keys, values)
-            ),
-            "the heads are joined already; they are asked for apart: (batch, num_heads, len_q, "
-            "d_v).",
+            layer(join=straight_back),
+            "the heads are joined without swapping the axes back, so one position gets numbers of "
+            "another.",
         ),
-        (weights, "these are the weights. The output is the values, summed with these weights."),
         (
-            lambda queries, keys, values: scaled_dot_product_attention(queries, keys, values)[0],
-            "num_heads and num_kv_heads do not line up: each key head is for a group of queries.",
+            layer(straight, straight_back),
+            "splitting and joining are both straight reshapes: a head is a stretch of the "
+            "sentence, and no word sees the rest of it. Swap the axes, both times.",
         ),
+        (
+            layer(interleaved),
+            "the heads are interleaved when they are cut, and blocks when they are joined.",
+        ),
+        (
+            layer(interleaved, lambda x: x.permute(0, 2, 3, 1).flatten(-2)),
+            "the heads are interleaved: head 0 gets every num_heads-th column. A head is a block "
+            "of neighbours.",
+        ),
+        (
+            layer(unswapped, lambda x: x.flatten(-2)),
+            "the axes are not swapped: the heads of one word attend to each other. The positions "
+            "must come just before d_k.",
+        ),
+        (layer(join=averaged), "the heads are averaged; they stand side by side."),
+        (layer(join=lambda x: merge_heads(x.flip(1))), "the heads are joined in reverse order."),
+        (layer(root=lambda d_k, d_model: 1), "the scores are not divided by the square root of "
+            "d_k."),
+        (
+            layer(root=lambda d_k, d_model: d_model**0.5),
+            "the scores are divided by the root of d_model; it must be the width of one head.",
+        ),
+        (layer(root=lambda d_k, d_model: d_k), "the scores are divided by d_k, not by its square "
+            "root."),
+        (
+            layer(root=lambda d_k, d_model: (d_model // d_k) ** 0.5),
+            "the scores are divided by the root of num_heads; it must be that of d_k.",
+        ),
+        (layer(soften=partial(torch.softmax, dim=-2)), "softmax runs over the queries (dim=-2). "
+            "Keys lie along the last axis: dim=-1."),
+        (layer(soften=partial(torch.softmax, dim=1)), "softmax runs over the heads (dim=1). Keys "
+            "lie along the last axis: dim=-1."),
+        (layer(soften=lambda scores: scores), "the softmax is missing: the values are summed with "
+            "scores."),
+        (layer(use="qkv1"), "W_o is forgotten: it mixes what the heads have found."),
+        (layer(use="qk1o"), "W_v is forgotten: these are the plain vectors, weighted."),
+        (layer(use="11vo"), "W_q and W_k are forgotten: plain vectors are compared."),
+        (layer(use="kqvo"), "queries and keys are exchanged."),
+        (layer(use="qqvo"), "the keys are made with W_q; they have a matrix of their own, W_k."),
+        (layer(use="qkko"), "the values are made with W_k; they have a matrix of their own, W_v."),
+        (layer(transposed=True), "the matrices are transposed: here they are applied as X @ W."),
+        (weights, "these are the weights. The output is the values, summed with them, joined, "
+            "times W_o."),
     ]  # fmt: skip
     cases = []
-    for seed, (kv_heads, group) in enumerate(((2, 2), (2, 3), (3, 2), (4, 1), (1, 3))):
-        random = draws(30 + seed, torch.float64 if group == 3 else torch.float32)
-        cases.append(
-            (
-                random(2, kv_heads * group, 3, 7),
-                random(2, kv_heads, 5, 7),
-                random(2, kv_heads, 5, 4),
-            )
-        )
-    names = ["batch", "head", "query", "column"]
-    return grade(answer, repeated(in_blocks, in_blocks), cases, mistakes, axes=names)
+    for seed, (batch, length, num_heads, d_k) in enumerate(
+        ((1, 2, 2, 1), (2, 3, 2, 5), (3, 5, 3, 2), (1, 7, 1, 3), (2, 4, 5, 3))
+    ):
+        random = draws(50 + seed, torch.float64 if seed == 2 else torch.float32)
+        d_model = num_heads * d_k
+        matrices = [random(d_model, d_model) for _ in range(4)]
+        cases.append((random(batch, length, d_model), *matrices, num_heads))
+    return grade(answer, layer(), cases, mistakes, axes=["batch", "position", "column"])
 
 
 quiz = Quiz(

@@ -10,13 +10,9 @@ from attention_lib.multihead import merge_heads, split_heads
 from tests.checks.tables import judged
 
 
-def size_of(**options):
-    return sum(x.numel() for x in MultiHeadAttention(512, 8, **options).parameters())
-
-
 def test_parameters_are_those_of_the_layer():
-    assert check.layer_parameters(size_of())
-    assert check.grouped_parameters(size_of(num_kv_heads=2))
+    parameters = MultiHeadAttention(512, 8).parameters()
+    assert check.layer_parameters(sum(x.numel() for x in parameters))
 
 
 # Cutting into heads.
@@ -161,82 +157,81 @@ SHARE = [
 ]  # fmt: skip
 
 
-# Grouped heads.
+# The whole layer.
 
 
-def attend(repeat_keys, repeat_values, **options):
-    def answer(queries, keys, values):
-        times = queries.shape[1] // keys.shape[1]
-        keys, values = repeat_keys(keys, times), repeat_values(values, times)
-        return scaled_dot_product_attention(queries, keys, values, **options)
+def by_library(X, W_q, W_k, W_v, W_o, num_heads):
+    layer = MultiHeadAttention(X.shape[-1], num_heads).to(X)
+    layer.load_state_dict(
+        dict(zip(layer.state_dict(), [W.mT for W in (W_q, W_k, W_v, W_o)], strict=True))
+    )
+    return layer(X, X, X)[0]
+
+
+def by_kernel(X, W_q, W_k, W_v, W_o, num_heads):
+    parts = (split_by_chunks(X @ W, num_heads) for W in (W_q, W_k, W_v))
+    return merge_by_cat(scaled_dot_product_attention(*parts)) @ W_o
+
+
+def by_loop(X, W_q, W_k, W_v, W_o, num_heads):
+    output = 0
+    for columns in torch.arange(X.shape[-1]).chunk(num_heads):
+        Q, K, V = (X @ W[:, columns] for W in (W_q, W_k, W_v))
+        weights = torch.softmax(Q @ K.mT / len(columns) ** 0.5, dim=-1)
+        output = output + weights @ V @ W_o[columns]
+    return output
+
+
+def by_einsum(X, W_q, W_k, W_v, W_o, num_heads, divisor=None, dim=-1):
+    Q, K, V = (
+        torch.einsum("blm,mhd->bhld", X, W.unflatten(1, (num_heads, -1))) for W in (W_q, W_k, W_v)
+    )
+    scores = torch.einsum("bhqd,bhkd->bhqk", Q, K) / (divisor or Q.shape[-1] ** 0.5)
+    weights = scores.softmax(dim)
+    return torch.einsum("bhqk,bhkd,hdm->bqm", weights, V, W_o.unflatten(0, (num_heads, -1)))
+
+
+def by_reshapes(cut, join):
+    def answer(X, W_q, W_k, W_v, W_o, num_heads):
+        parts = (cut(X @ W, num_heads) for W in (W_q, W_k, W_v))
+        return join(scaled_dot_product_attention(*parts)) @ W_o
 
     return answer
 
 
-def blocks(x, times):
-    return x.repeat_interleave(times, dim=1)
+def straight(x, num_heads):
+    return cut(x, num_heads, *"bhld")
 
 
-def turns(x, times):
-    return x.repeat(1, times, 1, 1)
+def straight_back(x):
+    return x.reshape(x.shape[0], x.shape[2], -1)
 
 
-def first(x, times):
-    return x[:, :1].repeat(1, x.shape[1] * times, 1, 1)
-
-
-def last(x, times):
-    return x[:, -1:].repeat(1, x.shape[1] * times, 1, 1)
-
-
-def mean(x, times):
-    return x.mean(1, keepdim=True).repeat(1, x.shape[1] * times, 1, 1)
-
-
-def broadcast(queries, keys, values):
-    queries = queries.unflatten(1, (keys.shape[1], -1))
-    scores = queries @ keys.unsqueeze(2).mT / keys.shape[-1] ** 0.5
-    return (scores.softmax(-1) @ values.unsqueeze(2)).flatten(1, 2)
-
-
-def head_by_head(queries, keys, values):
-    times = queries.shape[1] // keys.shape[1]
-    found = [
-        (queries[:, i] @ keys[:, i // times].mT / keys.shape[-1] ** 0.5).softmax(-1)
-        @ values[:, i // times]
-        for i in range(queries.shape[1])
-    ]
-    return torch.stack(found, dim=1)
-
-
-def kernel(queries, keys, values):
-    return scaled_dot_product_attention(queries, keys, values, enable_gqa=True)
-
-
-def modulo(queries, keys, values):
-    found = [queries[:, i] @ keys[:, i % keys.shape[1]].mT for i in range(queries.shape[1])]
-    weights = (torch.stack(found, dim=1) / keys.shape[-1] ** 0.5).softmax(-1)
-    return weights @ values.repeat(1, queries.shape[1] // keys.shape[1], 1, 1)
-
-
-GROUPED = [
-    (attend(turns, turns), "repeat_interleave"),
-    (modulo, "repeat_interleave"),
-    (attend(blocks, turns), "the values were repeated in turns"),
-    (attend(turns, blocks), "the keys were repeated in turns"),
-    (attend(first, first), "share the first key head"),
-    (attend(last, last), "share the last key head"),
-    (attend(mean, mean), "averaged"),
-    (attend(blocks, blocks, scale=1.0), "not divided by the square root"),
-    (lambda q, k, v: attend(blocks, blocks, scale=1 / k.shape[-1])(q, k, v), "by d_k, not"),
-    (lambda q, k, v: attend(blocks, blocks)(q, k.flip(1), v.flip(1)), "in reverse order"),
-    (lambda q, k, v: merge_heads(broadcast(q, k, v)), "joined already"),
-    (lambda q, k, v: broadcast(q, k, v).mT, "transposed"),
-    (lambda q, k, v: broadcast(q, k, v)[:, : k.shape[1]], "expected shape"),
-    (lambda q, k, v: broadcast(q, k, v).transpose(1, 2), "expected shape"),
-    (lambda q, k, v: (q @ k.mT).softmax(-1) @ v, "raised RuntimeError"),
-    (lambda q, k, v: (broadcast(q, k, v), None), "the first one alone is right"),
+LAYER = [
+    (lambda *given: by_library(*given[:5], 1), "one head of the whole width"),
+    (by_reshapes(straight, merge_heads), "the columns are not cut first"),
+    (by_reshapes(split_heads, straight_back), "without swapping the axes back"),
+    (by_reshapes(straight, straight_back), "both straight reshapes"),
+    (by_reshapes(lambda x, h: cut(x, h, *"bldh").permute(0, 3, 1, 2), merge_heads), "interleaved"),
+    (by_reshapes(lambda x, h: cut(x, h, *"blhd"), lambda x: x.flatten(2)), "axes are not swapped"),
+    (lambda *given: by_einsum(*given, divisor=1), "not divided by the square root of d_k"),
+    (lambda *given: by_einsum(*given, divisor=len(given[1]) ** 0.5), "it must be the width of one"),
+    (lambda *given: by_einsum(*given, divisor=len(given[1]) / given[5]), "not by its square root"),
+    (lambda *given: by_einsum(*given, divisor=given[5] ** 0.5), "by the root of num_heads"),
+    (lambda *given: by_einsum(*given, dim=-2), "softmax runs over the queries"),
+    (lambda *given: by_einsum(*given, dim=1), "softmax runs over the heads"),
+    (lambda X, q, k, v, o, h: by_loop(X, q, k, v, torch.eye(len(o)).to(X), h), "W_o is forgotten"),
+    (lambda X, q, k, v, o, h: by_loop(X, k, q, v, o, h), "queries and keys are exchanged"),
+    (lambda X, q, k, v, o, h: by_loop(X, q, q, v, o, h), "the keys are made with W_q"),
+    (lambda X, q, k, v, o, h: by_loop(X, q, k, k, o, h), "the values are made with W_k"),
+    (lambda X, q, k, v, o, h: by_loop(X, q.T, k.T, v.T, o.T, h), "the matrices are transposed"),
+    (lambda X, q, k, v, o, h: by_loop(X, q, k, torch.eye(len(o)).to(X), o, h), "W_v is forgotten"),
+    (lambda *given: -by_loop(*given), "sign"),
+    (lambda *given: by_loop(*given) / given[5], "position 0"),
+    (lambda *given: by_loop(*given).sum(1), "expected shape"),
+    (lambda X, q, k, v, o, h: X @ q @ k @ v @ o, "position 0"),
 ]
+
 
 test_right, test_wrong = judged(
     [
@@ -249,35 +244,23 @@ test_right, test_wrong = judged(
         *((check.share_of_head, answer) for answer in (share, share_by_zeros, share_by_view)),
         (check.share_of_head, share_by_chunks),
         (check.share_of_head, share_by_difference),
-        *((check.grouped_attention, answer) for answer in (broadcast, head_by_head, kernel)),
-        (check.grouped_attention, attend(blocks, blocks)),
-        *((check.grouped_parameters, n) for n in (655360, 655360.0, torch.tensor(655360))),
+        *((check.multi_head, answer) for answer in (by_library, by_kernel, by_loop, by_einsum)),
+        (check.multi_head, by_reshapes(view_and_transpose, merge_by_permute)),
         (check.layer_parameters, np.int64(1048576)),
         (check.both_at_once, 1 / 2),
-        (check.cache_size, 102400),
     ],
     [
         *((check.split, *row) for row in SPLIT),
         *((check.merge, *row) for row in MERGE),
         *((check.share_of_head, *row) for row in SHARE),
-        *((check.grouped_attention, *row) for row in GROUPED),
+        *((check.multi_head, *row) for row in LAYER),
         (check.layer_parameters, 3 * 512**2, "W_o is forgotten"),
         (check.layer_parameters, 8 * 4 * 512**2, "the heads share the width"),
         (check.layer_parameters, 4 * 512 * 64, "that is one head"),
         (check.layer_parameters, 4 * 512**2 + 4 * 512, "no biases"),
         (check.layer_parameters, 512**2, "one matrix"),
         (check.layer_parameters, 5 * 512**2, "too large"),
-        (check.grouped_parameters, 4 * 512**2, "as many key-value heads"),
-        (check.grouped_parameters, 512**2 + 3 * 512 * 128, "output matrix"),
-        (check.grouped_parameters, 2 * 512**2 + 512 * 128, "a matrix each"),
-        (check.grouped_parameters, 655360 + 1280, "no biases"),
-        (check.grouped_parameters, 1, "too small"),
         (check.both_at_once, 1, "cannot give 1 twice"),
         (check.both_at_once, 0.2, "too small"),
-        (check.cache_size, 51200, "twice that"),
-        (check.cache_size, 153600, "queries are not kept"),
-        (check.cache_size, 8 * 102400, "the eight heads share the width"),
-        (check.cache_size, 80000, "weights are not kept"),
-        (check.cache_size, 1024, "that is one token"),
     ],
 )
