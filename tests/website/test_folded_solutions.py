@@ -1,0 +1,25 @@
+"""On the page a solution folds as a whole, its reason together with its code."""
+
+import pytest
+from bs4 import BeautifulSoup
+
+from website import notebooks
+from website.rules import Notebook, under
+
+CHAPTERS = notebooks.chapters()
+
+
+@pytest.mark.site
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_every_solution_is_one_fold(path, site):
+    page = site / "book" / f"{path.stem}.html"
+    soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+    folds = soup.select("section > details.solution")
+    exercises = under(3, Notebook.read(path).sections["Exercises"])
+    assert len(folds) == len(exercises)
+    for fold in folds:
+        assert not fold.has_attr("open")
+        assert fold.select("p"), f"{path.stem}: a solution without its reason"
+        assert fold.select("div.cell pre"), f"{path.stem}: a solution without its code"
+        assert not fold.select("details"), f"{path.stem}: a fold in a fold"
+        assert not fold.find_next_siblings(), f"{path.stem}: something is left outside"
