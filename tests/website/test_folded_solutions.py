@@ -1,8 +1,6 @@
 """On the page a solution folds as a whole, its reason together with its code."""
 
 import pytest
-from bs4 import BeautifulSoup
-
 from website import notebooks
 from website.rules import Notebook, under
 
@@ -12,9 +10,7 @@ CHAPTERS = notebooks.chapters()
 @pytest.mark.site
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_every_solution_is_one_fold(path, site):
-    page = site / "book" / f"{path.stem}.html"
-    soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
-    folds = soup.select("section > details.solution")
+    folds = site.pages[f"book/{path.stem}.html"].select("section > details.solution")
     exercises = under(3, Notebook.read(path).sections["Exercises"])
     assert len(folds) == len(exercises)
     for fold in folds:
