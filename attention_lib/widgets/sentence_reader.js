@@ -67,6 +67,7 @@ export function forward(reader, ids) {
     const angle = place / 10000 ** ((i - (i % 2)) / width);
     return reader.embedding[id * width + i] + (i % 2 ? Math.cos(angle) : Math.sin(angle));
   }));
+  const start = x;
   const layers = [];
   for (const layer of reader.layers) {
     const [queries, keys, values] = [layer.W_q, layer.W_k, layer.W_v].map((matrix) => linear(x, matrix, width));
@@ -80,7 +81,7 @@ export function forward(reader, ids) {
     layers.push(weights);
   }
   const { W_q, W_k } = reader.pointing;
-  layers.push([attend(linear(x, W_q, width), linear(x, W_k, width), 0, width)]);
+  layers.push([attend(linear(x, W_q, width), linear(start, W_k, width), 0, width)]);
   return layers;
 }
 
@@ -177,7 +178,7 @@ export function render({ model, el }) {
   const settings = () => Object.fromEntries([...traits, ...fixedTraits].map((trait) => [trait, model.get(trait)]));
   const given = settings();
   const reader = unpack(given);
-  const view = createView({ model, el }, { label: "A trained reader", traits });
+  const view = createView({ model, el }, { label: "A reader at work", task: "Exchange a word, and see what “it” means then.", traits });
 
   const sentence = view.stage.appendChild(element("div", { class: "attention-sentence" }));
   const drawing = sentence.appendChild(svg("svg", { class: "attention-strands", role: "img", "aria-label": "Lines from the word that asks to the words it looks at, as thick as the weights" }));
@@ -228,8 +229,8 @@ export function render({ model, el }) {
     }));
   }
 
-  const asker = view.slider({
-    trait: "word", label: "Word that asks", min: 0, max: given.longest,
+  view.slider({
+    trait: "word", label: "Word that asks", min: 0, max: () => seen.words.length - 1, more: true,
     position: (word) => rowOf(settings(), seen).asking, text: (word) => seen.words[rowOf({ ...settings(), word }, seen).asking],
   });
   view.choice({
@@ -254,10 +255,9 @@ export function render({ model, el }) {
   view.controls.append(element(
     "label", { class: "attention-line-of-text" }, element("span", { class: "attention-name" }, "Another sentence"), offered,
   ));
-  view.details.append(element(
-    "details", {}, element("summary", {}, "Type a sentence of your own"),
-    element("label", { class: "attention-line-of-text" }, element("span", { class: "attention-name" }, "With “it” in it once; Enter reads it"), typed), refusal,
-  ));
+  view.more.place.append(
+    element("label", { class: "attention-line-of-text" }, element("span", { class: "attention-name" }, "A sentence of your own, with “it” in it once; Enter reads it"), typed), refusal,
+  );
 
   let strands = () => {};
   const resizing = new ResizeObserver(() => strands());
@@ -266,7 +266,6 @@ export function render({ model, el }) {
     seen = measure(state, reader);
     view.part("words", seen.words.join(" "), () => {
       writeWords(seen.words);
-      setAttributes(asker, { max: String(seen.words.length - 1) });
       typed.value = seen.words.slice(1).join(" ");
       offered.value = given.examples.includes(typed.value) ? typed.value : "";
       refusal.hidden = true;

@@ -83,9 +83,11 @@ class SentenceReader(Figure):
     """
 
     _script = "sentence_reader.js"
+    _title = "A reader at work"
+    _task = "Exchange a word, and see what “it” means then."
 
     text = _Text(EXAMPLES[0]).tag(sync=True)
-    head = _Head(0, min=0, max=4).tag(sync=True)
+    head = _Head(0, min=0, max=6).tag(sync=True)
     word = Whole(-1, min=-1, max=15).tag(sync=True)
     packed = traitlets.Bytes(read_only=True).tag(sync=True)
     bits: traitlets.Int[int, int] = traitlets.Int(read_only=True).tag(sync=True)

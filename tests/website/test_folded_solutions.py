@@ -1,6 +1,7 @@
 """On the page a solution folds as a whole, its reason together with its code."""
 
 import pytest
+
 from website import notebooks
 from website.rules import Notebook, under
 

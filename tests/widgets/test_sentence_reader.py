@@ -109,7 +109,7 @@ def test_what_cannot_be_read_gets_the_same_sentence_in_both_worlds(node, text):
 
 def test_a_head_or_a_reader_that_is_none_is_refused():
     with pytest.raises(traitlets.TraitError, match=r"SentenceReader\.head"):
-        SentenceReader(head=5)
+        SentenceReader(head=7)
     with pytest.raises(traitlets.TraitError, match=r"SentenceReader\.word"):
         SentenceReader(word=16)
     with pytest.raises(TypeError, match="reader: expected a Reader"):
@@ -140,7 +140,7 @@ def test_clicking_a_word_lets_it_ask_and_typing_reads_anew(show):
         page.settle()
         for key, weight in enumerate(reading.weights[0][1, place].tolist()):
             assert figure.read(f"weight_{key}") == pytest.approx(weight, abs=1e-4)
-    page.locator("summary").click()
+    page.locator("summary").click()  # More
     field = page.locator(".attention-typed")
     field.fill("The wolf feared the bear because it was fierce.")
     field.press("Enter")

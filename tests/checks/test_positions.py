@@ -1,0 +1,106 @@
+"""The graders of "Tell attention the order": right answers in many styles, and wrong ones."""
+
+import math
+
+import torch
+
+from attention_lib.checks import positions as check
+from attention_lib.positions import rotate_by_position
+from tests.checks.tables import judged
+
+
+def speeds(x):
+    return 10_000.0 ** (-torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
+
+
+def by_slices(x, positions):
+    angles = positions[:, None] * speeds(x)
+    cos, sin, turned = angles.cos().to(x), angles.sin().to(x), torch.empty_like(x)
+    turned[:, 0::2] = x[:, 0::2] * cos - x[:, 1::2] * sin
+    turned[:, 1::2] = x[:, 0::2] * sin + x[:, 1::2] * cos
+    return turned
+
+
+def by_complex_numbers(x, positions):
+    pairs = torch.view_as_complex(x.double().reshape(len(x), -1, 2))
+    angles = positions.double()[:, None] * speeds(x)
+    turned = pairs * torch.polar(torch.ones_like(angles), angles)
+    return torch.view_as_real(turned).flatten(-2).to(x)
+
+
+def by_loops(x, positions):
+    turned = x.clone()
+    for i, position in enumerate(positions.tolist()):
+        for j in range(x.shape[-1] // 2):
+            a, b = x[i, 2 * j].item(), x[i, 2 * j + 1].item()
+            angle = position * 10_000 ** (-2 * j / x.shape[-1])
+            turned[i, 2 * j] = a * math.cos(angle) - b * math.sin(angle)
+            turned[i, 2 * j + 1] = a * math.sin(angle) + b * math.cos(angle)
+    return turned
+
+
+def by_matrices(x, positions):
+    angles = positions.double()[:, None] * speeds(x)
+    cos, sin = angles.cos(), angles.sin()
+    matrices = torch.stack([cos, -sin, sin, cos], dim=-1).unflatten(-1, (2, 2)).to(x)
+    return (matrices @ x.reshape(len(x), -1, 2, 1)).reshape(x.shape)
+
+
+def altered(angle=None, sin=None, join=None):
+    """The solution with one part of it changed."""
+
+    def turn(x, positions):
+        angles = (angle or (lambda x, p: p[:, None] * speeds(x)))(x, positions.double())
+        c, s = angles.cos().to(x), (sin or torch.sin)(angles).to(x)
+        a, b = x[:, 0::2], x[:, 1::2]
+        pair = [a * c - b * s, a * s + b * c]
+        return join(pair) if join else torch.stack(pair, dim=-1).flatten(-2)
+
+    return turn
+
+
+RIGHT = [
+    (check.turned, rotate_by_position),
+    (check.turned, by_slices),
+    (check.turned, by_complex_numbers),
+    (check.turned, by_loops),
+    (check.turned, by_matrices),
+    (check.full_turn, 628),
+    (check.full_turn, 200 * math.pi),
+    (check.full_turn, torch.tensor(628.3)),
+    (check.slope_share, math.exp(-1)),
+    (check.slope_share, 0.37),
+    (check.layout, "b"),
+]
+
+WRONG = [
+    (check.turned, lambda x, p: x, "nothing is turned"),
+    (check.turned, lambda x, p: rotate_by_position(x, p, layout="halves"), "(j, j + d/2)"),
+    (check.turned, altered(sin=lambda angles: -angles.sin()), "backwards"),
+    (check.turned, altered(lambda x, p: p[:, None] * speeds(x) ** 0), "same speed"),
+    (check.turned, altered(lambda x, p: p[:, None] * speeds(x) ** 0.5), "−2j/d, not −j/d"),
+    (check.turned, altered(lambda x, p: p[:, None] * speeds(x) ** 2), "−2j/d, not −4j/d"),
+    (check.turned, altered(lambda x, p: p[:, None] / speeds(x)), "speeds rise"),
+    (check.turned, lambda x, p: rotate_by_position(x), "taken to be 0, 1, 2"),
+    (check.turned, lambda x, p: rotate_by_position(x, p + 1), "one position too far"),
+    (check.turned, altered(join=lambda pair: torch.cat(pair, dim=-1)), "two blocks"),
+    (check.turned, lambda x, p: x + rotate_by_position(x, p), "should be"),
+    (check.turned, lambda x, p: rotate_by_position(x, p, base=1000.0), "should be"),
+    (check.turned, lambda x, p: rotate_by_position(x, p)[:-1], "shape"),
+    (check.full_turn, 6.28, "fastest pair"),
+    (check.full_turn, 62832, "exponent"),
+    (check.full_turn, 100, "one radian"),
+    (check.full_turn, 314, "half a turn"),
+    (check.full_turn, 36_000, "radians, not degrees"),
+    (check.full_turn, 700, "too large"),
+    (check.slope_share, 0.607, "one step"),
+    (check.slope_share, 0.223, "distance 3 alone"),
+    (check.slope_share, 0.135, "slope 1"),
+    (check.slope_share, 0.5, "subtracted from the score"),
+    (check.slope_share, math.e, "below 1"),
+    (check.slope_share, 1 / 3, "ratio of the distances"),
+    (check.layout, "a", "nothing raises"),
+    (check.layout, "c", "other coordinates"),
+]
+
+test_right_answers_pass, test_wrong_answers_hear_why = judged(RIGHT, WRONG)
