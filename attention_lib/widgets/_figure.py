@@ -27,11 +27,14 @@ except ModuleNotFoundError:
 class Figure(AnyWidget):
     """Base of all figures with sliders; CONTRIBUTING.md has the recipe.
 
-    A subclass names its view in ``_script``, declares its traits with ``.tag(sync=True)``, and
-    says what it looks like at rest in :meth:`picture` and :meth:`words`.
+    A subclass names its view in ``_script``, what it is called in ``_title`` and what its reader
+    is asked to do in ``_task`` (one sentence each, as in the view), declares its traits with
+    ``.tag(sync=True)``, and says what it looks like at rest in :meth:`picture` and :meth:`words`.
     """
 
     _script: str
+    _title: str
+    _task: str
     _css = stylesheet()
     # ipywidgets 7 would display itself through this method, and leave the still picture out.
     _ipython_display_ = None
@@ -80,7 +83,11 @@ class Figure(AnyWidget):
             tag(
                 "figure",
                 tag("img", src=picture, alt=f"Still picture of {self!r}"),
-                tag("figcaption", self.words()),
+                tag(
+                    "figcaption",
+                    tag("strong", f"{self._title}."),
+                    f" {self._task} {self.words()}",
+                ),
                 class_="attention-widget",
                 data_widget=type(self).__name__,
                 data_state=json.dumps(

@@ -35,7 +35,7 @@ export function words({ length, d_model, wrong }, { number, head, position, colu
 
 export function render({ model, el }) {
   const traits = ["length", "d_model", "num_heads", "wrong", "number"];
-  const view = createView({ model, el }, { label: "Splitting into heads", traits });
+  const view = createView({ model, el }, { label: "Splitting into heads", task: "Choose the wrong way, and see which numbers stray.", traits });
   const plot = view.plot({ height: 400, description: "The numbers of a matrix, and the head, position and column that each lands in" });
   // Cells lie in a grid of 100 units, so that a change of size moves two groups, not every cell.
   const grid = { class: "attention-tiles", "text-anchor": "middle", "dominant-baseline": "central" };
@@ -46,14 +46,16 @@ export function render({ model, el }) {
   const readouts = [["head", "Lands in head"], ["position", "at position"], ["column", "in column"], ["misplaced", "Misplaced numbers"]]
     .map(([name, label]) => [name, view.readout({ name, label })]);
 
-  const follow = view.slider({ trait: "number", label: "Follow the number", min: 0, max: 59, words: (number) => `number ${number}` });
-  view.slider({ trait: "length", label: "Positions", min: 2, max: 5, words: (length) => `${length} positions` });
   view.slider({
-    trait: "d_model", label: "Width d_model", min: 4, max: 12, step: 4,
+    trait: "number", label: "Follow the number", min: 0, max: () => model.get("length") * model.get("d_model") - 1, words: (number) => `number ${number}`,
+  });
+  view.slider({ trait: "length", label: "Positions", more: true, min: 2, max: 5, words: (length) => `${length} positions` });
+  view.slider({
+    trait: "d_model", label: "Width d_model", more: true, min: 4, max: 12, step: 4,
     words: (d_model) => `width ${d_model}`,
   });
   view.slider({
-    trait: "num_heads", label: "Heads", min: 0, max: 2, value: (power) => 2 ** power, position: Math.log2,
+    trait: "num_heads", label: "Heads", more: true, min: 0, max: 2, value: (power) => 2 ** power, position: Math.log2,
     words: (num_heads) => `${num_heads} ${num_heads > 1 ? "heads" : "head"}`,
   });
   view.toggle({ trait: "wrong", label: "Reshape straight to (num_heads, length, d_k)" });
@@ -72,8 +74,6 @@ export function render({ model, el }) {
     const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
     const { length, d_model, num_heads } = settings;
     const seen = measure(settings);
-    follow.max = String(length * d_model - 1);
-    follow.value = String(seen.number);
 
     // One width for all: the matrix, and the heads side by side with half a cell between.
     const wide = plot.width > 420;

@@ -47,6 +47,8 @@ class HeadSplit(Figure):
     """
 
     _script = "head_split.js"
+    _title = "Splitting into heads"
+    _task = "Choose the wrong way, and see which numbers stray."
 
     length = Whole(3, min=2, max=_LONGEST).tag(sync=True)
     d_model = OneOf(list(_WIDTHS), 4).tag(sync=True)

@@ -152,7 +152,7 @@ function paint(canvas, { steps, allowed, levels, len_k, leaks }, shades) {
 }
 
 export function render({ model, el }) {
-  const view = createView({ model, el }, { label: "Attention heatmap", traits: AXES, aside: true });
+  const view = createView({ model, el }, { label: "Who looks at whom", task: "Point at a word to see where it looks, and who looks at it.", traits: AXES, aside: true });
   const shape = model.get("shape");
   const [layers, heads, len_q, len_k] = shape;
   const tokens = { query: model.get("query_tokens"), key: model.get("key_tokens") };
@@ -204,7 +204,7 @@ export function render({ model, el }) {
     if (shape[i] > 1) {
       const text = tokens[trait] ? (position) => named(position, tokens[trait]) : String;
       view.slider({
-        trait, label: `${trait[0].toUpperCase()}${trait.slice(1)}`, min: 0, max: shape[i] - 1,
+        trait, more: i > 1, label: `${trait[0].toUpperCase()}${trait.slice(1)}`, min: 0, max: shape[i] - 1,
         text: (position) => clipped(text(position), 150).text, words: (position) => `${trait} ${text(position)}`,
       });
     }
@@ -221,7 +221,7 @@ export function render({ model, el }) {
   const stripName = element("p", { class: "attention-name" });
   if (heads > 1) view.readouts.append(element("div", {}, stripName, strip));
   const error = content.levels > 4095 ? "less than 10⁻⁷" : `at most 1/${2 * content.levels}`;
-  view.details.append(element(
+  view.more.place.append(element(
     "p", { class: "attention-note" },
     `The weights have ${content.bytes[0]} bits each: they are rounded by ${error}.`,
   ));

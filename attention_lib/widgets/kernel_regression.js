@@ -88,7 +88,7 @@ export function words({ query }, { weights, estimate, in_reach, effective_keys, 
 
 export function render({ model, el }) {
   const traits = ["kernel", "bandwidth", "query", "key_points", "noise"];
-  const view = createView({ model, el }, { label: "Kernel regression", traits });
+  const view = createView({ model, el }, { label: "Regression as attention", task: "Find the bandwidth that comes nearest to the dashed curve.", traits });
   const plot = view.plot({
     height: SIZE.height,
     description: "Noisy values over their keys, the true function, the regression curve, and below them the weights of the keys for the query",
@@ -122,7 +122,7 @@ export function render({ model, el }) {
   ));
 
   const across = (x) => SIZE.left + (x / END) * (plot.width - SIZE.left - SIZE.right);
-  plot.drag((place) => {
+  const grip = plot.drag((place) => {
     const x = Math.round(((place - SIZE.left) / (plot.width - SIZE.left - SIZE.right)) * END * 20) / 20;
     view.set("query", Math.min(Math.max(x, 0), END));
   });
@@ -140,7 +140,7 @@ export function render({ model, el }) {
     value: (power) => 2 ** power, position: Math.log2,
     text: (bandwidth) => short(bandwidth), words: (bandwidth) => `bandwidth ${short(bandwidth)}`,
   });
-  view.slider({ trait: "query", label: "Query", min: 0, max: END, step: 0.05, text: (query) => fixed(query, 2) });
+  view.slider({ trait: "query", label: "Query", more: true, min: 0, max: END, step: 0.05, text: (query) => fixed(query, 2) });
 
   let up; // from a value to its height
   let steps; // of PLACES, in pixels
@@ -201,6 +201,7 @@ export function render({ model, el }) {
     setAttributes(window, { x: from, width: to - from });
     setAttributes(asked, { x1: across(query), x2: across(query) });
     setAttributes(told, { cx: across(query), cy: up(seen.estimate), display: seen.in_reach > 0 ? null : "none" });
+    grip([[across(query), SIZE.base + 7]]);
     setAttributes(name, { x: Math.min(Math.max(across(query), 24), plot.width - 20) });
     const texts = { in_reach: String(seen.in_reach), estimate: seen.in_reach === 0 ? "none" : undefined };
     for (const [readout, show] of readouts) show(seen[readout], texts[readout]);

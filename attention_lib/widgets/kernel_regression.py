@@ -63,6 +63,8 @@ class KernelRegression(Figure):
     """
 
     _script = "kernel_regression.js"
+    _title = "Regression as attention"
+    _task = "Find the bandwidth that comes nearest to the dashed curve."
 
     kernel = OneOf(list(_KERNELS), "Gaussian").tag(sync=True)
     bandwidth = Real(0.25, min=1 / 32, max=4.0).tag(sync=True)

@@ -111,11 +111,11 @@ export function render({ model, el }) {
     text: (fill) => FILLS[fill].text, words: (fill) => FILLS[fill].words,
   });
   view.choice({
-    trait: "dtype", label: "Computed in", options: Object.keys(LOW).map((dtype) => [dtype, dtype]),
+    trait: "dtype", label: "Computed in", more: true, options: Object.keys(LOW).map((dtype) => [dtype, dtype]),
   });
-  view.toggle({ trait: "causal", label: "Causal mask as well" });
-  view.toggle({ trait: "left", label: "Padding on the left" });
-  view.toggle({ trait: "low", label: "One row of very low scores" });
+  view.toggle({ trait: "causal", label: "Causal mask as well", more: true });
+  view.toggle({ trait: "left", label: "Padding on the left", more: true });
+  view.toggle({ trait: "low", label: "One row of very low scores", more: true });
 
   /** Cells with their numbers, and the tokens; where `leaks`, a number above 0 in a masked cell has a colour. */
   function draw({ plot, fills, name, content }, { tokens, allowed }, numbers, color, leaks) {
@@ -176,6 +176,7 @@ export function render({ model, el }) {
     for (const [name, show] of shows) {
       show(seen[name], name === "nan_cells" || name === "empty_rows" ? String(seen[name]) : undefined);
     }
+    view.task(seen.leak > 0 ? "Stop the leak." : "Make the mask leak.");
     view.say(words(settings, seen));
   });
   return view.cleanup;

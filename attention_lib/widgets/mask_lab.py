@@ -78,6 +78,7 @@ class MaskLab(Figure):
     """
 
     _script = "mask_lab.js"
+    _title = "Mask and softmax"
 
     valid_len = Whole(3, min=0, max=_SIZE).tag(sync=True)
     fill = OneOf(list(_FILLS), "0").tag(sync=True)
@@ -86,6 +87,12 @@ class MaskLab(Figure):
     left = Switch(False).tag(sync=True)
     low = Switch(False).tag(sync=True)
     scores = Numbers(_SCORES, shape=(_SIZE, _SIZE), min=-100, max=100).tag(sync=True)
+
+    @property
+    def _task(self) -> str:  # type: ignore[override]
+        allowed, _, weights = self._tables()
+        leaks = bool((~allowed & (weights > 0)).any())
+        return "Stop the leak." if leaks else "Make the mask leak."
 
     def _real(self) -> NDArray[Any]:
         """Return which positions are no padding."""

@@ -5,9 +5,11 @@ const HEIGHT = 340;
 const SCORES = { top: 22, bottom: 176, inset: 12 };
 const WEIGHTS = { top: 210, bottom: HEIGHT - 2, inset: 10, base: HEIGHT - 26 };
 
+export const blocksOf = ({ block_size, scores }) => Math.ceil(scores.length / block_size);
+
 /** Maximum, normaliser and output after `step` blocks, read one by one; the weights they imply. */
 export function measure({ block_size, step, scores, outcomes }) {
-  const blocks = Math.ceil(scores.length / block_size);
+  const blocks = blocksOf({ block_size, scores });
   const read = Math.min(step, blocks);
   let maximum = -Infinity;
   let normaliser = 0;
@@ -38,13 +40,14 @@ export function words({ block_size }, { blocks, read, seen, maximum, normaliser,
   const kept = factor === 1
     ? "the maximum stayed, nothing was rescaled"
     : `what stood before was multiplied by ${fixed(factor)}`;
-  return `${read} of ${blocks} blocks of ${block_size} read. Maximum ${fixed(maximum)}, `
+  return `${read} of ${blocks} ${blocks === 1 ? "block" : "blocks"} of ${block_size} read. Maximum ${fixed(maximum)}, `
     + `normaliser ${fixed(normaliser)}, output ${fixed(output)}: ${end}; ${kept}.`;
 }
 
 export function render({ model, el }) {
   const traits = ["block_size", "step", "scores", "outcomes"];
-  const view = createView({ model, el }, { label: "Online softmax", traits });
+  const view = createView({ model, el }, { label: "Softmax in one pass", task: "Read the blocks, and watch the output come to the dashed line.", traits });
+  const settings = () => Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
   const plot = view.plot({ height: HEIGHT, description: "Scores read block by block, and the weights of those read so far" });
   const ground = plot.svg.appendChild(svg("g"));
   const labels = plot.svg.appendChild(svg("g"));
@@ -54,20 +57,28 @@ export function render({ model, el }) {
 
   const readouts = [["maximum", "Maximum"], ["normaliser", "Normaliser"], ["factor", "Rescaled by"], ["output", "Output"]]
     .map(([name, label]) => [name, view.readout({ name, label })]);
-  const steps = view.slider({
-    trait: "step", label: "Blocks read", min: 0, max: 12, words: (step) => `${step} ${step === 1 ? "block" : "blocks"} read`,
+  view.slider({
+    trait: "step", label: "Blocks read", min: 0, max: () => blocksOf(settings()), words: (step) => `${step} ${step === 1 ? "block" : "blocks"} read`,
   });
   view.slider({
     trait: "block_size", label: "Keys in a block", min: 1, max: 12,
     words: (size) => `${size} ${size === 1 ? "key" : "keys"} in a block`,
   });
 
+  const isDone = () => model.get("step") >= blocksOf(settings());
+  view.play({
+    atEnd: isDone,
+    rewind: () => view.set("step", 0),
+    next() {
+      view.set("step", Math.min(model.get("step") + 1, blocksOf(settings())));
+      return !isDone();
+    },
+  });
+
   view.start(() => {
-    const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
-    const { scores, outcomes, block_size } = settings;
-    const seen = measure(settings);
-    steps.max = String(seen.blocks);
-    steps.value = String(seen.read);
+    const state = settings();
+    const { scores, outcomes, block_size } = state;
+    const seen = measure(state);
     const left = 4;
     const room = (plot.width - 2 * left) / scores.length;
     const x = (i) => left + room * i;
@@ -110,7 +121,7 @@ export function render({ model, el }) {
       const none = seen.read === 0 && (name === "maximum" || name === "factor");
       show(seen[name], none ? "none" : fixed(seen[name]));
     }
-    view.say(words(settings, seen));
+    view.say(words(state, seen));
   });
   return view.cleanup;
 }

@@ -48,6 +48,8 @@ class OnlineSoftmax(Figure):
     """
 
     _script = "online_softmax.js"
+    _title = "Softmax in one pass"
+    _task = "Read the blocks, and watch the output come to the dashed line."
 
     block_size = Whole(3, min=1, max=_COUNT).tag(sync=True)
     step = Whole(2, min=0, max=_COUNT).tag(sync=True)
@@ -88,7 +90,7 @@ class OnlineSoftmax(Figure):
             else f"what stood before was multiplied by {fixed(factor)}"
         )
         return (
-            f"{step} of {blocks} blocks of {self.block_size} read. Maximum {fixed(largest)}, "
+            f"{step} of {blocks} block{'s' if blocks > 1 else ''} of {self.block_size} read. Maximum {fixed(largest)}, "
             f"normaliser {fixed(normaliser)}, output {fixed(total / normaliser)}: {end}; {kept}."
         )
 

@@ -69,7 +69,7 @@ const WIDTHS = Array.from({ length: 13 }, (_, power) => 2 ** power);
 
 export function render({ model, el }) {
   const traits = ["d", "exponent", "len_k", "temperature", "directions"];
-  const view = createView({ model, el }, { label: "Softmax saturation", traits, aside: true });
+  const view = createView({ model, el }, { label: "Softmax saturation", task: "Widen the vectors until one key takes all; then bring the others back.", traits, aside: true });
 
   const bars = view.plot({ height: BARS.height, description: "The weights of the keys as bars from 0 to 1" });
   const axes = bars.svg.appendChild(svg("g"));
@@ -94,7 +94,7 @@ export function render({ model, el }) {
   const effective = view.readout({ name: "effective_keys", label: "Effective keys" });
 
   const row = element("div", { class: "attention-row" });
-  view.details.append(element("p", { class: "attention-name" }, "Gradient of softmax, as computed in"), row);
+  view.more.place.prepend(element("p", { class: "attention-name" }, "Gradient of softmax, as computed in"), row);
   const gradients = DTYPES.map((dtype) => {
     const show = view.readout({ name: `gradient_${dtype}`, label: dtype, parent: row });
     const zeros = show.card.appendChild(element("span", { class: "attention-note" }));
@@ -111,10 +111,10 @@ export function render({ model, el }) {
     words: (exponent) => ({ 0: "nothing", 0.5: "the square root of d", 1: "d" })[exponent],
   });
   view.slider({
-    trait: "len_k", label: "Number of keys", min: 2, max: 64, words: (len_k) => `${len_k} keys`,
+    trait: "len_k", label: "Number of keys", more: true, min: 2, max: 64, words: (len_k) => `${len_k} keys`,
   });
   view.slider({
-    trait: "temperature", label: "Temperature", min: -5, max: 5, step: 0.5,
+    trait: "temperature", label: "Temperature", more: true, min: -5, max: 5, step: 0.5,
     value: (power) => 2 ** power, position: Math.log2,
     text: (temperature) => short(temperature), words: (temperature) => `temperature ${short(temperature)}`,
   });

@@ -60,6 +60,8 @@ class SoftmaxSaturation(Figure):
     """
 
     _script = "saturation.js"
+    _title = "Softmax saturation"
+    _task = "Widen the vectors until one key takes all; then bring the others back."
 
     d = _PowerOfTwo(64, min=1, max=4096).tag(sync=True)
     exponent = OneOf([0.0, 0.5, 1.0], 0.0).tag(sync=True)

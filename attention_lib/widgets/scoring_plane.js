@@ -148,7 +148,7 @@ function placeNames(points, width, height) {
 
 export function render({ model, el }) {
   const traits = ["query_x", "query_y", "score", "key_points", "W", "W_q", "W_k", "w_v"];
-  const view = createView({ model, el }, { label: "Scoring plane", traits, aside: true });
+  const view = createView({ model, el }, { label: "Six ways to score", task: "Drag the query until two scores crown different keys.", traits, aside: true });
   const plot = view.plot({
     height: HEIGHT,
     description: "The query and the keys in the plane, arrows as thick as the weights; colours and contours show the score of every place",
@@ -178,11 +178,12 @@ export function render({ model, el }) {
   const unit = () => Math.min(height() / 2 / REACH, plot.width / 2 / REACH);
   const at = ([x, y]) => [plot.width / 2 + unit() * x, height() / 2 - unit() * y];
 
-  // Drag the query. The sliders do the same for keyboards.
-  plot.drag((x, y) => {
+  // Drag the query, or a key. Sliders and the field under More do the same for keyboards.
+  const grip = plot.drag((x, y, thing) => {
     const place = (distance) => Math.min(Math.max(Math.round(distance / unit() * 20) / 20, -3), 3);
-    view.set("query_x", place(x - plot.width / 2));
-    view.set("query_y", place(height() / 2 - y));
+    const point = [place(x - plot.width / 2), place(height() / 2 - y)];
+    if (thing === 0) view.setAll({ query_x: point[0], query_y: point[1] });
+    else view.set("key_points", model.get("key_points").map((key, i) => (i === thing - 1 ? [key[0], ...point] : key)));
   });
 
   const largest = view.readout({ name: "max_weight", label: "Largest weight" });
@@ -192,7 +193,7 @@ export function render({ model, el }) {
 
   view.choice({ trait: "score", label: "Score", options: Object.keys(KINDS).map((score) => [score, score]) });
   for (const [trait, label] of [["query_x", "Query, across"], ["query_y", "Query, up"]]) {
-    view.slider({ trait, label, min: -3, max: 3, step: 0.05, text: (value) => fixed(value, 2) });
+    view.slider({ trait, label, more: true, min: -3, max: 3, step: 0.05, text: (value) => fixed(value, 2) });
   }
 
   // The canvas: a pixel for each place where the score is computed, and what is written there.
@@ -265,6 +266,7 @@ export function render({ model, el }) {
     named.push([query, "query", "query", 9]);
     setChildren(dots, named.map(([[x, y], color, , r]) => ["circle", { cx: x, cy: y, r, class: `attention-dot attention-${color}-dot` }]));
     setChildren(labels, placeNames(named, plot.width, height()));
+    grip([query, ...points]);
 
     view.part("cards", JSON.stringify(key_points.map(([name]) => name)), () => {
       for (const share of shares) share.card.remove();

@@ -77,6 +77,8 @@ class ScoringPlane(Figure):
     """
 
     _script = "scoring_plane.js"
+    _title = "Six ways to score"
+    _task = "Drag the query until two scores crown different keys."
 
     query_x = Real(2.0, min=-_REACH, max=_REACH).tag(sync=True)
     query_y = Real(0.0, min=-_REACH, max=_REACH).tag(sync=True)

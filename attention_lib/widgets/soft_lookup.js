@@ -1,4 +1,4 @@
-import { createView, element, entropy, fixed, setAttributes, setChildren, short, softmax, svg } from "./_shared/index.js";
+import { createView, element, entropy, fixed, readTable, setAttributes, setChildren, short, softmax, svg, writeTable } from "./_shared/index.js";
 
 const HEIGHT = 300;
 const REACH = 2.15; // of the plane, from its middle; points stay within 2
@@ -15,12 +15,11 @@ export function measure({ query_x, query_y, temperature, key_points, value_point
 
 /** The finding in words; `SoftLookup.words` says the same in Python. */
 export function words({ tokens }, { weights, output_x, output_y }) {
-  const shares = tokens.map((token, i) => `${token} ${fixed(weights[i])}`).join(", ");
   const top = Math.max(...weights);
-  let kind = "The output lies inside the hull of the values.";
-  if (top > 0.99) kind = "Nearly a hard lookup: the output sits on one value.";
+  let kind = "It lies inside the hull of the values.";
+  if (top > 0.99) kind = `Nearly a hard lookup: it sits on the value of ${tokens[weights.indexOf(top)]}.`;
   else if (top < 1 / weights.length + 0.01) kind = "Nearly the mean: every value has the same share.";
-  return `Weights: ${shares}. Output (${fixed(output_x)}, ${fixed(output_y)}). ${kind}`;
+  return `Output (${fixed(output_x)}, ${fixed(output_y)}). ${kind}`;
 }
 
 /** The corners of the convex hull, in order (Andrew's monotone chain). */
@@ -47,6 +46,7 @@ function createPlane(view, parent, name, description) {
   const across = plot.svg.appendChild(svg("line", { class: "attention-grid" }));
   const down = plot.svg.appendChild(svg("line", { class: "attention-grid" }));
   const area = plot.svg.appendChild(svg("polygon", { fill: "var(--aw-value)", "fill-opacity": 0.12 }));
+  const trail = plot.svg.appendChild(svg("g", { class: "attention-trail" }));
   const lines = plot.svg.appendChild(svg("g", { stroke: "var(--aw-weight)", "stroke-opacity": 0.55, "stroke-linecap": "round" }));
   const dots = plot.svg.appendChild(svg("g"));
   const title = plot.svg.appendChild(svg("text", { class: "attention-muted", "text-anchor": "middle" }, name));
@@ -59,6 +59,13 @@ function createPlane(view, parent, name, description) {
     under(x, y) {
       const place = (distance) => Math.min(Math.max(Math.round(distance / unit() * 20) / 20, -2), 2);
       return [place(x - plot.width / 2), place(middle - y)];
+    },
+    /** Where a point has been, the older the fainter. */
+    drawTrail(places) {
+      setChildren(trail, places.map((point, i) => {
+        const [cx, cy] = at(point);
+        return ["circle", { cx, cy, r: 3, "fill-opacity": (0.5 * (i + 1)) / places.length }];
+      }));
     },
     draw(points, from, weights, corners) {
       const [[left, top], [right, bottom]] = [at([-2, 2]), at([2, -2])];
@@ -87,29 +94,36 @@ function createPlane(view, parent, name, description) {
 
 export function render({ model, el }) {
   const traits = ["query_x", "query_y", "temperature", "key_points", "value_points", "tokens"];
-  const view = createView({ model, el }, { label: "Soft lookup", traits });
+  const view = createView({ model, el }, { label: "Soft lookup", task: "Drag the query, or a key, until the output sits on one value.", traits });
   const pair = view.stage.appendChild(element("div", { class: "attention-pair" }));
   const asked = createPlane(view, pair, "query and keys", "The query and four keys in the plane; lines as thick as the weights");
   const told = createPlane(view, pair, "values and output", "Four values, their convex hull, and the output inside it");
 
-  // Drag the query. The sliders do the same for keyboards.
-  asked.plot.drag((x, y) => {
-    const [across, up] = asked.under(x, y);
-    view.set("query_x", across);
-    view.set("query_y", up);
+  // Drag the query, or a key. Sliders and the field under More do the same for keyboards.
+  const grip = asked.plot.drag((x, y, thing) => {
+    const point = asked.under(x, y);
+    if (thing === 0) view.setAll({ query_x: point[0], query_y: point[1] });
+    else view.set("key_points", model.get("key_points").map((key, i) => (i === thing - 1 ? point : key)));
   });
+  let trail = []; // where the output has been
+  view.onReset(() => { trail = []; });
 
   const shares = model.get("tokens").map((token, i) => view.readout({ name: `weight_${i}`, label: `Weight of ${token}` }));
   const rest = [["output_x", "Output, across"], ["output_y", "Output, up"], ["entropy", "Entropy"], ["effective_keys", "Effective keys"]]
-    .map(([name, label]) => [name, view.readout({ name, label })]);
+    .map(([name, label]) => [name, view.readout({ name, label, parent: view.more.readouts })]);
 
   for (const [trait, label] of [["query_x", "Query, across"], ["query_y", "Query, up"]]) {
-    view.slider({ trait, label, min: -2, max: 2, step: 0.05, text: (value) => fixed(value, 2) });
+    view.slider({ trait, label, more: true, min: -2, max: 2, step: 0.05, text: (value) => fixed(value, 2) });
   }
   view.slider({
     trait: "temperature", label: "Temperature", min: -5, max: 5, step: 0.5,
     value: (power) => 2 ** power, position: Math.log2,
     text: (temperature) => short(temperature), words: (temperature) => `temperature ${short(temperature)}`,
+  });
+
+  view.field({
+    trait: "key_points", label: "Your own keys, one a line: across, up; from −2 to 2", rows: 4,
+    write: writeTable, read: (text) => readTable(text, { rows: 4, columns: 2, min: -2, max: 2 }),
   });
 
   view.start(() => {
@@ -123,9 +137,13 @@ export function render({ model, el }) {
       { point: query, color: "query", name: "query", moves: true },
     ], query, seen.weights, []);
     told.draw([
-      ...value_points.map((point, i) => ({ point, color: "value", name: `${tokens[i]} ${fixed(seen.weights[i], 2)}` })),
+      ...value_points.map((point, i) => ({ point, color: "value", name: tokens[i] })),
       { point: output, color: "output", name: "output", moves: true },
     ], output, seen.weights, hull(value_points));
+    grip([query, ...key_points].map(asked.at));
+    const [x, y] = trail.at(-1) ?? [];
+    if (x !== output[0] || y !== output[1]) trail = [...trail.slice(-59), output];
+    told.drawTrail(trail.slice(0, -1));
     shares.forEach((show, i) => show(seen.weights[i]));
     for (const [name, show] of rest) show(seen[name]);
     view.say(words(settings, seen));

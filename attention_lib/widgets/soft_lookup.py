@@ -56,6 +56,8 @@ class SoftLookup(Figure):
     """
 
     _script = "soft_lookup.js"
+    _title = "Soft lookup"
+    _task = "Drag the query, or a key, until the output sits on one value."
 
     query_x = Real(1.0, min=-2.0, max=2.0).tag(sync=True)
     query_y = Real(0.0, min=-2.0, max=2.0).tag(sync=True)
@@ -81,11 +83,12 @@ class SoftLookup(Figure):
         )
         top = weights.max()
         if top > 0.99:
-            kind = "Nearly a hard lookup: the output sits on one value."
+            winner = self.tokens[int(weights.argmax())]
+            kind = f"Nearly a hard lookup: it sits on the value of {winner}."
         elif top < 1 / _COUNT + 0.01:
             kind = "Nearly the mean: every value has the same share."
         else:
-            kind = "The output lies inside the hull of the values."
+            kind = "It lies inside the hull of the values."
         return (
             f"Query ({fixed(self.query_x, 2)}, {fixed(self.query_y, 2)}), temperature "
             f"{short(self.temperature)}. Weights: {shares}. Output ({fixed(x)}, {fixed(y)}). {kind}"

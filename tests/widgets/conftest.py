@@ -133,6 +133,8 @@ def show(chromium, assets):
         files=None,
         alive=None,
         font=False,
+        more=False,
+        address="",
         **options,
     ):
         scripts = dict.fromkeys(type(figure).__name__ for figure in figures)
@@ -155,14 +157,13 @@ def show(chromium, assets):
         context = chromium.new_context(
             viewport={"width": width, "height": 800},
             java_script_enabled=javascript,
-            reduced_motion="reduce",
-            **options,
+            **{"reduced_motion": "reduce"} | options,
         )
         contexts.append(context)
         page = FigurePage(context.new_page())
 
         def answer(route):
-            name = route.request.url.removeprefix(ORIGIN)
+            name = route.request.url.removeprefix(ORIGIN).partition("#")[0]
             if name.endswith(".ttf"):
                 return route.fulfill(path=matplotlib.get_data_path() + "/fonts/ttf/" + name)
             if name not in served:
@@ -178,13 +179,16 @@ def show(chromium, assets):
         context.route("**/*", answer)
         if javascript:
             context.add_init_script(WATCH)
-        page.goto(ORIGIN)
+        page.goto(ORIGIN + address)
         if javascript:
             count = len(figures) if alive is None else alive
             page.wait_for_function(
                 f"document.querySelectorAll('.attention-live').length === {count}"
             )
             page.evaluate("document.fonts.ready")
+            page.settle()
+        if more:  # what is folded under More is looked at, too
+            page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
             page.settle()
         return page
 

@@ -446,7 +446,7 @@ def test_tokens_are_text(show):
     for part in ("<img", "</scri", "注意力", "␣", "$x$"):
         assert part in labels
     markup = figure.to_html()
-    assert re.findall(r"<(\w+)", markup) == ["figure", "img", "figcaption"]
+    assert re.findall(r"<(\w+)", markup) == ["figure", "img", "figcaption", "strong"]
 
 
 @pytest.mark.browser

@@ -32,6 +32,8 @@ class Probe(Figure):
     """A figure that is all state, to try the mechanism with values no figure has."""
 
     _script = "saturation.js"
+    _title = "Probe"
+    _task = "Try it."
     count = Whole(1, min=1, max=5).tag(sync=True)
     share = Real(0.5, min=0.0, max=1.0).tag(sync=True)
     kind = OneOf(["a", 1.0], "a").tag(sync=True)
@@ -94,9 +96,10 @@ def test_html_carries_the_whole_state_and_no_script(figure):
     assert "<script" not in markup
     page = re.sub(' src="[^"]*"', "", markup)  # the picture is a document of its own
     assert not re.search(r"\son\w+=|\sstyle=|\sid=", page)
-    caption = re.search(r"<figcaption>(.+)</figcaption>", markup)[1]
-    assert html.unescape(caption) == figure.words()
-    assert re.search(r"\d", caption), "the words hold the numbers"
+    caption = re.search(r"<figcaption><strong>(.+)</strong>(.+)</figcaption>", markup)
+    assert html.unescape(caption[1]) == f"{figure._title}."
+    assert html.unescape(caption[2]) == f" {figure._task} {figure.words()}"
+    assert re.search(r"\d", caption[2]), "the words hold the numbers"
 
 
 def test_changing_a_trait_changes_the_still_picture(figure):
@@ -120,7 +123,7 @@ def test_a_trait_with_a_name_of_ipywidgets_is_refused():
 def test_text_from_data_is_escaped_everywhere():
     markup = Probe().to_html()
     assert json.loads(attribute(markup, "data-state"))["text"] == NASTY
-    assert re.findall(r"<(\w+)", markup) == ["figure", "img", "figcaption"]
+    assert re.findall(r"<(\w+)", markup) == ["figure", "img", "figcaption", "strong"]
     assert "注意力" in markup
 
 
@@ -290,7 +293,7 @@ def test_without_javascript_the_still_picture_and_its_words_are_there(show, figu
     image = page.locator(".attention-widget > img")
     box = image.bounding_box()
     assert box["width"] > 300 and box["height"] > 100
-    assert page.locator("figcaption").inner_text() == figure.words()
+    assert page.locator("figcaption").inner_text().endswith(figure.words())
     assert page.errors == []
 
 
@@ -309,13 +312,13 @@ def test_a_script_that_fails_leaves_the_still_picture(show, figure, script):
     page = show(figure, files={f"{name}.js": script.format(name)}, alive=0)
     assert len(page.errors) == 1
     assert page.locator(".attention-widget > img").is_visible()
-    assert page.locator("figcaption").inner_text() == figure.words()
+    assert page.locator("figcaption").inner_text().endswith(figure.words())
     assert page.locator(".attention-widget > *").count() == 2
 
 
 @browser
 def test_every_control_is_named_valued_large_and_answers_to_keys(show, figure):
-    page = show(figure)
+    page = show(figure, more=True)
     sliders = page.locator("input[type=range]").all()
     assert sliders
     for slider in sliders:
@@ -339,7 +342,7 @@ def test_every_control_is_named_valued_large_and_answers_to_keys(show, figure):
 
 @browser
 def test_sliders_answer_to_the_pointer_and_reset_takes_all_back(show, figure):
-    page = show(figure)
+    page = show(figure, more=True)
     before = page.figure().readouts(), page.locator(".attention-finding").inner_text()
     for slider in page.locator("input[type=range]").all():
         box = slider.bounding_box()
@@ -357,7 +360,7 @@ def test_sliders_answer_to_the_pointer_and_reset_takes_all_back(show, figure):
 
 @browser
 def test_a_phone_shows_it_whole_and_sliders_answer_to_touch(show, figure):
-    page = show(figure, width=320, has_touch=True, is_mobile=True)
+    page = show(figure, width=320, has_touch=True, is_mobile=True, more=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     slider = page.locator("input[type=range]").first
     slider.scroll_into_view_if_needed()
@@ -369,7 +372,7 @@ def test_a_phone_shows_it_whole_and_sliders_answer_to_touch(show, figure):
 
 @browser
 def test_two_on_a_page_are_independent(show, figure):
-    page = show(figure, type(figure)())
+    page = show(figure, type(figure)(), more=True)
     other = page.figure(1).readouts()
     for slider in page.figure(0).locator.locator("input[type=range]").all():
         slider.press("Home")
@@ -392,6 +395,7 @@ def test_two_views_of_one_model_go_in_step(show, figure):
         }"""
     )
     page.wait_for_function("document.querySelectorAll('.attention-live').length === 2")
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     page.locator("input[type=range]").first.press("ArrowRight")
     page.settle()
     assert page.figure(0).readouts() == page.figure(1).readouts()
@@ -476,7 +480,7 @@ def test_light_and_dark_follow_the_page_and_else_the_system(show, system):
 
 @browser
 def test_a_draw_takes_less_than_a_frame(show, figure):
-    page = show(figure)
+    page = show(figure, more=True)
     slider = page.locator("input[type=range]").first
     for key in ["Home", *["ArrowRight"] * 20]:
         slider.press(key)
@@ -487,7 +491,7 @@ def test_a_draw_takes_less_than_a_frame(show, figure):
 
 @browser
 def test_a_draw_writes_nothing_that_stands_already(show, figure):
-    page = show(figure)
+    page = show(figure, more=True)
     page.wait_for_timeout(300)  # the draws that warm the browser up
     written = page.evaluate(
         """async () => {
@@ -498,7 +502,7 @@ def test_a_draw_writes_nothing_that_stands_already(show, figure):
         const seen = [];
         const observer = new MutationObserver((records) => seen.push(...records));
         const parts = document.querySelectorAll(
-            '.attention-stage, .attention-readouts, .attention-details, .attention-finding');
+            '.attention-stage, .attention-readouts, .attention-finding');
         for (const part of parts) observer.observe(part, options);
         const slider = document.querySelector('input[type=range]');
         const drawn = watch.draws.length;
@@ -579,7 +583,7 @@ def test_children_are_kept_and_changed(show):
 def test_axe_finds_nothing(show, figure, theme):
     from axe_playwright_python.sync_playwright import Axe
 
-    page = show(figure, theme=theme)
+    page = show(figure, theme=theme, more=True)
     results = Axe().run(page.page)
     assert results.violations_count == 0, results.generate_report()
     assert len(results.response["passes"]) > 5, "the rules ran"

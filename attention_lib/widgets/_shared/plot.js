@@ -1,6 +1,9 @@
-// What a figure draws on.
+// What a figure draws on, and what can be dragged there.
 
-import { element, setAttributes, svg } from "./elements.js";
+import { element, setAttributes, setChildren, svg } from "./elements.js";
+
+const GRIP = 17; // radius of the ring around what can be dragged
+const SWIPE = 8; // pixels across that make a touch a drag, and not a swipe up or down the page
 
 /** An SVG in `parent`, `plot.width` × `height` pixels large; `description` names it. */
 export function createPlot({ height, description, parent, signal }) {
@@ -12,20 +15,55 @@ export function createPlot({ height, description, parent, signal }) {
       plot.width = width;
       setAttributes(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     },
-    /** Call `move(x, y)` where the pointer goes down, and wherever it is dragged from there. */
+
+    /** Where an event is in the picture, however the picture is scaled. */
+    under(event) {
+      const { left, top, width } = picture.getBoundingClientRect();
+      const scale = plot.width / width;
+      return [(event.clientX - left) * scale, (event.clientY - top) * scale];
+    },
+
+    /** Let things be dragged: `move(x, y, i)` is called with the place that thing `i` is drawn to.
+        Returns a function that takes the places `[x, y]` of the things, to draw rings around them.
+        Beside the rings it is thing 0 that follows the pointer; a finger then has to go across, as
+        a swipe up or down scrolls the page. */
     drag(move) {
+      const rings = picture.appendChild(svg("g"));
       picture.classList.add("attention-grab");
+      let held = null;
       const follow = (event) => {
-        const { left, top } = picture.getBoundingClientRect();
-        move(event.clientX - left, event.clientY - top);
+        const [x, y] = plot.under(event);
+        move(x + held.right, y + held.down, held.thing);
       };
-      picture.addEventListener("pointerdown", (event) => {
+      const on = (type, listener) => picture.addEventListener(type, listener, { signal });
+      on("pointerdown", (event) => {
+        if (event.button !== 0) return;
+        const thing = [...rings.children].indexOf(event.target);
         picture.setPointerCapture(event.pointerId);
-        follow(event);
-      }, { signal });
-      picture.addEventListener("pointermove", (event) => {
-        if (picture.hasPointerCapture(event.pointerId)) follow(event);
-      }, { signal });
+        held = { thing: Math.max(thing, 0), right: 0, down: 0, from: event.clientX };
+        if (thing >= 0) {
+          const [x, y] = plot.under(event);
+          const ring = event.target;
+          Object.assign(held, { right: ring.cx.baseVal.value - x, down: ring.cy.baseVal.value - y, begun: true });
+        } else if (event.pointerType !== "touch") {
+          held.begun = true;
+          follow(event);
+        }
+      });
+      on("pointermove", (event) => {
+        if (!held) return;
+        held.begun ||= Math.abs(event.clientX - held.from) > SWIPE;
+        if (held.begun) follow(event);
+      });
+      on("pointerup", (event) => {
+        if (held && !held.begun) follow(event); // a tap
+        held = null;
+      });
+      on("pointercancel", () => { held = null; });
+      return (places) => {
+        if (picture.lastChild !== rings) picture.append(rings); // above all that is drawn
+        setChildren(rings, places.map(([cx, cy]) => ["circle", { cx, cy, r: GRIP, class: "attention-grip" }]));
+      };
     },
   };
   plot.resize(280);

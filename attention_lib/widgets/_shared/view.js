@@ -1,43 +1,62 @@
-// The frame of every figure: what it draws on, how it draws anew, what it says.
+// A figure's view: what it draws on, how it draws anew, what it says.
 
+import { addressName, readAddress, writeAddress } from "./address.js";
 import { createControls } from "./controls.js";
 import { element, setAttributes, setText } from "./elements.js";
+import { createFrame } from "./frame.js";
 import { fixed } from "./numbers.js";
+import { createPlay } from "./play.js";
 import { createPlot } from "./plot.js";
 
 /**
- * The frame of a figure: a stage to draw on, controls and a reset, readouts, a finding in words.
+ * A figure: title and task, a stage to draw on, at most two controls in sight and the others under
+ * More, readouts, a finding in words, and the tools: reset, link, whole screen.
  *
- * A figure fills it by `plot`, `slider`, `choice`, `toggle`, `button` and `readout`, calls
- * `start(draw)` once, and returns `view.cleanup`. `draw` reads everything from the model; it runs
- * when the figure is on the page, and before the next paint whenever one of `traits` has changed or
- * the figure's width has. With `aside`, the readouts stand beside the stage where there is room.
+ * A figure fills it by `plot`, `slider`, `choice`, `toggle`, `field`, `button`, `play` and
+ * `readout`, calls `start(draw)` once, and returns `view.cleanup`. `draw` reads everything from the
+ * model; it runs when the figure is on the page, and before the next paint whenever one of `traits`
+ * has changed or the figure's width has. With `aside`, the readouts stand beside the stage where
+ * there is room.
  */
-export function createView({ model, el }, { label, traits, aside = false }) {
+export function createView({ model, el }, { label, task = "", traits, aside = false }) {
   const controller = new AbortController();
   const { signal } = controller;
   function set(trait, value) {
     model.set(trait, value);
     model.save_changes();
   }
-  const controls = createControls({ model, set, signal });
-  const stage = element("div", { class: "attention-stage" });
-  const readouts = element("div", { class: "attention-readouts" });
-  const details = element("div", { class: "attention-details" });
-  const finding = element("p", { class: "attention-finding", "aria-hidden": "true" });
-  const spoken = element("p", { class: "attention-unseen", "aria-live": "polite" });
-  const failure = element("p", { class: "attention-failure", role: "alert", hidden: true });
-  const root = element(
-    "div", { class: "attention-view", role: "group", "aria-label": label },
-    element(
-      "div", { class: `attention-layout${aside ? " attention-aside" : ""}` },
-      stage, controls.place, readouts, details,
-    ),
-    finding, spoken, failure,
-  );
+  function setAll(values) {
+    for (const trait in values) model.set(trait, values[trait]);
+    model.save_changes();
+  }
+  const initial = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
+  const now = () => Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
+  const address = addressName(el);
+  const starting = []; // what else begins anew with a reset
+  const {
+    root, stage, controls: place, readouts, more, folded, task: taskLine, finding, spoken, failure,
+  } = createFrame({
+    title: label, aside, signal,
+    link: address && (() => writeAddress(address, now(), initial)),
+    reset() {
+      setAll(initial);
+      for (const act of starting) act();
+    },
+  });
+  setText(taskLine, task);
+  const controls = createControls({ model, set, signal, place, further: more.controls });
+
+  /** Take what the page's address has for this figure; the rest is as at the start. */
+  function follow() {
+    if (!location.hash.slice(1).split("&").some((part) => part.startsWith(`${address}.`))) return;
+    const found = readAddress(location.hash, address, initial);
+    const taken = Object.entries(found).filter(([trait, value]) => controls.accepts(trait, value));
+    setAll({ ...initial, ...Object.fromEntries(taken) });
+    root.scrollIntoView();
+  }
+
   const plots = [];
   const parts = new Map();
-  const initial = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
   let draw;
   let frame = 0;
   let speaking = 0;
@@ -46,6 +65,7 @@ export function createView({ model, el }, { label, traits, aside = false }) {
     frame = 0;
     try {
       draw();
+      controls.refreshAll();
       failure.hidden = true;
     } catch (error) {
       failure.textContent = `These settings cannot be drawn: ${error.message}`;
@@ -84,7 +104,7 @@ export function createView({ model, el }, { label, traits, aside = false }) {
   const resizing = new ResizeObserver(fit);
 
   return {
-    root, stage, controls: controls.place, readouts, details, signal, set, ...controls.kinds,
+    root, stage, controls: place, readouts, more, signal, set, setAll, ...controls.kinds,
 
     /** An SVG as wide as its place, `plot.width` × `height` pixels; `description` names it. */
     plot({ height, description, parent = stage }) {
@@ -93,13 +113,31 @@ export function createView({ model, el }, { label, traits, aside = false }) {
       return plot;
     },
 
+    /** What is to be done, where that depends on what stands. */
+    task(text) {
+      setText(taskLine, text);
+    },
+
+    /** Act when the reader starts over. */
+    onReset(act) {
+      starting.push(act);
+    },
+
+    /** A button that plays a process; see `createPlay`. */
+    play(process) {
+      const playing = createPlay({ root, signal, ...process });
+      place.append(playing.button);
+      starting.push(playing.stop);
+      return playing;
+    },
+
     /** A number with its name; returns a function of `(value, text)`. Tests read `data-value`. */
-    readout({ name, label: title, parent = readouts }) {
+    readout({ name, label: title, parent = readouts, large = false }) {
       const output = element(
         "output", { "data-readout": name, "aria-label": title, "aria-live": "off" },
       );
       const card = element(
-        "div", { class: "attention-readout" },
+        "div", { class: `attention-readout${large ? " attention-large" : ""}` },
         element("span", { class: "attention-name", "aria-hidden": "true" }, title), output,
       );
       parent.append(card);
@@ -124,15 +162,16 @@ export function createView({ model, el }, { label, traits, aside = false }) {
       speaking = setTimeout(() => setText(spoken, sentence), 600);
     },
 
-    /** Add the reset, go on the page, draw, and keep drawing until cleanup. */
+    /** Go on the page, draw, and keep drawing until cleanup. */
     start(drawNow) {
       draw = drawNow;
-      controls.kinds.button("Reset", () => {
-        for (const trait of traits) model.set(trait, initial[trait]);
-        model.save_changes();
-      });
+      folded.hidden = more.place.querySelector("input, output, textarea, select, button") === null;
       for (const [event, listener] of listeners) model.on(event, listener);
       el.append(root);
+      if (address) {
+        follow();
+        addEventListener("hashchange", follow, { signal });
+      }
       fit();
       warm(4);
       resizing.observe(root);

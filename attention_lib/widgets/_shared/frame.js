@@ -1,0 +1,63 @@
+// What stands around every figure: title and task above it, More and the tools below.
+
+import { element, setText } from "./elements.js";
+
+/** The frame of a figure, as elements; `tools` has the buttons that the place allows. */
+export function createFrame({ title, aside, signal, link, reset }) {
+  const stage = element("div", { class: "attention-stage" });
+  const controls = element("div", { class: "attention-controls" });
+  const readouts = element("div", { class: "attention-readouts" });
+  const more = {
+    controls: element("div", { class: "attention-controls" }),
+    readouts: element("div", { class: "attention-readouts" }),
+  };
+  more.place = element("div", { class: "attention-further" }, more.readouts, more.controls);
+  const folded = element(
+    "details", { class: "attention-more" }, element("summary", {}, "More"), more.place,
+  );
+  const task = element("p", { class: "attention-task" });
+  const finding = element("p", { class: "attention-finding", "aria-hidden": "true" });
+  const spoken = element("p", { class: "attention-unseen", "aria-live": "polite" });
+  const failure = element("p", { class: "attention-failure", role: "alert", hidden: true });
+  const tools = element("div", { class: "attention-tools" });
+  const told = element("span", { class: "attention-note", role: "status" });
+  const root = element(
+    "div", { class: "attention-view", role: "group", "aria-label": title },
+    element(
+      "div", { class: "attention-page" },
+      element("p", { class: "attention-title" }, title), task,
+      element(
+        "div", { class: `attention-layout${aside ? " attention-aside" : ""}` },
+        stage, controls, readouts, folded,
+      ),
+      finding, failure, tools,
+    ),
+    spoken,
+  );
+
+  function tool(text, act) {
+    const button = tools.appendChild(element("button", { type: "button", class: "attention-tool" }, text));
+    button.addEventListener("click", act, { signal });
+    return button;
+  }
+  tool("Reset", reset);
+  if (link) {
+    tool("Copy link", async () => {
+      const address = location.href.replace(/#.*/, "") + link();
+      history.replaceState(history.state, "", link());
+      const copied = await navigator.clipboard?.writeText(address).then(() => true, () => false);
+      setText(told, copied ? "Link copied." : "The link is in the address bar.");
+    });
+  }
+  if (document.fullscreenEnabled) {
+    const whole = tool("Full screen", () => {
+      if (document.fullscreenElement === root) document.exitFullscreen();
+      else root.requestFullscreen();
+    });
+    root.addEventListener("fullscreenchange", () => {
+      setText(whole, document.fullscreenElement === root ? "Leave full screen" : "Full screen");
+    }, { signal });
+  }
+  tools.append(told);
+  return { root, stage, controls, readouts, more, folded, task, finding, spoken, failure };
+}

@@ -1,0 +1,40 @@
+// A process that can be played: a button that goes on step by step, and stops at the end.
+
+import { element, setText } from "./elements.js";
+
+/** Whether the reader has asked for less motion. */
+export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+/**
+ * A button that plays a process in `root`: `next()` takes a step and says whether there is another,
+ * `rewind()` goes back to the beginning, `atEnd()` tells whether to. Whatever else is touched stops
+ * it. A reader who has asked for less motion takes the steps one by one.
+ */
+export function createPlay({ root, signal, next, rewind, atEnd, every = 700 }) {
+  const button = element("button", { type: "button", class: "attention-button attention-play" }, isStill() ? "Step" : "Play");
+  let timer = 0;
+
+  function stop() {
+    clearInterval(timer);
+    timer = 0;
+    setText(button, isStill() ? "Step" : "Play");
+  }
+  function step() {
+    if (!next()) stop();
+  }
+  function play() {
+    if (atEnd()) rewind();
+    else step();
+    if (isStill() || atEnd()) return;
+    timer = setInterval(step, every);
+    setText(button, "Pause");
+  }
+  button.addEventListener("click", () => (timer ? stop() : play()), { signal });
+  for (const type of ["pointerdown", "keydown"]) {
+    root.addEventListener(type, (event) => {
+      if (timer && event.target !== button) stop();
+    }, { signal, capture: true });
+  }
+  signal.addEventListener("abort", () => clearInterval(timer));
+  return { button, play, stop };
+}
