@@ -1,4 +1,4 @@
-import { addPatterns, colorMap, createView, element, fixed, readableOn, round, roundedSoftmax, setAttributes, setChildren, svg } from "./_shared/index.js";
+import { addPatterns, colorMap, createView, element, fixed, readTable, readableOn, round, roundedSoftmax, setAttributes, setChildren, svg, writeTable } from "./_shared/index.js";
 
 // What is written over a masked score, as it is shown and as it is read out.
 const FILLS = {
@@ -33,7 +33,7 @@ export function measure({ scores, valid_len, left, causal, low, fill, dtype }) {
 
   const seen = {
     tokens, allowed, filled, weights,
-    leak: 0, nan_cells: 0, row_sum_error: 0, empty_rows: 0, masked: 0,
+    leak: 0, spilled: 0, nan_cells: 0, row_sum_error: 0, empty_rows: 0, masked: 0,
     overflows: Number.isFinite(FILLS[fill].value) && !Number.isFinite(value),
     leaks: { plain: false, low: false, empty: false }, // in which rows
   };
@@ -47,7 +47,15 @@ export function measure({ scores, valid_len, left, causal, low, fill, dtype }) {
     if (empty) seen.empty_rows += 1;
     else seen.row_sum_error = Math.max(seen.row_sum_error, Math.abs(row.reduce((sum, weight) => sum + weight, 0) - 1));
   });
+  const given = weights.flat().reduce((sum, weight) => (Number.isNaN(weight) ? sum : sum + weight), 0);
+  if (seen.leak > 0) seen.spilled = seen.leak / given;
   return seen;
+}
+
+/** A share in percent; what is above 0 does not read as 0. */
+export function percent(share) {
+  if (share > 0 && share < 0.001) return "below 0.1 %";
+  return `${fixed(100 * share, share === 0 || share === 1 ? 0 : 1)} %`;
 }
 
 /** The finding in words; `MaskLab.words` says the same in Python. */
@@ -96,14 +104,15 @@ export function render({ model, el }) {
   const after = table("weights", "Their softmax; masked cells are hatched, and show a colour in the middle where weight leaks");
   const legend = after.plot.svg.appendChild(svg("g", { "aria-hidden": "true" }));
 
+  const spilled = view.readout({ name: "spilled", label: "of all weight goes to masked keys", large: true });
   const shows = [
     ["leak", "Leaked weight"], ["nan_cells", "NaN cells"],
     ["row_sum_error", "Row sum error"], ["empty_rows", "Empty rows"],
-  ].map(([name, label]) => [name, view.readout({ name, label })]);
+  ].map(([name, label]) => [name, view.readout({ name, label, parent: view.more.readouts })]);
 
   view.slider({
     trait: "valid_len", label: "Valid keys", min: 0, max: 5,
-    words: (count) => `${count} of 5 keys are valid`,
+    words: (count) => `${count} of 5 keys ${count === 1 ? "is" : "are"} valid`,
   });
   view.slider({
     trait: "fill", label: "Fill value", min: 0, max: ORDER.length - 1,
@@ -116,6 +125,10 @@ export function render({ model, el }) {
   view.toggle({ trait: "causal", label: "Causal mask as well", more: true });
   view.toggle({ trait: "left", label: "Padding on the left", more: true });
   view.toggle({ trait: "low", label: "One row of very low scores", more: true });
+  view.field({
+    trait: "scores", label: "Your own scores: five lines of five numbers from −100 to 100", rows: 5,
+    write: writeTable, read: (text) => readTable(text, { rows: 5, columns: 5, min: -100, max: 100 }),
+  });
 
   /** Cells with their numbers, and the tokens; where `leaks`, a number above 0 in a masked cell has a colour. */
   function draw({ plot, fills, name, content }, { tokens, allowed }, numbers, color, leaks) {
@@ -152,7 +165,7 @@ export function render({ model, el }) {
 
   function drawLegend({ left, bottom }, color) {
     const { masked, nan } = after.fills;
-    const items = [[0, "masked", masked], [84, "a leak", masked, `rgb(${color(0.45)})`], [158, "NaN", nan]];
+    const items = [[0, "masked", masked], [96, "a leak", masked, `rgb(${color(0.45)})`], [182, "NaN", nan]];
     setChildren(legend, items.flatMap(([x, text, ground, middle = "none"]) => [
       ["rect", { x: left + x, y: bottom + 10, width: 26, height: 18, rx: 3, fill: ground }],
       ["rect", { x: left + x + 6, y: bottom + 15, width: 14, height: 8, rx: 1, fill: middle }],
@@ -173,6 +186,7 @@ export function render({ model, el }) {
       const height = Math.ceil(place.bottom + below);
       setAttributes(plot.svg, { height, viewBox: `0 0 ${plot.width} ${height}` });
     }
+    spilled(seen.spilled, seen.nan_cells === 25 ? "NaN" : percent(seen.spilled));
     for (const [name, show] of shows) {
       show(seen[name], name === "nan_cells" || name === "empty_rows" ? String(seen[name]) : undefined);
     }

@@ -56,8 +56,10 @@ def truth(setting):
     weights = weights.double()
     attending = mask.any(dim=-1)
     missed = (weights[attending].sum(dim=-1) - 1).abs()
+    leak = weights.masked_fill(mask, 0.0).nansum().item()
     readouts = {
-        "leak": weights.masked_fill(mask, 0.0).nansum().item(),
+        "spilled": leak / weights.nansum().item() if leak else 0.0,
+        "leak": leak,
         "nan_cells": weights.isnan().sum().item(),
         "row_sum_error": missed.max().item() if attending.any() else 0.0,
         "empty_rows": (~attending).sum().item(),
@@ -262,7 +264,7 @@ def test_wrong_values_are_refused(trait, value, says):
 
 @pytest.mark.browser
 def test_readouts_agree_with_the_library(show):
-    page = show(MaskLab())
+    page = show(MaskLab(), more=True)
     figure = page.figure()
     chosen = SETTINGS[::37]  # no factor of the number of settings: every value of every trait
     for setting in chosen:
