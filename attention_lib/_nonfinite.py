@@ -16,42 +16,41 @@ from attention_lib.masking import masked_softmax
 __all__ = ["attend_with_care", "attend_without_looking", "tamed"]
 
 
-def tame(*tensors: Tensor) -> bool | None:
+def tame(x: Tensor) -> bool | None:
     """Say whether products of these numbers stay finite; ``None`` where that cannot be known.
 
     NaN and infinity are not tame. One look at each number, at the speed of memory.
     """
     largest = 1e15  # its square, times any width and any sane gradient, is far below 3e38
-    for x in tensors:
-        wide = torch.float32 if x.dtype == torch.float16 else None
-        size = numbers_in(torch.linalg.vector_norm(x.detach(), dtype=wide))
-        if size is None:
-            return None
-        if not size <= largest:  # NaN is not
-            return False
-    return True
+    wide = torch.float32 if x.dtype == torch.float16 else None
+    size = numbers_in(torch.linalg.vector_norm(x.detach(), dtype=wide))
+    return None if size is None else bool(size <= largest)  # NaN is not
 
 
 def tamed(
     mask: Tensor, tensors: tuple[Tensor, Tensor, Tensor]
 ) -> tuple[tuple[Tensor, Tensor, Tensor], bool | None]:
-    """Return queries, keys and values, and whether they are tame; if not, 0 where nobody looks."""
-    are_tame = tame(*tensors)
-    if are_tame:
+    """Return queries, keys and values, and whether they are tame.
+
+    In what is not, 0 takes the place of queries that see no key, and of keys and values that
+    no query sees.
+    """
+    queries, keys, values = tensors
+    are_tame = [tame(x) for x in tensors]
+    if all(are_tame):
         return tensors, True
-    tensors = without_unseen(mask, *tensors)
-    return tensors, None if are_tame is None else tame(*tensors)
-
-
-def without_unseen(
-    mask: Tensor, queries: Tensor, keys: Tensor, values: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Put 0 at queries that see no key, and at keys and values that no query sees."""
     mask = mask.expand(*mask.shape[:-1], keys.shape[-2])
-    looking = mask.any(dim=-1).unsqueeze(-1)  # (..., len_q or 1, 1)
+    if not are_tame[0]:
+        queries = torch.where(mask.any(dim=-1).unsqueeze(-1), queries, 0.0)
     seen = mask.any(dim=-2).unsqueeze(-1)  # (..., len_k, 1)
-    keys, values = torch.where(seen, keys, 0.0), torch.where(seen, values, 0.0)
-    return torch.where(looking, queries, 0.0), keys, values
+    if not are_tame[1]:
+        keys = torch.where(seen, keys, 0.0)
+    if not are_tame[2]:
+        values = torch.where(seen, values, 0.0)
+    tensors = (queries, keys, values)
+    if None in are_tame:
+        return tensors, None
+    return tensors, all(known or tame(x) for known, x in zip(are_tame, tensors, strict=True))
 
 
 def attend_with_care(

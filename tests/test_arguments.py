@@ -65,6 +65,12 @@ SIGNATURES = {
     "sinusoidal_positions": "(length, d_model)",
     "PositionalEncoding": "(d_model, max_len=1024, dropout=0.0)",
     "PositionalEncoding.forward": "(self, x)",
+    "rotary_frequencies": "(d_k, base=10000.0)",
+    "rotate_by_position": "(x, positions=None, *, base=10000.0, layout='pairs')",
+    "rotary_scores": (
+        "(queries, keys, query_positions=None, key_positions=None, *, scale=None, base=10000.0, "
+        "layout='pairs')"
+    ),
     "softmax_jacobian": "(weights)",
     "entropy": "(weights)",
     "effective_keys": "(weights)",
