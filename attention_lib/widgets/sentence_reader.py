@@ -46,7 +46,7 @@ class _Head(Whole):
 
 
 class SentenceReader(Figure):
-    r"""A trained reader at work: who looks at whom, and what it concludes that *it* means.
+    """A trained reader at work: who looks at whom, and what it concludes that *it* means.
 
     Click a word, and lines show where it looks; exchange a word, and the reader reads anew. The
     forward pass runs in the page, on the reader's own weights.
