@@ -1,0 +1,356 @@
+"""Graders for the exercises of the chapter that trains the reader.
+
+Examples
+--------
+>>> loss_of_a_guess(13)
+Not yet: 13 is the number of words; the loss is the logarithm of it.
+>>> head_that_relays("a").passed
+False
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_lib.checks._cases import draws
+from attention_lib.checks._grading import Verdict, grade
+from attention_lib.checks._mistakes import Named
+from attention_lib.checks._questions import Choice, Number, Quiz
+
+__all__ = [
+    "head_that_relays",
+    "loss_of_a_guess",
+    "pointing_loss",
+    "quiz",
+    "tested",
+    "without_columns",
+]
+
+loss_of_a_guess = Number(
+    "The loss of a reader that gives each of 13 words the same weight",
+    2.565,
+    tolerance=0.006,
+    because="the word meant has the weight 1/13, and −ln(1/13) = ln 13 = 2.565.",
+    mistakes=[
+        (13, "13 is the number of words; the loss is the logarithm of it."),
+        (-2.565, "the loss is minus the logarithm of a weight below 1: it is positive."),
+        (1 / 13, "1/13 is the weight; the loss is minus its logarithm.", 0.004),
+        (3.700, "that is the logarithm to base 2; the loss takes the natural one."),
+        (1.114, "that is the logarithm to base 10; the loss takes the natural one."),
+        (2.485, "that is ln 12; the place before the sentence counts, too."),
+    ],
+)
+
+head_that_relays = Choice(
+    "You exchange what one head brings to one word. In which case did news reach *it* by a relay?",
+    [
+        "layer 1 at *it* turns the answer, layer 2 at *it* does not",
+        "layer 1 at *because* turns the answer, layer 1 at *it* does not",
+        "layer 1 turns the answer nowhere",
+    ],
+    "b",
+    {
+        "a": "what *it* gathers in layer 1 comes to it directly.",
+        "b": "*because* gathers it in layer 1, and *it* can only have it from there, in layer 2.",
+        "c": "then the news needs no head of layer 1, or comes by several at once.",
+    },
+)
+
+
+def pointing_loss(answer: object) -> Verdict:
+    """Grade the loss of the pointing head: the mean surprise at what *it* means.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(scores, it, meant)`` takes ``(batch, len, len)`` and whole numbers ``(batch,)``
+        twice, and returns one number.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> pointing_loss(lambda scores, it, meant: F.cross_entropy(scores[:, 0], meant))
+    Not yet: row 0 is taken in every sentence; each has its own place of it.
+    """
+
+    def row(scores: Tensor, it: Tensor) -> Tensor:
+        return scores[torch.arange(len(scores)), it]  # (batch, len)
+
+    def reference(scores: Tensor, it: Tensor, meant: Tensor) -> Tensor:
+        return F.cross_entropy(row(scores, it), meant)
+
+    def gathered(rows: Tensor, meant: Tensor) -> Tensor:
+        return rows.gather(-1, meant.unsqueeze(-1)).squeeze(-1)
+
+    mistakes: Named = [
+        (
+            lambda scores, it, meant: F.cross_entropy(scores[:, 0], meant),
+            "row 0 is taken in every sentence; each has its own place of it.",
+        ),
+        (
+            lambda scores, it, meant: F.cross_entropy(row(scores.mT, it), meant),
+            "the column of it is taken, who looks at it; its row is where it looks.",
+        ),
+        (
+            lambda scores, it, meant: F.cross_entropy(row(scores, meant), it),
+            "it and meant are swapped: it asks, and meant is the right answer.",
+        ),
+        (
+            lambda scores, it, meant: F.cross_entropy(row(scores, it), meant, reduction="sum"),
+            "that is the sum over the batch; take the mean.",
+        ),
+        (
+            lambda scores, it, meant: F.cross_entropy(row(scores, it), meant, reduction="none"),
+            "that is one number for each sentence; take their mean.",
+        ),
+        (
+            lambda scores, it, meant: F.cross_entropy(row(scores, it).softmax(-1), meant),
+            "softmax is taken twice: cross_entropy wants scores, not weights.",
+        ),
+        (
+            lambda scores, it, meant: -gathered(row(scores, it).softmax(-1), meant).mean(),
+            "that is minus the mean weight; the logarithm is missing.",
+        ),
+        (
+            lambda scores, it, meant: -gathered(row(scores, it), meant).mean(),
+            "that is minus the mean score; softmax is missing, and its logarithm.",
+        ),
+        (
+            lambda scores, it, meant: -gathered(row(scores, it).softmax(-1), meant).mean().log(),
+            "that is the logarithm of the mean weight; take the mean of the logarithms.",
+        ),
+        (
+            lambda scores, it, meant: F.cross_entropy(
+                scores.flatten(0, 1), meant.repeat_interleave(scores.shape[1])
+            ),
+            "all words are asked for what it means; only the row of it counts.",
+        ),
+        (
+            lambda scores, it, meant: -gathered(row(scores.log_softmax(-2), it), meant).mean(),
+            "softmax runs over the queries (dim=-2). Keys lie along the last axis: dim=-1.",
+        ),
+        (
+            lambda scores, it, meant: reference(scores, it, meant) / torch.tensor(2.0).log(),
+            "that is in bits; the loss takes the natural logarithm.",
+        ),
+        (
+            lambda scores, it, meant: (row(scores, it).argmax(-1) == meant).double().mean(),
+            "that is the share of right answers, which has no slope to follow.",
+        ),
+    ]
+    cases = [
+        (torch.tensor([[[0.0, 1.0], [2.0, 5.0]]]), torch.tensor([1]), torch.tensor([0])),
+    ]
+    for seed, (batch, length) in enumerate([(2, 5), (7, 3), (3, 11)]):
+        normal = draws(70 + seed, torch.float64 if seed == 1 else torch.float32)
+        it = normal(batch, length).argmax(-1)
+        meant = normal(batch, length).argmax(-1)
+        cases.append((3 * normal(batch, length, length), it, meant))
+    cases.append((100 * draws(74)(2, 4, 4), torch.tensor([3, 0]), torch.tensor([1, 2])))
+    return grade(answer, reference, cases, mistakes)
+
+
+def tested(answer: object) -> Verdict:
+    """Grade the compositional split: a sentence is tested on if all its pairs are held out.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(held_out, nouns, adjective)`` takes booleans ``(all_nouns, all_adjectives)``,
+        the numbers of each sentence's nouns ``(sentences, nouns)`` and of its adjective
+        ``(sentences,)``, and returns booleans ``(sentences,)``.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> tested(lambda held_out, nouns, adjective: held_out[nouns, adjective[:, None]].any(-1))
+    Not yet: one pair held out is not enough: the sentence's other pair was trained on.
+    """
+
+    def pairs(held_out: Tensor, nouns: Tensor, adjective: Tensor) -> Tensor:
+        return held_out[nouns, adjective.unsqueeze(-1)]  # (sentences, nouns)
+
+    mistakes: Named = [
+        (
+            lambda held_out, nouns, adjective: pairs(held_out, nouns, adjective).any(-1),
+            "one pair held out is not enough: the sentence's other pair was trained on.",
+        ),
+        (
+            lambda held_out, nouns, adjective: pairs(held_out, nouns, adjective)[:, 0],
+            "only the first noun is looked at; each noun makes a pair with the adjective.",
+        ),
+        (
+            lambda held_out, nouns, adjective: pairs(held_out, nouns, adjective)[:, -1],
+            "only the last noun is looked at; each noun makes a pair with the adjective.",
+        ),
+        (
+            lambda held_out, nouns, adjective: ~pairs(held_out, nouns, adjective).any(-1),
+            "these are the sentences to learn from: none of their pairs is held out.",
+        ),
+        (
+            lambda held_out, nouns, adjective: ~pairs(held_out, nouns, adjective).all(-1),
+            "these are all the others; True belongs to the sentences that are tested.",
+        ),
+        (
+            pairs,
+            "that is one answer for each pair; a sentence needs one for all its pairs: all(dim=-1).",
+        ),
+        (
+            lambda held_out, nouns, adjective: held_out[nouns].any(-1).all(-1),
+            "the adjective is not looked at; a pair is a noun with its adjective.",
+        ),
+        (
+            lambda held_out, nouns, adjective: held_out[:, adjective].any(0),
+            "the nouns are not looked at; a pair is a noun with its adjective.",
+        ),
+        (
+            lambda held_out, nouns, adjective: pairs(held_out, nouns, adjective).sum(-1),
+            "that is how many pairs are held out; are they all?",
+        ),
+    ]
+    cases = [
+        (
+            torch.tensor([[True, False], [False, False], [True, True]]),
+            torch.tensor([[0, 2], [0, 1], [1, 1]]),
+            torch.tensor([0, 0, 1]),
+        )
+    ]
+    for seed, (all_nouns, all_adjectives, sentences, nouns) in enumerate(
+        [(5, 7, 11, 2), (3, 13, 8, 3), (11, 4, 17, 2)]
+    ):
+        normal = draws(80 + seed)
+        cases.append(
+            (
+                normal(all_nouns, all_adjectives) > -0.5,
+                normal(sentences, nouns, all_nouns).argmax(-1),
+                normal(sentences, all_adjectives).argmax(-1),
+            )
+        )
+    return grade(answer, lambda held_out, nouns, adjective: pairs(
+        held_out, nouns, adjective).all(-1), cases, mistakes, axes=["sentence"])  # fmt: skip
+
+
+def without_columns(answer: object) -> Verdict:
+    """Grade an ablation: the output matrix with one head's columns set to 0.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(weight, num_heads, head)`` takes ``W_o.weight``, ``(d_model, d_model)``, and
+        returns a copy in which the head brings nothing.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> without_columns(lambda weight, num_heads, head: weight.clone())
+    Not yet: nothing is set to 0.
+    """
+
+    def zeroed(weight: Tensor, num_heads: int, head: int, axis: int, stride: bool) -> Tensor:
+        d_k = weight.shape[axis] // num_heads
+        own = torch.arange(weight.shape[axis])
+        own = own % num_heads == head if stride else own // d_k == head
+        return weight.masked_fill(own if axis else own.unsqueeze(-1), 0)
+
+    def reference(weight: Tensor, num_heads: int, head: int) -> Tensor:
+        return zeroed(weight, num_heads, head, 1, False)
+
+    def one_column(weight: Tensor, num_heads: int, head: int) -> Tensor:
+        return weight.index_fill(1, torch.tensor([head]), 0)
+
+    def first_rows(weight: Tensor, num_heads: int, head: int) -> Tensor:
+        return weight.index_fill(0, torch.tensor([head]), 0)
+
+    mistakes: Named = [
+        (lambda weight, num_heads, head: weight.clone(), "nothing is set to 0."),
+        (
+            lambda weight, num_heads, head: zeroed(weight, num_heads, head, 0, False),
+            "the head's rows are set to 0. A Linear multiplies by columns: what comes from a head "
+            "meets its columns.",
+        ),
+        (
+            lambda weight, num_heads, head: zeroed(weight, num_heads, head, 1, True),
+            "every num_heads-th column is taken; a head's columns stand side by side.",
+        ),
+        (one_column, "one column is set to 0; a head has d_model / num_heads of them."),
+        (first_rows, "one row is set to 0; a head has d_model / num_heads columns."),
+        (
+            lambda weight, num_heads, head: weight - reference(weight, num_heads, head),
+            "all other heads are taken away, and this one is kept.",
+        ),
+        (
+            lambda weight, num_heads, head: reference(weight, num_heads, (head + 1) % num_heads),
+            "the head after it is taken away: heads are counted from 0.",
+        ),
+        (
+            lambda weight, num_heads, head: reference(weight, num_heads, (head - 1) % num_heads),
+            "the head before it is taken away: heads are counted from 0.",
+        ),
+        (
+            lambda weight, num_heads, head: torch.zeros_like(weight),
+            "all heads are taken away.",
+        ),
+        (
+            lambda weight, num_heads, head: weight[
+                :, reference(torch.ones_like(weight), num_heads, head)[0] != 0
+            ],
+            "the columns are cut out; set them to 0, so that the shape stays.",
+        ),
+    ]
+    cases = [(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 2, 1)]
+    for seed, (d_model, num_heads, head) in enumerate([(6, 3, 0), (15, 5, 3), (28, 4, 2)]):
+        normal = draws(90 + seed, torch.float64 if seed == 1 else torch.float32)
+        cases.append((normal(d_model, d_model), num_heads, head))
+    return grade(answer, reference, cases, mistakes, axes=["row", "column"])
+
+
+quiz = Quiz(
+    Choice(
+        "Why are whole pairs of noun and adjective held out, and not sentences by chance?",
+        [
+            "there are too many sentences to train on",
+            "a reader could otherwise answer by remembering pairs",
+            "test sentences must hold words that were never seen",
+        ],
+        "b",
+        {
+            "a": "that would be a reason to take fewer, not to choose them.",
+            "b": "who has seen *wide* beside *street* may remember it; in the test no pair was seen.",
+            "c": "every word of the test occurs in training; it is the pairs that do not.",
+        },
+    ),
+    Number(
+        "A layer is 32 wide and has 4 heads, with W_q, W_k, W_v and W_o and no bias. How many "
+        "numbers are in the four matrices?",
+        4096,
+        because="four matrices of 32 × 32 numbers, however many heads share them.",
+        mistakes=[
+            (1024, "that is one matrix of the four."),
+            (16384, "the heads share the width: four matrices in all, not four a head."),
+            (3072, "W_o counts, too."),
+        ],
+    ),
+    Choice(
+        "A head is taken away, and accuracy stays. What follows?",
+        [
+            "the head does nothing",
+            "it is not needed for these sentences, as long as the others stay",
+            "its map has no bright cell",
+        ],
+        "b",
+        {
+            "a": "another head may do the same, and only one of the two was taken away.",
+            "b": "the test asks for these sentences only, and other heads may stand in for it.",
+            "c": "a map may be bright, and what it shows may not be needed.",
+        },
+    ),
+)
