@@ -33,6 +33,15 @@ export function words({ length, d_model, wrong }, { number, head, position, colu
     + `at position ${position}, column ${column}. ${verdict}`;
 }
 
+/** The look of a number in a cell at 0, 0. */
+function tile({ value, owner, chosen, stray }) {
+  return [["rect", {
+    width: SIDE, height: SIDE, rx: 8, "data-number": value,
+    fill: `var(--aw-series-${owner + 1})`, "fill-opacity": chosen ? 0.55 : 0.22,
+    stroke: `var(--aw-${stray ? "nan" : "ink"})`, "stroke-width": stray || chosen ? 2.5 : 0,
+  }], ["text", { x: SIDE / 2, y: SIDE / 2, "font-weight": chosen ? 700 : 400 }, String(value)]];
+}
+
 export function render({ model, el }) {
   const traits = ["length", "d_model", "num_heads", "wrong", "number"];
   const view = createView({ model, el }, { label: "Splitting into heads", task: "Choose the wrong way, and see which numbers stray.", traits });
@@ -41,11 +50,17 @@ export function render({ model, el }) {
   const grid = { class: "attention-tiles", "text-anchor": "middle", "dominant-baseline": "central" };
   const matrix = plot.svg.appendChild(svg("g", grid));
   const split = plot.svg.appendChild(svg("g", grid));
+  const tiles = []; // of the heads, by number: a number keeps its tile, which moves
   const names = plot.svg.appendChild(svg("g"));
 
-  const readouts = [["head", "Lands in head"], ["position", "at position"], ["column", "in column"], ["misplaced", "Misplaced numbers"]]
-    .map(([name, label]) => [name, view.readout({ name, label })]);
+  const readouts = [["misplaced", "numbers are not where they belong"], ["head", "Lands in head"], ["position", "At position"], ["column", "In column"]]
+    .map(([name, label], i) => [name, view.readout({ name, label, large: i === 0 })]);
 
+  const ways = view.choice({
+    trait: "wrong", label: "From (len, d_model) to (num_heads, len, d_k)",
+    options: [[false, "right: cut the columns, then swap axes"], [true, "wrong: reshape straight to the shape"]],
+  });
+  view.stage.prepend(ways[0].closest("fieldset")); // it comes first
   view.slider({
     trait: "number", label: "Follow the number", min: 0, max: () => model.get("length") * model.get("d_model") - 1, words: (number) => `number ${number}`,
   });
@@ -58,7 +73,6 @@ export function render({ model, el }) {
     trait: "num_heads", label: "Heads", more: true, min: 0, max: 2, value: (power) => 2 ** power, position: Math.log2,
     words: (num_heads) => `${num_heads} ${num_heads > 1 ? "heads" : "head"}`,
   });
-  view.toggle({ trait: "wrong", label: "Reshape straight to (num_heads, length, d_k)" });
 
   // Point at a number to follow it.
   plot.svg.addEventListener("pointermove", (event) => {
@@ -69,6 +83,15 @@ export function render({ model, el }) {
     const { number } = event.target.dataset ?? {};
     if (number !== undefined) view.set("number", Number(number));
   }, { signal: view.signal });
+
+  function drawTiles(places) {
+    while (tiles.length > places.length) tiles.pop().remove();
+    places.forEach((place, value) => {
+      tiles[value] ??= split.appendChild(svg("g", { class: "attention-tile" }));
+      setChildren(tiles[value], tile(place));
+      tiles[value].style.setProperty("transform", `translate(${100 * place.column}px, ${100 * place.row}px)`);
+    });
+  }
 
   view.start(() => {
     const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
@@ -86,22 +109,19 @@ export function render({ model, el }) {
     const below = top + length * cell + 46;
     const owner = [];
     seen.heads.forEach((rows, head) => rows.flat().forEach((value) => { owner[value] = head; }));
-    const drawCell = (value, column, row, stray) => {
-      const chosen = value === seen.number;
-      return [["rect", {
-        x: 100 * column, y: 100 * row, width: SIDE, height: SIDE, rx: 8, "data-number": value,
-        fill: `var(--aw-series-${owner[value] + 1})`, "fill-opacity": chosen ? 0.55 : 0.22,
-        stroke: `var(--aw-${stray ? "nan" : "ink"})`, "stroke-width": stray || chosen ? 2.5 : 0,
-      }], ["text", {
-        x: 100 * column + SIDE / 2, y: 100 * row + SIDE / 2, "font-weight": chosen ? 700 : 400,
-      }, String(value)]];
-    };
-    setChildren(matrix, Array.from({ length: length * d_model }, (_, value) => (
-      drawCell(value, value % d_model, Math.floor(value / d_model), false)
-    )).flat());
-    setChildren(split, seen.heads.flatMap((rows, head) => rows.flatMap((row, position) => row.flatMap((value, column) => (
-      drawCell(value, head * (seen.d_k + 0.5) + column, position, value !== seen.right[head][position][column])
-    )))));
+    setChildren(matrix, owner.flatMap((head, value) => {
+      const [x, y] = [100 * (value % d_model), 100 * Math.floor(value / d_model)];
+      const [[, rect], [, text, shown]] = tile({ value, owner: head, chosen: value === seen.number });
+      return [["rect", { ...rect, x, y }], ["text", { ...text, x: x + SIDE / 2, y: y + SIDE / 2 }, shown]];
+    }));
+    const places = [];
+    seen.heads.forEach((rows, head) => rows.forEach((row, position) => row.forEach((value, column) => {
+      places[value] = {
+        value, column: head * (seen.d_k + 0.5) + column, row: position, owner: head, chosen: value === seen.number,
+        stray: value !== seen.right[head][position][column],
+      };
+    })));
+    view.part("heads", JSON.stringify(places), () => drawTiles(places));
     for (const [group, y] of [[matrix, top], [split, below]]) {
       setAttributes(group, { transform: `translate(${left} ${y}) scale(${cell / 100})`, "font-size": 100 * size / cell });
     }

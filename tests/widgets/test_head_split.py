@@ -88,13 +88,13 @@ def test_wrong_values_are_refused(trait, value, says):
 def test_readouts_agree_with_the_library(show):
     page = show(HeadSplit())
     figure = page.figure()
-    switch = figure.locator.locator("input[type=checkbox]")
+    ways = figure.control("wrong").locator("input")
     for number, (length, d_model, num_heads, wrong) in enumerate(SETTINGS):
         figure.set("length", length)
         figure.set("d_model", d_model)
         figure.set("num_heads", math.log2(num_heads))
         figure.set("number", number)
-        switch.set_checked(wrong)
+        ways.nth(int(wrong)).check()
         page.settle()
         setting = (length, d_model, num_heads, wrong)
         assert figure.readouts() == truth(setting, min(number, length * d_model - 1)), setting
