@@ -1,4 +1,4 @@
-import { DTYPES, createView, element, entropy, fixed, roundedSoftmax, setAttributes, setChildren, setText, short, softmax, svg } from "./_shared/index.js";
+import { DTYPES, createView, element, entropy, fixed, isStill, roundedSoftmax, setAttributes, setChildren, setText, short, softmax, svg } from "./_shared/index.js";
 
 const DIVISORS = { 0: "nothing", 0.5: "√d", 1: "d" };
 const BARS = { height: 286, left: 34, right: 4, top: 12, bottom: 30 };
@@ -67,6 +67,30 @@ const CURVES = [
 ];
 const WIDTHS = Array.from({ length: 13 }, (_, power) => 2 ** power);
 
+/** On a page of ours: the first time that the figure is seen, let d grow from 1 to where it stands. */
+function showOnce(view, model) {
+  const d = model.get("d");
+  if (isStill() || !view.onPage) return;
+  let timer = 0;
+  const end = () => {
+    clearInterval(timer);
+    seen.disconnect();
+  };
+  const seen = new IntersectionObserver(([{ isIntersecting }]) => {
+    if (!isIntersecting) return;
+    seen.disconnect();
+    if (model.get("d") !== d) return; // somebody has been here already
+    view.set("d", 1);
+    timer = setInterval(() => {
+      view.set("d", Math.min(2 * model.get("d"), d));
+      if (model.get("d") >= d) end();
+    }, 350);
+  }, { threshold: 0.6 });
+  seen.observe(view.root);
+  for (const type of ["pointerdown", "keydown"]) view.root.addEventListener(type, end, { signal: view.signal, capture: true });
+  view.signal.addEventListener("abort", end);
+}
+
 export function render({ model, el }) {
   const traits = ["d", "exponent", "len_k", "temperature", "directions"];
   const view = createView({ model, el }, { label: "Softmax saturation", task: "Widen the vectors until one key takes all; then bring the others back.", traits, aside: true });
@@ -77,9 +101,9 @@ export function render({ model, el }) {
   const axisName = bars.svg.appendChild(svg("text", { class: "attention-muted", "text-anchor": "middle" }));
 
   const curves = CURVES.map(({ name, label, top }, i) => {
-    const show = view.readout({ name, label });
+    const show = view.readout({ name, label, parent: i === 1 ? view.more.readouts : view.readouts });
     const plot = view.plot({
-      height: i < 2 ? CURVE.height : CURVE.height + 18, parent: show.card,
+      height: CURVE.height + (i === 2 ? 18 : 0), parent: show.card,
       description: `${label} as the width d doubles from 1 to 4096`,
     });
     const ground = plot.svg.appendChild(svg("line", { class: "attention-grid" }));
@@ -91,7 +115,7 @@ export function render({ model, el }) {
   const ends = [["d = 1", "start"], ["d = 4096", "end"]].map(([text, anchor]) => last.svg.appendChild(
     svg("text", { class: "attention-muted", y: CURVE.height + 14, "text-anchor": anchor }, text),
   ));
-  const effective = view.readout({ name: "effective_keys", label: "Effective keys" });
+  const effective = view.readout({ name: "effective_keys", label: "Effective keys", parent: view.more.readouts });
 
   const row = element("div", { class: "attention-row" });
   view.more.place.prepend(element("p", { class: "attention-name" }, "Gradient of softmax, as computed in"), row);
@@ -118,6 +142,17 @@ export function render({ model, el }) {
     value: (power) => 2 ** power, position: Math.log2,
     text: (temperature) => short(temperature), words: (temperature) => `temperature ${short(temperature)}`,
   });
+
+  view.play({
+    every: 350,
+    atEnd: () => model.get("d") >= 4096,
+    rewind: () => view.set("d", 1),
+    next() {
+      view.set("d", Math.min(2 * model.get("d"), 4096));
+      return model.get("d") < 4096;
+    },
+  });
+  showOnce(view, model);
 
   const y = (weight) => BARS.height - BARS.bottom - weight * (BARS.height - BARS.bottom - BARS.top);
 
