@@ -1,9 +1,10 @@
 import { createView, fixed, setAttributes, setChildren, svg } from "./_shared/index.js";
 
-const HEIGHT = 340;
+const HEIGHT = 440;
 // Where the blocks of scores and of weights stand, top to bottom, and in them the bars.
 const SCORES = { top: 22, bottom: 176, inset: 12 };
-const WEIGHTS = { top: 210, bottom: HEIGHT - 2, inset: 10, base: HEIGHT - 26 };
+const WEIGHTS = { top: 210, bottom: 338, inset: 10, base: 314 };
+const OUTPUT = { top: 372, bottom: HEIGHT - 2, inset: 10 };
 
 export const blocksOf = ({ block_size, scores }) => Math.ceil(scores.length / block_size);
 
@@ -33,6 +34,11 @@ export function measure({ block_size, step, scores, outcomes }) {
   return { blocks, read, seen, maximum, normaliser, factor, weights, output: read ? total / normaliser : 0 };
 }
 
+/** The output after each block, the last of them the softmax's own. */
+export function outputs(settings) {
+  return Array.from({ length: blocksOf(settings) }, (_, i) => measure({ ...settings, step: i + 1 }).output);
+}
+
 /** The finding in words; `OnlineSoftmax.words` says the same in Python. */
 export function words({ block_size }, { blocks, read, seen, maximum, normaliser, output, factor }) {
   if (read === 0) return `No block of ${block_size} read yet: no maximum, normaliser 0, output 0.`;
@@ -55,8 +61,11 @@ export function render({ model, el }) {
   const maximum = plot.svg.appendChild(svg("line", { stroke: "var(--aw-accent)", "stroke-width": 2, "stroke-dasharray": "5 4" }));
   const maximumName = plot.svg.appendChild(svg("text", { class: "attention-muted", "text-anchor": "end" }, "╌╌ maximum so far"));
 
-  const readouts = [["maximum", "Maximum"], ["normaliser", "Normaliser"], ["factor", "Rescaled by"], ["output", "Output"]]
-    .map(([name, label]) => [name, view.readout({ name, label })]);
+  const track = plot.svg.appendChild(svg("g"));
+
+  const readouts = [["output", "Output so far"], ["maximum", "Maximum"], ["normaliser", "Normaliser"], ["factor", "Rescaled by"]]
+    .map(([name, label], i) => [name, view.readout({ name, label, parent: i ? view.more.readouts : view.readouts })]);
+  const full = view.readout({ name: "full", label: "The full answer" });
   view.slider({
     trait: "step", label: "Blocks read", min: 0, max: () => blocksOf(settings()), words: (step) => `${step} ${step === 1 ? "block" : "blocks"} read`,
   });
@@ -109,7 +118,7 @@ export function render({ model, el }) {
       }], ["rect", {
         x: x(i) + room * 0.16, width: room * 0.68, y: WEIGHTS.base - height, height, fill: "var(--aw-weight)",
       }], ["text", {
-        x: x(i) + room / 2, y: HEIGHT - 8, "text-anchor": "middle", class: known ? "" : "attention-muted",
+        x: x(i) + room / 2, y: 332, "text-anchor": "middle", class: known ? "" : "attention-muted",
       }, `${outcomes[i]}`]];
     }));
     const level = seen.read ? y(seen.maximum) : 0;
@@ -117,6 +126,21 @@ export function render({ model, el }) {
     setAttributes(maximumName, {
       x: plot.width - left - 4, y: 16, visibility: seen.read ? "visible" : "hidden",
     });
+    const along = outputs(state);
+    const answer = along.at(-1);
+    const [least, most] = [Math.min(...outcomes), Math.max(...outcomes)];
+    const up = (value) => OUTPUT.bottom - OUTPUT.inset
+      - ((value - least) / (most - least || 1)) * (OUTPUT.bottom - OUTPUT.top - 2 * OUTPUT.inset);
+    const ends = along.slice(0, seen.read).map((value, i) => [x(Math.min((i + 1) * block_size, scores.length)) - 8, up(value)]);
+    setChildren(track, [
+      ["rect", { x: left + 1, y: OUTPUT.top, width: plot.width - 2 * left - 2, height: OUTPUT.bottom - OUTPUT.top, rx: 6, fill: "none", stroke: "var(--aw-grid)" }],
+      ["text", { class: "attention-muted", x: left, y: OUTPUT.top - 8 }, "output so far"],
+      ["text", { class: "attention-muted", x: plot.width - left - 4, y: OUTPUT.top - 8, "text-anchor": "end" }, "╌╌ the full answer"],
+      ["line", { x1: left + 1, x2: plot.width - left - 1, y1: up(answer), y2: up(answer), stroke: "var(--aw-output)", "stroke-width": 2, "stroke-dasharray": "6 5" }],
+      ["path", { d: ends.length ? `M${ends.map((end) => end.map((number) => number.toFixed(1)).join(" ")).join("L")}` : null, fill: "none", stroke: "var(--aw-output)", "stroke-width": 2 }],
+      ...ends.map(([cx, cy], i) => ["circle", { cx, cy, r: i === ends.length - 1 ? 7 : 4, fill: "var(--aw-output)", stroke: "var(--aw-paper)", "stroke-width": 1.5 }]),
+    ]);
+    full(answer);
     for (const [name, show] of readouts) {
       const none = seen.read === 0 && (name === "maximum" || name === "factor");
       show(seen[name], none ? "none" : fixed(seen[name]));
