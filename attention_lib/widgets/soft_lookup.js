@@ -82,10 +82,11 @@ function createPlane(view, parent, name, description) {
         const [x, y] = at(point);
         const edge = Math.min(Math.max(x, 34), plot.width - 34);
         const r = moves ? 9 : 7;
+        const off = color === "output" || color === "value" ? r : 17; // beyond the ring of what can be dragged
         const above = (y < middle) !== Boolean(moves); // names point outward; what moves has its name inside
         return [
           ["circle", { cx: x, cy: y, r, fill: `var(--aw-${color})`, stroke: "var(--aw-paper)", "stroke-width": 1.5 }],
-          ["text", { x: edge, y: above ? Math.max(y - r - 5, 11) : y + r + 15, "text-anchor": "middle", class: `attention-${color === "value" ? "value-text" : color}` }, text],
+          ["text", { x: edge, y: above ? Math.max(y - off - 5, 11) : y + off + 15, "text-anchor": "middle", class: `attention-${color === "value" ? "value-text" : color}` }, text],
         ];
       }));
     },
