@@ -308,10 +308,11 @@ def attend_tamed(
     if fused_scale is not None and are_tame is not False:
         return _fused(tensors, visible, shape, are_tame, dropout_p, fused_scale), None
     queries, keys, values = _for_each_head(tensors, shape)
+    is_fresh = isinstance(score, partial) and score.func is scaled_dot_scores
     score, drop = partial(_scores, score, shape), partial(_drop, dropout_p)
     if visible.mask is not None and not are_tame:
         return attend_with_care(score, drop, queries, keys, values, visible.mask)
-    weights = _weights(score(queries, keys), visible)
+    weights = _weights(score(queries, keys), visible, is_fresh)
     return drop(weights) @ values, weights
 
 
@@ -324,13 +325,19 @@ def _scores(score: Score, shape: tuple[int, ...], queries: Tensor, keys: Tensor)
     raise ValueError(f"score: expected scores of shape {shape} (..., len_q, len_k), got {got}")
 
 
-def _weights(scores: Tensor, visible: Visible) -> Tensor:
-    """Turn scores into weights as masked_softmax does, in one pass less: on the way back."""
+def _weights(scores: Tensor, visible: Visible, is_fresh: bool) -> Tensor:
+    """Turn scores into weights as masked_softmax does, in fewer passes over all pairs.
+
+    Scores that nobody else holds are filled in place; what masked_softmax does last waits for
+    the way back.
+    """
     mask, empty = opened(visible)
     if mask is None:
         return torch.softmax(scores, dim=-1)
     hidden = ~mask
-    weights = torch.softmax(scores.masked_fill(hidden, float("-inf")), dim=-1)
+    in_place = is_fresh and scores.is_contiguous()  # expanded, a score stands for several
+    fill = scores.masked_fill_ if in_place else scores.masked_fill
+    weights = torch.softmax(fill(hidden, float("-inf")), dim=-1)
     if empty is not None:
         weights = weights.masked_fill(empty, 0.0)
     return _masked_on_the_way_back(weights, hidden)
