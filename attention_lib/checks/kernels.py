@@ -168,7 +168,6 @@ def leave_one_out(answer: object) -> Verdict:
             with_itself,
             "each value takes part in its own estimate. That is the training error.",
         ),
-        (without(0.0), "the score of each with itself is 0 already, the highest there is: put −∞."),
         (without(-torch.inf, power=1), "that is the mean absolute error; square it."),
         (without(-torch.inf, total=True), "that is the sum of the errors, not their mean."),
         (

@@ -273,7 +273,7 @@ QUERIES = {
     "padded query": "one-head",
     "additive score": "scoring-functions",
     "gradient exactly zero": "softmax-gradient",
-    "caching": "multi-head",
+    "caching": "head-layouts",
     "注意力": "glossary#attention",
     "评分": "glossary#-score",
     "掩码": "glossary#mask",
