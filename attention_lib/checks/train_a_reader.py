@@ -19,10 +19,10 @@ from attention_lib.checks._questions import Choice, Number, Quiz
 
 __all__ = [
     "head_that_relays",
+    "held_out_sentences",
     "loss_of_a_guess",
     "pointing_loss",
     "quiz",
-    "tested",
     "without_columns",
 ]
 
@@ -153,7 +153,7 @@ def pointing_loss(answer: object) -> Verdict:
     return grade(answer, reference, cases, mistakes)
 
 
-def tested(answer: object) -> Verdict:
+def held_out_sentences(answer: object) -> Verdict:
     """Grade the compositional split: a sentence is tested on if all its pairs are held out.
 
     Parameters
@@ -169,7 +169,7 @@ def tested(answer: object) -> Verdict:
 
     Examples
     --------
-    >>> tested(lambda held_out, nouns, adjective: held_out[nouns, adjective[:, None]].any(-1))
+    >>> held_out_sentences(lambda held_out, nouns, adjective: held_out[nouns, adjective[:, None]].any(-1))
     Not yet: one pair held out is not enough: the sentence's other pair was trained on.
     """
 
@@ -199,7 +199,7 @@ def tested(answer: object) -> Verdict:
         ),
         (
             pairs,
-            "that is one answer for each pair; a sentence needs one for all its pairs: all(dim=-1).",
+            "that is one answer for each pair; a sentence needs one for all: all(dim=-1).",
         ),
         (
             lambda held_out, nouns, adjective: held_out[nouns].any(-1).all(-1),
@@ -324,7 +324,7 @@ quiz = Quiz(
         "b",
         {
             "a": "that would be a reason to take fewer, not to choose them.",
-            "b": "who has seen *wide* beside *street* may remember it; in the test no pair was seen.",
+            "b": "who saw *wide* beside *street* may remember it; in the test no pair was seen.",
             "c": "every word of the test occurs in training; it is the pairs that do not.",
         },
     ),
