@@ -1,5 +1,7 @@
 """Graders for the chapter on softmax's gradient."""
 
+from typing import Any
+
 import torch
 
 from attention_lib.checks._grading import Verdict, grade
@@ -83,8 +85,10 @@ def query_gradient(answer: object) -> Verdict:
     Not yet: the scores are not divided by √d yet.
     """
 
-    def covariance(inside, outside, weighting=lambda p: p, centre=True):
-        def gradient(query, keys, values):
+    def covariance(
+        inside: Any, outside: Any, weighting: Any = lambda p: p, centre: Any = True
+    ) -> Any:
+        def gradient(query: Any, keys: Any, values: Any) -> Any:
             d = query.shape[-1]
             p = torch.softmax(keys @ query * inside(d), dim=-1)
             share = weighting(p).unsqueeze(-1)
@@ -93,29 +97,29 @@ def query_gradient(answer: object) -> Verdict:
 
         return gradient
 
-    def by_root(d):
+    def by_root(d: Any) -> Any:
         return d**-0.5
 
-    def one(d):
+    def one(d: Any) -> Any:
         return 1.0
 
-    def plain_means(query, keys, values):
+    def plain_means(query: Any, keys: Any, values: Any) -> Any:
         p = torch.softmax(keys @ query * by_root(len(query)), dim=-1).unsqueeze(-1)
         spread_v, spread_k = values - values.mean(dim=0), keys - keys.mean(dim=0)
         return by_root(len(query)) * (p * spread_v).T @ spread_k
 
-    def squared_weights(query, keys, values):
+    def squared_weights(query: Any, keys: Any, values: Any) -> Any:
         p = torch.softmax(keys @ query * by_root(len(query)), dim=-1)
         return by_root(len(query)) * (p.square().unsqueeze(-1) * (values - p @ values)).T @ keys
 
-    def plain_covariance(query, keys, values):
+    def plain_covariance(query: Any, keys: Any, values: Any) -> Any:
         spread_v, spread_k = values - values.mean(dim=0), keys - keys.mean(dim=0)
         return by_root(len(query)) * spread_v.T @ spread_k / len(keys)
 
-    def keys_as_values(query, keys, values):
+    def keys_as_values(query: Any, keys: Any, values: Any) -> Any:
         return reference(query, keys, keys)
 
-    def weights_by_query(query, keys, values):
+    def weights_by_query(query: Any, keys: Any, values: Any) -> Any:
         p = torch.softmax(keys @ query * by_root(len(query)), dim=-1)
         return softmax_jacobian(p) @ keys * by_root(len(query))
 
@@ -145,7 +149,7 @@ def query_gradient(answer: object) -> Verdict:
     ]
     generator = torch.Generator().manual_seed(0)
 
-    def drawn(len_k, d, d_v, size=1.0, dtype=torch.float64):
+    def drawn(len_k: Any, d: Any, d_v: Any, size: Any = 1.0, dtype: Any = torch.float64) -> Any:
         shapes = [(d,), (len_k, d), (len_k, d_v)]
         return tuple(size * torch.randn(*x, generator=generator, dtype=dtype) for x in shapes)
 
@@ -180,43 +184,43 @@ def softmax_backward(answer: object) -> Verdict:
     Not yet: that is the diagonal alone; what one key gains the others must lose.
     """
 
-    def reference(weights, gradient):
+    def reference(weights: Any, gradient: Any) -> Any:
         return (softmax_jacobian(weights) @ gradient.unsqueeze(-1)).squeeze(-1)
 
-    def for_all_rows(weights, gradient):
+    def for_all_rows(weights: Any, gradient: Any) -> Any:
         return weights * (gradient - (weights * gradient).sum())
 
-    def plain_mean(weights, gradient):
+    def plain_mean(weights: Any, gradient: Any) -> Any:
         return weights * (gradient - gradient.mean(dim=-1, keepdim=True))
 
-    def plain_sum(weights, gradient):
+    def plain_sum(weights: Any, gradient: Any) -> Any:
         return weights * (gradient - gradient.sum(dim=-1, keepdim=True))
 
-    def no_weight_in_front(weights, gradient):
+    def no_weight_in_front(weights: Any, gradient: Any) -> Any:
         return gradient - (weights * gradient).sum(dim=-1, keepdim=True)
 
-    def added(weights, gradient):
+    def added(weights: Any, gradient: Any) -> Any:
         return weights * (gradient + (weights * gradient).sum(dim=-1, keepdim=True))
 
-    def softmax_again(weights, gradient):
+    def softmax_again(weights: Any, gradient: Any) -> Any:
         return reference(torch.softmax(weights, dim=-1), gradient)
 
-    def softmax_of_gradient(weights, gradient):
+    def softmax_of_gradient(weights: Any, gradient: Any) -> Any:
         return reference(torch.softmax(gradient, dim=-1), gradient)
 
-    def no_gradient(weights, gradient):
+    def no_gradient(weights: Any, gradient: Any) -> Any:
         return weights * (1 - weights)
 
-    def entropies(weights, gradient):
+    def entropies(weights: Any, gradient: Any) -> Any:
         return weights * (weights.log() + torch.special.entr(weights).sum(dim=-1, keepdim=True))
 
-    def no_weights(weights, gradient):
+    def no_weights(weights: Any, gradient: Any) -> Any:
         return gradient - gradient.mean(dim=-1, keepdim=True)
 
-    def logistic(weights, gradient):
+    def logistic(weights: Any, gradient: Any) -> Any:
         return weights * (1 - weights) * gradient
 
-    def along_the_first_axis(weights, gradient):
+    def along_the_first_axis(weights: Any, gradient: Any) -> Any:
         return weights * (gradient - (weights * gradient).sum(dim=0, keepdim=True))
 
     mistakes = [
@@ -242,7 +246,7 @@ def softmax_backward(answer: object) -> Verdict:
     ]
     generator = torch.Generator().manual_seed(0)
 
-    def drawn(*shape, dtype=torch.float32):
+    def drawn(*shape: Any, dtype: Any = torch.float32) -> Any:
         scores, gradient = (torch.randn(*shape, generator=generator, dtype=dtype) for _ in "ab")
         return torch.softmax(2 * scores, dim=-1), 3 * gradient
 

@@ -1,5 +1,7 @@
 """Graders for the chapter on variance."""
 
+from typing import Any
+
 import torch
 
 from attention_lib.checks._grading import Verdict, grade
@@ -71,18 +73,18 @@ def unit_scores(answer: object) -> Verdict:
     Not yet: nothing is divided: the scores have variance d · std⁴.
     """
 
-    def divided_by(divisor):
+    def divided_by(divisor: Any) -> Any:
         return lambda queries, keys, std: (
             dot_scores(queries, keys) / divisor(queries.shape[-1], std)
         )
 
-    def by_length(queries, keys, std):
+    def by_length(queries: Any, keys: Any, std: Any) -> Any:
         return dot_scores(queries, keys) / (std**2 * len(queries) ** 0.5)
 
-    def by_number_of_keys(queries, keys, std):
+    def by_number_of_keys(queries: Any, keys: Any, std: Any) -> Any:
         return dot_scores(queries, keys) / (std**2 * keys.shape[-2] ** 0.5)
 
-    def standardised(queries, keys, std):
+    def standardised(queries: Any, keys: Any, std: Any) -> Any:
         scores = dot_scores(queries, keys)
         return scores / scores.std()
 
@@ -127,6 +129,6 @@ def unit_scores(answer: object) -> Verdict:
     return grade(answer, reference, cases, mistakes, axes=["query", "key"])
 
 
-def _vectors(lengths, d, batch=(), dtype=torch.float32):
+def _vectors(lengths: Any, d: Any, batch: Any = (), dtype: Any = torch.float32) -> Any:
     generator = torch.Generator().manual_seed(d)
     return [torch.randn(*batch, n, d, generator=generator, dtype=dtype) for n in lengths]

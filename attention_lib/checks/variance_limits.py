@@ -1,6 +1,7 @@
 """Graders for the chapter on where the variance argument ends."""
 
 import math
+from typing import Any
 
 import torch
 
@@ -83,38 +84,38 @@ def qk_norm_scores(answer: object) -> Verdict:
     Correct: 6 cases agree.
     """
 
-    def normalised(x, dim):
+    def normalised(x: Any, dim: Any) -> Any:
         return x / x.norm(dim=dim, keepdim=True)
 
-    def whole_matrix(queries, keys, gain):
+    def whole_matrix(queries: Any, keys: Any, gain: Any) -> Any:
         return gain * dot_scores(queries, keys) / (queries.norm() * keys.norm())
 
-    def wrong_axis(queries, keys, gain):
+    def wrong_axis(queries: Any, keys: Any, gain: Any) -> Any:
         return gain * dot_scores(normalised(queries, -2), normalised(keys, -2))
 
-    def queries_only(queries, keys, gain):
+    def queries_only(queries: Any, keys: Any, gain: Any) -> Any:
         return gain * dot_scores(normalised(queries, -1), keys)
 
-    def keys_only(queries, keys, gain):
+    def keys_only(queries: Any, keys: Any, gain: Any) -> Any:
         return gain * dot_scores(queries, normalised(keys, -1))
 
-    def scaled_too(queries, keys, gain):
+    def scaled_too(queries: Any, keys: Any, gain: Any) -> Any:
         return gain * cosine_scores(queries, keys) / queries.shape[-1] ** 0.5
 
-    def no_gain(queries, keys, gain):
+    def no_gain(queries: Any, keys: Any, gain: Any) -> Any:
         return cosine_scores(queries, keys)
 
-    def gain_twice(queries, keys, gain):
+    def gain_twice(queries: Any, keys: Any, gain: Any) -> Any:
         return gain**2 * cosine_scores(queries, keys)
 
-    def not_divided(queries, keys, gain):
+    def not_divided(queries: Any, keys: Any, gain: Any) -> Any:
         return gain * dot_scores(queries, keys)
 
-    def squared_lengths(queries, keys, gain):
+    def squared_lengths(queries: Any, keys: Any, gain: Any) -> Any:
         lengths = queries.square().sum(-1)[..., :, None] * keys.square().sum(-1)[..., None, :]
         return gain * dot_scores(queries, keys) / lengths
 
-    def clipped(queries, keys, gain):
+    def clipped(queries: Any, keys: Any, gain: Any) -> Any:
         return dot_scores(queries, keys).clamp(-gain, gain)
 
     mistakes = [
@@ -162,50 +163,50 @@ def softmax_with_sink(answer: object) -> Verdict:
     Not yet: the rows still sum to 1: the sink takes nothing.
     """
 
-    def reference(scores):
+    def reference(scores: Any) -> Any:
         sink = scores.new_zeros(*scores.shape[:-1], 1)
         return torch.softmax(torch.cat([scores, sink], dim=-1), dim=-1)[..., :-1]
 
-    def naive(scores):
+    def naive(scores: Any) -> Any:
         return scores.exp() / (1 + scores.exp().sum(dim=-1, keepdim=True))
 
-    def one_stays(scores):
+    def one_stays(scores: Any) -> Any:
         most = scores.amax(dim=-1, keepdim=True)
         powers = (scores - most).exp()
         return powers / (1 + powers.sum(dim=-1, keepdim=True))
 
-    def one_stays_clamped(scores):
+    def one_stays_clamped(scores: Any) -> Any:
         powers = (scores - scores.amax(dim=-1, keepdim=True).clamp(min=0)).exp()
         return powers / (1 + powers.sum(dim=-1, keepdim=True))
 
-    def unclamped(scores):
+    def unclamped(scores: Any) -> Any:
         most = scores.amax(dim=-1, keepdim=True)
         powers = (scores - most).exp()
         return powers / (powers.sum(dim=-1, keepdim=True) + (-most).exp())
 
-    def wrong_sign(scores):
+    def wrong_sign(scores: Any) -> Any:
         most = scores.amax(dim=-1, keepdim=True).clamp(min=0)
         powers = (scores - most).exp()
         return powers / (powers.sum(dim=-1, keepdim=True) + most.exp())
 
-    def global_maximum(scores):
+    def global_maximum(scores: Any) -> Any:
         most = scores.max().clamp(min=0)
         powers = (scores - most).exp()
         return powers / (powers.sum(dim=-1, keepdim=True) + (-most).exp())
 
-    def all_columns(scores):
+    def all_columns(scores: Any) -> Any:
         sink = scores.new_zeros(*scores.shape[:-1], 1)
         return torch.softmax(torch.cat([scores, sink], dim=-1), dim=-1)
 
-    def wrong_end(scores):
+    def wrong_end(scores: Any) -> Any:
         return all_columns(scores)[..., 1:]
 
-    def whole_table(scores):
+    def whole_table(scores: Any) -> Any:
         most = scores.amax(dim=-1, keepdim=True).clamp(min=0)
         powers = (scores - most).exp()
         return powers / (powers.sum() + (-most).exp())
 
-    def off_by_a_key(scores):
+    def off_by_a_key(scores: Any) -> Any:
         return torch.softmax(scores, dim=-1) * scores.shape[-1] / (scores.shape[-1] + 1)
 
     mistakes = [
@@ -238,6 +239,6 @@ def softmax_with_sink(answer: object) -> Verdict:
     return grade(answer, reference, cases, mistakes, axes=["query", "key"])
 
 
-def _vectors(lengths, d, batch=(), dtype=torch.float32):
+def _vectors(lengths: Any, d: Any, batch: Any = (), dtype: Any = torch.float32) -> Any:
     generator = torch.Generator().manual_seed(d)
     return [2 * torch.randn(*batch, n, d, generator=generator, dtype=dtype) for n in lengths]
