@@ -169,7 +169,7 @@ def held_out_sentences(answer: object) -> Verdict:
 
     Examples
     --------
-    >>> held_out_sentences(lambda held_out, nouns, adjective: held_out[nouns, adjective[:, None]].any(-1))
+    >>> held_out_sentences(lambda table, nouns, adjective: table[nouns, adjective[:, None]].any(-1))
     Not yet: one pair held out is not enough: the sentence's other pair was trained on.
     """
 

@@ -101,7 +101,7 @@ SPLIT = [
     (lambda h, n, a: h[:, a].any(0), "the nouns are not looked at"),
     (lambda h, n, a: h[n, a[:, None]].sum(-1), "how many pairs"),
     (lambda h, n, a: chosen(h, n, a).long(), "as numbers 0 and 1"),
-    (lambda h, n, a: chosen(h, n, a).tolist(), "a tensor is expected"),
+    (lambda h, n, a: chosen(h, n, a).tolist(), "tensor is expected"),
     (lambda h, n, a: h[n, a].all(-1), "Error"),
     (lambda h, n, a: h[a[:, None], n].all(-1), "Error"),
 ]
@@ -152,7 +152,7 @@ ABLATION = [
     (lambda w, n, h: w[:, torch.arange(len(w)) // (len(w) // n) != h], "cut out"),
     (in_place, "changed its input"),
     (lambda w, n, h: ablated(w, n, h).mT, "transposed"),
-    (lambda w, n, h: w[:, h], "expected shape"),
+    (lambda w, n, h: w[:, h], "xpected shape (2, 2), got (2,)"),
     (lambda w, n, h: None, "Write it"),
 ]
 
