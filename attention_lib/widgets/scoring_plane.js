@@ -1,4 +1,4 @@
-import { colorMap, createView, element, entropy, fixed, pixelMap, setAttributes, setChildren, setText, softmax, svg } from "./_shared/index.js";
+import { colorMap, createView, element, entropy, fixed, pixelMap, readLines, readNumber, setAttributes, setChildren, setText, softmax, svg } from "./_shared/index.js";
 
 const HEIGHT = 400;
 const REACH = 3.3; // of the plane, up and down from the origin; points stay within 3
@@ -72,11 +72,10 @@ export function measure(settings) {
 }
 
 /** The finding in words; `ScoringPlane.words` says the same in Python. */
-export function words({ score, key_points }, { scores, weights, max_weight, entropy: nats }) {
-  const shares = key_points.map(([name], i) => `${name} ${fixed(weights[i])}`).join(", ");
+export function words({ score }, { scores, max_weight, entropy: nats }) {
   const kind = Math.max(...scores) - Math.min(...scores) < 1e-9
     ? "All keys have the same score, so they share equally." : KINDS[score];
-  return `Weights: ${shares}. The largest is ${fixed(max_weight)}, the entropy ${fixed(nats)}. ${kind}`;
+  return `The largest is ${fixed(max_weight)}, the entropy ${fixed(nats)}. ${kind}`;
 }
 
 /** Where a field, given row by row, has one of the levels: lines as an SVG path in tenths of a pixel
@@ -146,9 +145,37 @@ function placeNames(points, width, height) {
   });
 }
 
+/** Two to eight keys as a reader has written them, a line each: name, across, up. */
+export function readKeys(text) {
+  const lines = readLines(text.replaceAll('"', ""));
+  if (lines.length < 2 || lines.length > 8) throw new Error(`These are ${lines.length} lines; two to eight keys are needed.`);
+  return lines.map((parts) => {
+    if (parts.length < 3) throw new Error(`“${parts.join(" ")}” is not a name and two numbers.`);
+    const [x, y] = parts.slice(-2).map((part) => readNumber(part, { min: -3, max: 3 }));
+    return [parts.slice(0, -2).join(" "), x, y];
+  });
+}
+
+const SMALL = 33; // places across a small plane
+
+/** Paint the field of a score, small, and a dot for each key: the winner's is large. */
+function paintSmall(canvas, settings, shades) {
+  const context = canvas.getContext("2d");
+  const image = new ImageData(SMALL, SMALL);
+  const pixels = new Uint32Array(image.data.buffer);
+  const score = scorer(settings);
+  const [limit] = scaleOf(settings);
+  const at = (i) => ((i + 0.5) / SMALL - 0.5) * 2 * REACH;
+  for (let i = 0; i < pixels.length; i += 1) {
+    const share = score(at(i % SMALL), -at(Math.floor(i / SMALL))) / limit;
+    pixels[i] = shades[share <= -1 ? 0 : share >= 1 ? 255 : Math.round(127.5 + 127.5 * share)];
+  }
+  context.putImageData(image, 0, 0);
+}
+
 export function render({ model, el }) {
   const traits = ["query_x", "query_y", "score", "key_points", "W", "W_q", "W_k", "w_v"];
-  const view = createView({ model, el }, { label: "Six ways to score", task: "Drag the query until two scores crown different keys.", traits, aside: true });
+  const view = createView({ model, el }, { label: "Six ways to score", task: "Drag the query until all six scores crown the same key.", traits, aside: true });
   const plot = view.plot({
     height: HEIGHT,
     description: "The query and the keys in the plane, arrows as thick as the weights; colours and contours show the score of every place",
@@ -164,6 +191,7 @@ export function render({ model, el }) {
   const winning = add("path", { class: "attention-contour attention-strong", transform: "scale(0.1)" });
   const reach = add("path", { class: "attention-reach" });
   const arrows = add("g", { class: "attention-arrows" });
+  const crown = add("circle", { class: "attention-crown", r: 14 });
   const dots = add("g");
   const labels = add("g");
 
@@ -186,15 +214,27 @@ export function render({ model, el }) {
     else view.set("key_points", model.get("key_points").map((key, i) => (i === thing - 1 ? [key[0], ...point] : key)));
   });
 
-  const largest = view.readout({ name: "max_weight", label: "Largest weight" });
-  const nats = view.readout({ name: "entropy", label: "Entropy" });
+  const largest = view.readout({ name: "max_weight", label: "Largest weight", parent: view.more.readouts });
+  const nats = view.readout({ name: "entropy", label: "Entropy", parent: view.more.readouts });
   const sign = view.readouts.appendChild(element("p", { class: "attention-formula" }));
   let shares = [];
 
-  view.choice({ trait: "score", label: "Score", options: Object.keys(KINDS).map((score) => [score, score]) });
+  // Six planes, small: each with its field, and the name of the key that wins there.
+  const small = Object.keys(KINDS).map((score) => {
+    const picture = element("canvas", { width: SMALL, height: SMALL, "aria-hidden": "true" });
+    const winner = element("span", { class: "attention-winner" });
+    const card = element("span", { class: "attention-small" }, picture, element("span", {}, score), " ", winner);
+    return { score, picture, winner, card };
+  });
+  view.choice({ trait: "score", label: "Score, and the key that it crowns", options: small.map(({ score, card }) => [score, card]) });
   for (const [trait, label] of [["query_x", "Query, across"], ["query_y", "Query, up"]]) {
     view.slider({ trait, label, more: true, min: -3, max: 3, step: 0.05, text: (value) => fixed(value, 2) });
   }
+
+  view.field({
+    trait: "key_points", label: "Your own keys, one a line: name, across, up; from −3 to 3", rows: 4,
+    write: (points) => points.map((point) => point.join(" ")).join("\n"), read: readKeys,
+  });
 
   // The canvas: a pixel for each place where the score is computed, and what is written there.
   const shades = { color: colorMap(view.root, "--aw-score-map") };
@@ -259,9 +299,19 @@ export function render({ model, el }) {
     paint(settings, Math.max(...seen.scores));
     setAttributes(reach, { d: `M${middle.join(" ")}L${query.join(" ")}` });
     const points = key_points.map(([, x, y]) => at([x, y]));
+    view.part("small", JSON.stringify([query_x, query_y, key_points, matrices]), () => {
+      for (const { score: kind, picture, winner } of small) {
+        const other = { ...settings, score: kind };
+        const { scores, weights, max_weight } = measure(other);
+        const tied = Math.max(...scores) - Math.min(...scores) < 1e-9;
+        setText(winner, tied ? "a tie" : key_points[weights.indexOf(max_weight)][0]);
+        paintSmall(picture, other, shades.pixels);
+      }
+    });
     setChildren(arrows, points.map((point, i) => ["path", { d: arrow(query, point, seen.weights[i]) }]));
     const top = seen.weights.indexOf(seen.max_weight);
-    const named = points.map((point, i) => [point, "key", `${key_points[i][0]} ${fixed(seen.weights[i], 2)}`, i === top ? 9 : 7]);
+    const named = points.map((point, i) => [point, "key", key_points[i][0], i === top ? 10 : 7]);
+    setAttributes(crown, { cx: points[top][0], cy: points[top][1] });
     if (score === "bilinear") named.push([at(moved(settings)), "query", "Wᵀq", 5]);
     named.push([query, "query", "query", 9]);
     setChildren(dots, named.map(([[x, y], color, , r]) => ["circle", { cx: x, cy: y, r, class: `attention-dot attention-${color}-dot` }]));
@@ -273,7 +323,10 @@ export function render({ model, el }) {
       shares = key_points.map(([name], i) => view.readout({ name: `weight_${i}`, label: `Weight of ${name}` }));
       view.readouts.append(sign);
     });
-    shares.forEach((share, i) => share(seen.weights[i]));
+    shares.forEach((share, i) => {
+      share(seen.weights[i]);
+      share.card.classList.toggle("attention-won", i === top);
+    });
     largest(seen.max_weight);
     nats(seen.entropy);
     view.say(words(settings, seen));

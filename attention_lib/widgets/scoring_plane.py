@@ -78,7 +78,7 @@ class ScoringPlane(Figure):
 
     _script = "scoring_plane.js"
     _title = "Six ways to score"
-    _task = "Drag the query until two scores crown different keys."
+    _task = "Drag the query until all six scores crown the same key."
 
     query_x = Real(2.0, min=-_REACH, max=_REACH).tag(sync=True)
     query_y = Real(0.0, min=-_REACH, max=_REACH).tag(sync=True)

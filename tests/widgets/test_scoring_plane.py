@@ -82,7 +82,8 @@ def test_python_says_in_words_what_javascript_says(node):
     measured = node("scoring_plane.js", "measure", [[figure.state()] for figure in FIGURES])
     pairs = [[figure.state(), seen] for figure, seen in zip(FIGURES, measured, strict=True)]
     for figure, sentence in zip(FIGURES, node("scoring_plane.js", "words", pairs), strict=True):
-        assert figure.words().endswith(f": {figure.score}. {sentence}"), figure
+        assert f", score: {figure.score}. Weights: " in figure.words()
+        assert figure.words().endswith(f". {sentence}"), figure
     kinds = {figure.words().rpartition("the entropy ")[2].partition(". ")[2] for figure in FIGURES}
     assert len(kinds) == len(SCORES) + 1, "every score has its sentence, and equal scores have one"
 
@@ -182,7 +183,7 @@ def test_readouts_agree_with_the_library(show, others):
     page = show(ScoringPlane(**others))
     figure = page.figure()
     for setting in SETTINGS:
-        figure.control("score").get_by_label(setting[0], exact=True).check()
+        figure.control("score").locator(f"input[value='{setting[0]}']").check()
         figure.set("query_x", setting[1])
         figure.set("query_y", setting[2])
         assert figure.readouts() == pytest.approx(truth(figure_of(setting, **others)), abs=1e-6)
