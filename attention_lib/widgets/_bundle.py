@@ -49,8 +49,8 @@ def script_source(name: str, script: str) -> str:
 def stylesheet() -> str:
     """Return the one stylesheet of all figures: the palette's colours, then the rules."""
     light = palette.css_variables(palette.LIGHT) | {
-        "--aw-on-light": palette.LIGHT["ink"],
-        "--aw-on-dark": palette.LIGHT["paper"],
+        "--aw-on-light": "black",  # ink and paper are not far enough from every colour of a map
+        "--aw-on-dark": "white",
     }
     dark = palette.css_variables(palette.DARK)
     changed = {name: value for name, value in dark.items() if value != light[name]}

@@ -127,7 +127,7 @@ export function render({ model, el }) {
 
   view.slider({
     trait: "d", label: "Width d", min: 0, max: 12,
-    value: (power) => 2 ** power, position: Math.log2, words: (d) => `${d} dimensions`,
+    value: (power) => 2 ** power, position: Math.log2, words: (d) => `${d} ${d === 1 ? "dimension" : "dimensions"}`,
   });
   view.slider({
     trait: "exponent", label: "Scores divided by", min: 0, max: 1, step: 0.5,

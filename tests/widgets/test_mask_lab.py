@@ -9,9 +9,9 @@ import torch
 import traitlets
 
 from attention_lib import causal_mask, combine_masks, length_mask, masked_softmax
-from attention_lib.palette import LIGHT, SCORE_MAP, WEIGHT_MAP, readable_on
+from attention_lib.palette import SCORE_MAP, WEIGHT_MAP
 from attention_lib.widgets import MaskLab, mask_lab
-from attention_lib.widgets._markup import map_color
+from attention_lib.widgets._markup import map_color, readable_on
 
 FILLS = ["0", "-1e-6", "-1e6", "-1e9", "-inf", "safe"]
 DTYPES = ["float16", "bfloat16", "float32", "float64"]
@@ -228,7 +228,7 @@ def test_numbers_are_written_and_coloured_in_python_as_in_javascript(node):
     colors = [map_color(share, stops) for stops in (SCORE_MAP, WEIGHT_MAP) for share in shares]
     channels = [[[int(color[i : i + 2], 16) for i in (1, 3, 5)]] for color in colors]
     inks = node("_shared/index.js", "readableOn", channels)
-    names = {LIGHT["ink"]: "attention-on-light", LIGHT["paper"]: "attention-on-dark"}
+    names = {"#000000": "attention-on-light", "#ffffff": "attention-on-dark"}
     assert inks == [names[readable_on(color)] for color in colors]
     assert len(set(inks)) == 2
 

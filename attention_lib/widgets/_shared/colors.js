@@ -30,7 +30,7 @@ export function readableOn([red, green, blue]) {
   const [r, g, b] = [red, green, blue].map((part) => (
     part <= 10 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4
   ));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.205 ? "attention-on-light" : "attention-on-dark";
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "attention-on-light" : "attention-on-dark";
 }
 
 /** Add the fills for masked cells (hatched) and for NaN (crossed) to an SVG. */

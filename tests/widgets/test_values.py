@@ -1,0 +1,159 @@
+"""What a control shows, what it says, and what the figure does are one, at every position."""
+
+import itertools
+import re
+
+import pytest
+
+from attention_lib import palette, widgets
+from attention_lib.widgets._markup import map_color, readable_on
+
+browser = pytest.mark.browser
+
+# What the words below a figure say of a control's value, as a pattern with the value in it.
+SAID = {
+    ("HeadSplit", "number"): r"number (\d+) of position",
+    ("OnlineSoftmax", "step"): r"^(\d+) of \d+ blocks? of|^(No) block",
+    ("OnlineSoftmax", "block_size"): r"blocks? of (\d+) read",
+    ("SoftmaxSaturation", "len_k"): r"largest of (\d+) weights",
+    ("HeatmapExplorer", "layer"): r"[Ll]ayer (\d+)",
+    ("HeatmapExplorer", "head"): r"[Hh]ead (\d+)",
+    ("HeatmapExplorer", "query"): r"[Qq]uery (\d+)",
+    ("HeatmapExplorer", "key"): r" key (\d+)",
+    ("SentenceReader", "word"): r", “([^”]+)” looks",
+}
+COUNTED = r"(?:keys?|heads?|blocks?|positions?|dimensions?|layers?|numbers?|rows?)"
+STATE = """() => [...document.querySelectorAll('input[type=range]')].map((input) => {
+    const label = input.labels[0];
+    return {
+        trait: label.dataset.trait, value: input.value, min: input.min, max: input.max,
+        step: input.step, shown: label.querySelector('.attention-value').textContent,
+        spoken: input.getAttribute('aria-valuetext'),
+    };
+})"""
+
+
+def positions(slider, most=9):
+    """The ends of a slider, and up to so many places between them."""
+    least, top, step = (float(slider[name]) for name in ("min", "max", "step"))
+    count = round((top - least) / step)
+    places = sorted({round(i * count / (most - 1)) for i in range(most)})
+    return [round(least + place * step, 6) for place in places]
+
+
+def check(page, name):
+    """Hold all that the figure shows of its sliders against each other."""
+    finding = page.locator(".attention-finding").inner_text()
+    for slider in page.evaluate(STATE):
+        shown, spoken = slider["shown"], slider["spoken"]
+        where = (name, slider)
+        assert float(slider["min"]) <= float(slider["value"]) <= float(slider["max"]), where
+        number = re.fullmatch(r"[−\d.]+", shown)
+        if number:
+            assert number[0].rstrip("0").rstrip(".") in spoken, where
+        pattern = SAID.get((name, slider["trait"]))
+        said = re.search(pattern, finding) if pattern else None
+        if pattern:
+            value = {"No": "0"}.get(said[0].split()[0], said[1]) if said else None
+            assert value == re.match(r"\S+", shown)[0], (*where, finding)
+    for text in [finding, *(slider["spoken"] for slider in page.evaluate(STATE))]:
+        for count, thing in re.findall(rf"(?<![\d.])(\d+) ({COUNTED})\b", text):
+            assert thing.endswith("s") == (count != "1"), text
+    assert not page.locator(".attention-failure").is_visible(), finding
+
+
+@browser
+def test_every_position_of_every_slider_says_one_thing(show, figure):
+    name = type(figure).__name__
+    page = show(figure, more=True)
+    view = page.figure()
+    sliders = page.evaluate(STATE)
+    for slider in sliders:
+        for position in positions(slider):
+            view.set(slider["trait"], position)
+            check(page, name)
+        page.get_by_role("button", name="Reset").click()
+        page.settle()
+
+
+@browser
+def test_so_do_all_corners(show, figure):
+    """Every pair of sliders at its ends, in either order: one may bound the other."""
+    name = type(figure).__name__
+    page = show(figure, more=True)
+    view = page.figure()
+    traits = [slider["trait"] for slider in page.evaluate(STATE)]
+    for first, second in itertools.permutations(traits, 2):
+        for ends in itertools.product(("min", "max"), repeat=2):
+            for trait, end in zip((first, second), ends, strict=True):
+                now = {slider["trait"]: slider for slider in page.evaluate(STATE)}
+                view.set(trait, now[trait][end])
+            check(page, name)
+
+
+@browser
+def test_a_value_beyond_the_last_one_counts_as_the_last_one(show):
+    """Twelve steps of one block; number 59 of twelve: what is shown is what is drawn."""
+    page = show(widgets.OnlineSoftmax(block_size=12, step=12), more=True)
+    check(page, "OnlineSoftmax")
+    page = show(widgets.HeadSplit(length=3, d_model=4, number=59), more=True)
+    check(page, "HeadSplit")
+    assert page.figure().control("number").locator(".attention-value").inner_text() == "11"
+
+
+# ---------------------------------------------------------------- what can be read
+
+
+@pytest.mark.parametrize("name", ["WEIGHT_MAP", "SCORE_MAP"])
+def test_text_on_every_colour_of_a_map_can_be_read(node, name):
+    """4.5 : 1 or more, for all values from 0 to 1; Python and JavaScript choose the same ink."""
+    colors = [map_color(i / 1000, getattr(palette, name)) for i in range(1001)]
+    channels = [[[int(color[i : i + 2], 16) for i in (1, 3, 5)]] for color in colors]
+    inks = {"attention-on-light": "#000000", "attention-on-dark": "#ffffff"}
+    chosen = [inks[kind] for kind in node("_shared/index.js", "readableOn", channels)]
+    assert chosen == [readable_on(color) for color in colors]
+    worst = min(palette.contrast(ink, color) for ink, color in zip(chosen, colors, strict=True))
+    assert worst >= 4.5, worst
+
+
+@browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_forced_colours_keep_hatching_ramps_and_the_chosen_mark(show, scheme):
+    figures = [widgets.MaskLab(), widgets.HeatmapExplorer(), widgets.SentenceReader()]
+    page = show(*figures, forced_colors="active", color_scheme=scheme)
+    plain = show(*figures)
+    seen = """() => [
+        ...[...document.querySelectorAll('pattern path')].map((n) => getComputedStyle(n).stroke),
+        ...[...document.querySelectorAll('.attention-pair rect')].map((n) => getComputedStyle(n).fill.slice(0, 3)),
+        ...[...document.querySelectorAll('.attention-ramp, .attention-swatch, .attention-cells')]
+            .map((n) => getComputedStyle(n).backgroundImage.slice(0, 24)),
+        ...[...document.querySelectorAll('.attention-cell, .attention-halo')].map((n) => getComputedStyle(n).stroke),
+        ...[...document.querySelectorAll('.attention-word[aria-pressed=true]')].map((n) => getComputedStyle(n).borderTopColor),
+    ]"""
+    kept = page.evaluate(seen)
+    assert kept == plain.evaluate(seen)
+    assert any("gradient" in one for one in kept)
+    assert page.evaluate("matchMedia('(forced-colors: active)').matches")
+    border = "node => getComputedStyle(node).borderTopStyle"
+    assert page.locator(".attention-tool").first.evaluate(border) == "solid"
+
+
+@browser
+def test_text_twice_as_large_still_fits(show, figure):
+    style = {"test.css": "html { font-size: 200%; } .attention-view { font-size: 30px !important; }"}
+    page = show(figure, width=640, files=style, more=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 640
+    hidden = page.locator(
+        ".attention-view :is(p, label, button, output, summary, .attention-name)"
+    ).evaluate_all(
+        """all => all.filter((node) => !node.closest('.attention-unseen, svg')
+            && node.getClientRects().length && node.scrollWidth > node.clientWidth + 2
+            && getComputedStyle(node).overflowX !== 'visible').map((node) => node.outerHTML)"""
+    )
+    assert hidden == []
+    right = page.locator(".attention-view").evaluate(
+        """view => Math.max(...[...view.querySelectorAll('p, label, button, output, summary')]
+            .filter((node) => !node.closest('.attention-unseen') && node.getClientRects().length)
+            .map((node) => node.getBoundingClientRect().right - view.getBoundingClientRect().right))"""
+    )
+    assert right <= 1
