@@ -3,6 +3,7 @@ import { colorMap, createView, element, entropy, fixed, pixelMap, readableOn, se
 const TALLEST = 520; // of the cells, in pixels
 const LARGEST = 72; // side of a cell
 const AXES = ["layer", "head", "query", "key"];
+const FEW = 24; // tokens whose lines can be told apart
 
 // ---------------------------------------------------------------- what Python has packed
 
@@ -151,6 +152,11 @@ function paint(canvas, { steps, allowed, levels, len_k, leaks }, shades) {
   context.putImageData(image, 0, 0);
 }
 
+/** Whether the tokens are more than numbers. */
+function plotsWords({ query, key }) {
+  return [...query, ...key].some((token) => !/^\d+$/.test(token));
+}
+
 export function render({ model, el }) {
   const view = createView({ model, el }, { label: "Who looks at whom", task: "Point at a word to see where it looks, and who looks at it.", traits: AXES, aside: true });
   const shape = model.get("shape");
@@ -199,6 +205,51 @@ export function render({ model, el }) {
     legend.append(element("span", { class: "attention-swatch" }), element("span", {}, "masked"));
   }
   view.readouts.append(legend);
+
+  // The tokens in two rows, queries above and keys below, with lines as strong as the weights. A
+  // token that is pointed at shows its own alone: a query its row of the map, a key its column.
+  const few = Math.max(len_q, len_k) <= FEW && plotsWords(tokens);
+  const lookers = few && view.plot({ height: 190, description: "The tokens, queries above and keys below; lines as strong as the weights" });
+  const strands = few && lookers.svg.appendChild(svg("g", { class: "attention-strands-of-tokens" }));
+  const labels = few && lookers.svg.appendChild(svg("g"));
+  let pointed = null; // the token that is pointed at, as [axis, position]
+  function drawLines(steps, levels, query) {
+    const widths = ["query", "key"].map((kind) => lookers.width / tokens[kind].length);
+    const x = (row, i) => (i + 0.5) * widths[row];
+    const [axis, position] = pointed ?? ["query", query];
+    const here = (i, j) => (axis === "query" ? i === position : j === position);
+    setChildren(strands, [...steps.keys()].flatMap((cell) => {
+      const [i, j, weight] = [Math.floor(cell / len_k), cell % len_k, steps[cell] / levels];
+      if (weight < 0.02 || !here(i, j)) return [];
+      const [x1, x2] = [x(0, i), x(1, j)];
+      return [["path", { d: `M${x1} 34C${x1} 95 ${x2} 95 ${x2} 156`, "stroke-width": 1 + 7 * weight, "stroke-opacity": 0.25 + 0.75 * weight }]];
+    }));
+    setChildren(labels, ["query", "key"].flatMap((kind, row) => tokens[kind].flatMap((token, i) => {
+      const chosen = kind === axis && i === position;
+      const { text } = clipped(visible(token), Math.max(widths[row] - 8, 14));
+      const at = { "data-axis": kind, "data-position": i };
+      return [
+        ["rect", { ...at, x: i * widths[row] + 1, y: row ? 160 : 4, width: widths[row] - 2, height: 28, rx: 6, fill: chosen ? "var(--aw-surface)" : "transparent", stroke: chosen ? `var(--aw-${kind})` : "none" }],
+        ["text", { ...at, class: `attention-${kind}${chosen ? " attention-chosen" : ""}`, x: x(row, i), y: row ? 179 : 23, "text-anchor": "middle" }, text],
+      ];
+    })));
+  }
+  if (few) {
+    const aim = (event) => {
+      const { axis, position } = event.target.dataset ?? {};
+      if (axis === undefined) return;
+      pointed = [axis, Number(position)];
+      go({ [axis]: Number(position) });
+      redrawLines();
+    };
+    for (const type of ["pointermove", "pointerdown"]) lookers.svg.addEventListener(type, aim, { signal: view.signal });
+    lookers.svg.addEventListener("pointerleave", () => { pointed = null; redrawLines(); }, { signal: view.signal });
+    view.stage.prepend(lookers.svg.parentNode);
+  }
+  function redrawLines() {
+    const { steps, levels } = table(model.get("layer"), model.get("head"));
+    drawLines(steps, levels, model.get("query"));
+  }
 
   for (const [i, trait] of AXES.entries()) {
     if (shape[i] > 1) {
@@ -360,6 +411,7 @@ export function render({ model, el }) {
     setAttributes(plot.svg, { height: place.height, viewBox: `0 0 ${plot.width} ${place.height}` });
     drawNames(query, key);
     drawMarks(query, key);
+    if (few) view.part("lines", JSON.stringify([lookers.width, layerNow, head, query, pointed]), redrawLines);
     const seen = read(now, query, key);
     for (const [name, show] of shows) {
       show(seen[name], name === "weight" && seen.masked && seen.weight === 0 ? "masked" : undefined);
