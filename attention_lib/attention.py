@@ -79,8 +79,16 @@ def scaled_dot_product_attention(
     -----
     Vaswani et al. (2017), equation 1. What stands at a masked position reaches neither the
     output nor a gradient, NaN and infinity included. To promise that, a call with a mask
-    looks how large its numbers are (on a GPU this waits for the device). A NaN that a
-    query may see makes its output NaN, and the gradients that come from this output.
+    looks once how large its numbers are. A NaN that a query may see makes its output NaN, and
+    the gradients that come from this output.
+
+    Three things are read, and on a GPU waited for: the lengths, whether a mask hides anything,
+    and how large the numbers are. A mask of :func:`~attention_lib.masking.causal_mask` is not
+    read: it is known by being that very object, unchanged. In a graph that is traced
+    (``torch.compile``, ``torch.export``) and under ``torch.func`` nothing is read: the promise
+    is kept by other means, a length out of range is not refused, and with
+    ``need_weights=False`` a query that may see NaN, infinity or a number beyond the root of
+    the largest gets NaN in all its output.
 
     Examples
     --------

@@ -117,7 +117,7 @@ def resolve_scale(scale: float | None, d_k: int) -> float:
         return 1.0 / math.sqrt(d_k)
     if isinstance(scale, bool) or not isinstance(scale, (int, float)):
         raise TypeError(f"scale: expected a number or None, got {scale!r}")
-    if not math.isfinite(scale):
+    if not abs(scale) < math.inf:  # NaN is not
         raise ValueError(f"scale: expected a finite number, got {scale!r}")
     return float(scale)
 
