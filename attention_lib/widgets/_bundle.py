@@ -6,6 +6,7 @@ text (relative imports do not resolve there); a page opened from a folder loads 
 only. :func:`module_source` and :func:`script_source` make both out of the same file.
 """
 
+import html
 import json
 import re
 from pathlib import Path
@@ -18,6 +19,27 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MU
 _EXPORTED = re.compile(r"^export (?:async )?(?:function|const|class) (\w+)", re.MULTILINE)
 _PART = re.compile(r'^export \* from "\./(\w+\.js)";$', re.MULTILINE)
 _FROM_PART = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
+
+# What brings a figure to life on a page of its own, in place of the host script.
+_ALONE = """
+const figure = document.querySelector(".attention-widget");
+const values = JSON.parse(figure.dataset.state, (_, value) => (typeof value?.base64 === "string"
+  ? new DataView(Uint8Array.from(atob(value.base64), (letter) => letter.charCodeAt(0)).buffer) : value));
+const changes = new EventTarget();
+const model = {
+  get: (name) => values[name],
+  set(name, value) {
+    if (Object.is(values[name], value)) return;
+    values[name] = value;
+    changes.dispatchEvent(new Event(`change:${name}`));
+  },
+  on: (event, listener) => changes.addEventListener(event, listener),
+  off: (event, listener) => changes.removeEventListener(event, listener),
+  save_changes() {},
+};
+render({ model, el: figure.appendChild(document.createElement("div")) });
+figure.classList.add("attention-live");
+"""
 
 
 def as_expression(module: str) -> str:
@@ -44,6 +66,17 @@ def script_source(name: str, script: str) -> str:
     """Return a figure's view as a classic script that registers ``name`` with the host page."""
     body = _figure_source(script).replace("\nexport default ", "\nreturn ")
     return f"attentionWidgets.register({json.dumps(name)}, (shared) => {{\n{body}}});\n"
+
+
+def page_source(figure: str, script: str, title: str) -> str:
+    """Return a whole page with one figure's HTML, which needs no other file and no network."""
+    view = module_source(script).replace("export default { render };", _ALONE)
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}'
+        '</title><meta name="viewport" content="width=device-width">'
+        f"<style>{stylesheet()}</style></head><body>{figure}"
+        f'<script type="module">{view}</script></body></html>\n'
+    )
 
 
 def stylesheet() -> str:

@@ -2,12 +2,13 @@
 
 import base64
 import json
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import traitlets
 
-from attention_lib.widgets._bundle import module_source, stylesheet
+from attention_lib.widgets._bundle import module_source, page_source, stylesheet
 from attention_lib.widgets._markup import Markup, tag
 
 Bundle = tuple[dict[str, Any], dict[str, Any]]
@@ -99,6 +100,11 @@ class Figure(AnyWidget):
                 ),
             )
         )
+
+    def save(self, path: str | Path) -> None:
+        """Write the figure to one HTML file that opens in any browser, with no network."""
+        page = page_source(self.to_html(), self._script, self._title)
+        Path(path).write_text(page, encoding="utf-8")
 
     def __repr__(self) -> str:
         shown = {k: v for k, v in self.state().items() if isinstance(v, (int, float, str))}

@@ -298,3 +298,30 @@ def test_less_motion_means_a_step_at_a_time(show):
         assert state(page, "step") == wanted
     page.wait_for_timeout(900)
     assert state(page, "step") == 1
+
+
+# ---------------------------------------------------------------- one file
+
+
+@browser
+def test_a_figure_saved_as_one_file_opens_anywhere(chromium, show, figure, tmp_path):
+    figure.save(tmp_path / "figure.html")
+    context = chromium.new_context(offline=True)
+    page = context.new_page()
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto((tmp_path / "figure.html").as_uri())
+    page.locator(".attention-live .attention-finding").wait_for()
+    slider = page.locator("input[type=range]").first
+    trait = slider.evaluate("input => input.labels[0].dataset.trait")
+    on_page = show(figure)
+    for one in (page, on_page):
+        one.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        one.locator(f"[data-trait={trait}] input").press("End")
+        one.wait_for_timeout(200)
+    read = "outputs => outputs.map(o => [o.dataset.readout, Number(o.dataset.value)])"
+    assert dict(page.locator("[data-readout]").evaluate_all(read)) == on_page.figure().readouts()
+    assert said == []
+    assert page.evaluate("performance.getEntriesByType('resource').length") == 0
+    context.close()
