@@ -42,16 +42,16 @@ loss_of_a_guess = Number(
 )
 
 head_that_relays = Choice(
-    "You exchange what one head brings to one word. In which case did news reach *it* by a relay?",
+    "You exchange what one head brings to one word. In which case did news reach “it” by a relay?",
     [
-        "layer 1 at *it* turns the answer, layer 2 at *it* does not",
-        "layer 1 at *because* turns the answer, layer 1 at *it* does not",
+        "layer 1 at “it” turns the answer, layer 2 at “it” does not",
+        "layer 1 at “because” turns the answer, layer 1 at “it” does not",
         "layer 1 turns the answer nowhere",
     ],
     "b",
     {
-        "a": "what *it* gathers in layer 1 comes to it directly.",
-        "b": "*because* gathers it in layer 1, and *it* can only have it from there, in layer 2.",
+        "a": "what “it” gathers in layer 1 comes to it directly.",
+        "b": "“because” gathers it in layer 1, and “it” can only have it from there, in layer 2.",
         "c": "then the news needs no head of layer 1, or comes by several at once.",
     },
 )
@@ -324,7 +324,7 @@ quiz = Quiz(
         "b",
         {
             "a": "that would be a reason to take fewer, not to choose them.",
-            "b": "who saw *wide* beside *street* may remember it; in the test no pair was seen.",
+            "b": "who saw “wide” beside “street” may remember it; in the test no pair was seen.",
             "c": "every word of the test occurs in training; it is the pairs that do not.",
         },
     ),
