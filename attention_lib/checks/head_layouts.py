@@ -94,6 +94,11 @@ def folded_lengths(answer: object) -> Verdict:
     Returns
     -------
     Verdict
+
+    Examples
+    --------
+    >>> folded_lengths(lambda valid_lens, num_heads: valid_lens.repeat_interleave(num_heads)).passed
+    True
     """
     mistakes: Named = [
         (

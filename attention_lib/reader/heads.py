@@ -84,14 +84,14 @@ def exchange(reader: Reader, text: str, other: str, layer: int, head: int, word:
     lender, taker = (_place(reader, sentence, word) for sentence in (other, text))
     lent: list[Tensor] = []
 
-    def lend(heads: Tensor) -> Tensor:  # (1, len, d_model), the heads side by side
-        lent.append(heads[0, lender, columns])
-        return heads
+    def lend(joined: Tensor) -> Tensor:  # (1, len, d_model), the heads side by side
+        lent.append(joined[0, lender, columns])
+        return joined
 
-    def take(heads: Tensor) -> Tensor:
-        heads = heads.clone()
-        heads[0, taker, columns] = lent[0]
-        return heads
+    def take(joined: Tensor) -> Tensor:
+        joined = joined.clone()
+        joined[0, taker, columns] = lent[0]
+        return joined
 
     output = _attention(reader, layer).W_o
     with _changed(output, lend):
