@@ -23,8 +23,9 @@ _FROM_PART = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
 # What brings a figure to life on a page of its own, in place of the host script.
 _ALONE = """
 const figure = document.querySelector(".attention-widget");
-const values = JSON.parse(figure.dataset.state, (_, value) => (typeof value?.base64 === "string"
-  ? new DataView(Uint8Array.from(atob(value.base64), (letter) => letter.charCodeAt(0)).buffer) : value));
+const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+const values = JSON.parse(figure.dataset.state, (_, value) => (
+  typeof value?.base64 === "string" ? new DataView(bytes(value.base64).buffer) : value));
 const changes = new EventTarget();
 const model = {
   get: (name) => values[name],

@@ -90,7 +90,8 @@ class OnlineSoftmax(Figure):
             else f"what stood before was multiplied by {fixed(factor)}"
         )
         return (
-            f"{step} of {blocks} block{'s' if blocks > 1 else ''} of {self.block_size} read. Maximum {fixed(largest)}, "
+            f"{step} of {blocks} block{'s' if blocks > 1 else ''} of {self.block_size} read. "
+            f"Maximum {fixed(largest)}, "
             f"normaliser {fixed(normaliser)}, output {fixed(total / normaliser)}: {end}; {kept}."
         )
 

@@ -1,4 +1,4 @@
-"""What stands around every figure: title, task, More, the tools, its address; and how it is held."""
+"""What stands around every figure: title, task, More, tools, its address; and how it is held."""
 
 import json
 import re
