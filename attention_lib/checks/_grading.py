@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from attention_lib._arguments import shape_of
+from attention_lib.checks._properties import property_of
 from attention_lib.checks._verdict import Verdict
 
 __all__ = ["Verdict", "difference", "grade", "is_unwritten"]
@@ -103,7 +104,9 @@ def grade(
     if sentence := _of_all(outcomes, expected, lambda others: not any(complaints(others))):
         return Verdict(False, sentence)
     case, complaint = wrong[0]
-    return Verdict(False, f"{complaint}. {_shown(names, case)}")
+    said = property_of(answer, reference, cases, names, lambda a, b: not difference(a, b))
+    more = f" {said[0].upper()}{said[1:]}" if said else ""
+    return Verdict(False, f"{complaint}. {_shown(names, case)}{more}")
 
 
 def is_unwritten(answer: object, outcome: object) -> bool:

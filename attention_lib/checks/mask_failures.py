@@ -192,6 +192,49 @@ def token_positions(answer: object) -> Verdict:
             lambda real: (real.flatten().cumsum(0).view_as(real) - 1).clamp(min=0).where(real, 0),
             "the count goes on from one sequence into the next.",
         ),
+        (
+            lambda real: ((~real).cumsum(dim=-1) - 1).clamp(min=0),
+            "the padding is counted, not the tokens.",
+        ),
+        (
+            lambda real: (real.flip(-1).cumsum(dim=-1).flip(-1) - 1).clamp(min=0),
+            "the tokens are counted from the right.",
+        ),
+        (
+            lambda real: (real.flatten().cumsum(dim=0) - 1).view(real.shape).clamp(min=0),
+            "the count runs on from one row to the next; each row starts at 0.",
+        ),
+        (
+            lambda real: (real.cumsum(dim=-1) - 1).abs(),
+            "the padding before the first token gets 1: the size of −1. Put 0 there.",
+        ),
+        (
+            lambda real: (real.cumsum(dim=-1) - 1) % real.shape[1],
+            "the padding before the first token gets the last place. Put 0 there.",
+        ),
+        (
+            lambda real: real.cumsum(dim=-1).clamp(min=1),
+            "the first real token has position 1; positions count from 0.",
+        ),
+        (
+            lambda real: real.cumsum(dim=-1) - (~real).long(),
+            "the padding is subtracted, and tokens count from 1; they count from 0.",
+        ),
+        (lambda real: 2 * (real.cumsum(dim=-1) - 1).clamp(min=0), "every position is doubled."),
+        (
+            lambda real: (torch.arange(real.shape[1]) - real.int().argmax(-1, keepdim=True)).clamp(
+                min=0
+            ),
+            "that is the distance from the first token: padding between two tokens counts as well.",
+        ),
+        (
+            lambda real: real.sum(dim=-1, keepdim=True) - 1,
+            "that is the last position of each row; every token has one.",
+        ),
+        (
+            lambda real: (real[0].cumsum(dim=-1) - 1).clamp(min=0).expand(real.shape),
+            "every row gets the positions of the first.",
+        ),
     ]
 
     def judged(real: Tensor) -> object:
@@ -259,6 +302,15 @@ If you compare by >: a difference of NaN is not larger than anything.
 
     right = poisoned(torch.nan)
 
+    def larger(
+        attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor
+    ) -> Tensor:
+        before, moved = attend(queries, keys, values), []
+        for i, seen in enumerate(mask.unbind(dim=1)):
+            k, v = (x.masked_fill(~seen[..., None], torch.nan) for x in (keys, values))
+            moved.append(((before - attend(queries, k, v)).abs() > 1e-5).any(dim=-1)[:, i])
+        return torch.stack(moved, dim=1)
+
     def constant(value: bool) -> Callable[..., Tensor]:
         return lambda attend, queries, keys, values, mask: torch.full(mask.shape[:2], value)
 
@@ -279,6 +331,11 @@ If you compare by >: a difference of NaN is not larger than anything.
             constant(False),
             "your test finds no leak anywhere, and one of the attentions ignores its mask. If you "
             "compare by >: a difference of NaN is not larger than anything.",
+        ),
+        (
+            larger,
+            "you compare by >: a difference of NaN is not larger than anything. Ask whether the "
+            "two are close, and call the rest moved.",
         ),
         (constant(True), "your test finds a leak everywhere, also where the mask hides nothing."),
         *((poisoned(poison), too_mild) for poison in (0.0, 1.0, 10.0, 100.0, 1e3, 1e4, 1e6, 1e9)),
@@ -347,6 +404,21 @@ def _suspects() -> list[tuple[_Suspect, Tensor, Tensor, Tensor, Tensor]]:
             @ values
         )
 
+    def cleans_nan(mask: Tensor) -> Attend:  # what leaks is small, and no NaN
+        def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            scores = queries @ keys.nan_to_num(0.0).mT / 8
+            return scores.masked_fill(~mask, -4.0).softmax(dim=-1) @ values.nan_to_num(0.0)
+
+        return attend
+
+    def last_column_leaks(mask: Tensor) -> Attend:
+        def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            out = obedient(mask)(queries, keys, values)
+            blind = product(lambda scores: scores.softmax(dim=-1))(queries, keys, values)
+            return torch.cat([out[..., :-1], blind[..., -1:]], dim=-1)
+
+        return attend
+
     normal = draws(21)
     padded = length_mask(torch.tensor([3, 5]), 5).expand(2, 3, 5)
     both = length_mask(torch.tensor([4, 2, 0]), 5) & causal_mask(5)
@@ -360,6 +432,8 @@ def _suspects() -> list[tuple[_Suspect, Tensor, Tensor, Tensor, Tensor]]:
             "one that only keys can poison": keys_leak(mask),
             "one that multiplies 0 and NaN": values_leak(mask),
             "one that hides padding and not the future": obedient(mask.any(dim=1, keepdim=True)),
+            "one that leaks into the last column alone": last_column_leaks(mask),
+            "one that leaks a little, and never NaN": cleans_nan(mask),
         }
         inputs = normal(batch, len_q, 2), normal(batch, len_k, 2), normal(batch, len_k, 3)
         cases += [(_Suspect(name, attend), *inputs, mask) for name, attend in named.items()]

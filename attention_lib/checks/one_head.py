@@ -279,7 +279,7 @@ def cross_mask(answer: object) -> Verdict:
         (torch.tensor([[1, 0]]), torch.tensor([[3, 4, 0]])),
         (torch.tensor([[5, 2, 0], [1, 3, 4]]), torch.tensor([[7, 7, 7, 0, 0], [8, 0, 0, 0, 0]])),
         (torch.tensor([[1, 0]]), torch.tensor([[3, 4, 5, 6, 0, 0, 0]])),
-        (torch.tensor([[1, 2, 3, 0, 0]]), torch.tensor([[4, 0, 0]])),
+        (torch.tensor([[1, 2, 3, 0, 0]]), torch.tensor([[1, 0, 0]])),
         (torch.tensor([[6], [6]]), torch.tensor([[0, 6, 0, 6], [6, 6, 6, 6]])),  # on the left, too
     ]
     return grade(answer, by_keys, cases, mistakes, axes=["query", "key"])

@@ -146,6 +146,57 @@ def query_gradient(answer: object) -> Verdict:
         (squared_weights, "every key counts with p, not with its square."),
         (keys_as_values, "the keys stand where the values should."),
         (weights_by_query, "that is how the weights move; the values are still missing."),
+        (
+            lambda q, k, v: (v - _weights(q, k) @ v).T @ (k - _weights(q, k) @ k) / len(q) ** 0.5,
+            "the sum over the keys is not weighted by p yet.",
+        ),
+        (
+            lambda q, k, v: v.T @ (_weights(q, k) * (1 - _weights(q, k)) * k.T).T / len(q) ** 0.5,
+            "only the diagonal of J is used; the entries off the diagonal count as well.",
+        ),
+        (
+            lambda q, k, v: v.T @ torch.outer(_weights(q, k), _weights(q, k)) @ k / len(q) ** 0.5,
+            "that is the product of the two means; it is what must be subtracted.",
+        ),
+        (
+            lambda q, k, v: (
+                v.T
+                @ (torch.diag(_weights(q, k)) + torch.outer(_weights(q, k), _weights(q, k)))
+                @ k
+                / len(q) ** 0.5
+            ),
+            "the product of the means is added; it must be subtracted.",
+        ),
+        (
+            lambda q, k, v: (
+                ((v - _weights(q, k) @ v).T * _weights(q, k) ** 2)
+                @ (k - _weights(q, k) @ k)
+                / len(q) ** 0.5
+            ),
+            "every key counts with p, not with its square.",
+        ),
+        (
+            lambda q, k, v: (v.T * _weights(q, k)) @ (k - q) / len(q) ** 0.5,
+            "the query is subtracted from the keys; it is their mean that must be.",
+        ),
+        (
+            lambda q, k, v: (
+                torch.diag(_weights(q, k)) - torch.outer(_weights(q, k), _weights(q, k))
+            ),
+            "that is how the weights move with the scores; values and keys are missing.",
+        ),
+        (
+            lambda q, k, v: (
+                (torch.diag(_weights(q, k)) - torch.outer(_weights(q, k), _weights(q, k))) @ v
+            ),
+            "the keys are missing.",
+        ),
+        (
+            lambda q, k, v: (
+                v.T @ (torch.diag(_weights(q, k)) - torch.outer(_weights(q, k), _weights(q, k)))
+            ),
+            "the keys are missing: that is what the output does when the scores move.",
+        ),
     ]
     generator = torch.Generator().manual_seed(0)
 
@@ -243,6 +294,36 @@ def softmax_backward(answer: object) -> Verdict:
         (no_gradient, "the gradient has no effect yet."),
         (entropies, "the gradient has no effect yet: that is made of the weights alone."),
         (no_weights, "the weights have no effect yet."),
+        (
+            lambda p, g: p * (g - (p * g).sum(dim=-2, keepdim=True)),
+            "the sum runs along the wrong axis: the keys are the last.",
+        ),
+        (
+            lambda p, g: p * (g - (p * g).mean(dim=-1, keepdim=True)),
+            "the weights sum to 1 already: do not divide the sum by the number of keys.",
+        ),
+        (lambda p, g: p * g - (p * g).sum(dim=-1, keepdim=True), "the sum is not multiplied by p."),
+        (
+            lambda p, g: p * g - p**2 * g.sum(dim=-1, keepdim=True),
+            "the weight of each key in the sum is its own: sum p · g, not g.",
+        ),
+        (
+            lambda p, g: p * (g - (p**2 * g).sum(dim=-1, keepdim=True)),
+            "the weights in the sum are squared.",
+        ),
+        (lambda p, g: p - g, "that is the gradient of cross-entropy; here g may be any gradient."),
+        (
+            lambda p, g: p * (g - g.amax(dim=-1, keepdim=True)),
+            "the largest gradient is subtracted, not the mean weighted by p.",
+        ),
+        (
+            lambda p, g: g * (p - (p * g).sum(dim=-1, keepdim=True)),
+            "weights and gradient have changed places in front of the sum.",
+        ),
+        (
+            lambda p, g: torch.diag_embed(p) - p[..., None] * p[..., None, :],
+            "that is J itself; it is to be multiplied by g.",
+        ),
     ]
     generator = torch.Generator().manual_seed(0)
 
@@ -261,3 +342,7 @@ def softmax_backward(answer: object) -> Verdict:
         drawn(6),
     ]
     return grade(answer, reference, cases, mistakes, axes=["row", "key"])
+
+
+def _weights(query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(keys @ query / len(query) ** 0.5, dim=0)

@@ -129,6 +129,59 @@ def qk_norm_scores(answer: object) -> Verdict:
         (not_divided, "no vector is divided by its length yet."),
         (squared_lengths, "that divides by the squared lengths; take their roots."),
         (clipped, "that cuts the scores off at the gain; the lengths have to be divided out."),
+        (
+            lambda q, k, gain: (
+                gain * torch.nn.functional.normalize(q) @ torch.nn.functional.normalize(k).mT
+            ),
+            "normalize takes axis 1 unless you tell it: dim=-1.",
+        ),
+        (
+            lambda q, k, gain: (
+                gain
+                * torch.nn.functional.normalize(q, p=1, dim=-1)
+                @ torch.nn.functional.normalize(k, p=1, dim=-1).mT
+            ),
+            "the lengths are sums of sizes; take the root of the sum of squares.",
+        ),
+        (
+            lambda q, k, gain: (
+                gain
+                * torch.nn.functional.rms_norm(q, q.shape[-1:])
+                @ torch.nn.functional.rms_norm(k, k.shape[-1:]).mT
+            ),
+            "a length is the root of the sum of squares, not of their mean.",
+        ),
+        (
+            lambda q, k, gain: (
+                gain
+                + torch.nn.functional.normalize(q, dim=-1)
+                @ torch.nn.functional.normalize(k, dim=-1).mT
+            ),
+            "the gain is added; the product is multiplied by it.",
+        ),
+        (
+            lambda q, k, gain: gain * torch.nn.functional.normalize(q @ k.mT, dim=-1),
+            "the rows of scores are normalised; it is queries and keys that must be.",
+        ),
+        (
+            lambda q, k, gain: gain * torch.tanh(q @ k.mT / gain),
+            "that is a soft cap: it bounds the scores, and the lengths still count.",
+        ),
+        (
+            lambda q, k, gain: gain * q @ k.mT / q.shape[-1] ** 0.5,
+            "no vector is divided by its length yet.",
+        ),
+        (
+            lambda q, k, gain: (
+                gain
+                * torch.cosine_similarity(
+                    (q - q.mean(-1, keepdim=True))[..., :, None, :],
+                    (k - k.mean(-1, keepdim=True))[..., None, :, :],
+                    dim=-1,
+                )
+            ),
+            "the mean is subtracted first; only the length is divided out.",
+        ),
     ]
     sizes = [(1, 2, 2, 1.5), (5, 7, 3, 10.0), (4, 3, 64, 4.0)]
     cases = [(*_vectors((len_q, len_k), d), gain) for len_q, len_k, d, gain in sizes]
@@ -224,6 +277,37 @@ def softmax_with_sink(answer: object) -> Verdict:
         (wrong_end, "the wrong column was dropped: the sink's stays."),
         (whole_table, "the sum runs over all rows; every row has its own."),
         (off_by_a_key, "how much the sink takes depends on the scores, not on their number."),
+        (
+            lambda a: a.softmax(dim=-1).nan_to_num(0.0),
+            "the rows still sum to 1: the sink takes nothing.",
+        ),
+        (
+            lambda a: torch.nn.functional.pad(a, (1, 0)).softmax(dim=-1)[..., :-1],
+            "the sink stands first, and the last key is dropped in its place.",
+        ),
+        (
+            lambda a: torch.nn.functional.pad(a, (0, 1), value=1.0).softmax(dim=-1)[..., :-1],
+            "the sink's score is 1; its exponential is 1, so its score is 0.",
+        ),
+        (
+            torch.sigmoid,
+            "that is a sigmoid of each score alone; below the fraction stands the sum.",
+        ),
+        (
+            lambda a: torch.nn.functional.pad(a, (0, 0, 0, 1)).softmax(dim=-2)[..., :-1, :],
+            "the softmax runs over the queries (dim=-2). Keys lie along dim=-1.",
+        ),
+        (
+            lambda a: torch.nn.functional.pad(a / a.shape[-1] ** 0.5, (0, 1)).softmax(dim=-1)[
+                ..., :-1
+            ],
+            "the scores are divided by a root once more; they come ready.",
+        ),
+        (lambda a: a.softmax(dim=-1) / 2, "every row sums to a half, whatever the scores."),
+        (
+            lambda a: a.softmax(dim=-1) * (a.amax(dim=-1, keepdim=True) > 0),
+            "each row sums to 1 or to 0; the sink takes a share that grows smoothly.",
+        ),
     ]
     generator = torch.Generator().manual_seed(0)
     infinite = [-math.inf] * 3

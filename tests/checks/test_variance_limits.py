@@ -100,7 +100,7 @@ WRONG = [
     (check.qk_norm_scores, lambda q, k, g: (q @ k.mT).clamp(-g, g), "cuts the scores"),
     (check.qk_norm_scores, lambda q, k, g: -g * cosine_scores(q, k), "wrong sign"),
     (check.qk_norm_scores, lambda q, k, g: g * cosine_scores(k, q), "transposed"),
-    (check.qk_norm_scores, lambda q, k, g: g + cosine_scores(q, k), "should be"),
+    (check.qk_norm_scores, lambda q, k, g: g + cosine_scores(q, k), "the gain is added"),
     (check.softmax_with_sink, lambda s: torch.softmax(s, dim=-1), "sum to 1"),
     (check.softmax_with_sink, lambda s: s.exp() / (1 + s.exp().sum(-1, keepdim=True)), "overflow"),
     (check.softmax_with_sink, lambda s: shifted(s, one=1), "exp(−m)"),
@@ -116,7 +116,7 @@ WRONG = [
         lambda s: torch.softmax(torch.cat([s, 0 * s[..., :1].nan_to_num()], -1), -1)[..., 1:],
         "wrong column"),
     (check.softmax_with_sink, lambda s: torch.softmax(s, dim=0), "should be"),
-    (check.softmax_with_sink, lambda s: s.sigmoid(), "should be"),
+    (check.softmax_with_sink, lambda s: s.sigmoid(), "a sigmoid of each score alone"),
 ]  # fmt: skip
 
 
