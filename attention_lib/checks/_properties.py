@@ -50,6 +50,8 @@ def property_of(
         if all(holds(*pair) for pair in zip(found, right, strict=True)):
             return sentence
     if all(isinstance(x, tuple | list) and len(x) for x in (*found, *right)):
+        if len({len(x) for x in (*found, *right)}) > 1:
+            return "not as many things come back as are asked for."
         return _of_parts(found, right, agree)
     if sentence := _of_arguments(reference, cases, found, names, agree):
         return sentence

@@ -133,9 +133,49 @@ def turned(answer: object) -> Verdict:
             "every vector is turned one position too far: position 0 turns nothing.",
         ),
         (not_minus, "one sign is wrong: the first coordinate becomes cos · first − sin · second."),
-        (in_two_blocks, "the numbers are right, but first and second coordinates stand in two "
-            "blocks; keep each pair together."),
-    ]  # fmt: skip
+        (
+            in_two_blocks,
+            "the numbers are right, but first and second coordinates stand in two "
+            "blocks; keep each pair together.",
+        ),
+        (by(lambda d: rotary_frequencies(d) ** 0.75), "the base of the speeds is 10000, not 1000."),
+        (
+            by(lambda d: rotary_frequencies(d).flip(0)),
+            "the speeds are in reverse order: pair 0 is the fastest.",
+        ),
+        (
+            lambda x, positions: by()(x, positions * math.pi / 180),
+            "the angles are taken for degrees; they are radians.",
+        ),
+        (
+            lambda x, positions: by()(x, positions * math.tau),
+            "the angles are taken for turns; they are radians.",
+        ),
+        (
+            lambda x, positions: by()(x, positions - positions[0]),
+            "the positions are counted from the first row; use those that are given.",
+        ),
+        (
+            lambda x, positions: by()(x, positions[:1].expand(len(x))),
+            "every row is turned by the first position.",
+        ),
+        (
+            lambda x, positions: torch.cat([by()(x, positions)[:, :2], x[:, 2:]], dim=-1),
+            "only the first pair is turned.",
+        ),
+        (
+            lambda x, positions: _overwritten(x, positions, 1),
+            "the first coordinates are overwritten before the second ones are made of them.",
+        ),
+        (
+            lambda x, positions: by()(x, positions) / x.shape[-1] ** 0.5,
+            "a rotation keeps lengths: no root of d_k belongs here.",
+        ),
+        (
+            by(lambda d: 10000.0 ** (-torch.arange(0, d, 2).double() / max(d - 2, 1))),
+            "the exponent is −2j/d, not −2j/(d − 2).",
+        ),
+    ]
     normal, double = draws(11), draws(12, torch.float64)
     cases = [
         (torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1])),
@@ -146,3 +186,12 @@ def turned(answer: object) -> Verdict:
         (double(1, 2), torch.tensor([-3])),
     ]
     return grade(answer, by(), cases, mistakes, axes=["row", "column"])
+
+
+def _overwritten(x: Tensor, positions: Tensor, sign: float) -> Tensor:
+    angles = sign * positions.double().unsqueeze(-1) * rotary_frequencies(x.shape[-1])
+    cos, sin = angles.cos().to(x), angles.sin().to(x)
+    turned = x.clone()
+    turned[:, 0::2] = turned[:, 0::2] * cos - turned[:, 1::2] * sin
+    turned[:, 1::2] = turned[:, 0::2] * sin + turned[:, 1::2] * cos
+    return turned

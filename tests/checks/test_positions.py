@@ -85,7 +85,7 @@ WRONG = [
     (check.turned, lambda x, p: rotate_by_position(x, p + 1), "one position too far"),
     (check.turned, altered(join=lambda pair: torch.cat(pair, dim=-1)), "two blocks"),
     (check.turned, lambda x, p: x + rotate_by_position(x, p), "should be"),
-    (check.turned, lambda x, p: rotate_by_position(x, p, base=1000.0), "should be"),
+    (check.turned, lambda x, p: rotate_by_position(x, p, base=1000.0), "the base of the speeds"),
     (check.turned, lambda x, p: rotate_by_position(x, p)[:-1], "shape"),
     (check.full_turn, 6.28, "fastest pair"),
     (check.full_turn, 62832, "exponent"),
