@@ -380,4 +380,4 @@ def _common_factor(pairs: list[tuple[Tensor, Tensor]]) -> float | None:
         return None
     found, target = (torch.cat([pair[i].double().flatten() for pair in pairs]) for i in (0, 1))
     factor = (found @ target / target.square().sum()).item()
-    return factor if 0 < abs(factor) < float("inf") else None
+    return factor if 1e-4 < abs(factor) < 1e4 and abs(factor - 1) > 1e-3 else None

@@ -1,6 +1,6 @@
 """What can be said of a wrong answer that is no known mistake: properties that it really has."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations, product
 from typing import Any
 
@@ -247,10 +247,7 @@ def _of_arguments(
 def _of_error(message: str) -> str:
     """Say what kind of error PyTorch reports."""
     if "must match the size of tensor b" in message or "broadcast" in message:
-        return (
-            "two tensors do not line up, axis by axis from the last: an axis is missing "
-            "(keepdim=True, unsqueeze), or stands elsewhere."
-        )
+        return "two tensors meet whose axes, counted from the last, are not equally long."
     if "cannot be multiplied" in message or "batch2 tensor" in message:
         return (
             "in a matrix product, each row of the left meets a column of the right: they must be "
@@ -398,17 +395,31 @@ def _of_runs(
         again = [_call(answer, case) for case in cases]
     if not all(agree(a, b) for a, b in zip(found, again, strict=True) if isinstance(a, Tensor)):
         return "two runs on the same input differ: there is something random in it."
-    for sentence, results in _others(answer, reference, cases, names):
-        if sentence.endswith("no effect."):
-            moved = [not agree(b, r) for (_, r), b in zip(results, right, strict=True)]
-            still = [agree(a, f) for (f, _), a in zip(results, found, strict=True)]
-            if any(moved) and all(still):
-                return sentence
+    for i, name in enumerate(names):
+        runs = [
+            [[_call(f, _changed(case, i, change)) for f in (answer, reference)] for case in cases]
+            for change in _OTHERS
+        ]
+        still = all(
+            isinstance(got, Tensor) and agree(got, before)
+            for run in runs
+            for (got, _), before in zip(run, found, strict=True)
+        )
+        moved = any(
+            isinstance(should, Tensor) and not agree(should, before)
+            for run in runs
+            for (_, should), before in zip(run, right, strict=True)
+        )
+        if still and moved:
+            return f"`{name}` has no effect."
     for place in wrong:
-        if _mixes(answer, cases[place], found[place], agree) and not _mixes(
-            reference, cases[place], right[place], agree
+        same_shape = getattr(found[place], "shape", 0) == getattr(right[place], "shape", 1)
+        if (
+            same_shape
+            and _mixes(answer, cases[place], found[place], agree)
+            and not _mixes(reference, cases[place], right[place], agree)
         ):
-            return "what stands in one sequence changes another's result: the batch is mixed."
+            return "what stands in one row of the first axis changes the result of another."
     if wrong[0] > 0:
         large = [
             any(
@@ -423,26 +434,18 @@ def _of_runs(
     return ""
 
 
-def _others(
-    answer: Function, reference: Function, cases: Sequence[Case], names: Sequence[str]
-) -> Iterator[tuple[str, list[tuple[Any, Any]]]]:
-    """Run both functions with one argument after the other changed."""
-    for i, x in enumerate(cases[0]):
-        if not isinstance(x, Tensor):
-            continue
-        changed = [
-            tuple(
-                (~y if _boolean(y) else y.flip(-1) + (0.5 * y if y.is_floating_point() else 0))
-                if n == i and isinstance(y, Tensor)
-                else y
-                for n, y in enumerate(case)
-            )
-            for case in cases
-        ]
-        yield (
-            f"`{names[i]}` has no effect.",
-            [(_call(answer, case), _call(reference, case)) for case in changed],
-        )
+_OTHERS: list[Callable[[Tensor], Tensor]] = [
+    lambda x: x.flip(-1),
+    lambda x: x.roll(1, 0),
+    torch.zeros_like,
+    lambda x: x + 0.5 * x if x.is_floating_point() else x.clamp(max=1) if not _boolean(x) else ~x,
+]
+
+
+def _changed(case: Case, place: int, change: Callable[[Tensor], Tensor]) -> Case:
+    return tuple(
+        change(x) if n == place and isinstance(x, Tensor) else x for n, x in enumerate(case)
+    )
 
 
 def _mixes(function: Function, case: Case, result: Any, agree: Agree) -> bool:
