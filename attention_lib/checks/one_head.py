@@ -116,8 +116,8 @@ def head(answer: object) -> Verdict:
         output: Tensor = weights @ (x @ W_v)
         return output
 
-    def by_width(q: Tensor, k: Tensor, width: int) -> Tensor:
-        return dot(q, k) / math.sqrt(width)
+    def by_width(queries: Tensor, keys: Tensor, width: int) -> Tensor:
+        return dot(queries, keys) / math.sqrt(width)
 
     mistakes: Named = [
         *(

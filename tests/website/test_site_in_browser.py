@@ -264,9 +264,9 @@ def test_the_choice_of_colours_lasts(visit):
 
 QUERIES = {
     "mask leaks": "masking",
-    "softmax saturates": "variance",
+    "softmax saturates": "glossary#saturation",
     "NaN": "masking",
-    "valid_lens": "masking",
+    "valid_lens": "api#length-mask",
     "multi head reshape": "multi-head",
     "heatmap": "heatmaps",
     "1/sqrt d": "variance",
