@@ -152,18 +152,24 @@ def ours(page):
     return [text for text in page.errors + page.refused if "attention_widgets" in text]
 
 
+def answers(page, figure, slider):
+    """Whether the figure's numbers change as its slider goes through its range."""
+    before = figure.readouts()
+    for key in ("Home", "ArrowRight", "End"):
+        slider.press(key)
+        page.settle()
+        if figure.readouts() != before:
+            return True
+    return False
+
+
 @pytest.mark.browser
 def test_a_book_opened_from_its_folder_has_sliders(small_book, visit):
     html, _ = small_book
     page = visit(html / "book" / "figures.html", len(widgets.__all__))
     for number, name in enumerate(widgets.__all__):
         figure = page.figure(number)
-        before = figure.readouts()
-        slider = figure.locator.locator("input[type=range]").first
-        slider.press("Home")
-        slider.press("ArrowRight")
-        page.settle()
-        assert figure.readouts() != before, name
+        assert answers(page, figure, figure.locator.locator("input[type=range]").first), name
     assert ours(page) == []
 
 
@@ -218,8 +224,4 @@ def test_the_books_figures_come_to_life(visit):
         page = visit(path, count)
         assert ours(page) == []
         slider = page.locator(".attention-view input[type=range]").first
-        before = page.figure().readouts()
-        slider.press("Home")
-        slider.press("ArrowRight")
-        page.settle()
-        assert page.figure().readouts() != before, path
+        assert answers(page, page.figure(), slider), path
