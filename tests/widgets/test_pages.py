@@ -154,6 +154,9 @@ def ours(page):
 
 def answers(page, figure, slider):
     """Whether the figure's numbers change as its slider goes through its range."""
+    slider.evaluate(
+        "input => { const more = input.closest('details'); if (more) more.open = true; }"
+    )
     before = figure.readouts()
     for key in ("Home", "ArrowRight", "End"):
         slider.press(key)
