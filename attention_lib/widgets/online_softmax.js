@@ -42,7 +42,7 @@ export function outputs(settings) {
 /** The finding in words; `OnlineSoftmax.words` says the same in Python. */
 export function words({ block_size }, { blocks, read, seen, maximum, normaliser, output, factor }) {
   if (read === 0) return `No block of ${block_size} read yet: no maximum, normaliser 0, output 0.`;
-  const end = read === blocks ? "the whole softmax, in one pass" : `of ${seen} keys so far`;
+  const end = read === blocks ? "the whole softmax, in one pass" : `of ${seen} ${seen === 1 ? "key" : "keys"} so far`;
   const kept = factor === 1
     ? "the maximum stayed, nothing was rescaled"
     : `what stood before was multiplied by ${fixed(factor)}`;

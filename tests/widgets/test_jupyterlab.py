@@ -155,6 +155,8 @@ def notebook(chromium, lab):
 def test_sliders_and_python_go_in_step(notebook, figure):
     name = type(figure).__name__
     first, second = notebook.views(name)
+    for more in first.locator.locator("details.attention-more:not([open]) > summary").all():
+        more.click()  # a figure's only slider may stand there
     slider = first.locator.locator("input[type=range]").first
     trait = first.locator.locator("label:has(input[type=range])").first.get_attribute("data-trait")
     before = notebook.python_state(name), second.readouts()
