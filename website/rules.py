@@ -533,6 +533,7 @@ UNWRITTEN = "Write it, then run this cell."
 @rule
 def exercises_have_a_stub_a_hint_a_grader_and_a_solution(notebook):
     parts = under(3, notebook.sections.get("Exercises", []))
+    parts.pop("Quiz", None)
     found = [re.match(r"Exercise (\d+): \S", text) for text in parts]
     numbers = [int(match[1]) for match in found if match]
     if len(found) < 3 or numbers != [*range(1, len(found) + 1)]:
@@ -564,6 +565,20 @@ def exercises_have_a_stub_a_hint_a_grader_and_a_solution(notebook):
         yield from (
             (cells[0], f"{title!r} lacks {what}") for what, has in wanted.items() if not has
         )
+
+
+@rule
+def the_quiz_comes_first_and_can_be_answered(notebook):
+    parts = under(3, notebook.sections.get("Exercises", []))
+    if next(iter(parts), None) != "Quiz":
+        yield None, "needs '### Quiz', the first thing under '## Exercises'"
+        return
+    text = "\n".join(cell.source for cell in parts["Quiz"] if cell.kind == "markdown")
+    asked = [c for c in parts["Quiz"] if "attention-quiz" in "".join(map(str, c.mimes))]
+    if not minutes.LEVEL.search(text):
+        yield parts["Quiz"][0], "the quiz needs a line '●○○ 3 minutes'"
+    if len(asked) != 1 or "hide-input" not in asked[0].tags:
+        yield parts["Quiz"][0], "the quiz is one cell, check.quiz(), tagged hide-input"
 
 
 # ----------------------------------------------------------------------------------- code and names

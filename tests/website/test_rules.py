@@ -112,7 +112,7 @@ def exercise(number, title):
     task = f"### Exercise {number}: {title}\n\n●○○ 5 minutes\n\nDo it."
     hint = "<details><summary>Hint</summary>\n\nLook again.\n\n</details>"
     return [
-        markdown(f"## Exercises\n\n{task}" if number == 1 else task),
+        markdown(task),
         code(f"answer_{number} = ...", printed(f"{rules.UNWRITTEN}\n")),
         markdown(hint),
         markdown("**Solution**\n\nEach key answers half of it, so turn it round."),
@@ -122,8 +122,9 @@ def exercise(number, title):
 
 BULLETS = "- you can look up;\n- you can mix;\n- you can mask."
 NEEDED = "**Before:** the product of two matrices."
-TIME = "**Time:** 10 minutes, and 20 for the exercises."
+TIME = "**Time:** 10 minutes, and 23 for the exercises."
 WIDGET = '<figure class="attention-widget" data-state="1.23456"><svg></svg></figure>'
+QUIZ = '<ol class="attention-quiz"><li>What?</li></ol>'
 SVG = '<svg><path d="M 1.23456 2" clip-path="url(#p1)"/></svg>'
 GOOD = [
     markdown("# Look up softly\n\nA dictionary answers one key.\n\n**Make all keys answer.**"),
@@ -156,6 +157,8 @@ GOOD = [
     code("print(time_of(mix))", printed("12.3 ms\n"), tags=["nbval-ignore-output"]),
     code("print(1 < 2)", printed("True\n")),
     code("mix(1, 'a')", raised("TypeError", "got 0.123456"), tags=["raises-exception"]),
+    markdown("## Exercises\n\n### Quiz\n\n●○○ 3 minutes\n\nThree questions."),
+    code("check.quiz()", shown(text_html=QUIZ, text_plain="1. What?"), tags=["hide-input"]),
     *exercise(1, "Read the picture"),
     *exercise(2, "Change a line"),
     *exercise(3, "Write a variant"),
@@ -165,7 +168,8 @@ GOOD = [
 TITLE, FIRST, OBJECTIVES, IMPORTS, IDEA, NUMBERS, CODE, BUILD, PICTURED, FIGURE, CAPTION, TABLE = (
     range(12)
 )
-COST, TIMED, CLAIM, ERROR, TASK, ATTEMPT, HINT, SOLUTION, SOLVED = range(12, 21)
+COST, TIMED, CLAIM, ERROR, QUIZ_TASK, ASKED = range(12, 18)
+TASK, ATTEMPT, HINT, SOLUTION, SOLVED = range(18, 23)
 SECOND = TASK + 5  # the second exercise
 
 
@@ -373,8 +377,8 @@ BROKEN = {
         (drops(-1), "no '## Summary'"),
     ],
     rules.minutes_are_computed_and_few: [
-        (adds(IDEA, "word " * 1500), "computed are '**Time:** 20 minutes, and 20 for"),
-        (adds(OBJECTIVES, "●○○ 4 minutes"), "and 24 for the exercises.': run make notebooks"),
+        (adds(IDEA, "word " * 1500), "computed are '**Time:** 20 minutes, and 23 for"),
+        (adds(OBJECTIVES, "●○○ 4 minutes"), "and 27 for the exercises.': run make notebooks"),
         (adds(IDEA, "word " * 3900), "31.7 minutes, at most 30 in its part"),
     ],
     rules.the_code_is_held_against_the_library: [(says(BUILD, "mix = 1"), "asserts nothing")],
@@ -391,6 +395,13 @@ BROKEN = {
         (says(SOLUTION, "**Solution**\n\nTurn it round."), "the reason in a sentence"),
         (outputs(SOLVED, printed("Not yet: no.")), "'Correct:'"),
         (metadata(SOLVED, tags=[]), "'Correct:'"),
+    ],
+    rules.the_quiz_comes_first_and_can_be_answered: [
+        (lambda cells: cells.insert(SECOND, cells.pop(ASKED)), "tagged hide-input"),
+        (says(QUIZ_TASK, "## Exercises\n\n### Questions\n\n●○○ 3 minutes"), "needs '### Quiz'"),
+        (says(QUIZ_TASK, "## Exercises\n\n### Quiz\n\nThree questions."), "●○○ 3 minutes"),
+        (metadata(ASKED, tags=[]), "tagged hide-input"),
+        (outputs(ASKED, printed("1. What?")), "tagged hide-input"),
     ],
     rules.code_is_python_that_runs_anywhere: [
         (says(NUMBERS, "!pip install torch"), "runs a shell"),
