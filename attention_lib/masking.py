@@ -416,10 +416,10 @@ def opened(visible: Visible) -> tuple[Tensor | None, Tensor | None]:
     """
     if visible.mask is None or not visible.some_empty:
         return visible.mask, None
-    empty = ~visible.mask.any(dim=-1, keepdim=True)  # (..., len_q or 1, 1)
-    if numbers_in(empty.any()) is False:
+    sees = visible.mask.any(dim=-1, keepdim=True)  # (..., len_q or 1, 1)
+    if numbers_in(sees.all()):
         return visible.mask, None
-    return visible.mask | empty, empty
+    return visible.mask | ~sees, ~sees
 
 
 def resolve_visible(
