@@ -29,7 +29,10 @@ def softmax_jacobian(weights: Tensor) -> Tensor:
 
     Notes
     -----
-    Differentiate :math:`p_i = e^{a_i}/\sum_l e^{a_l}` by :math:`a_j`.
+    Differentiate :math:`p_i = e^{a_i}/\sum_l e^{a_l}` by :math:`a_j`. On the diagonal stands
+    :math:`p_i(1-p_i)`; it is summed from :math:`p_i p_j` over the other keys, which is the same in
+    a row that sums to 1. A winner's weight is rounded to 1, or nearly, and subtracting it from 1
+    would leave nothing but its rounding, while the losers' weights are still right to seven digits.
 
     Examples
     --------
@@ -38,7 +41,9 @@ def softmax_jacobian(weights: Tensor) -> Tensor:
             [-0.2500,  0.2500]])
     """
     require_float("weights", weights, min_rank=1, axes="(..., len_k)")
-    return torch.diag_embed(weights) - weights.unsqueeze(-1) * weights.unsqueeze(-2)
+    products = weights.unsqueeze(-1) * weights.unsqueeze(-2)
+    shared = products - torch.diag_embed(products.diagonal(dim1=-2, dim2=-1))  # diagonal 0
+    return torch.diag_embed(shared.sum(dim=-1)) - shared
 
 
 def entropy(weights: Tensor) -> Tensor:

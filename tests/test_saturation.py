@@ -73,6 +73,36 @@ def test_jacobian_is_the_derivative_of_softmax_in_every_row():
             assert_close(jacobian[i, j], expected, 1e-14)
 
 
+def by_subtraction(weights):
+    """The formula as it is written, which loses 1 - p where a weight is nearly 1."""
+    return torch.diag_embed(weights) - weights.unsqueeze(-1) * weights.unsqueeze(-2)
+
+
+@pytest.mark.parametrize("len_k", [2, 16, 64])
+def test_the_jacobian_is_right_where_one_key_takes_nearly_everything(len_k):
+    """Unscaled rows of width 512 in float32, against the derivative in float64."""
+    scores = sample_scores(512, len_k, 400, scale=1.0, generator=generator(0))
+    true = softmax_jacobian(scores.double().softmax(dim=-1))
+    live = (true > 1e-30).any(dim=(-2, -1))  # float32 holds the losers' weights
+
+    def wrong(formula):
+        found, expected = formula(scores[live].softmax(dim=-1)).double(), true[live]
+        norms = (torch.linalg.matrix_norm(x) for x in (found - expected, expected))
+        return torch.div(*norms)
+
+    assert live.sum() > 300
+    assert wrong(softmax_jacobian).max() < 1e-4
+    assert (wrong(by_subtraction) > 0.1).double().mean() > 0.1
+
+
+def test_the_jacobian_is_batched_and_compiled_like_any_function():
+    weights = numbers(3, 5).softmax(dim=-1)
+    expected = by_subtraction(weights)
+    assert_close(torch.func.vmap(softmax_jacobian)(weights), expected, 1e-15)
+    compiled = torch.compile(softmax_jacobian, backend="eager", fullgraph=True)
+    assert_close(compiled(weights), expected, 1e-15)
+
+
 def test_entropy_lies_between_one_key_and_all():
     weights = (3 * numbers(2, 7, 5)).softmax(dim=-1)
     keys = effective_keys(weights)
