@@ -364,77 +364,81 @@ If you compare by >: a difference of NaN is not larger than anything.
 
 
 class _Suspect:
-    """An attention with a name, so that a grader can say which one was judged wrongly."""
+    """An attention with a name, so that a grader can say which one was judged wrongly.
 
-    def __init__(self, name: str, attend: Attend) -> None:
+    Its mask is bound to its queries: an answer may ask with all of them, sentence by sentence, or
+    one by one.
+    """
+
+    def __init__(self, name: str, attend: "Masked", queries: Tensor, mask: Tensor) -> None:
         self.name = name
         self.attend = attend
+        self.queries = queries  # (batch, len_q, d_k), no two alike
+        self.mask = mask  # (batch, len_q, len_k)
 
     def __call__(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        return self.attend(queries, keys, values)
+        return self.attend(queries, keys, values, self.mask_of(queries))
+
+    def mask_of(self, queries: Tensor) -> Tensor:
+        if queries.shape == self.queries.shape:
+            return self.mask
+        same = queries.unsqueeze(-2) == self.queries.flatten(0, 1)  # (..., batch * len_q, d_k)
+        return self.mask.flatten(0, 1)[same.all(dim=-1).int().argmax(dim=-1)]
 
     def __repr__(self) -> str:
         return self.name
 
 
+Masked = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
 def _suspects() -> list[tuple[_Suspect, Tensor, Tensor, Tensor, Tensor]]:
     """Return attentions that obey a mask, or do not, each with inputs and the mask."""
 
-    def product(weigh: Callable[[Tensor], Tensor]) -> Attend:
-        return lambda queries, keys, values: weigh(queries @ keys.mT) @ values
+    def obeys(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        return scaled_dot_product_attention(queries, keys, values, mask=mask)[0]
 
-    def obedient(mask: Tensor) -> Attend:
-        return lambda queries, keys, values: scaled_dot_product_attention(
-            queries, keys, values, mask=mask
-        )[0]
+    def ignores(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        return (queries @ keys.mT).softmax(dim=-1) @ values
 
-    def filled_with_0(mask: Tensor) -> Attend:
-        return product(lambda scores: scores.masked_fill(~mask, 0.0).softmax(dim=-1))
+    def fills_with_0(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        return (queries @ keys.mT).masked_fill(~mask, 0.0).softmax(dim=-1) @ values
 
-    def keys_leak(mask: Tensor) -> Attend:
-        def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-            safe = values.masked_fill(~mask.any(dim=1)[..., None], 0.0)
-            return (queries @ keys.mT).softmax(dim=-1).masked_fill(~mask, 0.0) @ safe
+    def keys_leak(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        safe = values.masked_fill(~mask.any(dim=-2)[..., None], 0.0)
+        return (queries @ keys.mT).softmax(dim=-1).masked_fill(~mask, 0.0) @ safe
 
-        return attend
+    def values_leak(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        scores = (queries @ keys.mT).masked_fill(~mask, -torch.inf)
+        return scores.softmax(dim=-1).nan_to_num(0.0) @ values
 
-    def values_leak(mask: Tensor) -> Attend:
-        return lambda queries, keys, values: (
-            (queries @ keys.mT).masked_fill(~mask, -torch.inf).softmax(dim=-1).nan_to_num(0.0)
-            @ values
-        )
+    def last_column_leaks(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        out, blind = (attend(queries, keys, values, mask) for attend in (obeys, ignores))
+        return torch.cat([out[..., :-1], blind[..., -1:]], dim=-1)
 
-    def cleans_nan(mask: Tensor) -> Attend:  # what leaks is small, and no NaN
-        def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-            scores = queries @ keys.nan_to_num(0.0).mT / 8
-            return scores.masked_fill(~mask, -4.0).softmax(dim=-1) @ values.nan_to_num(0.0)
-
-        return attend
-
-    def last_column_leaks(mask: Tensor) -> Attend:
-        def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-            out = obedient(mask)(queries, keys, values)
-            blind = product(lambda scores: scores.softmax(dim=-1))(queries, keys, values)
-            return torch.cat([out[..., :-1], blind[..., -1:]], dim=-1)
-
-        return attend
+    def cleans_nan(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        scores = queries @ keys.nan_to_num(0.0).mT / 8
+        return scores.masked_fill(~mask, -4.0).softmax(dim=-1) @ values.nan_to_num(0.0)
 
     normal = draws(21)
     padded = length_mask(torch.tensor([3, 5]), 5).expand(2, 3, 5)
     both = length_mask(torch.tensor([4, 2, 0]), 5) & causal_mask(5)
+    named = {
+        "one that obeys": obeys,
+        "one that ignores its mask": ignores,
+        "one that fills with 0": fills_with_0,
+        "one that only keys can poison": keys_leak,
+        "one that multiplies 0 and NaN": values_leak,
+        "one that hides padding and not the future": obeys,
+        "one that leaks into the last column alone": last_column_leaks,
+        "one that leaks a little, and never NaN": cleans_nan,
+    }
     cases = []
     for mask in (padded, both):
         batch, len_q, len_k = mask.shape
-        named = {
-            "one that obeys": obedient(mask),
-            "one that ignores its mask": product(lambda scores: scores.softmax(dim=-1)),
-            "one that fills with 0": filled_with_0(mask),
-            "one that only keys can poison": keys_leak(mask),
-            "one that multiplies 0 and NaN": values_leak(mask),
-            "one that hides padding and not the future": obedient(mask.any(dim=1, keepdim=True)),
-            "one that leaks into the last column alone": last_column_leaks(mask),
-            "one that leaks a little, and never NaN": cleans_nan(mask),
-        }
         inputs = normal(batch, len_q, 2), normal(batch, len_k, 2), normal(batch, len_k, 3)
-        cases += [(_Suspect(name, attend), *inputs, mask) for name, attend in named.items()]
+        for name, attend in named.items():
+            blind = mask.any(dim=1, keepdim=True).expand_as(mask)
+            own = blind if "not the future" in name else mask
+            cases.append((_Suspect(name, attend, inputs[0], own), *inputs, mask))
     return cases
