@@ -4,25 +4,31 @@ Examples
 --------
 >>> three_effective_keys(0.4)
 Not yet: that is too small.
->>> quiz("b", 0.5, ...)
-1. Correct: softmax makes them positive, and divides by their sum.
-2. Correct: two equal scores have equal shares of a sum of 1.
-3. The scores of a query all grow by 10. What happens to its weights?
-   a) They grow by 10, too.
-   b) They stay as they are.
-   c) The largest comes nearer to 1.
+>>> quiz(15, "a", ...)
+1. Correct: the exponentials are 3 and 1, the weights 3/4 and 1/4, so the output is 7.5 + 7.5 = 15.
+2. Not yet: the scores do go to 0, but e to the power of 0 is 1: all weights become equal.
+3. No key fits: every score of a query is −100. What does attention return?
+   a) 0, or nearly 0: every exponential is tiny.
+   b) An error, as a dictionary does.
+   c) The mean of the values.
 """
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from attention_lib.checks._cases import memories, rows_of_scores
 from attention_lib.checks._grading import Verdict, grade
-from attention_lib.checks._mistakes import Named, dot, of_attention, of_softmax, scaled
+from attention_lib.checks._mistakes import (
+    Named,
+    dot,
+    of_attention,
+    of_sink,
+    of_softmax,
+    scaled,
+)
 from attention_lib.checks._questions import Choice, Number, Quiz
 
 __all__ = ["attend_or_abstain", "attention", "hard_lookup", "quiz", "three_effective_keys"]
@@ -154,8 +160,37 @@ def hard_lookup(answer: object) -> Verdict:
             partial(torch.softmax, dim=-1),
             "that is softmax itself, at temperature 1: every key keeps a share.",
         ),
+        (
+            lambda scores: _hard(scores.mT).mT,
+            "the best score is sought down a column, over the queries. Keys lie along the "
+            "last axis.",
+        ),
+        *(
+            (
+                lambda scores, near=near: _shared(scores >= scores.amax(-1, keepdim=True) - near),  # type: ignore[misc]
+                "scores that are only close count as a tie. However close they are, the larger one "
+                "takes all in the limit: compare them with ==.",
+            )
+            for near in (10.0**-n for n in range(2, 13))
+        ),
+        *(
+            (wrong, "an axis is lost where each row is reduced: keepdim=True keeps it.")
+            for wrong in (
+                lambda scores: _is_best(scores) / _is_best(scores).sum(dim=-1),
+                lambda scores: scores == scores.amax(dim=-1),
+            )
+        ),
+        (
+            lambda scores: _is_best(scores) / _is_best(scores).double().mean(dim=-1, keepdim=True),
+            "the best keys are divided by their mean; divide by their number, the sum.",
+        ),
+        (lambda scores: _is_best(scores) / 2, "a tie of two is taken to be everywhere."),
+        (lambda scores: scores * _is_best(scores), "the best scores stand there, not weights."),
         (lambda scores: scores.argmax(dim=-1), "that is where the best key stands, not a weight."),
-        (lambda scores: scores.amax(dim=-1), "that is the best score of each row, not a weight."),
+        *(
+            (partial(torch.amax, dim=-1, keepdim=kept), "that is the best score, not a weight.")
+            for kept in (False, True)
+        ),
         *of_softmax(),
         *(
             (
@@ -192,7 +227,7 @@ def attend_or_abstain(answer: object) -> Verdict:
     Examples
     --------
     >>> attend_or_abstain(lambda queries, keys, values: (queries @ keys.mT).softmax(-1) @ values)
-    Not yet: that is plain attention: its weights always sum to 1, so it always answers.
+    Not yet: the rows still sum to 1: nothing is left over.
     """
     keys = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
     values = torch.tensor([[[1.0], [2.0], [3.0]]])
@@ -206,35 +241,15 @@ def attend_or_abstain(answer: object) -> Verdict:
         return lambda q, k, v: _plain(q, _longer(k, key), _longer(v, value))
 
     mistakes = [
-        (_plain, "that is plain attention: its weights always sum to 1, so it always answers."),
+        *((of_scores(weights), sentence) for weights, sentence in of_sink()),
         (
             _attention,
             "that is scaled attention: its weights always sum to 1, so it always answers.",
         ),
         (
-            of_scores(_one_in_the_sum),
-            "e to the power of a large score is infinity, and infinity over infinity is NaN. "
-            "Leave the exponentials to torch.softmax: which pair would add the 1?",
-        ),
-        (
             of_scores(lambda scores: _one_in_the_sum(scores.double()).to(scores.dtype)),
             "float64 only moves the border: e to the power of 900 is infinity there, too, and "
             "infinity over infinity is NaN. Which pair would add the 1 inside torch.softmax?",
-        ),
-        (
-            of_scores(lambda s: _one_in_the_sum(s - s.amax(dim=-1, keepdim=True))),
-            "subtracting the largest score shrinks every exponential, so the 1 must shrink "
-            "with them: it is e to the power of 0 minus the largest score.",
-        ),
-        (
-            of_scores(lambda s: _one_shifted(s, s.max())),
-            "the largest score of the whole tensor is subtracted from every row. Each query "
-            "has its own: a row far below it loses its weights.",
-        ),
-        (
-            of_scores(lambda s: _one_shifted(s, s.max().clamp(min=0))),
-            "the largest score of the whole tensor is subtracted from every row. Each query "
-            "has its own: a row far below it loses its weights.",
         ),
         (
             lambda q, k, v: _abstaining(q / k.shape[-1] ** 0.5, k, v),
@@ -250,66 +265,66 @@ def attend_or_abstain(answer: object) -> Verdict:
             "Its score must be 0 for every query.",
         ),
         (
-            of_scores(torch.sigmoid),
-            "that is a sigmoid for each key alone. Below the fraction stands the sum over all "
-            "keys.",
-        ),
-        (
-            lambda q, k, v: torch.softmax(dot(q, _longer(k, 0.0)), dim=-1)[..., :-1],
-            "these are the weights. The output is the values, summed with these weights.",
-        ),
-        (
-            of_scores(lambda s: _one_in_the_sum(s - s.amax(dim=-1, keepdim=True), one=0.0)),
-            "that is plain attention: its weights always sum to 1, so it always answers.",
+            lambda q, k, v: _plain(q, _longer(k, 0.0), torch.cat([0 * v[:, :1], v], dim=1)),
+            "the zero key stands last and the zero value first: a pair stands at one place.",
         ),
         *(
             (
-                of_scores(lambda scores, cut=cut: _one_in_the_sum(scores.clamp(max=cut))),  # type: ignore[misc]
-                "the scores are cut off at a largest one, and all above it count alike. Leave the "
-                "exponentials to torch.softmax: which pair would add the 1?",
+                lambda q, k, v, kept=kept: _plain_weights(q, _longer(k, 0.0))[..., :kept],  # type: ignore[misc]
+                "these are the weights. The output is the values, summed with these weights.",
             )
-            for cut in (10, 20, 30, 50, 60, 80, 85, 88, 100, 500, 700)
+            for kept in (-1, None)
         ),
     ]
     return grade(answer, _abstaining, cases, mistakes, axes=["query", "column"])
 
 
 quiz = Quiz(
+    Number(
+        "A query scores two keys with ln 3 = 1.099 and 0. Their values are 10 and 30. What is "
+        "the output?",
+        15,
+        because="the exponentials are 3 and 1, the weights 3/4 and 1/4, so the output is "
+        "7.5 + 7.5 = 15.",
+        mistakes=[
+            (20, "20 is the plain mean; the first key fits better, so its value counts more."),
+            (25, "the weights are swapped: 3/4 belongs to the first key."),
+            (10, "10 would be a hard lookup; the second key still has a weight of 1/4."),
+            (40, "40 is the sum of the values; weigh each value first."),
+            (60, "the weights do not sum to 1 yet: divide 3 and 1 by their sum, 4."),
+            (
+                10.986,
+                "scores are not yet weights: softmax comes between scores and values.",
+                0.02,
+            ),
+        ],
+    ),
     Choice(
-        "What does softmax make of any scores?",
+        "You raise the temperature of a lookup further and further. What becomes of its output?",
         [
-            "Numbers that are 0 or 1.",
-            "Positive numbers that sum to 1.",
-            "Numbers between −1 and 1.",
+            "It goes to 0, because all scores go to 0.",
+            "It goes to the mean of the values.",
+            "It goes to the value of the best key.",
         ],
         "b",
         {
-            "a": "that is the limit at temperature 0, where the best key takes all.",
-            "b": "softmax makes them positive, and divides by their sum.",
-            "c": "e to the power of a score is never negative.",
+            "a": "the scores do go to 0, but e to the power of 0 is 1: all weights become equal.",
+            "b": "equal scores give equal weights, and equal weights make the mean.",
+            "c": "that is the cold end: a small temperature makes the gaps between scores large.",
         },
     ),
-    Number(
-        "Two keys have the same score. What is the weight of each?",
-        0.5,
-        because="two equal scores have equal shares of a sum of 1.",
-        mistakes=[
-            (1, "weights sum to 1, so both cannot have all of it."),
-            (0, "equal scores do not cancel: a weight is never 0."),
-        ],
-    ),
     Choice(
-        "The scores of a query all grow by 10. What happens to its weights?",
+        "No key fits: every score of a query is −100. What does attention return?",
         [
-            "They grow by 10, too.",
-            "They stay as they are.",
-            "The largest comes nearer to 1.",
+            "0, or nearly 0: every exponential is tiny.",
+            "An error, as a dictionary does.",
+            "The mean of the values.",
         ],
-        "b",
+        "c",
         {
-            "a": "weights lie between 0 and 1, and sum to 1.",
-            "b": "the factor e to the power of 10 stands above and below the fraction.",
-            "c": "that happens when scores are multiplied; what is added to all of them cancels.",
+            "a": "softmax divides by the sum of the exponentials, which is as tiny as they are.",
+            "b": "a soft lookup always answers, even if no key fits.",
+            "c": "the scores are equal, so the weights are, too: only differences of scores count.",
         },
     ),
 )
@@ -342,8 +357,12 @@ def _cold(scores: Tensor, temperature: float) -> Tensor:
     return torch.softmax(scores / temperature, dim=-1)
 
 
+def _plain_weights(queries: Tensor, keys: Tensor) -> Tensor:
+    return torch.softmax(dot(queries, keys), dim=-1)
+
+
 def _plain(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    return torch.softmax(dot(queries, keys), dim=-1) @ values
+    return _plain_weights(queries, keys) @ values
 
 
 def _longer(x: Tensor, fill: float) -> Tensor:
@@ -355,11 +374,6 @@ def _abstaining(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     return _plain(queries, _longer(keys, 0.0), _longer(values, 0.0))
 
 
-def _one_in_the_sum(scores: Tensor, one: Any = 1.0) -> Tensor:
+def _one_in_the_sum(scores: Tensor) -> Tensor:
     exponentials = scores.exp()
-    total: Tensor = one + exponentials.sum(dim=-1, keepdim=True)
-    return exponentials / total
-
-
-def _one_shifted(scores: Tensor, by: Tensor) -> Tensor:
-    return _one_in_the_sum(scores - by, one=(-by).exp())
+    return exponentials / (1 + exponentials.sum(dim=-1, keepdim=True))
