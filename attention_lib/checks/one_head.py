@@ -22,7 +22,15 @@ from attention_lib.checks._questions import Choice, Number, Quiz
 from attention_lib.masking import padding_mask
 from attention_lib.positions import sinusoidal_positions
 
-__all__ = ["cross_mask", "head", "masked_cells", "quiz", "self_or_cross", "shifted"]
+__all__ = [
+    "cross_mask",
+    "exchanged_twice",
+    "head",
+    "masked_cells",
+    "quiz",
+    "self_or_cross",
+    "shifted",
+]
 
 # Four queries of a target sentence, the last of them padding, look at seven keys of a source
 # sentence, the last two of them padding.
@@ -396,38 +404,56 @@ def shifted(answer: object) -> Verdict:
     return grade(answer, turned(_speeds), cases, mistakes, axes=["row", "column"])
 
 
+exchanged_twice = Number(
+    "The vectors (1, 0) of it and (0, 1) of animal both exchange their coordinates, for queries "
+    "and for keys. Which weight does it give to animal, if scores are divided by the root of 2?",
+    1 / (1 + math.exp(2**-0.5)),
+    tolerance=0.01,
+    because="query and key were turned alike, so it fits its own key best: .33 is left for animal.",
+    mistakes=[
+        (1 - 1 / (1 + math.exp(2**-0.5)), "that is its weight for itself, whose key fits now."),
+        (0.5, "the scores are 0.71 and 0, so the weights are not equal."),
+        (1 / (1 + math.e), "the scores are not divided by the root of 2."),
+        (1 - 1 / (1 + math.e), "the scores are not divided, and this is its weight for itself."),
+        (0, "that is the score. Softmax gives a positive weight to every key."),
+        (1, "softmax never gives one key everything."),
+    ],
+)
+
 quiz = Quiz(
-    Choice(
-        "What do the weights of a head depend on?",
-        ["on W_q and W_k", "on W_v", "on W_q, W_k and W_v"],
-        "a",
-        {
-            "a": "queries and keys make the scores, and the scores the weights.",
-            "b": "the values are what is summed; they do not decide how much of each.",
-            "c": "W_v makes the values, which are summed after the weights are there.",
-        },
-    ),
     Number(
-        "A head reads 2 sentences of 9 tokens, d_k = 4 and d_v = 3. How many numbers is its "
+        "A head reads 2 sentences of 9 tokens, `d_k = 4` and `d_v = 3`. How many numbers is its "
         "output?",
         2 * 9 * 3,
-        because="2 × 9 × 3 = 54: one value-shaped vector for each token.",
+        because="2 × 9 × 3 = 54: each token of each sentence gets one vector as wide as a value.",
         mistakes=[
-            (2 * 9 * 4, "the output has the width of the values, not of the keys."),
-            (2 * 9 * 9, "these are the weights, one for each pair."),
+            (2 * 9 * 4, "the output has the width of the values, not that of the keys."),
+            (2 * 9 * 9, "these are the weights, one for each pair of tokens."),
             (9 * 3, "that is one sentence of the two."),
+            (2 * 9, "that counts the vectors. Each of them holds 3 numbers."),
         ],
     ),
     Choice(
-        "Without positions, two tokens of a sentence change places. What happens to the output "
-        "of a third token, if nothing is masked?",
-        ["it changes", "it stays the same", "it becomes zero"],
-        "b",
+        "You double all numbers of W_v. What happens to the weights of the head?",
+        ["they stay as they are", "they double", "they become harder: the largest one grows"],
+        "a",
         {
-            "a": "a sum does not depend on the order of its terms.",
-            "b": "the same keys and values are there, each with the same weight: only the order "
-            "of the sum has changed.",
-            "c": "the weights still sum to 1.",
+            "a": "queries and keys make the scores, and scores the weights. W_v comes in "
+            "afterwards: it changes what is told, and here doubles the output.",
+            "b": "a row of weights always sums to 1. It is the output that doubles.",
+            "c": "that is what doubling W_q or W_k would do, because they make the scores.",
+        },
+    ),
+    Choice(
+        "A translation looks back at its source, and both sentences are padded. Whose ids make "
+        "the mask?",
+        ["the source's", "the translation's", "both: padding may neither ask nor be looked at"],
+        "a",
+        {
+            "a": "the keys come from the source, and a mask says which keys may be looked at.",
+            "b": "the translation gives the queries, and a padded query does no harm as long as "
+            "nobody reads its answer.",
+            "c": "a padded query needs no mask: it would only make an empty row. Nobody reads it.",
         },
     ),
 )

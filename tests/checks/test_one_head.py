@@ -247,6 +247,7 @@ test_right, test_wrong = judged(
         (check.shifted, column_by_column),
         *((check.masked_cells, n) for n in (8, 8.0, torch.tensor(8), torch.ones(8).sum())),
         (check.self_or_cross, "b"),
+        *((check.exchanged_twice, x) for x in (0.33, 0.3302, 0.34)),
     ],
     [
         *((check.head, *row) for row in HEAD),
@@ -262,5 +263,11 @@ test_right, test_wrong = judged(
         (check.self_or_cross, "a", "counts keys"),
         (check.self_or_cross, "c", "queries go down"),
         (check.self_or_cross, "d", "heads"),
+        (check.exchanged_twice, 0.67, "its weight for itself"),
+        (check.exchanged_twice, 0.5, "not equal"),
+        (check.exchanged_twice, 0.27, "not divided by the root"),
+        (check.exchanged_twice, 0.73, "not divided, and"),
+        (check.exchanged_twice, 0, "that is the score"),
+        (check.exchanged_twice, 1, "never gives one key everything"),
     ],
 )
