@@ -65,14 +65,10 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def use_style(*, vectors: bool = False) -> None:
+def use_style() -> None:
     """Give matplotlib the book's look: its colours, type and sizes, the same on every machine.
 
-    Parameters
-    ----------
-    vectors : bool
-        Whether notebooks show figures as SVG, whose text is text and whose colours follow light
-        and dark, instead of as PNG.
+    Notebooks then show figures as SVG, whose text is text and whose colours follow light and dark.
 
     Examples
     --------
@@ -82,8 +78,7 @@ def use_style(*, vectors: bool = False) -> None:
     """
     mpl.rcdefaults()
     mpl.rcParams.update(STYLE)
-    if vectors:
-        use_vectors()
+    use_vectors()
 
 
 def series(count: int) -> list[str]:

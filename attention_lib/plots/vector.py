@@ -5,6 +5,9 @@ every machine writes the same. Colours are plain attributes, ``fill="#1d2129"``,
 of SVG knows; a rule for each colour of the palette gives it its dark twin where the reader, or the
 page around the picture, has chosen a dark ground. What stands on a colour map keeps its colour: an
 artist with the gid ``"on-map"``.
+
+Every shape is written where it stands, and hatching has a plain colour to fall back on: sites that
+show notebooks, GitHub among them, may drop the names by which parts of a drawing find each other.
 """
 
 import codecs
@@ -30,6 +33,8 @@ _FONT = re.compile(r"(?:(italic|oblique) )?(?:normal )?(?:(bold|\d+) )?([\d.]+)p
 _NUMBERS = re.compile(r' (d|x|y|x1|x2|y1|y2|width|height|points|transform)="([^"]*)"')
 _LONG = re.compile(r"-?\d+\.\d{3,}")
 _ID = re.compile(r' id="([^"]*)"')
+_ATTRIBUTE = re.compile(r' ([\w:-]+)="([^"]*)"')
+_PATTERN = re.compile(r'<pattern id="([^"]+)".*?<rect [^>]*fill="([^"]+)"', re.DOTALL)
 
 
 class _Renderer(RendererSVG):
@@ -41,7 +46,7 @@ class _Renderer(RendererSVG):
 
 
 class PageCanvas(FigureCanvasSVG):
-    """What ``savefig("x.svg")`` and notebooks draw with once :func:`use_vectors` was called."""
+    """What ``savefig("x.svg")`` and notebooks draw with once ``use_style`` was called."""
 
     def print_svg(self, filename: Any, *, bbox_inches_restore: Any = None, **rest: Any) -> None:
         """Write the figure; the rest of the options, such as an orientation, is for print."""
@@ -70,7 +75,9 @@ def for_page(svg: str) -> str:
     svg = _STYLE.sub(lambda found: _attributes(found[1]), svg)
     svg = _NUMBERS.sub(lambda found: f' {found[1]}="{_short(found[1], found[2])}"', svg)
     used = {*re.findall(r'(?:url\(|href=")#([\w-]+)', svg)}
-    svg = _ID.sub(lambda found: _name(found[1], used), svg)
+    svg = _in_place(_ID.sub(lambda found: _name(found[1], used), svg))
+    for name, ground in dict(_PATTERN.findall(svg)).items():
+        svg = svg.replace(f'fill="url(#{name})"', f'fill="url(#{name}) {ground}"')
     svg = re.sub(r">\s+<", ">\n<", re.sub(r"\s*\n\s*", " ", svg))
     svg = svg.replace("<defs>\n</defs>\n", "")
     root = "".join(f' {name}="{value}"' for name, value in ROOT.items())
@@ -104,6 +111,26 @@ def _name(name: str, used: set[str]) -> str:
     return f' id="{name}"' if name in used else ""
 
 
+def _in_place(svg: str) -> str:
+    """Return a drawing in which the shape itself stands wherever one was referred to by name."""
+    shapes: dict[str, dict[str, str]] = {}
+
+    def keep(found: re.Match[str]) -> str:
+        shape = dict(_ATTRIBUTE.findall(found[0]))
+        shapes[shape.pop("id")] = shape
+        return ""
+
+    def put(found: re.Match[str]) -> str:
+        place = {"x": "0", "y": "0"} | dict(_ATTRIBUTE.findall(found[0]))
+        shape = shapes[place.pop("xlink:href")[1:]]
+        move = f"translate({place.pop('x')} {place.pop('y')})".replace("translate(0 0)", "")
+        turn = f"{place.get('transform', '')} {move} {shape.get('transform', '')}"
+        parts = place | shape | {"transform": " ".join(turn.split())}
+        return "<path" + "".join(f' {name}="{value}"' for name, value in parts.items()) + "/>"
+
+    return re.sub("<use [^>]*/>", put, re.sub("<path id=[^>]*/>", keep, svg))
+
+
 def _dark_rules(svg: str) -> str:
     """Return the style that gives each colour of the palette in a picture its dark twin."""
     rules = [
@@ -116,7 +143,10 @@ def _dark_rules(svg: str) -> str:
 
 
 def use_vectors() -> None:
-    """Let notebooks and ``savefig`` write SVG in the page's language."""
+    """Let notebooks and ``savefig`` write SVG in the page's language.
+
+    Notebooks keep a PNG beside it: of one that JupyterLab does not trust it shows no SVG.
+    """
     register_backend("svg", PageCanvas, "Scalable Vector Graphics, for the book's pages")
     try:
         from IPython import get_ipython
@@ -124,4 +154,4 @@ def use_vectors() -> None:
     except ModuleNotFoundError:
         return
     if shell := get_ipython():
-        InlineBackend.instance(parent=shell).figure_formats = {"svg"}
+        InlineBackend.instance(parent=shell).figure_formats = {"png", "svg"}

@@ -19,7 +19,7 @@ from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 shell.run_cell("%matplotlib inline")
 shell.run_cell("from attention_lib import plots; import matplotlib.pyplot as plt")
-shell.run_cell("plots.use_style(vectors=True)")
+shell.run_cell("plots.use_style()")
 shell.run_cell("figure, ax = plt.subplots(); plots.weight_stems(ax, [0.5, 0.5])")
 data, _ = shell.display_formatter.format(shell.user_ns["figure"])
 print(*sorted(data))
@@ -29,7 +29,7 @@ print(data["image/svg+xml"].splitlines()[0])
 
 def drawn(draw):
     """The SVG of what a function draws on new axes, as text."""
-    plots.use_style(vectors=True)
+    plots.use_style()
     draw(new_axes())
     written = io.BytesIO()
     plt.savefig(written, format="svg")
@@ -71,6 +71,34 @@ def test_every_name_that_is_used_is_there():
     assert used == {*re.findall(r' id="([^"]+)"', svg)}
 
 
+def test_a_drawing_whose_names_are_dropped_still_shows_all_of_it():
+    def draw(ax):
+        plots.heatmap(ax, WEIGHTS, mask=[True, True, False])
+        ax.plot([0, 1], [0, 1], marker="o")
+        ax.set_title("$d_k$")
+
+    svg = drawn(draw)
+    assert "<use" not in svg and "DejaVu" not in svg
+    assert "url(#h" in svg and not re.search(r'fill="url\(#\w+\)"', svg)
+    assert re.search(rf'fill="url\(#\w+\) {LIGHT["mask"]}"', svg)
+
+
+def test_a_shape_stands_where_and_as_it_was_referred_to():
+    svg = for_page(
+        '<svg><defs><path id="m1" d="M 0 0 L 0 3" style="stroke: #123456"/>'
+        '<path id="a" d="M 1 1" transform="scale(0.5)"/></defs>'
+        '<use xlink:href="#m1" x="7" y="9" style="fill: #654321"/>'
+        '<use xlink:href="#a" transform="translate(3 4)"/></svg>'
+    )
+    shapes = [
+        dict(re.findall(r'([\w-]+)="([^"]*)"', path)) for path in re.findall("<path[^>]*>", svg)
+    ]
+    assert shapes == [
+        {"d": "M 0 0 L 0 3", "stroke": "#123456", "fill": "#654321", "transform": "translate(7 9)"},
+        {"d": "M 1 1", "transform": "translate(3 4) scale(0.5)"},
+    ]
+
+
 @pytest.mark.parametrize("name", ["ink", "weight", "grid"])
 def test_a_colour_of_the_palette_has_its_dark_twin(name):
     svg = drawn(lambda ax: plots.weight_stems(ax, ROW))
@@ -97,12 +125,12 @@ def test_what_is_not_of_the_palette_is_left_alone():
     assert "#123456" not in svg[: svg.index("</style>")]
 
 
-def test_a_notebook_shows_svg_alone():
+def test_a_notebook_shows_svg_and_keeps_a_png_where_svg_is_not_trusted():
     done = subprocess.run(
         [sys.executable, "-c", INLINE], capture_output=True, text=True, check=True
     )
     kinds, first = done.stdout.splitlines()[-2:]
-    assert kinds == "image/svg+xml text/plain"
+    assert kinds == "image/png image/svg+xml text/plain"
     assert first.startswith("<svg font-family=")
 
 

@@ -177,7 +177,7 @@ def vectors(draw, **settings):
         figure = Figure(figsize=(5, 4))
         draw(figure.subplots())
         svg = io.StringIO()
-        figure.savefig(svg, format="svg")
+        figure.savefig(svg, format="svg", backend="svg")  # matplotlib's, not the book's
     return svg.getvalue()
 
 
@@ -203,6 +203,21 @@ def test_a_hundredth_of_a_point_is_nothing():
 def test_a_wrong_drawing_is_another(name, wrong, kind):
     fixed = {"svg.hashsalt": "book", "svg.fonttype": kind}
     assert not same_drawing(vectors(wrong, **fixed), vectors(RIGHT[name], **fixed))
+
+
+def test_a_number_rounded_up_here_and_down_there_is_the_same():
+    first, second = ('<svg><path d="M 1.02 2.00"/></svg>', '<svg><path d="M 1.01 2.01"/></svg>')
+    assert same_drawing(first, second)
+    assert not same_drawing(first, second.replace("1.01", "1.00"))
+
+
+def test_another_matplotlibs_drawing_is_judged_by_its_png():
+    here, there = vectors(curve()), vectors(curve(), **{"font.size": 10.4})
+    ours, theirs = encode(drawn(curve())), encode(by_another_matplotlib("curve"))
+    assert not same_drawing(here, there)
+    assert same_shown({PNG: ours, SVG: here}, {PNG: theirs, SVG: there})
+    assert not same_shown({PNG: ours, SVG: here}, {PNG: ours, SVG: there})
+    assert not same_shown({PNG: encode(drawn(bars())), SVG: here}, {PNG: theirs, SVG: there})
 
 
 def test_a_drawing_keeps_no_date():
