@@ -446,39 +446,48 @@ def multi_head(answer: object) -> Verdict:
 
 quiz = Quiz(
     Choice(
-        "A layer of width 512 gets 16 heads instead of 8. How many parameters has it now?",
-        ["twice as many", "half as many", "as many as before"],
-        "c",
-        {
-            "a": "each head is half as wide, so the matrices stay 512 × 512.",
-            "b": "there are twice as many heads of half the width.",
-            "c": "the heads share the width: W_q, W_k, W_v and W_o stay 512 × 512.",
-        },
-    ),
-    Number(
-        "A batch of 2 sentences of 10 tokens goes through 8 heads. How many weights are there?",
-        2 * 8 * 10 * 10,
-        because="2 × 8 × 10 × 10 = 1600: each head has a table of its own for each sentence.",
-        mistakes=[
-            (2 * 10 * 10, "each of the 8 heads has its own table."),
-            (8 * 10 * 10, "there are 2 sentences."),
-            (2 * 8 * 10, "each of the 10 queries has a weight for each of the 10 keys."),
-            (10 * 10, "each head has a table of its own for each of the 2 sentences."),
-        ],
-    ),
-    Choice(
-        "A sentence is cut into heads by one view, without a transpose, and the output has the "
-        "right shape. What is wrong?",
+        "What can two heads of half the width do that one head of the full width cannot?",
         [
-            "nothing, if the shape is right",
-            "each head sees only some of the positions",
-            "the heads come in another order",
+            "learn more: they have more parameters",
+            "give two tokens a weight near 1 each",
+            "be right more often, because two opinions are averaged",
         ],
         "b",
         {
-            "a": "a view keeps the numbers in their order, and so gives heads whole places.",
-            "b": "the first head gets all columns of the first places, and none of the others.",
-            "c": "no order of heads would repair it: the numbers of a place are in one head.",
+            "a": "the width is divided among the heads, so the number of parameters is the same.",
+            "b": "a row of weights sums to 1, so one head that looks at two tokens must mix them. "
+            "Two heads have two rows.",
+            "c": "heads are not averaged, and they need not answer the same question: W_o adds up "
+            "what each of them has found.",
+        },
+    ),
+    Number(
+        "The numbers 0 to 23 fill 4 positions of width 6, row by row. They are split into 3 heads. "
+        "Which number stands in head 1, position 2, column 0? (All are counted from 0.)",
+        14,
+        because="position 2 holds 12 to 17, and head 1 owns its columns 2 and 3: 14 and 15.",
+        mistakes=[
+            (12, "that is the wrong reshape, straight to the shape: cut the columns first."),
+            (15, "six columns make three heads of two columns, not two heads of three."),
+            (10, "that is head 2, position 1."),
+            (6, "that is counted from 1. Position 2 is the third row, head 1 the second head."),
+            (16, "that is head 2. Head 1 owns the columns 2 and 3."),
+        ],
+    ),
+    Choice(
+        "What does W_o do with the outputs of the heads?",
+        [
+            "it takes their average",
+            "it chooses the head that fits a token best",
+            "it gives each head rows of its own, and adds up what they make of it",
+        ],
+        "c",
+        {
+            "a": "an average would treat all heads alike. Here each head's columns meet rows of "
+            "their own.",
+            "b": "the same matrix serves all tokens, so it cannot choose a head for each.",
+            "c": "side by side, head 0's columns meet the first rows, head 1's the next, and a "
+            "product of matrices is the sum of these parts. So a head can be taken out of the sum.",
         },
     ),
 )
