@@ -385,7 +385,8 @@ def skipped_blocks(answer: object) -> Verdict:
     """
 
     def tiles(mask: Tensor, size: int) -> Tensor:
-        return mask.unflatten(-1, (-1, size)).unflatten(0, (-1, size))  # (q, size, k, size)
+        len_q, len_k = mask.shape
+        return mask.reshape(len_q // size, size, len_k // size, size)
 
     def share(open_blocks: Tensor) -> Tensor:
         return 1 - open_blocks.double().mean()
