@@ -45,7 +45,10 @@ def label_ticks(
 ) -> None:
     """Write tokens, or positions, along an axis, as large as they fit."""
     if tokens is None:
-        axis.set_major_locator(MaxNLocator(nbins=min(size, 12), integer=True, steps=[1, 2, 5, 10]))
+        digits = len(str(size - 1)) if isinstance(axis, XAxis) else 1
+        apart = LABEL_SIZE * 0.62 * digits + 1
+        most = int(np.clip(1.2 * size * room / apart, 1, min(size, 12)))
+        axis.set_major_locator(MaxNLocator(nbins=most, integer=True, steps=[1, 2, 5, 10]))
         return
     texts, family = drawable(name, tokens, size)
     points = float(np.clip(room, 6, LABEL_SIZE))

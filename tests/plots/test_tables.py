@@ -122,6 +122,17 @@ def test_labels_do_not_overlap(size):
         assert distance * np.sin(np.radians(labels[0].get_rotation())) > 0.75 * height
 
 
+@pytest.mark.parametrize("panels", [1, 3, 4])
+@pytest.mark.parametrize("size", [8, 10, 12, 100])
+def test_numbers_of_positions_do_not_touch_in_narrow_panels(size, panels):
+    figure, axes = plt.subplots(1, panels, figsize=(5.6, 2.5), squeeze=False)
+    plots.heatmap_grid(axes, np.full((panels, size, size), 0.125))
+    figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in axes[0, 0].get_xticklabels()]
+    assert len(boxes) >= 4
+    assert all(left.x1 + 2 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
 def test_a_grid_has_one_scale_and_labels_at_its_edges():
     figure, axes = plt.subplots(2, 2)
     weights = np.array([[[0.125, 0.125]], [[0.25, 0.25]], [[1.0, 0.0]], [[0.5, 0.5]]])
