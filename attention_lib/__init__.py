@@ -7,6 +7,7 @@
 - :mod:`~attention_lib.positions`: sines and cosines, added or as rotations, that tell the order.
 - :mod:`~attention_lib.saturation`: how concentrated weights are, and the gradient they leave.
 - :mod:`~attention_lib.contracts`: behaviours that any attention must show, as tests.
+- :mod:`~attention_lib.published`: what others have printed, computed anew.
 - :mod:`~attention_lib.checks`: graders for the book's exercises.
 - :mod:`~attention_lib.palette`: the colours, the same in every picture.
 - :mod:`~attention_lib.plots`: one function a picture (needs matplotlib).

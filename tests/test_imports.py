@@ -30,6 +30,7 @@ MATHEMATICS += ["saturation", "contracts"]
 MAY_IMPORT = {
     **{part: ({*MATHEMATICS[:n]}, {"torch"}) for n, part in enumerate(MATHEMATICS)},
     "checks": ({*MATHEMATICS, "checks"}, {"torch"}),
+    "published": ({*MATHEMATICS}, {"torch"}),
     "notebook": ({"widgets"}, {"torch", "numpy", "transformers"}),  # the last where it is installed
     "reader": ({*MATHEMATICS, "reader"}, {"torch", "safetensors", "tqdm"}),
     "palette": (set(), set()),
