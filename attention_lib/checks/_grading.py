@@ -51,7 +51,8 @@ def grade(
         the first that differs is shown.
     mistakes : sequence of (callable, str)
         Wrong functions that readers are known to write, and what to say of each. The one that
-        does what the answer does in every case is named; one that raises is known by its error.
+        does what the answer does in every case is named, also if the answer turns its NaN into 0;
+        one that raises is known by its error.
         Mistakes of any function (a sign, a transpose, a factor) need no mention here.
     axes : sequence of str
         What the last axes of the result are called where a number is shown that is wrong.
@@ -98,9 +99,14 @@ def grade(
     wrong = [(case, said) for case, said in zip(cases, complaints(expected), strict=True) if said]
     if not wrong:
         return Verdict(True, "1 case agrees." if len(cases) == 1 else f"{len(cases)} cases agree.")
-    for mistake, sentence in [*mistakes, *_general(reference)]:
-        if not any(complaints(_outcome(mistake, _copied(case)) for case in cases)):
-            return Verdict(False, sentence)
+    known = [
+        ([_outcome(mistake, _copied(case)) for case in cases], sentence)
+        for mistake, sentence in [*mistakes, *_general(reference)]
+    ]
+    for patch in (_as_it_is, _without_nan):
+        for others, sentence in known:
+            if not any(complaints(map(patch, others))):
+                return Verdict(False, sentence)
     if sentence := _of_all(outcomes, expected, lambda others: not any(complaints(others))):
         return Verdict(False, sentence)
     case, complaint = wrong[0]
@@ -203,6 +209,15 @@ def _outcome(function: Callable[..., object], case: Case) -> object:
         return function(*case)
     except Exception as error:  # whatever the reader's code raises is shown to the reader
         return error
+
+
+def _as_it_is(outcome: object) -> object:
+    return outcome
+
+
+def _without_nan(outcome: object) -> object:
+    """Return an outcome with 0 for NaN, a patch that hides a mistake and does not mend it."""
+    return outcome.nan_to_num(0.0) if isinstance(outcome, Tensor) else outcome
 
 
 def _signature(outcome: object) -> object:

@@ -8,7 +8,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["Named", "dot", "of_attention", "of_scaled_scores", "of_softmax", "scaled"]
+__all__ = [
+    "Named",
+    "causal",
+    "dot",
+    "of_attention",
+    "of_scaled_scores",
+    "of_sink",
+    "of_softmax",
+    "scaled",
+]
 
 Function = Callable[..., Any]
 Named = list[tuple[Function, str]]
@@ -63,6 +72,140 @@ def of_softmax(rows: str = "queries") -> Named:
             lambda scores: torch.softmax(-scores, dim=-1),
             "the scores have a minus sign too many: the worst key wins.",
         ),
+        (
+            lambda scores: scores.softmax(dim=-1).softmax(dim=-1),
+            "softmax is taken twice: its weights lie close together as scores.",
+        ),
+        (
+            lambda scores: torch.nn.functional.normalize(scores, dim=-1),
+            "each row is divided by its length, as vectors are; softmax is missing.",
+        ),
+        (torch.relu, "that is relu: negative scores become 0, and no row sums to 1."),
+        (
+            lambda scores: scores.softmax(dim=-1).round(),
+            "the weights are rounded to 0 and 1.",
+        ),
+    ]
+
+
+def of_sink() -> Named:
+    """Return ways to turn scores into weights that leave no share, or a wrong one, to a sink.
+
+    Right is softmax with one more score, 0, whose weight is dropped: below the fraction a 1 is
+    added to the sum of the exponentials.
+
+    Examples
+    --------
+    >>> wrong, sentence = of_sink()[0]
+    >>> wrong(torch.zeros(2, 4)).sum(dim=-1), sentence
+    (tensor([1., 1.]), 'the rows still sum to 1: nothing is left over.')
+    """
+
+    def highest(scores: Tensor) -> Tensor:
+        return scores.amax(dim=-1, keepdim=True)
+
+    def shifted(by: Function, one: Function = lambda m: (-m).exp()) -> Function:
+        def weights(scores: Tensor) -> Tensor:
+            m = by(scores)
+            exponentials = (scores - m).exp()
+            return torch.div(exponentials, one(m) + exponentials.sum(dim=-1, keepdim=True))
+
+        return weights
+
+    def padded(*ends: int, score: float = 0.0, dim: int = -1) -> Function:
+        return lambda scores: torch.nn.functional.pad(scores, ends, value=score).softmax(dim=dim)
+
+    def naive(scores: Tensor, total: Function) -> Tensor:
+        exponentials = scores.exp()
+        return torch.div(exponentials, 1 + total(exponentials))
+
+    def of_a_row(x: Tensor) -> Tensor:
+        return x.sum(dim=-1, keepdim=True)
+
+    same = "the 1 is divided by the same power as the rest: it becomes exp(−m)."
+    of_all = (
+        "one maximum was taken for all rows; each row has its own, and a row far below is lost."
+    )
+    lost = "the sum of each row lost its axis: keepdim=True keeps it."
+    alone = "that is a sigmoid of each score alone; below the fraction stands the sum."
+    return [
+        (partial(torch.softmax, dim=-1), "the rows still sum to 1: nothing is left over."),
+        (
+            partial(naive, total=of_a_row),
+            "e to the power of a large score is infinity, and infinity over infinity is NaN: take "
+            "the largest out before, or leave the exponentials to torch.softmax.",
+        ),
+        (partial(naive, total=lambda x: x.sum(dim=-1)), lost),
+        (
+            partial(naive, total=torch.sum),
+            "the sum runs over all rows; each row has its own.",
+        ),
+        (partial(naive, total=lambda x: x), alone),
+        (torch.sigmoid, alone),
+        (shifted(highest, torch.ones_like), same),
+        (shifted(lambda s: highest(s).clamp(min=0), torch.ones_like), same),
+        (
+            shifted(lambda s: highest(s).clamp(min=0), torch.exp),
+            "the 1 has the wrong sign in its exponent: it becomes exp(−m).",
+        ),
+        (shifted(torch.amax), of_all),
+        (shifted(lambda s: s.amax().clamp(min=0)), of_all),
+        (
+            shifted(lambda s: highest(s).clamp(max=0)),
+            "the largest score is cut off from above; it is at least 0 that it must be.",
+        ),
+        (
+            shifted(lambda s: s.abs().amax(dim=-1, keepdim=True)),
+            "the score of largest size is taken out; take the largest score, and 0 with it.",
+        ),
+        (
+            lambda scores: torch.nn.functional.pad(scores, (1, 0)).softmax(dim=-1)[..., :-1],
+            "the 0 stands first, and the last key is dropped in its place.",
+        ),
+        (
+            lambda scores: torch.nn.functional.pad(scores, (0, 1)).softmax(dim=-1)[..., 1:],
+            "the wrong column was dropped: the one that was added stays.",
+        ),
+        (
+            lambda scores: padded(0, 1, score=1.0)(scores)[..., :-1],
+            "the added score is 1. It is its exponential that is 1, so the score is 0.",
+        ),
+        (
+            lambda scores: padded(0, 0, 0, 1, dim=-2)(scores)[..., :-1, :],
+            "the softmax runs over the queries (dim=-2). Keys lie along dim=-1.",
+        ),
+        (
+            lambda scores: padded(0, 1)(scores / scores.shape[-1] ** 0.5)[..., :-1],
+            "the scores are divided by the root of their number; they come ready.",
+        ),
+        (
+            lambda scores: scores.softmax(dim=-1) / 2,
+            "every row sums to a half, whatever the scores.",
+        ),
+        (
+            lambda scores: scores.softmax(dim=-1) * scores.shape[-1] / (scores.shape[-1] + 1),
+            "how much is left over depends on the scores, not on their number.",
+        ),
+        (
+            lambda scores: scores.softmax(dim=-1) * (highest(scores) > 0),
+            "each row sums to 1 or to 0; what is left over grows smoothly.",
+        ),
+        (
+            lambda scores: scores.softmax(dim=-1) * (highest(scores) >= 0),
+            "each row sums to 1 or to 0; what is left over grows smoothly.",
+        ),
+        (
+            lambda scores: (scores.softmax(dim=-1) - 1).relu(),
+            "1 is subtracted from the weights; it is added to the sum below the fraction.",
+        ),
+        *(
+            (
+                partial(_cut_off, cut=cut),
+                "the scores are cut off at a largest one, and all above it count alike. Leave the "
+                "exponentials to torch.softmax.",
+            )
+            for cut in (10, 20, 30, 50, 60, 80, 85, 88, 100, 500, 700)
+        ),
     ]
 
 
@@ -114,6 +257,60 @@ def of_scaled_scores() -> Named:
             lambda q, k: _unit(q) @ _unit(k).transpose(-2, -1),
             "that is the cosine: the lengths of query and key are divided out.",
         ),
+        (
+            lambda q, k: q @ k.reshape(*k.shape[:-2], k.shape[-1], -1) / math.sqrt(q.shape[-1]),
+            "reshape and view give the keys their transposed shape, and mix their numbers: "
+            "transpose(-2, -1) swaps the axes.",
+        ),
+        (
+            lambda q, k: q @ k.permute(*reversed(range(k.dim()))) / math.sqrt(q.shape[-1]),
+            "`.T` turns all axes round, that of the batch too: `.mT` swaps the last two.",
+        ),
+        (
+            over(lambda q, k: q.shape[0] ** 0.5),
+            "the scores are divided by the root of len(queries), the first axis; d_k is the last.",
+        ),
+        (over(lambda q, k: 8), "8 is the root of 64: take the root of the width that comes."),
+        (over(lambda q, k: q.shape[-1] / 2), "the root of d_k is not half of it."),
+        (
+            over(lambda q, k: math.isqrt(q.shape[-1])),
+            "the root of d_k is rounded down to a whole number.",
+        ),
+        (
+            lambda q, k: dot(q, k) // math.sqrt(q.shape[-1]),
+            "`//` rounds every score down to a whole number; `/` divides.",
+        ),
+        (
+            lambda q, k: q * k / math.sqrt(q.shape[-1]),
+            "`*` multiplies number by number; a score is a sum of products, `queries @ keys.mT`.",
+        ),
+        (
+            lambda q, k: (q * k).sum(dim=-1) / math.sqrt(q.shape[-1]),
+            "query 0 meets key 0 alone, query 1 key 1 …; every query meets every key.",
+        ),
+        (
+            lambda q, k: torch.tensordot(q, k, dims=([-1], [-1])) / math.sqrt(q.shape[-1]),
+            "the queries of a sentence meet the keys of all sentences; each keeps to its own.",
+        ),
+        (
+            lambda q, k: _unit(dot(q, k)),
+            "each row of scores is divided by its length; divide by the square root of d_k.",
+        ),
+        (
+            lambda q, k: dot(q, k).sqrt(),
+            "the root of the scores is taken; it is d_k whose root they are divided by.",
+        ),
+        (
+            lambda q, k: (q.unsqueeze(-2) + k.unsqueeze(-3)).sum(dim=-1) / q.shape[-1] ** 0.5,
+            "query and key are added; they are multiplied, and then summed.",
+        ),
+        *(
+            (wrong, "that is a distance; a dot product is asked for.")
+            for wrong in (
+                lambda q, k: torch.cdist(q, k) / math.sqrt(q.shape[-1]),
+                lambda q, k: -torch.cdist(q, k),
+            )
+        ),
     ]
 
 
@@ -142,6 +339,20 @@ def of_attention() -> Named:
             "these are the weights. The output is the values, summed with these weights.",
         ),
         (lambda q, k, v: scaled(q, k), "these are the scores: softmax and the values are missing."),
+        (
+            with_scores(lambda q, k: scaled(k, q)),
+            "queries and keys have changed places: a row of the scores belongs to a query.",
+        ),
+        (
+            with_weights(lambda scores: torch.softmax(causal(scores), dim=-1)),
+            "a causal mask hides the later keys; no key is hidden here.",
+        ),
+        (
+            lambda q, k, v: v.gather(
+                -2, scaled(q, k).argmax(-1, keepdim=True).expand(*q.shape[:-1], v.shape[-1])
+            ),
+            "the best key's value is taken; with softmax every key keeps a share.",
+        ),
         (
             lambda q, k, v: torch.softmax(scaled(q, k), dim=-1) @ k,
             "the keys are summed. What is summed is the values.",
@@ -182,6 +393,23 @@ def scaled(queries: Tensor, keys: Tensor) -> Tensor:
     tensor([[2., 2.]])
     """
     return dot(queries, keys) / math.sqrt(queries.shape[-1])
+
+
+def causal(scores: Tensor) -> Tensor:
+    """Return scores with −infinity at the keys after the query's own place.
+
+    Examples
+    --------
+    >>> causal(torch.zeros(2, 2))
+    tensor([[0., -inf],
+            [0., 0.]])
+    """
+    return scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -torch.inf)
+
+
+def _cut_off(scores: Tensor, cut: float) -> Tensor:
+    exponentials = scores.clamp(max=cut).exp()
+    return torch.div(exponentials, 1 + exponentials.sum(dim=-1, keepdim=True))
 
 
 def _unit(x: Tensor) -> Tensor:

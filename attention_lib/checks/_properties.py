@@ -55,6 +55,8 @@ def property_of(
         return _of_parts(found, right, agree)
     if sentence := _of_arguments(reference, cases, found, names, agree):
         return sentence
+    if sentence := _of_one_more(cases, found, right, names, agree):
+        return sentence
     pairs = [
         (a, b)
         for a, b in zip(found, right, strict=True)
@@ -223,6 +225,10 @@ def _of_arguments(
         ("`{}` is turned round: True and False are swapped.", lambda x: ~x),
         ("`{}` has a minus sign too many.", lambda x: -x),
         ("`{}` is transposed.", lambda x: x.mT),
+        (
+            "`{}` has the right shape and the wrong order: reshape and view do not swap axes.",
+            lambda x: x.reshape(x.mT.shape).mT if x.dim() > 1 and min(x.shape[-2:]) > 1 else x,
+        ),
         ("only the first of the batch is read from `{}`.", lambda x: x[:1].expand_as(x)),
         ("`{}` is read from its end.", lambda x: x.flip(-1)),
     ]
@@ -232,16 +238,48 @@ def _of_arguments(
                 return str(sentence.format(names[i]))
         except (TypeError, RuntimeError):
             continue
+    if tensors and same(lambda case: [x[:1] if isinstance(x, Tensor) else x for x in case]):
+        return "only the first of the batch is looked at."
     scalars = [i for i, x in enumerate(cases[0]) if isinstance(x, int | float)]
     steps: list[tuple[str, Callable[[Any], Any]]] = [
         ("`{}` is one too small.", lambda x: x - 1),
         ("`{}` is one too large.", lambda x: x + 1),
         ("`{}` is taken the wrong way round: its sign.", lambda x: -x),
+        ("`{}` has no effect: it is taken to be 0.", lambda x: 0),
+        ("`{}` has no effect: it is taken to be 1.", lambda x: 1),
+        ("`{}` has no effect: it is taken to be 2.", lambda x: 2),
     ]
     for i, (sentence, step) in product(scalars, steps):
         if same(put(i, step)):
             return str(sentence.format(names[i]))
     return ""
+
+
+def _of_one_more(
+    cases: Sequence[Case],
+    found: Sequence[Any],
+    right: Sequence[Any],
+    names: Sequence[str],
+    agree: Agree,
+) -> str:
+    """Say that an argument is added to the right result, or multiplied with it."""
+    steps: list[tuple[str, Callable[[Tensor, Tensor], Tensor]]] = [
+        ("`{}` is added to the right result.", torch.add),
+        ("the right result is multiplied by `{}`, number by number.", torch.mul),
+    ]
+    for (sentence, step), (i, name) in product(steps, enumerate(names[: len(cases[0])])):
+        others = [
+            step(b, case[i]) if _alike(b, case[i]) else b
+            for b, case in zip(right, cases, strict=True)
+        ]
+        if all(agree(*pair) for pair in zip(found, others, strict=True)):
+            return sentence.format(name)
+    return ""
+
+
+def _alike(a: Any, b: Any) -> bool:
+    both = isinstance(a, Tensor) and isinstance(b, Tensor)
+    return both and a.shape == b.shape and a.is_floating_point() and b.is_floating_point()
 
 
 def _of_error(message: str) -> str:

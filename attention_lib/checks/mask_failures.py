@@ -1,6 +1,7 @@
 """Graders for the chapter on masks that fail."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -110,6 +111,43 @@ with lengths 2 and 3, repeat gives 2, 3, 2, 3; the folded rows need 2, 2, 3, 3.
             lambda *case: folded(*case).expand(-1, case[2], -1),
             "there is a row for each of len_k queries; the mask needs one row for all of them: "
             "(batch * num_heads, 1, len_k).",
+        ),
+        (
+            lambda lens, num_heads, len_k: ~length_mask(lens.repeat(num_heads), len_k),
+            "two mistakes: True stands at the keys to hide, and repeat puts the lengths in turns.",
+        ),
+        (
+            lambda lens, num_heads, len_k: length_mask(lens, len_k).repeat(1, num_heads, 1),
+            "the heads stand on the queries' axis; they are folded into the first one: "
+            "(batch * num_heads, 1, len_k).",
+        ),
+        *(
+            (
+                lambda lens, num_heads, len_k, change=change: length_mask(
+                    change(lens.repeat_interleave(num_heads), num_heads), len_k
+                ),
+                "the lengths are changed with the number of heads; a head hides what its sequence "
+                "hides.",
+            )
+            for change in (torch.floor_divide, torch.mul)
+        ),
+        (
+            lambda lens, num_heads, len_k: length_mask(
+                lens.repeat_interleave(num_heads) - 1, len_k
+            ),
+            "the last real key is hidden: a length of 2 allows the positions 0 and 1.",
+        ),
+        (
+            lambda lens, num_heads, len_k: length_mask(lens.repeat_interleave(len(lens)), len_k),
+            "each length is repeated as often as there are sequences; it is one for each head.",
+        ),
+        (
+            lambda lens, num_heads, len_k: length_mask(lens.repeat(num_heads).sort().values, len_k),
+            "the lengths are sorted; they stay in the order of their sequences.",
+        ),
+        (
+            lambda lens, num_heads, len_k: folded(lens, num_heads, int(lens.max())),
+            "the mask ends at the longest sequence of the batch; len_k says how wide it is.",
         ),
     ]
     cases = [
@@ -227,9 +265,28 @@ def token_positions(answer: object) -> Verdict:
             ),
             "that is the distance from the first token: padding between two tokens counts as well.",
         ),
+        *(
+            (
+                lambda real, fit=fit: fit(real.sum(dim=-1, keepdim=True) - 1, real),
+                "that is the last position of each row; every token has one.",
+            )
+            for fit in (torch.Tensor.expand_as, lambda last, real: last)
+        ),
         (
-            lambda real: real.sum(dim=-1, keepdim=True) - 1,
-            "that is the last position of each row; every token has one.",
+            lambda real: (rank(real) - 1).where(real, -1),
+            "padding before the first token gets −1, which no table of positions has: put 0 there.",
+        ),
+        (
+            lambda real: rank(real).roll(1, dims=-1),
+            "roll brings the last count to the front; subtract 1 from each count.",
+        ),
+        (
+            lambda real: places(real) * (places(real) < real.sum(dim=-1, keepdim=True)),
+            "the real tokens are taken to stand at the left; here they may stand anywhere.",
+        ),
+        (
+            lambda real: torch.stack([row.nonzero().flatten() for row in real]),
+            "these are the places of the real tokens; each place needs a position.",
         ),
         (
             lambda real: (real[0].cumsum(dim=-1) - 1).clamp(min=0).expand(real.shape),
@@ -237,17 +294,18 @@ def token_positions(answer: object) -> Verdict:
         ),
     ]
 
-    def judged(real: Tensor) -> object:
+    def lenient(function: Callable[..., Any]) -> Callable[..., Any]:
         """Take what stands at padding after the first token as it comes: nobody reads it."""
-        given = answer(real)  # type: ignore[operator]
-        usable = isinstance(given, Tensor) and given.shape == real.shape
-        if not usable or given.dtype == torch.bool or given.is_floating_point():
-            return given
-        later = ~real & (real.cumsum(dim=-1) > 0) & (given >= 0)
-        return given.masked_fill(later, 0)
 
-    def known(mistake: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-        return lambda real: mistake(real).masked_fill(~real & (real.cumsum(dim=-1) > 0), 0)
+        def judged(real: Tensor) -> Any:
+            given = function(real)
+            usable = isinstance(given, Tensor) and given.shape == real.shape
+            if not usable or given.dtype == torch.bool or given.is_floating_point():
+                return given
+            later = ~real & (real.cumsum(dim=-1) > 0) & (given >= 0)
+            return given.masked_fill(later, 0)
+
+        return judged
 
     cases = [
         (torch.tensor([[False, False, True, True]]),),
@@ -255,8 +313,9 @@ def token_positions(answer: object) -> Verdict:
         (torch.tensor([[True, True, False, False, False], [False, True, False, True, True]]),),
         (torch.tensor([[False] * 3, [True] * 3, [False, False, True]]),),
     ]
-    named = [(known(mistake), sentence) for mistake, sentence in mistakes]
-    return grade(judged if callable(answer) else answer, right, cases, named, axes=["row", "token"])
+    named = [(lenient(mistake), sentence) for mistake, sentence in mistakes]
+    given = lenient(answer) if callable(answer) else answer
+    return grade(given, right, cases, named, axes=["row", "token"])
 
 
 def leak_test(answer: object) -> Verdict:
@@ -323,6 +382,33 @@ If you compare by >: a difference of NaN is not larger than anything.
             moved.append(~before.isclose(attend(queries, k, v)).all(dim=-1).all(dim=-1))
         return torch.stack(moved, dim=1)
 
+    def judged_by(moved: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+        """A test with another idea of when an output (batch, d_v) moves."""
+
+        def test(
+            attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor
+        ) -> Tensor:
+            before, found = attend(queries, keys, values), []
+            for i, seen in enumerate(mask.unbind(dim=1)):
+                k, v = (x.masked_fill(~seen[..., None], torch.nan) for x in (keys, values))
+                found.append(moved(before[:, i], attend(queries, k, v)[:, i]))
+            return torch.stack(found, dim=1)
+
+        return test
+
+    def once(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        hidden = ~mask.all(dim=1).unsqueeze(-1)
+        k, v = (x.masked_fill(hidden, torch.nan) for x in (keys, values))
+        return ~attend(queries, keys, values).isclose(attend(queries, k, v)).all(dim=-1)
+
+    def left_there(
+        attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor
+    ) -> Tensor:
+        so_far = (~mask).cumsum(dim=1) == 0
+        return judged_by(lambda a, b: ~a.isclose(b).all(dim=-1))(
+            attend, queries, keys, values, so_far
+        )
+
     too_mild = (
         "a weight of 0 hides a finite poison: only NaN shows that 0 · NaN reaches the output."
     )
@@ -354,6 +440,40 @@ If you compare by >: a difference of NaN is not larger than anything.
             any_query,
             "the outputs of all queries are compared, though only query i is blind to the poison: "
             "the others may see it.",
+        ),
+        (
+            judged_by(lambda before, after: after.isnan().any(dim=-1)),
+            "only NaN counts as a leak; what leaks may be a number that merely moves.",
+        ),
+        (
+            judged_by(lambda before, after: ~before.isclose(after).any(dim=-1)),
+            "an output counts as moved only if all its numbers move; one is enough.",
+        ),
+        (
+            judged_by(lambda before, after: ~before.isclose(after)[..., 0]),
+            "only the first column of the output is compared.",
+        ),
+        *(
+            (
+                judged_by(lambda a, b, near=near: ~a.isclose(b, near, near).all(dim=-1)),  # type: ignore[misc]
+                f"a leak that moves the output by less than {near:g} goes unseen: compare closely.",
+            )
+            for near in (0.5, 0.2, 0.1)
+        ),
+        (
+            once,
+            "the poison is put once, wherever any query may not look; each query needs its own.",
+        ),
+        (
+            left_there,
+            "the poison of one query is still there when the next is tested: poison fresh copies.",
+        ),
+        *(
+            (
+                lambda *case, few=few: few(right(*case)),
+                "one answer comes back for many queries; each needs its own: any(dim=-1) alone.",
+            )
+            for few in (torch.any, lambda x: x.any(dim=1), lambda x: x.any(dim=0))
         ),
         (
             lambda *case: ~right(*case),

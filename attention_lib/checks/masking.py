@@ -9,9 +9,9 @@ from torch import Tensor
 from attention_lib import masking
 from attention_lib.checks._cases import draws
 from attention_lib.checks._grading import Verdict, grade
-from attention_lib.checks._questions import Number
+from attention_lib.checks._questions import Choice, Number, Quiz
 
-__all__ = ["kept_cells", "key_padding", "lowest_loss", "masked_softmax", "packed_mask"]
+__all__ = ["kept_cells", "key_padding", "lowest_loss", "masked_softmax", "packed_mask", "quiz"]
 
 kept_cells = Number(
     'How many of the 25 cells of the panel "both" may be read?',
@@ -120,6 +120,27 @@ def key_padding(answer: object) -> Verdict:
             lambda valid_lens, len_k: torch.zeros(len(valid_lens), len_k, dtype=torch.bool),
             "nothing is ignored.",
         ),
+        (
+            lambda valid_lens, len_k: positions(len_k) >= valid_lens,
+            "positions and lengths lie along the same axis: valid_lens[:, None] gives each length "
+            "a row.",
+        ),
+        (
+            lambda valid_lens, len_k: positions(len_k) == valid_lens[:, None],
+            "only the first key of the padding is ignored: >=, not ==.",
+        ),
+        (
+            lambda valid_lens, len_k: positions(len_k) != valid_lens[:, None],
+            "every key but one is ignored: >=, not !=.",
+        ),
+        (
+            lambda valid_lens, len_k: ignored(valid_lens, int(valid_lens.max())),
+            "the mask ends at the longest sequence of the batch; len_k says how wide it is.",
+        ),
+        (
+            lambda valid_lens, len_k: (positions(len_k) < valid_lens[:, None]).flip(-1),
+            "what is ignored is as many keys as are real, at the right; the padding is the rest.",
+        ),
     ]
     cases = [
         (torch.tensor([2, 3]), 4),
@@ -176,6 +197,11 @@ and scores below the fill lose to it.
         kept = scores.exp() * mask
         return kept / kept.sum(dim=-1, keepdim=True)
 
+    def shifted(scores: Tensor, mask: Tensor, least: float) -> Tensor:
+        highest = scores.nan_to_num(-1e30).amax(dim=-1, keepdim=True)
+        kept = (scores - highest).exp().masked_fill(~mask, 0.0)
+        return kept / kept.sum(dim=-1, keepdim=True).clamp(min=least)
+
     def lowest(scores: Tensor, mask: Tensor) -> Tensor:
         return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
 
@@ -210,6 +236,52 @@ and scores below the fill lose to it.
             after,
             "the mask comes after the softmax: the rows no longer sum to 1, and NaN under the "
             "mask has already spread.",
+        ),
+        (
+            lambda scores, mask: scores.softmax(dim=-1).masked_fill(~mask, 0.0),
+            "the mask comes after the softmax: the rows no longer sum to 1, and NaN under the "
+            "mask has already spread.",
+        ),
+        *(
+            (
+                wrong,
+                "the mask is added to the scores, and what is added to NaN stays NaN: put the "
+                "fill in the scores' place.",
+            )
+            for wrong in (
+                lambda s, m: (s + torch.where(m, 0.0, -torch.inf)).softmax(dim=-1),
+                lambda s, m: (s - 1e9 * ~m).softmax(dim=-1),
+                lambda s, m: (s - 1e9 * ~m).softmax(dim=-1) * m,
+            )
+        ),
+        (
+            lambda scores, mask: scores.masked_fill(~mask, torch.inf).softmax(dim=-1),
+            "hidden scores become +infinity: the hidden keys take all, and the rows are NaN.",
+        ),
+        (
+            lambda scores, mask: right(scores, mask).masked_fill(~mask, -torch.inf).softmax(dim=-1),
+            "softmax is taken twice: its weights lie close together as scores.",
+        ),
+        (
+            lambda scores, mask: (
+                scores.softmax(dim=-1).masked_fill(~mask, -torch.inf).softmax(dim=-1)
+            ),
+            "softmax is taken twice: mask the scores, and take it once.",
+        ),
+        *(
+            (
+                lambda scores, mask, least=least: shifted(scores, mask, least),
+                "a row whose largest score is hidden has a small sum; it is not to be raised.",
+            )
+            for least in (1.0, 1e-3, 1e-6)
+        ),
+        (
+            lambda scores, mask: scores[mask.expand_as(scores)].softmax(dim=-1),
+            "scores[mask] is one long list: the rows are gone. Fill the scores, keep their shape.",
+        ),
+        (
+            lambda scores, mask: along(-1)(scores, mask) * mask.any(dim=-2, keepdim=True),
+            "the columns that nobody sees are set to 0; it is rows with nothing to see.",
         ),
         (
             divided_again,
@@ -328,6 +400,49 @@ def packed_mask(answer: object) -> Verdict:
             ),
             "a token sees the neighbouring document, too: the numbers must be equal.",
         ),
+        (
+            lambda documents: (
+                (documents.unsqueeze(-1) <= documents.unsqueeze(-2)) & causal(documents)
+            ),
+            "documents are compared by >=: a token sees the documents with a larger number.",
+        ),
+        (
+            lambda documents: same(documents).tril(1),
+            "the token after it is seen, too: the causal mask reaches one too far.",
+        ),
+        *(
+            (
+                lambda documents, shift=shift: (
+                    packed(documents) & (documents != 0).unsqueeze(shift)
+                ),
+                "document 0 is taken for padding; it is a document like any other.",
+            )
+            for shift in (-1, -2)
+        ),
+        (
+            lambda documents: packed(documents) & (documents == 0).unsqueeze(-2),
+            "only document 0 is seen; each token sees its own.",
+        ),
+        *(
+            (
+                lambda documents, cut=cut: _blocks_by_number(documents, cut),
+                "the documents are laid out by their numbers; they stand in any order in a row.",
+            )
+            for cut in (torch.Tensor.tril, torch.Tensor.bool)
+        ),
+        (
+            lambda documents: packed(documents).triu(-1),
+            "a token sees itself and one before it; it sees all before it in its document.",
+        ),
+        (
+            lambda documents: (documents.unsqueeze(1) == documents.unsqueeze(0)).tril(),
+            "the rows of the batch are compared with each other; compare each row with itself, "
+            "documents[:, :, None] == documents[:, None, :].",
+        ),
+        (
+            lambda documents: (documents == documents).tril(),
+            "every token is compared with itself alone: one of the two needs an axis of its own.",
+        ),
     ]
     cases = [
         (torch.tensor([[0, 0, 0, 1, 1]]),),
@@ -337,6 +452,64 @@ def packed_mask(answer: object) -> Verdict:
         (torch.tensor([[9, 8, 7], [4, 4, 4]]),),
     ]
     return grade(answer, packed, cases, mistakes, axes=["query", "key"])
+
+
+def _blocks_by_number(documents: Tensor, cut: Callable[[Tensor], Tensor]) -> Tensor:
+    counts = [row.unique(return_counts=True)[1].tolist() for row in documents]
+    blocks = [[cut(torch.ones(count, count)) for count in row] for row in counts]
+    return torch.stack([torch.block_diag(*row) for row in blocks]).bool()  # type: ignore[no-untyped-call]
+
+
+quiz = Quiz(
+    Choice(
+        "On texts that it has never seen, a model predicts the next token better than anyone "
+        "can who knows only the past. Why?",
+        [
+            "It has learned its training texts by heart.",
+            "It sees the token that it is to predict.",
+            "It is large, and was trained for a long time.",
+        ],
+        "b",
+        {
+            "a": "these texts are new to it, so there is nothing to remember.",
+            "b": "no other explanation is left: look for a causal mask that is missing or leaks.",
+            "c": "size and training lead to the best possible loss, but never below it.",
+        },
+    ),
+    Number(
+        "A query scores three keys with ln 2, 0 and ln 5. A mask hides the third. What is the "
+        "weight of the first?",
+        2 / 3,
+        tolerance=0.005,
+        because="the exponentials are 2 and 1, the third is 0, and 2/3 = 0.667.",
+        mistakes=[
+            (
+                0.25,
+                "the hidden 5 is still in the sum: it must go before the softmax, not after.",
+            ),
+            (0.5, "a hidden score becomes −∞, not 0: e to the power of 0 is 1."),
+            (1 / 3, "that is the weight of the second key."),
+            (2, "that is the exponential; divide it by the sum of those that are left."),
+            (0.693, "that is the score, ln 2; softmax is still to come."),
+        ],
+    ),
+    Choice(
+        "Your mask is True at the real keys. You hand it to `nn.MultiheadAttention` as "
+        "`key_padding_mask`. What happens?",
+        [
+            "The padding gets no weight, as it should.",
+            "PyTorch raises an error.",
+            "Only the padding gets weight.",
+        ],
+        "c",
+        {
+            "a": "True means may attend in this book and in `F.scaled_dot_product_attention`; "
+            "this layer means the opposite.",
+            "b": "shape and type are right, so nothing complains.",
+            "c": "this layer ignores where its mask is True, and says nothing. Try two equal keys.",
+        },
+    ),
+)
 
 
 def _scores_and_masks() -> list[tuple[Tensor, Tensor]]:

@@ -22,7 +22,7 @@ from attention_lib.checks._cases import draws, memories, pairs
 from attention_lib.checks._grading import Case, Verdict, grade
 from attention_lib.checks._mistakes import Named, of_scaled_scores, scaled
 from attention_lib.checks._questions import Choice, Number, Quiz
-from attention_lib.scoring import dot_scores, gaussian_scores
+from attention_lib.scoring import cosine_scores, dot_scores, gaussian_scores
 
 __all__ = [
     "choice_of_score",
@@ -186,6 +186,58 @@ def gaussian_by_product(answer: object) -> Verdict:
             "half the squares lie along the queries' axis, (batch, len_k, 1). They belong along "
             "the last one, (batch, 1, len_k).",
         ),
+        *(
+            (
+                _weights_of(wrong),
+                "the exponential is taken already. These are to be scores; softmax takes it.",
+            )
+            for wrong in (
+                lambda q, k: gaussian_scores(q, k).exp(),
+                lambda q, k: (dot_scores(q, k) - k.square().sum(-1).unsqueeze(-2) / 2).exp(),
+            )
+        ),
+        (
+            _weights_of(lambda q, k: scaled(q, k) - k.square().sum(-1).unsqueeze(-2) / 2),
+            "the dot product is divided by the root of d_k; in the square it stands undivided.",
+        ),
+        (
+            _weights_of(lambda q, k: 2 * dot_scores(q, k) - k.square().sum(-1).unsqueeze(-2) / 2),
+            "the dot product is doubled; half of −2 q·k is −q·k.",
+        ),
+        (
+            _weights_of(lambda q, k: dot_scores(q, k) - k.square().mean(-1).unsqueeze(-2) / 2),
+            "the mean of the squares is subtracted; it is half of their sum.",
+        ),
+        (
+            _weights_of(lambda q, k: dot_scores(q, k) - k.sum(-1).square().unsqueeze(-2) / 2),
+            "the key's coordinates are summed before they are squared; square them first.",
+        ),
+        (
+            _weights_of(lambda q, k: dot_scores(q, k) - k.square().sum(dim=1).unsqueeze(1) / 2),
+            "the squares are summed over the keys (dim=1). A key's length is along the last axis.",
+        ),
+        (
+            _weights_of(cosine_scores),
+            "that is the cosine: the lengths are divided out, and here they count.",
+        ),
+        (
+            _weights_of(lambda q, k: dot_scores(k, q)),
+            "queries and keys have changed places: a row of the scores belongs to a query.",
+        ),
+        *(
+            (
+                _weights_of(wrong),
+                "half the keys' squares are subtracted from the scores, not multiplied or divided.",
+            )
+            for wrong in (
+                lambda q, k: dot_scores(q, k) * k.square().sum(-1).unsqueeze(-2) / 2,
+                lambda q, k: dot_scores(q, k) / k.square().sum(-1).unsqueeze(-2),
+            )
+        ),
+        (
+            _weights_of(lambda q, k: gaussian_scores(q, k).softmax(dim=-1)),
+            "these are the weights. Scores are asked for; softmax comes afterwards.",
+        ),
     ]
     given = _weights_of(answer)
     verdict = grade(given, _weights_of(gaussian_scores), pairs(), mistakes, axes=["query", "key"])
@@ -289,6 +341,41 @@ def frugal_additive_scores(answer: object) -> Verdict:
         (
             lambda queries, keys, W_q, W_k, w_v: _additive(queries, keys, 0 * W_q, W_k, w_v),
             "the query's part is missing inside the tanh.",
+        ),
+        (
+            lambda queries, keys, W_q, W_k, w_v: _additive(queries, keys, W_k, W_q, w_v),
+            "W_q and W_k have changed places.",
+        ),
+        (
+            lambda queries, keys, W_q, W_k, w_v: _additive(queries, keys, W_q.T, W_k.T, w_v),
+            "W_q and W_k are (num_hiddens, width): it is `queries @ W_q.T`.",
+        ),
+        *(
+            (
+                lambda queries, keys, W_q, W_k, w_v, i=i: _additive(
+                    queries, keys, W_q[i : i + 1 or None], W_k[i : i + 1 or None], w_v[i:][:1]
+                ),
+                f"only the {which} hidden feature counts; the loop must add all of them up.",
+            )
+            for i, which in ((0, "first"), (-1, "last"))
+        ),
+        (
+            lambda queries, keys, W_q, W_k, w_v: torch.stack(
+                [
+                    ((queries @ W_q.T) * key.unsqueeze(1)).tanh() @ w_v
+                    for key in (keys @ W_k.T).unbind(1)
+                ],
+                dim=-1,
+            ),
+            "query and key are multiplied inside the tanh; they are added.",
+        ),
+        (
+            lambda queries, keys, W_q, W_k, w_v: _additive(queries, keys, W_q, W_k, w_v.square()),
+            "the entries of w_v are squared.",
+        ),
+        (
+            _activated(lambda x: x.tanh().abs()),
+            "the hidden features lose their sign: tanh may be negative.",
         ),
         (
             lambda *arguments: torch.softmax(_additive(*arguments), dim=-1),
@@ -406,40 +493,49 @@ def _closed(name: str) -> Callable[..., object]:
 
 
 quiz = Quiz(
-    Choice(
-        "All keys have the same length. Which two scores then give the same weights?",
-        [
-            "the dot product and the Gaussian",
-            "the dot product and the cosine",
-            "the Gaussian and the additive score",
+    Number(
+        "A batch of 2 sentences holds 3 queries and 5 keys each, all of width 4. How many scores "
+        "are there?",
+        2 * 3 * 5,
+        because="2 × 3 × 5 = 30: one score for each pair, and no pairs across sentences.",
+        mistakes=[
+            (2 * 3 * 5 * 4, "the width is summed away: a pair has one score, not four."),
+            (3 * 5, "that is one sentence, and the batch holds two."),
+            (6 * 10, "queries meet only the keys of their own sentence."),
+            (2 * 3 * 4, "that is how many numbers the queries hold."),
         ],
-        "a",
+    ),
+    Choice(
+        "All keys have the same length. Which two scores then give the same weights, whatever "
+        "the query?",
+        [
+            "the dot product and the cosine",
+            "the dot product and the Gaussian",
+            "the dot product and the scaled dot product",
+        ],
+        "b",
         {
-            "a": "they differ by half the squared lengths: the query's cancels always, the keys' "
-            "where it is the same for all.",
-            "b": "the cosine also divides by the query's length, which makes its weights flatter "
-            "or steeper.",
-            "c": "the additive score has learned matrices and a tanh; nothing makes it a distance.",
+            "a": "the cosine also divides by the query's length. The order of the keys stays, but "
+            "the weights change.",
+            "b": "they differ by half the squared lengths of query and key, the same number for "
+            "all these keys. Softmax cancels it.",
+            "c": "dividing all scores makes their gaps smaller, so the weights come closer to "
+            "each other. Softmax cancels only what is added.",
         },
     ),
-    Number(
-        "A batch of 2 holds 3 queries and 5 keys of width 4. How many scores are there?",
-        2 * 3 * 5,
-        because="2 × 3 × 5 = 30: one score for each pair, and no pair across sentences.",
-        mistakes=[
-            (2 * 3 * 5 * 4, "the width is summed away: a pair has one score."),
-            (3 * 5, "that is one sentence; the batch holds two."),
-            (6 * 10, "queries meet only the keys of their own sentence."),
-        ],
-    ),
     Choice(
-        "All keys are the same vector. What does attention give, whatever the score?",
-        ["zero", "the value of the first key", "the mean of the values"],
+        "You test an attention that you did not write with keys that are all the same vector. "
+        "What must it return?",
+        [
+            "It depends on the query and on the score.",
+            "The value of the first key.",
+            "The mean of the values.",
+        ],
         "c",
         {
-            "a": "weights sum to 1, so the values are not lost.",
-            "b": "nothing sets the first key apart: all scores are equal.",
-            "c": "equal keys have equal scores, so every value has the same weight.",
+            "a": "the scores do, but they are the same for every key, and then so are the weights.",
+            "b": "nothing sets the first key apart: all keys have the same score.",
+            "c": "equal keys have equal scores and so equal weights, under every score.",
         },
     ),
 )

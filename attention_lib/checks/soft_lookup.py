@@ -167,7 +167,7 @@ def hard_lookup(answer: object) -> Verdict:
         ),
         *(
             (
-                lambda scores, near=near: _shared(scores >= scores.amax(-1, keepdim=True) - near),  # type: ignore[misc]
+                lambda scores, near=near: _shared(scores >= scores.amax(-1, keepdim=True) - near),
                 "scores that are only close count as a tie. However close they are, the larger one "
                 "takes all in the limit: compare them with ==.",
             )
@@ -270,7 +270,7 @@ def attend_or_abstain(answer: object) -> Verdict:
         ),
         *(
             (
-                lambda q, k, v, kept=kept: _plain_weights(q, _longer(k, 0.0))[..., :kept],  # type: ignore[misc]
+                lambda q, k, v, kept=kept: _plain_weights(q, _longer(k, 0.0))[..., :kept],
                 "these are the weights. The output is the values, summed with these weights.",
             )
             for kept in (-1, None)

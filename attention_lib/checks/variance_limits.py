@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from attention_lib.checks._grading import Verdict, grade
+from attention_lib.checks._mistakes import of_sink
 from attention_lib.checks._questions import Choice, Number
 from attention_lib.scoring import cosine_scores, dot_scores
 
@@ -213,100 +214,30 @@ def softmax_with_sink(answer: object) -> Verdict:
     Examples
     --------
     >>> softmax_with_sink(lambda scores: torch.softmax(scores, dim=-1))
-    Not yet: the rows still sum to 1: the sink takes nothing.
+    Not yet: the rows still sum to 1: nothing is left over.
     """
 
     def reference(scores: Any) -> Any:
         sink = scores.new_zeros(*scores.shape[:-1], 1)
         return torch.softmax(torch.cat([scores, sink], dim=-1), dim=-1)[..., :-1]
 
-    def naive(scores: Any) -> Any:
-        return scores.exp() / (1 + scores.exp().sum(dim=-1, keepdim=True))
-
-    def one_stays(scores: Any) -> Any:
-        most = scores.amax(dim=-1, keepdim=True)
-        powers = (scores - most).exp()
-        return powers / (1 + powers.sum(dim=-1, keepdim=True))
-
-    def one_stays_clamped(scores: Any) -> Any:
-        powers = (scores - scores.amax(dim=-1, keepdim=True).clamp(min=0)).exp()
-        return powers / (1 + powers.sum(dim=-1, keepdim=True))
-
     def unclamped(scores: Any) -> Any:
         most = scores.amax(dim=-1, keepdim=True)
         powers = (scores - most).exp()
         return powers / (powers.sum(dim=-1, keepdim=True) + (-most).exp())
 
-    def wrong_sign(scores: Any) -> Any:
-        most = scores.amax(dim=-1, keepdim=True).clamp(min=0)
-        powers = (scores - most).exp()
-        return powers / (powers.sum(dim=-1, keepdim=True) + most.exp())
-
-    def global_maximum(scores: Any) -> Any:
-        most = scores.max().clamp(min=0)
-        powers = (scores - most).exp()
-        return powers / (powers.sum(dim=-1, keepdim=True) + (-most).exp())
-
-    def all_columns(scores: Any) -> Any:
-        sink = scores.new_zeros(*scores.shape[:-1], 1)
-        return torch.softmax(torch.cat([scores, sink], dim=-1), dim=-1)
-
-    def wrong_end(scores: Any) -> Any:
-        return all_columns(scores)[..., 1:]
-
-    def whole_table(scores: Any) -> Any:
-        most = scores.amax(dim=-1, keepdim=True).clamp(min=0)
-        powers = (scores - most).exp()
-        return powers / (powers.sum() + (-most).exp())
-
-    def off_by_a_key(scores: Any) -> Any:
-        return torch.softmax(scores, dim=-1) * scores.shape[-1] / (scores.shape[-1] + 1)
+    def nothing_kept(scores: Any) -> Any:
+        most = scores.amax(dim=-1).clamp(min=0)
+        powers = (scores - most.unsqueeze(-1)).exp()
+        return powers / ((-most).exp() + powers.sum(dim=-1))
 
     mistakes = [
-        (
-            lambda scores: torch.softmax(scores, dim=-1),
-            "the rows still sum to 1: the sink takes nothing.",
-        ),
-        (naive, "a large score overflows: take the largest out before you exponentiate."),
-        (one_stays, "the 1 is divided by the same power as the rest: it becomes exp(−m)."),
-        (one_stays_clamped, "the 1 is divided by the same power as the rest: it becomes exp(−m)."),
+        *of_sink(),
         (unclamped, "a row of −∞ gives NaN: count the sink's 0 among the scores, m ≥ 0."),
-        (wrong_sign, "the sink's term has the wrong sign in its exponent: exp(−m)."),
-        (global_maximum, "one maximum was taken for all rows; every row has its own."),
-        (all_columns, "the sink's own weight is still there: drop it after the softmax."),
-        (wrong_end, "the wrong column was dropped: the sink's stays."),
-        (whole_table, "the sum runs over all rows; every row has its own."),
-        (off_by_a_key, "how much the sink takes depends on the scores, not on their number."),
+        (nothing_kept, "the sum of each row lost its axis: keepdim=True keeps it."),
         (
-            lambda a: a.softmax(dim=-1).nan_to_num(0.0),
-            "the rows still sum to 1: the sink takes nothing.",
-        ),
-        (
-            lambda a: torch.nn.functional.pad(a, (1, 0)).softmax(dim=-1)[..., :-1],
-            "the sink stands first, and the last key is dropped in its place.",
-        ),
-        (
-            lambda a: torch.nn.functional.pad(a, (0, 1), value=1.0).softmax(dim=-1)[..., :-1],
-            "the sink's score is 1; its exponential is 1, so its score is 0.",
-        ),
-        (
-            torch.sigmoid,
-            "that is a sigmoid of each score alone; below the fraction stands the sum.",
-        ),
-        (
-            lambda a: torch.nn.functional.pad(a, (0, 0, 0, 1)).softmax(dim=-2)[..., :-1, :],
-            "the softmax runs over the queries (dim=-2). Keys lie along dim=-1.",
-        ),
-        (
-            lambda a: torch.nn.functional.pad(a / a.shape[-1] ** 0.5, (0, 1)).softmax(dim=-1)[
-                ..., :-1
-            ],
-            "the scores are divided by a root once more; they come ready.",
-        ),
-        (lambda a: a.softmax(dim=-1) / 2, "every row sums to a half, whatever the scores."),
-        (
-            lambda a: a.softmax(dim=-1) * (a.amax(dim=-1, keepdim=True) > 0),
-            "each row sums to 1 or to 0; the sink takes a share that grows smoothly.",
+            lambda scores: torch.nn.functional.pad(scores, (0, 1)).softmax(dim=-1),
+            "the sink's own weight is still there: drop it after the softmax.",
         ),
     ]
     generator = torch.Generator().manual_seed(0)
