@@ -62,11 +62,15 @@ def test_contrast_is_that_of_wcag():
         assert contrast(first, second) == pytest.approx(expected, rel=1e-3), (first, second)
 
 
-def test_the_better_of_ink_and_paper_is_taken():
-    for ground in (*WEIGHT_MAP, *SCORE_MAP, *LIGHT.values()):
-        chosen = readable_on(ground)
-        (other,) = {LIGHT["ink"], LIGHT["paper"]} - {chosen}
-        assert contrast(chosen, ground) >= contrast(other, ground)
+def test_text_is_readable_on_every_colour_of_the_maps():
+    for stops in (WEIGHT_MAP, SCORE_MAP):
+        painted = mpl.colors.LinearSegmentedColormap.from_list("map", stops)(
+            np.linspace(0, 1, 1001)
+        )
+        grounds = [mpl.colors.to_hex(color) for color in painted]
+        assert min(contrast(readable_on(ground), ground) for ground in grounds) >= 4.5
+    greys = [f"#{level:02x}{level:02x}{level:02x}" for level in range(256)]
+    assert min(contrast(readable_on(grey), grey) for grey in greys) >= 4.5
 
 
 def test_the_palette_imports_nothing():

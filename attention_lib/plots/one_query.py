@@ -10,7 +10,6 @@ from matplotlib.path import Path
 from numpy.typing import ArrayLike
 
 from attention_lib._pictures import convex_hull
-from attention_lib.palette import readable_on
 from attention_lib.plots._arrays import as_finite, as_positive, as_weights
 from attention_lib.plots._text import drawable, name_point, number_text
 from attention_lib.plots.style import COLORS, HALO, LABEL_SIZE, TEXT_SIZE
@@ -272,7 +271,7 @@ def _boxes(
             ha="center",
             va="center_baseline",
             fontsize=size,
-            color=readable_on(COLORS[role]),
+            color=COLORS["paper"],
             family=family,
             parse_math=False,
             zorder=4,

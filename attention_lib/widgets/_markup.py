@@ -55,17 +55,6 @@ def map_color(share: float, stops: Sequence[str] = palette.WEIGHT_MAP) -> str:
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
-def readable_on(ground: str) -> str:
-    """Return black or white, whichever is read better: 4.5 to 1 or more on every colour.
-
-    Examples
-    --------
-    >>> readable_on("#21918c"), readable_on("#440154")
-    ('#000000', '#ffffff')
-    """
-    return max(("#000000", "#ffffff"), key=lambda ink: palette.contrast(ink, ground))
-
-
 def _pattern(name: str, ground: str, line: str, strokes: str) -> Markup:
     return tag(
         "pattern",

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attention_lib.palette import LIGHT, SCORE_MAP
+from attention_lib.palette import LIGHT, SCORE_MAP, readable_on
 from attention_lib.widgets._figure import Figure
-from attention_lib.widgets._markup import Markup, map_color, readable_on, svg, tag
+from attention_lib.widgets._markup import Markup, map_color, svg, tag
 from attention_lib.widgets._rounding import DTYPES, fixed, rounded, rounded_softmax
 from attention_lib.widgets._traits import Numbers, OneOf, Switch, Whole
 

@@ -83,7 +83,11 @@ class OnlineSoftmax(Figure):
             return f"No block of {self.block_size} read yet: no maximum, normaliser 0, output 0."
         largest, normaliser, total, factor = self._read()
         seen = min(step * self.block_size, _COUNT)
-        end = "the whole softmax, in one pass" if step == blocks else f"of {seen} {'key' if seen == 1 else 'keys'} so far"
+        end = (
+            "the whole softmax, in one pass"
+            if step == blocks
+            else f"of {seen} {'key' if seen == 1 else 'keys'} so far"
+        )
         kept = (
             "the maximum stayed, nothing was rescaled"
             if factor == 1

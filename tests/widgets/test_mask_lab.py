@@ -9,9 +9,9 @@ import torch
 import traitlets
 
 from attention_lib import causal_mask, combine_masks, length_mask, masked_softmax
-from attention_lib.palette import SCORE_MAP, WEIGHT_MAP
+from attention_lib.palette import SCORE_MAP, WEIGHT_MAP, readable_on
 from attention_lib.widgets import MaskLab, mask_lab
-from attention_lib.widgets._markup import map_color, readable_on
+from attention_lib.widgets._markup import map_color
 
 FILLS = ["0", "-1e-6", "-1e6", "-1e9", "-inf", "safe"]
 DTYPES = ["float16", "bfloat16", "float32", "float64"]

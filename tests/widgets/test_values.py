@@ -6,7 +6,8 @@ import re
 import pytest
 
 from attention_lib import palette, widgets
-from attention_lib.widgets._markup import map_color, readable_on
+from attention_lib.palette import readable_on
+from attention_lib.widgets._markup import map_color
 
 browser = pytest.mark.browser
 
