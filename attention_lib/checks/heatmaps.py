@@ -457,42 +457,45 @@ def _not_another_map(found: object, weights: Tensor, values: Tensor) -> str:
 
 quiz = Quiz(
     Choice(
-        "Two panels have the same colours, and each has its own scale. What can be said?",
+        "You check the weights before you draw them, and one row sums to 0. What does it mean?",
         [
-            "their weights are equal",
-            "each runs from its smallest to its largest weight",
-            "the brighter panel has larger weights",
+            "a mistake: a row of weights always sums to 1",
+            "all keys of this query are masked",
+            "the values of these keys are zero",
         ],
         "b",
         {
-            "a": "one may run from 0 to 1, and the other from 0.10 to 0.30.",
-            "b": "a scale of its own stretches any range over all the colours.",
-            "c": "the brightest cell of a stretched panel is only the largest of that panel.",
+            "a": "softmax makes rows that sum to 1, but with every key masked there is nothing to "
+            "share out.",
+            "b": "a query with nothing to attend to gets weights 0, and its row is hatched.",
+            "c": "the values come in after the weights, and do not change them.",
         },
     ),
     Number(
-        "Values are vectors of width 3. With how many visible keys, at least, has an output "
-        "more than one map?",
-        5,
-        because="equal outputs are 3 equations and the sum of 1 a fourth; a fifth weight is free.",
+        "In four heads, a word gives a key the weights .9, .1, .1 and .1. PyTorch's layer returns "
+        "one weight for the four, unless you ask for each. Which?",
+        0.3,
+        because="it is their mean, 1.2 / 4 = .3. None of the four heads has such a weight.",
         mistakes=[
-            (3, "three weights are fixed by three equations, if no value repeats."),
-            (4, "the sum of 1 is an equation, too: four weights are fixed by four equations."),
+            (0.9, "that is the largest. It is the one that you would want to see."),
+            (1.2, "that is the sum, and a weight is at most 1."),
+            (0.1, "that is the weight in the middle; the mean is larger."),
         ],
     ),
     Choice(
-        "A key has the largest weight of its row. Does it matter most for the output?",
+        "In one head, the row of “it” has a bright cell. You exchange what this head brings to "
+        "“it”, and the answer stays. What follows?",
         [
-            "yes, the output is a sum by weights",
-            "no, a head ignores large weights",
-            "not if its value is near zero: change it and see",
+            "the exchange went wrong: so bright a cell must matter",
+            "the model can do without this head",
+            "this answer does not depend on what “it” gathers in this head",
         ],
         "c",
         {
-            "a": "what is added is the weight times the value, and the value may be tiny.",
-            "b": "the weight counts, but so does the value.",
-            "c": "what a key brings is its weight times its value, and what it matters is what "
-            "changes without it.",
+            "a": "a bright cell says how much of a value comes in, not what is made of it.",
+            "b": "only one row was tested. The head has a row for every other word, and those may "
+            "be needed: without head 1.2 four answers in ten are wrong.",
+            "c": "that is what was changed, and nothing more. The answer may come in elsewhere.",
         },
     ),
 )
