@@ -149,6 +149,70 @@ def sureness(answer: object) -> Verdict:
             ),
             "real is laid over the keys. It is about queries, and padded queries still count.",
         ),
+        (
+            lambda weights, real: counted((weights * real[:, None, None, :]).amax(dim=-1), real),
+            "the padded keys are left out, too; the largest weight of a row may stand anywhere.",
+        ),
+        *(
+            (wrong, "that is not the mean over all real tokens of the batch: divide by real.sum().")
+            for wrong in (
+                lambda weights, real: (
+                    (largest(weights) * real.unsqueeze(1)).sum(dim=(0, 2)) / len(real)
+                ),
+                lambda weights, real: (
+                    (largest(weights) * real.unsqueeze(1)).sum(dim=(0, 2)) / real.shape[1]
+                ),
+                lambda weights, real: (
+                    (largest(weights) * real.unsqueeze(1)).sum(dim=(0, 2)) / real.sum(dim=-1).max()
+                ),
+            )
+        ),
+        (
+            lambda weights, real: (largest(weights) * real).sum(dim=(0, 2)) / real.sum(),
+            "real is (batch, len_q) and the heads stand between: real[:, None] lines up.",
+        ),
+        (
+            lambda weights, real: (largest(weights) * real.unsqueeze(1)).amax(dim=(0, 2)),
+            "the surest query of all is taken; all real queries count.",
+        ),
+        (
+            lambda weights, real: (
+                (largest(weights) * real.unsqueeze(1)).sum(dim=(0, 1)) / real.sum()
+            ),
+            "the heads are summed, and the places kept; it is the other way round.",
+        ),
+        (
+            lambda weights, real: (
+                (largest(weights) * real.unsqueeze(1)).sum(dim=2) / real.sum(dim=1, keepdim=True)
+            ),
+            "that is a mean for each sentence; one for each head is asked for.",
+        ),
+        (
+            lambda weights, real: (weights.mean(dim=1).amax(dim=-1) * real).sum() / real.sum(),
+            "the heads' maps are averaged first; each head has a sureness of its own.",
+        ),
+        (
+            lambda weights, real: (
+                (weights * real[:, None, :, None]).sum(dim=(0, 2)) / real.sum()
+            ).amax(dim=-1),
+            "the rows are averaged before the largest weight is taken; take it in each row.",
+        ),
+        (
+            lambda weights, real: counted(torch.special.entr(weights).sum(dim=-1), real),
+            "that is the mean entropy; the largest weight of each row is asked for.",
+        ),
+        (
+            lambda weights, real: counted(weights.square().sum(dim=-1), real),
+            "the squares of a row are summed; its largest weight is asked for.",
+        ),
+        (
+            lambda weights, real: largest(weights).transpose(1, 2)[real].median(dim=0).values,
+            "that is the median; the mean is asked for.",
+        ),
+        (
+            lambda weights, real: largest(weights).transpose(1, 2)[real].std(dim=0),
+            "that is the spread; the mean is asked for.",
+        ),
     ]
     cases = []
     for seed, (batch, num_heads, length) in enumerate([(1, 1, 2), (2, 3, 5), (3, 2, 7), (4, 5, 6)]):
@@ -346,6 +410,23 @@ def value_weighted(answer: object) -> Verdict:
             "one length is taken for all values; each key's value has its own.",
         ),
         (times(lambda v: 1 / v.norm(dim=-1)), "the weights are divided by the lengths."),
+        (times(lambda v: v.norm(dim=-1).sqrt()), "the root is taken twice: norm has it already."),
+        (times(lambda v: v[..., 0]), "the first entry is taken; a length is the root of the sum of "
+            "squares."),
+        (times(lambda v: v.norm(dim=-1) / v.norm(dim=-1).amax(dim=-1, keepdim=True)), "the lengths "
+            "are divided by the largest of them."),
+        (
+            lambda weights, values: weights + norms(values).unsqueeze(-2),
+            "the lengths are added to the weights; they are multiplied.",
+        ),
+        (
+            lambda weights, values: weights @ norms(values).unsqueeze(-1),
+            "what the keys bring is summed already; each key has a cell of its own.",
+        ),
+        (
+            lambda weights, values: weights @ torch.nn.functional.normalize(values, dim=-1),
+            "that is an output of vectors of length 1; what each key brings is asked for.",
+        ),
         (
             lambda weights, values: weights @ values,
             "that is the output; what each key brings is asked for, before the sum.",

@@ -445,28 +445,31 @@ If you compare by >: a difference of NaN is not larger than anything.
             judged_by(lambda before, after: after.isnan().any(dim=-1)),
             "only NaN counts as a leak; what leaks may be a number that merely moves.",
         ),
-        (
-            judged_by(lambda before, after: ~before.isclose(after).any(dim=-1)),
-            "an output counts as moved only if all its numbers move; one is enough.",
-        ),
-        (
-            judged_by(lambda before, after: ~before.isclose(after)[..., 0]),
-            "only the first column of the output is compared.",
+        *(
+            (
+                judged_by(moved),
+                "an output has moved if any of its numbers has; a leak into one column alone goes "
+                "unseen here.",
+            )
+            for moved in (
+                lambda before, after: ~before.isclose(after).any(dim=-1),
+                lambda before, after: ~before.isclose(after)[..., 0],
+            )
         ),
         *(
             (
-                judged_by(lambda a, b, near=near: ~a.isclose(b, near, near).all(dim=-1)),  # type: ignore[misc]
-                f"a leak that moves the output by less than {near:g} goes unseen: compare closely.",
+                judged_by(lambda a, b, near=near: ~a.isclose(b, near, near).all(dim=-1)),
+                "a small leak goes unseen: what leaks may move the output by less than a tenth.",
             )
             for near in (0.5, 0.2, 0.1)
         ),
-        (
-            once,
-            "the poison is put once, wherever any query may not look; each query needs its own.",
-        ),
-        (
-            left_there,
-            "the poison of one query is still there when the next is tested: poison fresh copies.",
+        *(
+            (
+                wrong,
+                "queries are tested with the poison of others still there: each needs fresh "
+                "copies, poisoned for it alone.",
+            )
+            for wrong in (once, left_there)
         ),
         *(
             (

@@ -171,7 +171,7 @@ def hard_lookup(answer: object) -> Verdict:
                 "scores that are only close count as a tie. However close they are, the larger one "
                 "takes all in the limit: compare them with ==.",
             )
-            for near in (10.0**-n for n in range(2, 13))
+            for near in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
         ),
         *(
             (wrong, "an axis is lost where each row is reduced: keepdim=True keeps it.")
@@ -263,10 +263,6 @@ def attend_or_abstain(answer: object) -> Verdict:
             with_a_pair(key=1.0, value=0.0),
             "the added key is a vector of ones, and scores the sum of the query's coordinates. "
             "Its score must be 0 for every query.",
-        ),
-        (
-            lambda q, k, v: _plain(q, _longer(k, 0.0), torch.cat([0 * v[:, :1], v], dim=1)),
-            "the zero key stands last and the zero value first: a pair stands at one place.",
         ),
         *(
             (

@@ -183,6 +183,56 @@ def qk_norm_scores(answer: object) -> Verdict:
             ),
             "the mean is subtracted first; only the length is divided out.",
         ),
+        (
+            lambda q, k, gain: cosine_scores(q, k) / gain,
+            "divided by the gain; the product is multiplied by it.",
+        ),
+        (
+            lambda q, k, gain: gain * normalised(q, -1) @ normalised(k, -1),
+            "the keys are not transposed: each row of the queries meets columns of the keys.",
+        ),
+        (
+            lambda q, k, gain: gain * (q / q.norm(dim=-1)) @ (k / k.norm(dim=-1)).mT,
+            "the lengths lost their axis: keepdim=True keeps it.",
+        ),
+        (
+            lambda q, k, gain: (
+                gain
+                * dot_scores(q, k)
+                / q.norm(dim=-1, keepdim=True)
+                / k.norm(dim=-1, keepdim=True)
+            ),
+            "the keys' lengths lie along the queries' axis: divide the keys before the product.",
+        ),
+        (
+            lambda q, k, gain: (
+                gain
+                * dot_scores(q, k)
+                / (q.norm(dim=-1, keepdim=True) * k.norm(dim=-1, keepdim=True))
+            ),
+            "the keys' lengths lie along the queries' axis: divide the keys before the product.",
+        ),
+        (
+            lambda q, k, gain: gain * dot_scores(q, k) / dot_scores(q, k).abs().max(),
+            "the largest score of all is divided out; each vector has its own length.",
+        ),
+        (
+            lambda q, k, gain: (
+                gain
+                * torch.nn.functional.rms_norm(q, q.shape[-1:])
+                @ torch.nn.functional.rms_norm(k, k.shape[-1:]).mT
+                / q.shape[-1] ** 0.5
+            ),
+            "a length is the root of the sum of squares, not of their mean.",
+        ),
+        *(
+            (
+                lambda q, k, gain, eps=eps: gain * dot_scores(_nearly(q, eps), _nearly(k, eps)),
+                "something is added to the lengths; a short vector then counts less than a long "
+                "one.",
+            )
+            for eps in (1.0, 0.1, 0.01, 1e-3)
+        ),
     ]
     sizes = [(1, 2, 2, 1.5), (5, 7, 3, 10.0), (4, 3, 64, 4.0)]
     cases = [(*_vectors((len_q, len_k), d), gain) for len_q, len_k, d, gain in sizes]
@@ -252,6 +302,10 @@ def softmax_with_sink(answer: object) -> Verdict:
         (torch.randn(7, generator=generator, dtype=torch.float64),),
     ]
     return grade(answer, reference, cases, mistakes, axes=["query", "key"])
+
+
+def _nearly(x: torch.Tensor, eps: float) -> torch.Tensor:
+    return x / (x.norm(dim=-1, keepdim=True) + eps)
 
 
 def _vectors(lengths: Any, d: Any, batch: Any = (), dtype: Any = torch.float32) -> Any:
