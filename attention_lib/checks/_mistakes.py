@@ -276,13 +276,16 @@ def of_scaled_scores() -> Named:
             lambda q, k: dot(q, k) // math.sqrt(q.shape[-1]),
             "`//` rounds every score down to a whole number; `/` divides.",
         ),
-        (
-            lambda q, k: q * k / math.sqrt(q.shape[-1]),
-            "`*` multiplies number by number; a score is a sum of products, `queries @ keys.mT`.",
-        ),
-        (
-            lambda q, k: (q * k).sum(dim=-1) / math.sqrt(q.shape[-1]),
-            "query 0 meets key 0 alone, query 1 key 1 …; every query meets every key.",
+        *(
+            (
+                wrong,
+                "`*` multiplies query 0 with key 0, query 1 with key 1 …; every query meets every "
+                "key: `queries @ keys.mT`.",
+            )
+            for wrong in (
+                lambda q, k: q * k / math.sqrt(q.shape[-1]),
+                lambda q, k: (q * k).sum(dim=-1) / math.sqrt(q.shape[-1]),
+            )
         ),
         (
             lambda q, k: torch.tensordot(q, k, dims=([-1], [-1])) / math.sqrt(q.shape[-1]),

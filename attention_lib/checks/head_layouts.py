@@ -9,6 +9,7 @@ Not yet: repeat puts the lengths in turns; the folded rows stand in blocks, so r
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,8 +18,15 @@ from torch import Tensor
 from attention_lib.attention import scaled_dot_product_attention
 from attention_lib.checks._cases import draws
 from attention_lib.checks._grading import Verdict, grade
-from attention_lib.checks._mistakes import Named
-from attention_lib.checks._questions import Number
+from attention_lib.checks._mistakes import (
+    Named,
+    causal,
+    dot,
+    of_scaled_scores,
+    of_softmax,
+    scaled,
+)
+from attention_lib.checks._questions import Choice, Number, Quiz
 from attention_lib.multihead import merge_heads, split_heads
 
 __all__ = [
@@ -27,6 +35,7 @@ __all__ = [
     "folded_lengths",
     "grouped_attention",
     "grouped_parameters",
+    "quiz",
 ]
 
 D_MODEL, NUM_HEADS, NUM_KV_HEADS, LENGTH = 512, 8, 2, 100
@@ -136,6 +145,46 @@ def folded_lengths(answer: object) -> Verdict:
             ),
             "that is the number of the sequence; its length is wanted.",
         ),
+        *(
+            (
+                wrong,
+                "the lengths are changed with the number of heads; a head has the length of its "
+                "sequence.",
+            )
+            for wrong in (
+                lambda valid_lens, num_heads: valid_lens.repeat_interleave(num_heads) // num_heads,
+                lambda valid_lens, num_heads: valid_lens.repeat_interleave(num_heads) * num_heads,
+            )
+        ),
+        (
+            lambda valid_lens, num_heads: valid_lens.repeat_interleave(len(valid_lens)),
+            "each length is repeated as often as there are sequences; it is once for each head.",
+        ),
+        (
+            lambda valid_lens, num_heads: valid_lens.repeat(num_heads).sort().values,
+            "the lengths are sorted; they stay in the order of their sequences.",
+        ),
+        (
+            lambda valid_lens, num_heads: (
+                valid_lens.repeat(num_heads).view(len(valid_lens), num_heads).T.flatten()
+            ),
+            "view cuts the repeated lengths into other rows: (num_heads, batch) is what repeat "
+            "makes.",
+        ),
+        (
+            lambda valid_lens, num_heads: valid_lens.repeat(1, num_heads),
+            "repeat(1, n) makes one row of a table; one axis is asked for, in blocks.",
+        ),
+        (
+            lambda valid_lens, num_heads: valid_lens.sum().expand(len(valid_lens) * num_heads),
+            "every row gets the sum of the lengths; each sequence has its own.",
+        ),
+        (
+            lambda valid_lens, num_heads: (
+                valid_lens.float().mean().long().expand(len(valid_lens) * num_heads)
+            ),
+            "every row gets the mean length; each sequence has its own.",
+        ),
     ]
     lengths = ([3, 4], [5, 2, 7], [1], [0, 6, 6, 2])
     cases = [(torch.tensor(some), heads) for some in lengths for heads in (2, 3, 1)]
@@ -220,6 +269,16 @@ def cut_interleaved(answer: object) -> Verdict:
             ),
             "the heads are in reverse order.",
         ),
+        (
+            lambda projected, num_heads: tuple(part.mT for part in reference(projected, num_heads)),
+            "each part is transposed: (…, d_k, len) should be (…, len, d_k).",
+        ),
+        (
+            lambda projected, num_heads: tuple(
+                merge_heads(part) for part in reference(projected, num_heads)
+            ),
+            "the cut is right, but the heads are joined again; they keep an axis of their own.",
+        ),
     ]
     shapes = [(1, 2, 2, 2), (2, 3, 5, 7), (3, 5, 2, 3), (1, 4, 3, 2)]
     cases = []
@@ -256,19 +315,22 @@ def grouped_attention(answer: object) -> Verdict:
     """
     Repeat = Callable[[Tensor, int], Tensor]
 
+    def in_blocks(x: Tensor, times: int) -> Tensor:
+        return x.repeat_interleave(times, dim=1)
+
     def repeated(
-        of_keys: Repeat, of_values: Repeat, scale: Callable[[int], float] = lambda d: d**-0.5
+        of_keys: Repeat = in_blocks,
+        of_values: Repeat = in_blocks,
+        *,
+        scores: Callable[..., Any] = scaled,
+        soften: Callable[..., Any] = lambda scores: scores.softmax(dim=-1),
     ) -> Callable[..., Any]:
         def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
             times = queries.shape[1] // keys.shape[1]
-            keys, values = of_keys(keys, times), of_values(values, times)
-            scores = queries @ keys.mT * scale(keys.shape[-1])
-            return torch.softmax(scores, dim=-1) @ values
+            found: Tensor = scores(queries, of_keys(keys, times))
+            return torch.matmul(soften(found), of_values(values, times))
 
         return attend
-
-    def in_blocks(x: Tensor, times: int) -> Tensor:
-        return x.repeat_interleave(times, dim=1)
 
     def in_turns(x: Tensor, times: int) -> Tensor:
         return x.repeat(1, times, 1, 1)
@@ -285,6 +347,13 @@ def grouped_attention(answer: object) -> Verdict:
     def mean_queries(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         grouped = queries.reshape(len(queries), keys.shape[1], -1, *queries.shape[2:]).mean(dim=2)
         return scaled_dot_product_attention(grouped, keys, values)[0]
+
+    def grouped(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        found = repeated()(queries, keys, values)
+        return torch.as_tensor(found.reshape(len(found), keys.shape[1], -1, *found.shape[2:]))
+
+    def merge_keys(x: Tensor) -> Tensor:
+        return x.transpose(1, 2).flatten(1, 2).unsqueeze(1)
 
     def weights(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         times = queries.shape[1] // keys.shape[1]
@@ -310,14 +379,16 @@ def grouped_attention(answer: object) -> Verdict:
         ),
         (repeated(mean, mean), "the key heads are averaged; each group has its own."),
         (repeated(flipped, flipped), "the key heads are shared out in reverse order."),
-        (repeated(in_blocks, in_blocks, lambda d: 1), "the scores are not divided by the square "
-            "root of d_k."),
-        (repeated(in_blocks, in_blocks, lambda d: 1 / d), "the scores are divided by d_k, not by "
-            "its square root."),
+        *((repeated(scores=wrong), sentence) for wrong, sentence in of_scaled_scores()),
+        *((repeated(soften=wrong), sentence) for wrong, sentence in of_softmax()),
+        (
+            repeated(soften=lambda scores: causal(scores).softmax(dim=-1)),
+            "a causal mask hides the later keys; no key is hidden here.",
+        ),
         (mean_queries, "the queries of a group are averaged; each query head asks for itself."),
         (
             lambda queries, keys, values: merge_heads(
-                repeated(in_blocks, in_blocks)(queries, keys, values)
+                repeated()(queries, keys, values)
             ),
             "the heads are joined already; they are asked for apart: (batch, num_heads, len_q, "
             "d_v).",
@@ -327,16 +398,133 @@ def grouped_attention(answer: object) -> Verdict:
             lambda queries, keys, values: scaled_dot_product_attention(queries, keys, values)[0],
             "num_heads and num_kv_heads do not line up: each key head is for a group of queries.",
         ),
+        *(
+            (
+                repeated(
+                    partial(torch.Tensor.repeat_interleave, dim=dim),
+                    partial(torch.Tensor.repeat_interleave, dim=dim),
+                ),
+                f"axis {dim} is repeated; the heads are axis 1.",
+            )
+            for dim in (0, 2, 3)
+        ),
+        (
+            repeated(*[lambda x, times: x.repeat_interleave(2, dim=1)] * 2),
+            "every key head is repeated twice; it is num_heads // num_kv_heads times.",
+        ),
+        (
+            repeated(*[lambda x, times: x.repeat_interleave(x.shape[1], dim=1)] * 2),
+            "each key head is repeated num_kv_heads times; it is num_heads // num_kv_heads.",
+        ),
+        *(
+            (
+                repeated(*[partial(_filled_up, fill=fill)] * 2),
+                f"the missing heads are filled up with {what}; each key head serves a group.",
+            )
+            for fill, what in ((torch.zeros_like, "zeros"), (torch.clone, "the last"))
+        ),
+        (
+            lambda queries, keys, values: scaled_dot_product_attention(
+                queries[:, : keys.shape[1]], keys, values
+            )[0],
+            "only as many query heads are kept as there are key heads; all of them ask.",
+        ),
+        *(
+            (
+                lambda q, k, v, divisor=divisor: repeated(
+                    scores=lambda a, b: dot(a, b) / divisor(q, v) ** 0.5
+                )(q, k, v),
+                f"the scores are divided by the root of {what}; it is that of d_k.",
+            )
+            for divisor, what in (
+                (lambda q, v: q.shape[1], "num_heads"),
+                (lambda q, v: v.shape[-1], "the values' width"),
+            )
+        ),
+        (
+            grouped,
+            "the groups still have an axis of their own: flatten it into the heads.",
+        ),
+        (
+            lambda *case: grouped(*case).sum(dim=2),
+            "the heads of a group are added up; each has an output of its own.",
+        ),
+        (
+            lambda *case: grouped(*case).transpose(1, 2).flatten(1, 2),
+            "the groups' axes have changed places: head h belongs to key head h // group.",
+        ),
+        (
+            lambda queries, keys, values: repeated()(
+                queries.reshape(*[queries.shape[i] for i in (0, 2, 1, 3)]).transpose(1, 2),
+                keys,
+                values,
+            ),
+            "reshape changes the order of the queries' numbers: they come as (batch, heads, len, "
+            "d_k) already.",
+        ),
+        (
+            lambda queries, keys, values: scaled_dot_product_attention(
+                queries, *(merge_keys(x) for x in (keys, values))
+            )[0],
+            "every query sees the keys of all heads; it sees those of its group.",
+        ),
     ]  # fmt: skip
     cases = []
     for seed, (kv_heads, group) in enumerate(((2, 2), (2, 3), (3, 2), (4, 1), (1, 3))):
         random = draws(30 + seed, torch.float64 if group == 3 else torch.float32)
         cases.append(
             (
-                random(2, kv_heads * group, 3, 7),
+                (900 if group == 3 else 1) * random(2, kv_heads * group, 3, 7),
                 random(2, kv_heads, 5, 7),
-                random(2, kv_heads, 5, 4),
+                random(2, kv_heads, 5, 11),
             )
         )
     names = ["batch", "head", "query", "column"]
-    return grade(answer, repeated(in_blocks, in_blocks), cases, mistakes, axes=names)
+    return grade(answer, repeated(), cases, mistakes, axes=names)
+
+
+quiz = Quiz(
+    Number(
+        "3 sentences with 4 heads each are folded into one axis of 12 rows, as by `flatten(0, 1)`. "
+        "Which row holds head 1 of sentence 2? (All are counted from 0.)",
+        9,
+        because="2 × 4 + 1 = 9: the heads of a sentence stand together, sentence by sentence.",
+        mistakes=[
+            (5, "1 × 3 + 2 would be right if the heads came first, and the sentences in turns."),
+            (4, "that is counted from 1: sentence 2 is the third, head 1 the second."),
+            (6, "that is head 2 of sentence 1."),
+            (7, "each sentence fills 4 rows, one for each head, not 3."),
+            (3, "2 + 1 adds the two numbers. Each sentence before it fills 4 rows."),
+        ],
+    ),
+    Choice(
+        "You load an interleaved matrix and cut it as if it were stacked. Which test notices?",
+        [
+            "a test of all shapes",
+            "a test that every row of weights sums to 1",
+            "a comparison of one output with the model that the matrix comes from",
+        ],
+        "c",
+        {
+            "a": "queries, keys and values have the right shapes. They only hold one another's "
+            "columns.",
+            "b": "softmax makes such rows from any scores, from wrong ones, too.",
+            "c": "the numbers are wrong and nothing else, so compare numbers.",
+        },
+    ),
+    Choice(
+        "A layer has 32 query heads, which share 8 key-value heads. What is a quarter of what it "
+        "would be with 32 of them?",
+        ["the number of tables of weights", "the cache", "the time for the scores"],
+        "b",
+        {
+            "a": "each query head still has a table of its own, with a row for every query.",
+            "b": "the cache holds keys and values, of 8 heads instead of 32.",
+            "c": "each of the 32 query heads still meets every key. It only shares them.",
+        },
+    ),
+)
+
+
+def _filled_up(x: Tensor, times: int, fill: Callable[[Tensor], Tensor]) -> Tensor:
+    return torch.cat([x, *[fill(x[:, -1:])] * (x.shape[1] * (times - 1))], dim=1)

@@ -1,6 +1,7 @@
 """Graders for the chapter on masks that fail."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -458,7 +459,7 @@ If you compare by >: a difference of NaN is not larger than anything.
         ),
         *(
             (
-                judged_by(lambda a, b, near=near: ~a.isclose(b, near, near).all(dim=-1)),
+                judged_by(partial(_moved_by, least=near)),
                 "a small leak goes unseen: what leaks may move the output by less than a tenth.",
             )
             for near in (0.5, 0.2, 0.1)
@@ -484,6 +485,10 @@ If you compare by >: a difference of NaN is not larger than anything.
         ),
     ]
     return grade(answer, right, _suspects(), mistakes, axes=["batch", "query"])
+
+
+def _moved_by(before: Tensor, after: Tensor, least: float) -> Tensor:
+    return ~before.isclose(after, least, least).all(dim=-1)
 
 
 class _Suspect:

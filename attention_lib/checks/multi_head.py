@@ -18,7 +18,7 @@ from torch import Tensor
 from attention_lib.attention import scaled_dot_product_attention
 from attention_lib.checks._cases import draws
 from attention_lib.checks._grading import Verdict, grade
-from attention_lib.checks._mistakes import Named
+from attention_lib.checks._mistakes import Named, causal
 from attention_lib.checks._questions import Choice, Number, Quiz
 from attention_lib.multihead import merge_heads, split_heads
 
@@ -206,6 +206,32 @@ def merge(answer: object) -> Verdict:
             "the positions come before the batch.",
         ),
         (lambda x: x.amax(dim=1), "the largest of the heads is taken; they stand side by side."),
+        (
+            lambda x: x.transpose(1, 2).view(x.shape[0], x.shape[2], -1),
+            "`view` cannot join axes that a transpose has moved: use `reshape`, or `flatten`.",
+        ),
+        *(
+            (
+                wrong,
+                f"axes {axes} are swapped before they are joined; it is 1 and 2, heads and len.",
+            )
+            for axes, wrong in (
+                ("2 and 3", lambda x: x.transpose(2, 3).reshape(x.shape[0], x.shape[2], -1)),
+                ("0 and 1", lambda x: x.transpose(0, 1).reshape(x.shape[0], x.shape[2], -1)),
+            )
+        ),
+        (lambda x: x.flatten(1), "all of a sentence is one row; each position keeps its own."),
+        (lambda x: x.flatten(0, 1), "the heads stand below each other, in the batch's axis."),
+        (lambda x: torch.cat(x.unbind(0), dim=-1), "the batch is joined; it is the heads."),
+        (
+            lambda x: x.transpose(1, 2).reshape(x.shape[0], -1, x.shape[2]),
+            "the two sizes of the result have changed places: (batch, len, num_heads * d_k).",
+        ),
+        (
+            lambda x: x.permute(2, 0, 1, 3).reshape(x.shape[0], x.shape[2], -1),
+            "the positions came before the batch when the axes were joined.",
+        ),
+        (lambda x: x.squeeze(1), "squeeze takes away an axis of length 1; the heads are several."),
     ]
     shapes = [(1, 2, 2, 1), (1, 2, 3, 2), (2, 3, 5, 7), (3, 5, 2, 3), (2, 1, 7, 4), (1, 4, 3, 1)]
     cases = [(_count(*shape),) for shape in shapes]
@@ -239,8 +265,10 @@ def share_of_head(answer: object) -> Verdict:
         return outputs[:, i] @ rows(W_o, i, outputs.shape[-1])
 
     mistakes: Named = [
-        (lambda outputs, W_o, i: outputs[:, i], "W_o is forgotten: this is the output of the head "
-            "before it."),
+        (
+            lambda outputs, W_o, i: outputs[:, i],
+            "W_o is forgotten: this is the output of the head before it.",
+        ),
         (
             lambda outputs, W_o, i: merge_heads(outputs) @ W_o,
             "that is the whole output, the sum over all heads.",
@@ -292,7 +320,58 @@ def share_of_head(answer: object) -> Verdict:
             lambda outputs, W_o, i: outputs[i] @ rows(W_o, i, outputs.shape[-1]),
             "the first axis is the batch: head i is outputs[:, i].",
         ),
-    ]  # fmt: skip
+        (
+            lambda outputs, W_o, i: outputs[:, 0] @ rows(W_o, i, outputs.shape[-1]),
+            "the first head is taken, whichever is asked for.",
+        ),
+        (
+            lambda outputs, W_o, i: outputs[..., i] @ W_o,
+            "outputs[..., i] is column i of every head; head i is outputs[:, i].",
+        ),
+        (
+            lambda outputs, W_o, i: outputs[:, :, i] @ rows(W_o, i, outputs.shape[-1]),
+            "outputs[:, :, i] is position i of every head; head i is outputs[:, i].",
+        ),
+        (
+            lambda outputs, W_o, i: outputs[:, i] @ W_o[i],
+            "W_o[i] is one row; a head meets d_v of them.",
+        ),
+        *(
+            (wrong, "columns of W_o are taken; what comes from a head meets its rows.")
+            for wrong in (
+                lambda outputs, W_o, i: (
+                    outputs[:, i] @ W_o[:, i * outputs.shape[-1] :][:, : outputs.shape[-1]].T
+                ),
+                lambda outputs, W_o, i: outputs[:, i] @ rows(W_o.T, i, outputs.shape[-1]),
+                lambda outputs, W_o, i: outputs[:, i] @ W_o.chunk(outputs.shape[1], dim=1)[i],
+            )
+        ),
+        (
+            lambda outputs, W_o, i: (merge_heads(outputs) @ W_o)[..., i * outputs.shape[-1] :][
+                ..., : outputs.shape[-1]
+            ],
+            "a block of the whole output is cut out; a head has a share in every column of it.",
+        ),
+        (
+            lambda outputs, W_o, i: reference(outputs, W_o, outputs.shape[1] - 1 - i),
+            "the heads are counted from the last.",
+        ),
+        (
+            lambda outputs, W_o, i: torch.stack(
+                [reference(outputs, W_o, j) for j in range(i + 1)]
+            ).sum(dim=0),
+            "the shares of all heads up to i are added up; head i has its own.",
+        ),
+        (
+            lambda outputs, W_o, i: (
+                (outputs * (torch.arange(outputs.shape[1]) == i).view(-1, 1, 1)).reshape(
+                    outputs.shape[0], outputs.shape[2], -1
+                )
+                @ W_o
+            ),
+            "the heads are joined without swapping the axes: merge_heads swaps them.",
+        ),
+    ]
     normal, double = draws(21), draws(22, torch.float64)
     cases = [
         (_count(1, 2, 1, 2), _count(4, 1), 1),
@@ -340,8 +419,10 @@ def multi_head(answer: object) -> Verdict:
     ) -> Callable[..., Any]:
         """A layer; ``use`` says which matrix stands for which, "1" is none."""
 
-        def attend(X: Tensor, *arguments: Any) -> Any:
-            *matrices, num_heads = arguments
+        def attend(
+            X: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, num_heads: int
+        ) -> Any:
+            matrices = W_q, W_k, W_v, W_o
             given = dict(zip("qkvo", [W.mT if transposed else W for W in matrices], strict=True))
             given["1"] = torch.eye(X.shape[-1], dtype=X.dtype)
             Q, K, V = (cut(X @ given[name], num_heads) for name in use[:3])
@@ -432,6 +513,28 @@ def multi_head(answer: object) -> Verdict:
         (layer(transposed=True), "the matrices are transposed: here they are applied as X @ W."),
         (weights, "these are the weights. The output is the values, summed with them, joined, "
             "times W_o."),
+        (
+            layer(soften=lambda scores: causal(scores).softmax(dim=-1)),
+            "a causal mask hides the later words; nothing is hidden here.",
+        ),
+        (
+            lambda X, *Ws: layer()(X, *Ws) / Ws[-1],
+            "the output is divided by num_heads; W_o adds the heads up as they are.",
+        ),
+        (
+            lambda X, W_q, W_k, W_v, W_o, n: layer(use="qkv1")(X @ W_o, W_q, W_k, W_v, W_o, n),
+            "W_o comes first; it is applied last, to the joined heads.",
+        ),
+        (
+            lambda X, W_q, W_k, W_v, W_o, n: (
+                weights(X, W_q, W_k, W_v, W_o, n).mean(dim=1) @ (X @ W_v) @ W_o
+            ),
+            "the heads' weights are averaged; each head sums its own columns with its own weights.",
+        ),
+        (
+            layer(soften=lambda scores: scores.softmax(dim=-1).softmax(dim=-1)),
+            "softmax is taken twice: its weights lie close together as scores.",
+        ),
     ]  # fmt: skip
     cases = []
     for seed, (batch, length, num_heads, d_k) in enumerate(

@@ -17,10 +17,9 @@ from torch import Tensor
 
 from attention_lib.checks._cases import draws
 from attention_lib.checks._grading import Verdict, grade
-from attention_lib.checks._mistakes import Named, dot, of_scaled_scores, scaled
+from attention_lib.checks._mistakes import Named, causal, dot, of_scaled_scores, scaled
 from attention_lib.checks._questions import Choice, Number, Quiz
-from attention_lib.masking import padding_mask
-from attention_lib.positions import sinusoidal_positions
+from attention_lib.masking import length_mask, padding_mask
 
 __all__ = [
     "cross_mask",
@@ -29,7 +28,6 @@ __all__ = [
     "masked_cells",
     "quiz",
     "self_or_cross",
-    "shifted",
 ]
 
 # Four queries of a target sentence, the last of them padding, look at seven keys of a source
@@ -165,6 +163,32 @@ def head(answer: object) -> Verdict:
         ),
         (by(dim=0), "softmax runs over the batch (dim=0). Keys lie along the last axis: dim=-1."),
         (
+            lambda x, W_q, W_k, W_v, mask: (
+                by(scores=dot)(x, W_q, W_k, W_v, mask) / W_k.shape[-1] ** 0.5
+            ),
+            "the output is divided by the root of d_k; it is the scores that are divided, before "
+            "softmax.",
+        ),
+        *(
+            (
+                lambda x, W_q, W_k, W_v, mask, fill=fill: (
+                    scaled(x @ W_q, x @ W_k).masked_fill(~mask, fill) @ (x @ W_v)
+                ),
+                "the softmax is missing: the values are summed with scores.",
+            )
+            for fill in (0.0, -torch.inf)
+        ),
+        (
+            lambda x, W_q, W_k, W_v, mask: (
+                by()(x, W_q, W_k, W_v, mask) * mask.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
+            ),
+            "the output of padded tokens is set to 0; nobody reads it, and nothing need be done.",
+        ),
+        (
+            by(masked=lambda scores, mask: causal(_masked(scores, mask))),
+            "a causal mask is laid over the mask that is given; that one says it all.",
+        ),
+        (
             by(output=lambda weights, values: weights),
             "these are the weights. The output is the values, summed with these weights.",
         ),
@@ -282,6 +306,35 @@ def cross_mask(answer: object) -> Verdict:
             lambda target_ids, source_ids: by_keys(target_ids, source_ids).tril(),
             "the mask is causal, too: a target token may look at the whole source.",
         ),
+        (
+            lambda target_ids, source_ids: (
+                (source_ids > 1).unsqueeze(-2).expand(-1, target_ids.shape[1], -1)
+            ),
+            "id 1 is taken for padding, too; only 0 is.",
+        ),
+        (
+            lambda *ids: (by_keys(*ids) & by_queries(*ids)).mT,
+            "two mistakes: queries go down and keys across, and padded queries need no mask.",
+        ),
+        (
+            lambda *ids: ~(by_keys(*ids) & by_queries(*ids)),
+            "two mistakes: True means may attend, and padded queries need no mask.",
+        ),
+        (
+            lambda *ids: by_keys(*ids) == by_queries(*ids),
+            "cells are True where query and key are both padding, or both not; only the key "
+            "counts.",
+        ),
+        (
+            lambda *ids: by_keys(*ids) | ~by_queries(*ids),
+            "padded queries may look everywhere; the padded keys are hidden from every query.",
+        ),
+        (
+            lambda target_ids, source_ids: length_mask(
+                (source_ids != 0).sum(dim=-1), source_ids.shape[1]
+            ).expand(-1, target_ids.shape[1], -1),
+            "the padding is counted and put at the right; it may stand anywhere.",
+        ),
     ]
     cases = [
         (torch.tensor([[1, 0]]), torch.tensor([[3, 4, 0]])),
@@ -291,117 +344,6 @@ def cross_mask(answer: object) -> Verdict:
         (torch.tensor([[6], [6]]), torch.tensor([[0, 6, 0, 6], [6, 6, 6, 6]])),  # on the left, too
     ]
     return grade(answer, by_keys, cases, mistakes, axes=["query", "key"])
-
-
-def shifted(answer: object) -> Verdict:
-    """Grade the rotation of sinusoidal positions.
-
-    Parameters
-    ----------
-    answer : callable
-        ``answer(positions, delta)`` takes ``(len, d_model)`` and returns the vectors of the
-        places ``delta`` further, in the same shape. The places are any, in any order.
-
-    Returns
-    -------
-    Verdict
-
-    Examples
-    --------
-    >>> shifted(lambda positions, delta: positions)
-    Not yet: nothing is turned.
-    """
-
-    def turned(speeds: Callable[[int], Tensor], sign: float = 1) -> Callable[..., Tensor]:
-        def move(positions: Tensor, delta: int) -> Tensor:
-            sin, cos = positions.reshape(len(positions), -1, 2).unbind(dim=-1)
-            angle = sign * delta * speeds(positions.shape[-1])
-            moved = [sin * angle.cos() + cos * angle.sin(), cos * angle.cos() - sin * angle.sin()]
-            return torch.stack(moved, dim=-1).flatten(-2)
-
-        return move
-
-    def halves(positions: Tensor, delta: int) -> Tensor:
-        sin, cos = positions.chunk(2, dim=-1)
-        angle = delta * _speeds(positions.shape[-1])
-        return torch.cat(
-            [sin * angle.cos() + cos * angle.sin(), cos * angle.cos() - sin * angle.sin()], dim=-1
-        )
-
-    def in_two_blocks(positions: Tensor, delta: int) -> Tensor:
-        pairs = turned(_speeds)(positions, delta).reshape(len(positions), -1, 2)
-        return pairs.mT.flatten(-2)
-
-    def not_minus(positions: Tensor, delta: int) -> Tensor:
-        sin, cos = positions.reshape(len(positions), -1, 2).unbind(dim=-1)
-        angle = delta * _speeds(positions.shape[-1])
-        moved = [sin * angle.cos() + cos * angle.sin(), cos * angle.cos() + sin * angle.sin()]
-        return torch.stack(moved, dim=-1).flatten(-2)
-
-    def from_zero(positions: Tensor, delta: int) -> Tensor:
-        places = torch.arange(len(positions), dtype=positions.dtype).unsqueeze(-1) + delta
-        angles = places * _speeds(positions.shape[-1])
-        return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-
-    def a_slice(positions: Tensor, delta: int) -> Tensor:
-        length, d_model = positions.shape
-        return sinusoidal_positions(length + delta, d_model)[delta:].to(positions)
-
-    mistakes: Named = [
-        (lambda positions, delta: positions, "nothing is turned."),
-        (turned(lambda d: _speeds(d) ** 0), "every pair turns at the same speed; only the first "
-            "one has speed 1."),
-        (turned(_speeds, sign=-1), "turned backwards, to the place delta before: a sign is wrong, "
-            "or sine and cosine are swapped."),
-        (turned(lambda d: _speeds(d) ** 0.5), "the speed of pair j is 10000 to the -2j/d, not "
-            "-j/d."),
-        (turned(lambda d: _speeds(d) ** 2), "the speed of pair j is 10000 to the -2j/d, not "
-            "-4j/d."),
-        (turned(lambda d: 1 / _speeds(d)), "the speeds rise from pair to pair; they fall: the "
-            "exponent has a minus sign."),
-        (halves, "the first half of the columns is taken for sines; sine and cosine stand "
-            "side by side, pair by pair."),
-        (in_two_blocks, "the numbers are right, but all sines stand before all cosines; they "
-            "stand pair by pair."),
-        (not_minus, "the second line has a minus: cos(a + b) = cos a cos b − sin a sin b."),
-        (
-            from_zero,
-            "the places are taken to be 0, 1, 2 …, and their sines afresh. The rows may be "
-            "those of any places: turn what is given.",
-        ),
-        (
-            a_slice,
-            "the places are taken to be 0, 1, 2 …, and their sines afresh. The rows may be "
-            "those of any places: turn what is given.",
-        ),
-        (
-            lambda positions, delta: positions.roll(-delta, dims=0),
-            "rolling the rows brings the first places to the end; turn each row instead.",
-        ),
-        (
-            lambda positions, delta: positions + from_zero(positions[:1], delta),
-            "the vector of delta is added. A place further on is a rotation, not a sum.",
-        ),
-        (
-            lambda positions, delta: positions + delta,
-            "delta is added to every number; each pair is turned by delta times its speed.",
-        ),
-        (
-            lambda positions, delta: turned(_speeds)(positions, 1),
-            "delta has no effect: every place moves one further.",
-        ),
-    ]  # fmt: skip
-    everywhere = torch.tensor([9, 2, 40, 3])
-    cases = [
-        (_positions(torch.tensor([3, 4]), 4), 2),
-        (_positions(torch.arange(7), 6), 3),
-        (_positions(torch.arange(20, 31), 32), 1),
-        (_positions(everywhere, 10), 13),
-        (_positions(everywhere, 8), 0),
-        (_positions(everywhere, 2), -5),
-        (_positions(torch.arange(5, 8), 16).float(), 5),
-    ]
-    return grade(answer, turned(_speeds), cases, mistakes, axes=["row", "column"])
 
 
 exchanged_twice = Number(
@@ -493,12 +435,3 @@ def _sentences() -> list[tuple[Tensor, ...]]:
         (steep, *chosen, normal(3, 2), torch.ones(1, 4, 4, dtype=torch.bool)),
         (double(2, 3, 4), *matrices(double, 4, 5, 7), padded([2, 3], 3)),
     ]
-
-
-def _speeds(d_model: int) -> Tensor:
-    even = torch.arange(0, d_model, 2, dtype=torch.float64)
-    return torch.as_tensor(10000.0 ** (-even / d_model))
-
-
-def _positions(places: Tensor, d_model: int) -> Tensor:
-    return sinusoidal_positions(100, d_model).double()[places]

@@ -197,6 +197,32 @@ def query_gradient(answer: object) -> Verdict:
             ),
             "the keys are missing: that is what the output does when the scores move.",
         ),
+        (
+            lambda q, k, v: _weights(q, k) @ v,
+            "that is the output itself; its derivative is asked for.",
+        ),
+        (
+            lambda q, k, v: reference(q, k, v) * (len(q) / len(k)) ** 0.5,
+            "that is divided by the root of the number of keys, not of d.",
+        ),
+        (
+            lambda q, k, v: reference(q, k, v) * len(k) / (len(k) - 1),
+            "n − 1 belongs to samples; the weights are known, and sum to 1.",
+        ),
+        (
+            lambda q, k, v: (
+                (_weights(q, k).unsqueeze(-1) * (v - v.mean(dim=0))).T @ k / len(q) ** 0.5
+            ),
+            "the means to subtract are weighted by p, not plain.",
+        ),
+        (
+            lambda q, k, v: (
+                (_weights(q, k) * (v - _weights(q, k) @ v)).T
+                @ (k - _weights(q, k) @ k)
+                / len(q) ** 0.5
+            ),
+            "the weights lie along the wrong axis: p[:, None] gives each key's row its weight.",
+        ),
     ]
     generator = torch.Generator().manual_seed(0)
 
@@ -323,6 +349,18 @@ def softmax_backward(answer: object) -> Verdict:
         (
             lambda p, g: torch.diag_embed(p) - p[..., None] * p[..., None, :],
             "that is J itself; it is to be multiplied by g.",
+        ),
+        (
+            lambda p, g: p * (g - (p * g).sum(dim=-1)),
+            "the sum of each row lost its axis: keepdim=True keeps it.",
+        ),
+        (
+            lambda p, g: p - torch.nn.functional.one_hot(g.argmax(dim=-1), g.shape[-1]),
+            "that is the gradient of cross-entropy; here g may be any gradient.",
+        ),
+        (
+            lambda p, g: reference(p, g) / p.shape[-1] ** 0.5,
+            "the result is divided by a root; softmax itself scales nothing.",
         ),
     ]
     generator = torch.Generator().manual_seed(0)

@@ -305,7 +305,7 @@ def softmax_with_sink(answer: object) -> Verdict:
 
 
 def _nearly(x: torch.Tensor, eps: float) -> torch.Tensor:
-    return x / (x.norm(dim=-1, keepdim=True) + eps)
+    return torch.div(x, x.norm(dim=-1, keepdim=True) + eps)
 
 
 def _vectors(lengths: Any, d: Any, batch: Any = (), dtype: Any = torch.float32) -> Any:
