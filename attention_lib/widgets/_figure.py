@@ -107,7 +107,8 @@ class Figure(AnyWidget):
         Path(path).write_text(page, encoding="utf-8")
 
     def __repr__(self) -> str:
-        shown = {k: v for k, v in self.state().items() if isinstance(v, (int, float, str))}
+        plain = {k: v for k, v in self.state().items() if isinstance(v, (int, float, str))}
+        shown = {k: v for k, v in plain.items() if v != ""}
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Bundle:

@@ -1,9 +1,10 @@
-import { colorMap, createView, element, entropy, fixed, pixelMap, readableOn, setAttributes, setChildren, setText, svg } from "./_shared/index.js";
+import { colorMap, createView, element, entropy, fixed, pixelMap, readLines, readNumber, readableOn, setAttributes, setChildren, setText, svg } from "./_shared/index.js";
 
 const TALLEST = 520; // of the cells, in pixels
 const LARGEST = 72; // side of a cell
 const AXES = ["layer", "head", "query", "key"];
 const FEW = 24; // tokens whose lines can be told apart
+const MOST = 64; // rows and columns of a pasted table
 
 // ---------------------------------------------------------------- what Python has packed
 
@@ -58,13 +59,54 @@ export function unpackMask(packed, number, count) {
 
 // ---------------------------------------------------------------- numbers and words
 
-/** The numbers of a cell, its row and its column. */
-export function measure({ shape: [, heads, len_q, len_k], layer, head, query, key, packed, packed_mask }) {
+/** The rows of a table of weights that a reader has pasted; an Error that says what is wrong. */
+export function readWeights(text) {
+  const rows = readLines(text).map((line) => line.map((part) => readNumber(part, { min: 0, max: 1 })));
+  const other = rows.findIndex((row) => row.length !== rows[0].length);
+  if (other > 0) throw new Error(`Line ${other + 1} has ${rows[other].length} number${rows[other].length === 1 ? "" : "s"}, line 1 has ${rows[0].length}.`);
+  if (Math.max(rows.length, rows[0]?.length ?? 0) > MOST) throw new Error(`At most ${MOST} lines of ${MOST} numbers are shown.`);
+  return rows;
+}
+
+/** What is shown: the table that the reader has pasted, else what Python has packed, with the tokens
+    that the reader has typed where they are as many. A place beyond the last one is the last. */
+export function given(state) {
+  const own = state.pasted ? readWeights(state.pasted) : null;
+  const shape = own ? [1, 1, own.length, own[0].length] : state.shape;
+  const typed = state.typed.split(/\s+/).filter(Boolean);
+  const tokens = (kind, count) => {
+    if (typed.length === count) return typed;
+    return own ? Array.from({ length: count }, (_, i) => String(i)) : state[`${kind}_tokens`];
+  };
+  return {
+    own, shape, query_tokens: tokens("query", shape[2]), key_tokens: tokens("key", shape[3]),
+    head_names: state.head_names, beside: own ? -1 : state.beside,
+    ...Object.fromEntries(AXES.map((axis, i) => [axis, Math.min(state[axis], shape[i] - 1)])),
+  };
+}
+
+/** A head as it is drawn and read: its weights in steps of 1/levels, and which cells are allowed. */
+function tableOf({ own, shape: [, heads, len_q, len_k], layer }, head, content, packed_mask) {
+  if (own) {
+    return { steps: Float64Array.from(own.flat()), levels: 1, allowed: new Uint8Array(len_q * len_k).fill(1), leaks: false, len_k };
+  }
   const number = layer * heads + head;
-  const content = contents(packed);
   const steps = unpack(content, number, len_q * len_k);
   const allowed = unpackMask(packed_mask, number, len_q * len_k);
-  return read({ steps, allowed, levels: content.levels, len_k }, query, key);
+  return { steps, levels: content.levels, allowed, leaks: steps.some((step, i) => step > 0 && !allowed[i]), len_k };
+}
+
+/** The numbers of a cell, its row and its column, and the cell's weight in the head beside. */
+export function measure(state) {
+  const now = given(state);
+  const table = (head) => tableOf(now, head, now.own ? null : contents(state.packed), state.packed_mask);
+  return readAll(now, table);
+}
+
+function readAll(now, table) {
+  const { head, beside, query, key } = now;
+  const weight = (other) => other.steps[query * other.len_k + key] / other.levels;
+  return { ...read(table(head), query, key), other: beside < 0 ? null : weight(table(beside)) };
 }
 
 function read({ steps, allowed, levels, len_k }, query, key) {
@@ -90,9 +132,15 @@ function named(position, tokens) {
   return token === String(position) ? token : `${position} “${visible(token)}”`;
 }
 
+/** What a head is called. */
+function headName(names, head) {
+  return names[head] ?? `head ${head}`;
+}
+
 /** The finding in words; `HeatmapExplorer.words` says the same in Python. */
-export function words({ shape, layer, head, query, key, query_tokens, key_tokens }, seen) {
-  const where = [shape[0] > 1 && `layer ${layer}`, shape[1] > 1 && `head ${head}`].filter(Boolean).join(", ");
+export function words(state, seen) {
+  const { shape, layer, head, beside, head_names, query, key, query_tokens, key_tokens } = given(state);
+  const where = [shape[0] > 1 && `layer ${layer}`, shape[1] > 1 && headName(head_names, head)].filter(Boolean).join(", ");
   const asked = `${where && `${where}: `}query ${named(query, query_tokens)}`;
   const told = `key ${named(key, key_tokens)}`;
   let cell = `gives ${told} the weight ${fixed(seen.weight)}.`;
@@ -102,7 +150,8 @@ export function words({ shape, layer, head, query, key, query_tokens, key_tokens
   const row = seen.row_max === 0 ? "This row has no weight at all."
     : `The largest weight of this row is ${fixed(seen.row_max)}, at key ${named(seen.largest, key_tokens)}; `
       + `its entropy is ${fixed(seen.row_entropy)}, as of ${fixed(seen.effective_keys, 1)} equal weights.`;
-  return `${asked[0].toUpperCase()}${asked.slice(1)} ${cell} ${row}`;
+  const other = beside < 0 ? "" : ` Beside it: ${headName(head_names, beside)}, where this cell has ${fixed(seen.other)}.`;
+  return `${asked[0].toUpperCase()}${asked.slice(1)} ${cell} ${row}${other}`;
 }
 
 // ---------------------------------------------------------------- drawing
@@ -152,46 +201,56 @@ function paint(canvas, { steps, allowed, levels, len_k, leaks }, shades) {
   context.putImageData(image, 0, 0);
 }
 
-/** Whether the tokens are more than numbers. */
-function plotsWords({ query, key }) {
-  return [...query, ...key].some((token) => !/^\d+$/.test(token));
+/** Whether the tokens are few enough for lines between them, and more than numbers. */
+function haveLines({ query_tokens, key_tokens }) {
+  const tokens = [...query_tokens, ...key_tokens];
+  return Math.max(query_tokens.length, key_tokens.length) <= FEW && tokens.some((token) => !/^\d+$/.test(token));
 }
 
 export function render({ model, el }) {
-  const view = createView({ model, el }, { label: "Who looks at whom", task: "Point at a word to see where it looks, and who looks at it.", traits: AXES, aside: true });
-  const shape = model.get("shape");
-  const [layers, heads, len_q, len_k] = shape;
-  const tokens = { query: model.get("query_tokens"), key: model.get("key_tokens") };
+  const traits = [...AXES, "beside", "pasted", "typed"];
+  const state = () => Object.fromEntries(
+    [...traits, "shape", "query_tokens", "key_tokens", "packed", "packed_mask", "head_names"].map((trait) => [trait, model.get(trait)]),
+  );
+  const view = createView({ model, el }, { label: "Who looks at whom", task: "Point at a word to see where it looks, and who looks at it.", traits, aside: true });
+  const [layers, heads] = model.get("shape");
+  const names = model.get("head_names");
   const content = contents(model.get("packed"));
+  let now = given(state());
 
-  const known = new Map(); // heads of the present layer, unpacked
-  function table(layer, head) {
-    const number = layer * heads + head;
-    if (!known.has(number)) {
-      const steps = unpack(content, number, len_q * len_k);
-      const allowed = unpackMask(model.get("packed_mask"), number, len_q * len_k);
-      const leaks = steps.some((step, i) => step > 0 && !allowed[i]);
-      known.set(number, { steps, allowed, leaks, levels: content.levels, len_k });
-    }
-    return known.get(number);
+  const known = new Map(); // heads that were unpacked, of the present layer or the pasted table
+  function table(head) {
+    if (!known.has(head)) known.set(head, tableOf(now, head, content, model.get("packed_mask")));
+    return known.get(head);
   }
 
-  // The heatmap: a canvas for the cells, hatched behind, and an SVG above it for all else.
-  const plot = view.plot({ height: 100, description: "Weights: queries down, keys across" });
-  const map = plot.svg.parentNode;
-  const canvas = element("canvas", { class: "attention-cells", "aria-hidden": "true" });
-  setAttributes(map, {
-    class: "attention-frame attention-map", tabindex: 0, role: "application",
-    "aria-label": "Heatmap of weights; arrow keys move from cell to cell",
-  });
-  map.prepend(canvas);
-  const group = (attributes) => plot.svg.appendChild(svg("g", attributes));
-  const lines = plot.svg.appendChild(svg("path", { class: "attention-seams" }));
-  const numbers = group({ "text-anchor": "middle" });
-  const names = { query: group({ "text-anchor": "end" }), key: group({}) };
-  const titles = group({});
-  const marks = ["attention-key-mark", "attention-query-mark", "attention-halo", "attention-cell"]
-    .map((name) => plot.svg.appendChild(svg("rect", { class: name })));
+  // A heatmap: a canvas for the cells, hatched behind, and an SVG above it for all else.
+  const pair = view.stage.appendChild(element("div", { class: "attention-pair" }));
+  function createMap() {
+    const plot = view.plot({ height: 100, parent: pair, description: "Weights: queries down, keys across" });
+    const frame = plot.svg.parentNode;
+    const canvas = element("canvas", { class: "attention-cells", "aria-hidden": "true" });
+    setAttributes(frame, {
+      class: "attention-frame attention-map", tabindex: 0, role: "application",
+      "aria-label": "Heatmap of weights; arrow keys move from cell to cell",
+    });
+    frame.prepend(canvas);
+    const group = (attributes) => plot.svg.appendChild(svg("g", attributes));
+    const map = {
+      plot, frame, canvas,
+      lines: plot.svg.appendChild(svg("path", { class: "attention-seams" })),
+      numbers: group({ "text-anchor": "middle" }),
+      names: { query: group({ "text-anchor": "end" }), key: group({}) },
+      titles: group({}),
+      marks: ["attention-key-mark", "attention-query-mark", "attention-halo", "attention-cell"]
+        .map((name) => plot.svg.appendChild(svg("rect", { class: name }))),
+    };
+    for (const type of ["pointerdown", "pointermove"]) frame.addEventListener(type, (event) => point(map, event), { signal: view.signal });
+    frame.addEventListener("keydown", step, { signal: view.signal });
+    return map;
+  }
+  const map = createMap();
+  let second = null; // the map of the head beside, once there was one
 
   const shows = [
     ["weight", "Weight"], ["row_max", "Largest in row"], ["row_entropy", "Entropy of row"],
@@ -208,15 +267,16 @@ export function render({ model, el }) {
 
   // The tokens in two rows, queries above and keys below, with lines as strong as the weights. A
   // token that is pointed at shows its own alone: a query its row of the map, a key its column.
-  const few = Math.max(len_q, len_k) <= FEW && plotsWords(tokens);
-  const lookers = few && view.plot({ height: 190, description: "The tokens, queries above and keys below; lines as strong as the weights" });
-  const strands = few && lookers.svg.appendChild(svg("g", { class: "attention-strands-of-tokens" }));
-  const labels = few && lookers.svg.appendChild(svg("g"));
+  const lookers = view.plot({ height: 190, description: "The tokens, queries above and keys below; lines as strong as the weights" });
+  const strands = lookers.svg.appendChild(svg("g", { class: "attention-strands-of-tokens" }));
+  const labels = lookers.svg.appendChild(svg("g"));
   let pointed = null; // the token that is pointed at, as [axis, position]
-  function drawLines(steps, levels, query) {
-    const widths = ["query", "key"].map((kind) => lookers.width / tokens[kind].length);
+  function drawLines() {
+    const { steps, levels, len_k } = table(now.head);
+    const tokens = [now.query_tokens, now.key_tokens];
+    const widths = tokens.map((row) => lookers.width / row.length);
     const x = (row, i) => (i + 0.5) * widths[row];
-    const [axis, position] = pointed ?? ["query", query];
+    const [axis, position] = pointed ?? ["query", now.query];
     const here = (i, j) => (axis === "query" ? i === position : j === position);
     setChildren(strands, [...steps.keys()].flatMap((cell) => {
       const [i, j, weight] = [Math.floor(cell / len_k), cell % len_k, steps[cell] / levels];
@@ -224,7 +284,7 @@ export function render({ model, el }) {
       const [x1, x2] = [x(0, i), x(1, j)];
       return [["path", { d: `M${x1} 34C${x1} 95 ${x2} 95 ${x2} 156`, "stroke-width": 1 + 7 * weight, "stroke-opacity": 0.25 + 0.75 * weight }]];
     }));
-    setChildren(labels, ["query", "key"].flatMap((kind, row) => tokens[kind].flatMap((token, i) => {
+    setChildren(labels, ["query", "key"].flatMap((kind, row) => tokens[row].flatMap((token, i) => {
       const chosen = kind === axis && i === position;
       const { text } = clipped(visible(token), Math.max(widths[row] - 8, 14));
       const at = { "data-axis": kind, "data-position": i };
@@ -234,68 +294,76 @@ export function render({ model, el }) {
       ];
     })));
   }
-  if (few) {
-    const aim = (event) => {
-      const { axis, position } = event.target.dataset ?? {};
-      if (axis === undefined) return;
-      pointed = [axis, Number(position)];
-      go({ [axis]: Number(position) });
-      redrawLines();
-    };
-    for (const type of ["pointermove", "pointerdown"]) lookers.svg.addEventListener(type, aim, { signal: view.signal });
-    lookers.svg.addEventListener("pointerleave", () => { pointed = null; redrawLines(); }, { signal: view.signal });
-    view.stage.prepend(lookers.svg.parentNode);
-  }
-  function redrawLines() {
-    const { steps, levels } = table(model.get("layer"), model.get("head"));
-    drawLines(steps, levels, model.get("query"));
-  }
+  const aim = (event) => {
+    const { axis, position } = event.target.dataset ?? {};
+    if (axis === undefined) return;
+    pointed = [axis, Number(position)];
+    go({ [axis]: Number(position) });
+    drawLines();
+  };
+  for (const type of ["pointermove", "pointerdown"]) lookers.svg.addEventListener(type, aim, { signal: view.signal });
+  lookers.svg.addEventListener("pointerleave", () => { pointed = null; drawLines(); }, { signal: view.signal });
+  view.stage.prepend(lookers.svg.parentNode);
 
-  for (const [i, trait] of AXES.entries()) {
-    if (shape[i] > 1) {
-      const text = tokens[trait] ? (position) => named(position, tokens[trait]) : String;
-      view.slider({
-        trait, more: i > 1, label: `${trait[0].toUpperCase()}${trait.slice(1)}`, min: 0, max: shape[i] - 1,
-        text: (position) => clipped(text(position), 150).text, words: (position) => `${trait} ${text(position)}`,
-      });
-    }
-  }
+  const sliders = AXES.map((trait, i) => {
+    if (i < 2 && model.get("shape")[i] === 1) return null;
+    const text = (position) => {
+      if (trait === "head") return names[position] ?? String(position);
+      return i < 2 ? String(position) : named(position, now[`${trait}_tokens`]);
+    };
+    return view.slider({
+      trait, more: i > 1, label: `${trait[0].toUpperCase()}${trait.slice(1)}`, min: 0, max: () => now.shape[i] - 1,
+      text: (position) => clipped(text(position), 150).text, words: (position) => names[position] && trait === "head" ? text(position) : `${trait} ${text(position)}`,
+    });
+  });
+  const besides = heads === 1 ? null : view.slider({
+    trait: "beside", more: true, label: "Head beside it", min: -1, max: heads - 1,
+    text: (head) => (head < 0 ? "none" : names[head] ?? String(head)), words: (head) => (head < 0 ? "none" : headName(names, head)),
+  });
+  view.field({
+    trait: "pasted", label: "Weights of your own: a line for each query, numbers from 0 to 1", rows: 4,
+    write: String, read: (text) => readWeights(text) && text,
+  });
+  view.field({
+    trait: "typed", label: "Tokens of your own, with blanks between them", rows: 1,
+    write: String, read: (text) => text.replace(/\s+/g, " "),
+  });
 
   // All heads of the layer, small: a click takes one. The slider does the same for keyboards.
   const strip = element("div", { class: "attention-strip", "aria-hidden": "true" });
   const small = heads === 1 ? [] : Array.from({ length: heads }, (_, head) => {
     const picture = element("canvas", { class: "attention-cells" });
-    const card = strip.appendChild(element("div", { class: "attention-thumb" }, picture, element("span", {}, String(head))));
+    const card = strip.appendChild(element("div", { class: "attention-thumb" }, picture, element("span", {}, names[head] ?? String(head))));
     card.addEventListener("click", () => view.set("head", head), { signal: view.signal });
     return { picture, card };
   });
   const stripName = element("p", { class: "attention-name" });
-  if (heads > 1) view.readouts.append(element("div", {}, stripName, strip));
+  const stripPlace = element("div", {}, stripName, strip);
+  if (heads > 1) view.readouts.append(stripPlace);
   const error = content.levels > 4095 ? "less than 10⁻⁷" : `at most 1/${2 * content.levels}`;
-  view.more.place.append(element(
+  const note = element(
     "p", { class: "attention-note" },
     `The weights have ${content.bytes[0]} bits each: they are rounded by ${error}.`,
-  ));
+  );
+  view.more.place.append(note);
 
-  const place = {}; // of the cells: left, top, side
   const color = colorMap(view.root);
   let pixels;
   const shades = () => (pixels ??= pixelMap(color));
 
-  function fit() {
+  /** Find the place of the cells, left, top, side, and write what depends on it alone. */
+  function fit({ plot, canvas, titles, lines }) {
+    const [, , len_q, len_k] = now.shape;
     const room = Math.min(Math.max(plot.width * 0.28, 70), 124);
-    const all = (kind) => tokens[kind].map((token) => clipped(visible(token), Math.min(room - 30, kind === "query" ? Infinity : 84)));
+    const all = (kind) => now[`${kind}_tokens`].map((token) => clipped(visible(token), Math.min(room - 30, kind === "query" ? Infinity : 84)));
     const [down, across] = [all("query"), all("key")];
-    const widest = (labels) => labels.reduce((most, { width }) => Math.max(most, width), 0);
+    const widest = (texts) => texts.reduce((most, { width }) => Math.max(most, width), 0);
     const left = Math.ceil(widest(down)) + 34;
     const flat = widest(across) + 6 <= Math.min((plot.width - left - 2) / len_k, LARGEST);
     const right = flat ? 2 : widest(across) / 2;
     let side = Math.min((plot.width - left - right) / len_k, TALLEST / len_q, LARGEST);
     if (side >= 4) side = Math.floor(side);
     const top = flat ? 42 : Math.ceil(widest(across) * 0.87) + 34;
-    Object.assign(place, {
-      left, top, side, down, across, flat, width: plot.width, height: Math.ceil(top + side * len_q + 4),
-    });
     const [width, height] = [side * len_k, side * len_q];
     for (const [name, value] of Object.entries({ left, top, width, height })) {
       canvas.style.setProperty(name, `${value}px`);
@@ -313,14 +381,15 @@ export function render({ model, el }) {
       for (let j = 1; j < len_k; j += 1) seams.push(`M${left + j * side} ${top}v${height}`);
     }
     setAttributes(lines, { d: seams.join("") });
+    return { left, top, side, down, across, flat, height: Math.ceil(top + height + 4) };
   }
 
-  function drawNames(query, key) {
-    const { left, top, side, down, across, flat } = place;
-    setChildren(names.query, thinned(len_q, Math.ceil(15 / side), query).map((i) => ["text", {
+  function drawNames({ names: groups, place: { left, top, side, down, across, flat } }) {
+    const { query, key } = now;
+    setChildren(groups.query, thinned(down.length, Math.ceil(15 / side), query).map((i) => ["text", {
       class: i === query ? "attention-query" : null, x: left - 8, y: top + (i + 0.5) * side + 4.5,
     }, down[i].text]));
-    setChildren(names.key, thinned(len_k, flat ? 1 : Math.ceil(15 / side), key).map((j) => {
+    setChildren(groups.key, thinned(across.length, flat ? 1 : Math.ceil(15 / side), key).map((j) => {
       const [x, y] = [left + (j + 0.5) * side, top - 8];
       return ["text", {
         class: j === key ? "attention-key attention-chosen" : null,
@@ -329,8 +398,7 @@ export function render({ model, el }) {
     }));
   }
 
-  function drawNumbers({ steps, allowed, levels }) {
-    const { left, top, side } = place;
+  function drawNumbers({ numbers, place: { left, top, side } }, { steps, allowed, levels, len_k }) {
     const shown = side < 38 ? [] : [...steps.keys()].filter((i) => allowed[i]);
     setChildren(numbers, shown.map((i) => ["text", {
       class: readableOn(color(steps[i] / levels)),
@@ -338,85 +406,116 @@ export function render({ model, el }) {
     }, fixed(steps[i] / levels, 2)]));
   }
 
-  function drawMarks(query, key) {
-    const { left, top, side } = place;
-    const [x, y] = [left + key * side, top + query * side];
-    const [down, across, ...cell] = marks;
-    setAttributes(down, { x, y: top, width: side, height: side * len_q });
-    setAttributes(across, { x: left, y, width: side * len_k, height: side });
+  function drawMarks({ marks, place: { left, top, side, down, across } }) {
+    const [x, y] = [left + now.key * side, top + now.query * side];
+    const [column, row, ...cell] = marks;
+    setAttributes(column, { x, y: top, width: side, height: side * down.length });
+    setAttributes(row, { x: left, y, width: side * across.length, height: side });
     for (const mark of cell) setAttributes(mark, { x: x - 1, y: y - 1, width: side + 2, height: side + 2 });
   }
 
+  /** Draw a head on a map; what stands as it should is left. */
+  function drawMap(one, head) {
+    widen(one.plot);
+    const tokens = JSON.stringify([now.own, model.get("typed")]);
+    const place = `${one.plot.width} ${tokens}`;
+    if (place !== one.placed) one.place = fit(one);
+    const painted = `${place} ${now.layer} ${head}`;
+    if (painted !== one.painted) {
+      paint(one.canvas, table(head), shades());
+      drawNumbers(one, table(head));
+    }
+    Object.assign(one, { placed: place, painted });
+    const title = heads > 1 && !now.own ? `Weights of ${headName(names, head)}: queries down, keys across` : "Weights: queries down, keys across";
+    setAttributes(one.plot.svg, { height: one.place.height, viewBox: `0 0 ${one.plot.width} ${one.place.height}`, "aria-label": title });
+    drawNames(one);
+    drawMarks(one);
+  }
+
+  /** What has come on the page since, or stands beside another now, is as wide as its place. */
+  function widen(plot) {
+    const width = Math.floor(plot.svg.parentNode.clientWidth);
+    if (width > 0 && width !== plot.width) plot.resize(width);
+  }
+
   // The cell under the pointer is read; arrow keys go from cell to cell.
-  function point(event) {
+  function point({ plot, place }, event) {
     if (event.type === "pointermove" && event.pointerType !== "mouse" && event.buttons === 0) return;
     const box = plot.svg.getBoundingClientRect();
     const key = Math.floor((event.clientX - box.left - place.left) / place.side);
     const query = Math.floor((event.clientY - box.top - place.top) / place.side);
-    if (key < 0 || key >= len_k || query < 0 || query >= len_q) return;
+    if (key < 0 || key >= now.shape[3] || query < 0 || query >= now.shape[2]) return;
     go({ query, key });
   }
   function go(cell) {
     for (const [trait, position] of Object.entries(cell)) {
-      const most = shape[AXES.indexOf(trait)] - 1;
-      const there = Math.min(Math.max(position, 0), most);
+      const there = Math.min(Math.max(position, 0), now.shape[AXES.indexOf(trait)] - 1);
       if (there !== model.get(trait)) view.set(trait, there);
     }
   }
-  for (const type of ["pointerdown", "pointermove"]) map.addEventListener(type, point, { signal: view.signal });
-  map.addEventListener("keydown", (event) => {
+  function step(event) {
     const { key, ctrlKey, altKey, metaKey, shiftKey } = event;
-    const [row, column] = [model.get("query"), model.get("key")];
     const cell = {
-      ArrowUp: { query: row - 1 }, ArrowDown: { query: row + 1 },
-      ArrowLeft: { key: column - 1 }, ArrowRight: { key: column + 1 }, Home: { key: 0 }, End: { key: len_k - 1 },
+      ArrowUp: { query: now.query - 1 }, ArrowDown: { query: now.query + 1 },
+      ArrowLeft: { key: now.key - 1 }, ArrowRight: { key: now.key + 1 }, Home: { key: 0 }, End: { key: now.shape[3] - 1 },
     }[key];
     if (!cell || ctrlKey || altKey || metaKey || shiftKey) return;
     event.preventDefault();
     event.stopPropagation(); // in a notebook, arrows would go to the next cell of the notebook
     go(cell);
-  }, { signal: view.signal });
+  }
 
   // After the first draw one small head a frame, so that no frame is long.
   let painting = 0;
-  const paintSmall = (layerNow, i) => paint(small[i].picture, table(layerNow, i), shades());
-  function paintFrom(layerNow, i) {
+  const paintSmall = (i) => paint(small[i].picture, table(i), shades());
+  function paintFrom(i) {
     if (i === small.length) return;
     painting = requestAnimationFrame(() => {
-      paintSmall(layerNow, i);
-      paintFrom(layerNow, i + 1);
+      paintSmall(i);
+      paintFrom(i + 1);
     });
   }
   view.signal.addEventListener("abort", () => cancelAnimationFrame(painting));
 
-  const drawn = {}; // what stands on the canvases
+  const drawn = {}; // what `known` holds, and what the small canvases show
   view.start(() => {
-    const [layerNow, head, query, key] = AXES.map((trait) => model.get(trait));
-    if (layerNow !== drawn.layer) {
+    now = given(state());
+    const { layer, head, beside, shape } = now;
+    const source = model.get("pasted") || `layer ${layer}`;
+    if (source !== drawn.source) {
       known.clear();
-      setText(stripName, layers > 1 ? `The heads of layer ${layerNow}` : "The heads");
+      pointed = null;
       cancelAnimationFrame(painting);
-      if (drawn.layer === undefined) small.forEach((_, i) => paintSmall(layerNow, i));
-      else paintFrom(layerNow, 0);
     }
-    const now = table(layerNow, head);
-    const resized = plot.width !== place.width;
-    if (resized) fit();
-    if (resized || layerNow !== drawn.layer || head !== drawn.head) {
-      paint(canvas, now, shades());
-      drawNumbers(now);
-      small.forEach(({ card }, i) => card.classList.toggle("attention-chosen", i === head));
+    stripPlace.hidden = note.hidden = Boolean(now.own);
+    if (!now.own && layer !== drawn.layer) {
+      setText(stripName, layers > 1 ? `The heads of layer ${layer}` : "The heads");
+      if (drawn.layer === undefined) small.forEach((_, i) => paintSmall(i));
+      else paintFrom(0);
     }
-    Object.assign(drawn, { layer: layerNow, head });
-    setAttributes(plot.svg, { height: place.height, viewBox: `0 0 ${plot.width} ${place.height}` });
-    drawNames(query, key);
-    drawMarks(query, key);
-    if (few) view.part("lines", JSON.stringify([lookers.width, layerNow, head, query, pointed]), redrawLines);
-    const seen = read(now, query, key);
+    Object.assign(drawn, { source, layer: now.own ? null : layer });
+    [...sliders, besides].forEach((slider, i) => {
+      if (slider) slider.closest("label").hidden = i < 4 ? shape[i] < 2 : Boolean(now.own);
+    });
+    if (beside >= 0) second ??= createMap();
+    if (second && beside < 0) second.frame.remove();
+    else if (second && !second.frame.isConnected) pair.append(second.frame);
+    drawMap(map, head);
+    if (beside >= 0) drawMap(second, beside);
+    small.forEach(({ card }, i) => {
+      card.classList.toggle("attention-chosen", i === head);
+      card.classList.toggle("attention-beside", i === beside);
+    });
+    lookers.svg.parentNode.hidden = !haveLines(now);
+    if (haveLines(now)) {
+      widen(lookers);
+      view.part("lines", JSON.stringify([lookers.width, source, model.get("typed"), layer, head, now.query, pointed]), drawLines);
+    }
+    const seen = readAll(now, table);
     for (const [name, show] of shows) {
       show(seen[name], name === "weight" && seen.masked && seen.weight === 0 ? "masked" : undefined);
     }
-    view.say(words({ shape, layer: layerNow, head, query, key, query_tokens: tokens.query, key_tokens: tokens.key }, seen));
+    view.say(words(state(), seen));
   });
   return view.cleanup;
 }

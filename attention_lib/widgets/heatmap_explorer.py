@@ -1,9 +1,10 @@
 """Heatmap explorer: the weights of any number of layers and heads, cell by cell."""
 
 import math
+import re
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import traitlets
@@ -14,7 +15,10 @@ from attention_lib.palette import LIGHT
 from attention_lib.widgets._figure import Figure
 from attention_lib.widgets._markup import Markup, map_color, svg, tag
 from attention_lib.widgets._rounding import fixed, short
-from attention_lib.widgets._traits import Whole
+from attention_lib.widgets._traits import Whole, refusal
+
+if TYPE_CHECKING:
+    from attention_lib.reader import Reader
 
 _SENTENCE = tuple(["the", "cat", "sat", "on", "the", "mat", "because", "it", "was", "tired"])
 _AXES = ("layer", "head", "query", "key")
@@ -22,6 +26,7 @@ _MOST_WEIGHTS = 2**24
 _FINE_WEIGHTS = 2**16  # up to here a weight has 24 bits, and the numbers are exact to 1e-6
 _ROOM = 1_800_000  # bytes of packed weights; base64 adds a third, and the page stays under 3 MB
 _SHADES = 64  # of the still picture
+_MOST_PASTED = 64  # rows and columns
 
 
 def _example() -> tuple[NDArray[Any], NDArray[Any]]:
@@ -39,17 +44,31 @@ def _example() -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 class _Place(Whole):
-    """A position on an axis of the weights; ``max`` is that of the figure's own example."""
+    """A position on an axis of the weights, in the table that Python was given or in the pasted
+    one; ``max`` is that of the figure's own example."""
 
-    def __init__(self, axis: int, **options: Any) -> None:
+    def __init__(self, axis: int, default: int = 0, **options: Any) -> None:
         self.axis = axis
         length = (2, 4, len(_SENTENCE), len(_SENTENCE))[axis]
-        super().__init__(0, min=0, max=length - 1, **options)
+        super().__init__(default, min=default, max=length - 1, **options)
 
     def validate(self, obj: Any, value: Any) -> Any:
-        bounded = Whole(min=0, max=obj.shape[self.axis] - 1)
+        most = max(obj.shape[self.axis], obj._shape()[self.axis]) - 1
+        bounded = Whole(min=self.default_value, max=most)
         bounded.name = self.name
         return bounded.validate(obj, value)
+
+
+class _Pasted(traitlets.Unicode[str, str]):
+    """A table of weights as text, a line for each query; or nothing."""
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        try:
+            _read_text(value)
+        except (AttributeError, TypeError, ValueError):
+            expected = f"at most {_MOST_PASTED} lines of as many numbers from 0 to 1"
+            raise refusal(obj, self.name, expected, value) from None
+        return value
 
 
 class HeatmapExplorer(Figure):
@@ -71,8 +90,15 @@ class HeatmapExplorer(Figure):
     mask : tensor or array of bool, optional
         True = may attend; broadcasts to the shape of ``weights``. A masked cell whose weight is
         not 0 shows the weight's colour in its middle: a leak.
+    heads : sequence of str, optional
+        What the heads are called, as many as there are; without it they are numbered.
     layer, head, query, key : int
         The cell that is read, counted from 0. These are traits: they can be set, observed, linked.
+    beside : int
+        A head that stands beside the one that is read; -1 for none.
+    pasted, typed : str
+        Weights that the reader of the page has put in place of these, a line for each query; and
+        tokens, with blanks between, which name the positions where they are as many.
 
     Raises
     ------
@@ -96,7 +122,7 @@ class HeatmapExplorer(Figure):
     --------
     >>> figure = HeatmapExplorer([[[1.0, 0.0], [0.25, 0.75]]], ["we", "look"], query=1)
     >>> figure
-    HeatmapExplorer(layer=0, head=0, query=1, key=0)
+    HeatmapExplorer(layer=0, head=0, query=1, key=0, beside=-1)
     >>> figure.words()  # doctest: +ELLIPSIS
     '1 layer, 1 head, 2 queries, 2 keys. Query 1 “look” gives key 0 “we” the weight 0.250. ...
     """
@@ -114,6 +140,10 @@ class HeatmapExplorer(Figure):
     head = _Place(1).tag(sync=True)
     query = _Place(2).tag(sync=True)
     key = _Place(3).tag(sync=True)
+    head_names: traitlets.List[str] = traitlets.List(read_only=True).tag(sync=True)
+    beside = _Place(1, -1).tag(sync=True)
+    pasted = _Pasted("").tag(sync=True)
+    typed: traitlets.Unicode[str, str | bytes] = traitlets.Unicode("").tag(sync=True)
 
     def __init__(
         self,
@@ -123,7 +153,8 @@ class HeatmapExplorer(Figure):
         queries: Sequence[str] | None = None,
         keys: Sequence[str] | None = None,
         mask: ArrayLike | None = None,
-        **cell: int,
+        heads: Sequence[str] | None = None,
+        **cell: Any,
     ) -> None:
         if weights is None:
             if any(given is not None for given in (tokens, queries, keys, mask)):
@@ -150,54 +181,128 @@ class HeatmapExplorer(Figure):
             "key_tokens": keys,
             "packed": packed,
             "packed_mask": _pack_mask(self._mask),
+            "head_names": [] if heads is None else _read_tokens("heads", heads, weights.shape[1]),
         }.items():
             self.set_trait(name, value)
         super().__init__(**cell)
 
-    def _table(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return weights, as they are shown, and mask of the present head."""
-        place = self.layer, self.head
+    @classmethod
+    def of_reader(cls, text: str, reader: "Reader | None" = None, **cell: Any) -> "HeatmapExplorer":
+        """Return the figure of all heads of a trained reader, by name, on a sentence.
+
+        Parameters
+        ----------
+        text : str
+            A sentence that the reader can read, with "it" in it once.
+        reader : attention_lib.reader.Reader, optional
+            Any trained reader; by default that of the book.
+        cell : int
+            Where to begin; by default at *it* in the pointing head, which comes last.
+
+        Examples
+        --------
+        >>> figure = HeatmapExplorer.of_reader("The ball broke the table because it was too weak.")
+        >>> figure.head_names[1], figure.head_names[-1]
+        ('head 1.2', 'pointing head')
+        >>> figure.words()  # doctest: +ELLIPSIS
+        '... Pointing head: query 7 “it” gives key 5 “table” the weight 1.000. ...
+        """
+        from attention_lib import reader as model  # it needs torch, which other figures do not
+
+        reading = model.read(model.load_reader() if reader is None else reader, text)
+        tables = [plain(head).round(3) for layer in reading.weights for head in layer]
+        names = [
+            f"head {layer}.{head}"
+            for layer, heads in enumerate(reading.weights[:-1], 1)
+            for head in range(1, len(heads) + 1)
+        ]
+        start = {"head": len(names), "query": reading.it, "key": reading.meant}
+        return cls(tables, reading.words, heads=[*names, "pointing head"], **start | cell)
+
+    def _shape(self) -> list[int]:
+        """Return the shape of what is shown."""
+        own = _read_text(self.pasted)
+        return [1, 1, len(own), len(own[0])] if own else self.shape
+
+    def _cell(self) -> list[int]:
+        """Return layer, head, query and key; a place beyond the last one is the last."""
+        places = (self.layer, self.head, self.query, self.key)
+        return [min(place, size - 1) for place, size in zip(places, self._shape(), strict=True)]
+
+    def _tokens(self) -> tuple[list[str], list[str]]:
+        """Return the tokens that are shown, of queries and of keys."""
+        counts, typed = self._shape()[2:], self.typed.split()
+        given = [self.query_tokens, self.key_tokens]
+        if self.pasted:
+            given = [[str(place) for place in range(count)] for count in counts]
+        queries, keys = (
+            typed if len(typed) == count else tokens
+            for count, tokens in zip(counts, given, strict=True)
+        )
+        return queries, keys
+
+    def _table(self, head: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return weights, as they are shown, and mask of a head."""
+        if own := _read_text(self.pasted):
+            return np.array(own), np.broadcast_to(True, np.shape(own))
+        place = self.layer, head
         return self._codes[place] / self.levels, self._mask[place]
 
+    def _head_name(self, head: int) -> str:
+        return self.head_names[head] if self.head_names else f"head {head}"
+
     def words(self) -> str:
-        layers, heads, len_q, len_k = self.shape
-        weights, mask = self._table()
-        row = weights[self.query]
-        query = _named("query", self.query, self.query_tokens)
-        key = _named("key", self.key, self.key_tokens)
-        weight = row[self.key]
-        if mask[self.query, self.key]:
-            cell = f"gives {key} the weight {fixed(weight)}."
+        layers, heads, len_q, len_k = self._shape()
+        layer, head, query, key = self._cell()
+        queries, keys = self._tokens()
+        weights, mask = self._table(head)
+        row = weights[query]
+        asking, told = _named("query", query, queries), _named("key", key, keys)
+        weight = row[key]
+        if mask[query, key]:
+            cell = f"gives {told} the weight {fixed(weight)}."
         elif weight == 0:
-            cell = f"may not attend to {key}."
+            cell = f"may not attend to {told}."
         else:
-            cell = f"may not attend to {key}, yet gives it the weight {fixed(weight)}: a leak."
-        where = ", ".join(
-            f"{name} {place}"
-            for name, place, count in zip(
-                ("layer", "head"), (self.layer, self.head), (layers, heads), strict=True
-            )
-            if count > 1
-        )
-        where = f"{where[0].upper()}{where[1:]}: {query}" if where else query.capitalize()
+            cell = f"may not attend to {told}, yet gives it the weight {fixed(weight)}: a leak."
+        places = [f"layer {layer}"] * (layers > 1) + [self._head_name(head)] * (heads > 1)
+        asked = f"{', '.join(places)}: {asking}" if places else asking
         entropy = -sum(weight * math.log(weight) for weight in row.tolist() if weight > 0)
-        largest = _named("key", int(row.argmax()), self.key_tokens)
-        told = (
-            f"The largest weight of this row is {fixed(row.max())}, at {largest}; its entropy is "
-            f"{fixed(entropy)}, as of {fixed(math.exp(entropy), 1)} equal weights."
-        )
-        nothing = "This row has no weight at all."
+        largest = _named("key", int(row.argmax()), keys)
+        said = "This row has no weight at all."
+        if row.max() > 0:
+            said = (
+                f"The largest weight of this row is {fixed(row.max())}, at {largest}; its entropy "
+                f"is {fixed(entropy)}, as of {fixed(math.exp(entropy), 1)} equal weights."
+            )
+        if self.beside >= 0 and not self.pasted:
+            other = self._table(self.beside)[0][query, key]
+            name = self._head_name(self.beside)
+            said += f" Beside it: {name}, where this cell has {fixed(other)}."
         return (
             f"{_count(layers, 'layer')}, {_count(heads, 'head')}, {_count(len_q, 'query')}, "
-            f"{_count(len_k, 'key')}. {where} {cell} {told if row.max() > 0 else nothing}"
+            f"{_count(len_k, 'key')}. {asked[0].upper()}{asked[1:]} {cell} {said}"
         )
 
     def picture(self) -> Markup:
-        weights, mask = self._table()
-        len_q, len_k = weights.shape
+        _, head, *_ = self._cell()
+        first, height = self._map(head)
+        if self.beside < 0 or self.pasted:
+            return svg(*first, width=640, height=height)
+        second, _ = self._map(self.beside)
         names = [
-            [_visible(token) for token in each] for each in (self.query_tokens, self.key_tokens)
+            tag("text", self._head_name(one), x=624, y=y, text_anchor="end", font_weight="bold")
+            for one, y in ((head, 20), (self.beside, height + 20))
         ]
+        below = tag("g", *second, transform=f"translate(0 {height})")
+        return svg(*first, below, *names, width=640, height=2 * height)
+
+    def _map(self, head: int) -> tuple[list[Markup], int]:
+        """Return the parts of one head's heatmap, and how high it is."""
+        weights, mask = self._table(head)
+        len_q, len_k = weights.shape
+        *_, query, key = self._cell()
+        names = [[_visible(token) for token in each] for each in self._tokens()]
         left = 22 + min(7 * max(map(len, names[0])), 98)
         top = 34 + min(7 * max(map(len, names[1])), 70)
         side = min((640 - left - 60) / len_k, 420 / len_q, 64.0)
@@ -235,11 +340,11 @@ class HeatmapExplorer(Figure):
             turn = f"rotate(-60 {x:.1f} {y:.1f})"
             text = tag("text", _elided(names[1][j]), x=x, y=y, transform=turn, fill=LIGHT["ink"])
             parts.append(text)
-        cell = {"x": left + side * self.key, "y": top + side * self.query}
+        cell = {"x": left + side * key, "y": top + side * query}
         cell |= {"width": side, "height": side, "fill": "none"}
         for color, wide in ((LIGHT["paper"], 4), (LIGHT["ink"], 2)):
             parts.append(tag("rect", **cell, stroke=color, stroke_width=wide))
-        return svg(*parts, width=640, height=math.ceil(top + side * len_q + 16))
+        return parts, math.ceil(top + side * len_q + 16)
 
 
 # ---------------------------------------------------------------- reading what is given
@@ -305,6 +410,18 @@ def _read_tokens(name: str, given: Any, count: int) -> list[str]:
     if "" in given:
         raise _refusal(name, "not empty", f"'' at position {list(given).index('')}")
     return [str(token) for token in given]
+
+
+def _read_text(text: str) -> list[list[float]]:
+    """Return the rows of a table of weights that was pasted; brackets and commas are let be."""
+    lines = [line.split() for line in re.sub(r"[][(),;]", " ", text).splitlines()]
+    rows = [[float(part.replace("−", "-")) for part in line] for line in lines if line]
+    sizes = {len(row) for row in rows} or {0}
+    if len(sizes) > 1 or max(len(rows), *sizes) > _MOST_PASTED:
+        raise ValueError(text)
+    if not all(0 <= number <= 1 for row in rows for number in row):
+        raise ValueError(text)
+    return rows
 
 
 def _read_mask(given: Any, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -263,7 +263,7 @@ export function render({ model, el }) {
   const resizing = new ResizeObserver(() => strands());
   view.start(() => {
     const state = settings();
-    seen = measure(state, reader);
+    view.part("reading", state.text, () => { seen = measure(state, reader); });
     view.part("words", seen.words.join(" "), () => {
       writeWords(seen.words);
       typed.value = seen.words.slice(1).join(" ");

@@ -17,6 +17,7 @@ from attention_lib import (
     entropy,
     padding_mask,
 )
+from attention_lib.reader import load_reader, read
 from attention_lib.widgets import HeatmapExplorer, heatmap_explorer
 
 SPREADS = {"even": 0.0, "random": 1.0, "sharp": 40.0}
@@ -354,7 +355,7 @@ def test_colours_are_those_of_the_palette_and_masked_cells_are_clear(show, name)
         pixels = np.array(pixels).reshape(*size, 4)
         scale = size[0] // len_q
         assert scale == (3 if name == "leak" and head else 1)
-        weights, mask = go(figure, (0, head, 0, 0))._table()
+        weights, mask = go(figure, (0, head, 0, 0))._table(head)
         for i, j in np.ndindex(len_q, len_k):
             cell = pixels[scale * i : scale * (i + 1), scale * j : scale * (j + 1)]
             color = heatmap_explorer.map_color(np.floor(weights[i, j] * 255 + 0.5) / 255)
@@ -423,13 +424,15 @@ def test_there_are_sliders_for_what_there_is_more_than_one_of(show):
     traits = "all => all.map(label => label.dataset.trait)"
     controls = ".attention-control"
     assert show(explorer("example")).locator(controls).evaluate_all(traits) == [
-        *("layer", "head", "query", "key")
+        *("layer", "head", "query", "key", "beside")
     ]
     assert show(explorer("heads")).locator(controls).evaluate_all(traits) == [
-        *("head", "query", "key")
+        *("head", "query", "key", "beside")
     ]
     page = show(explorer("one"))
-    assert page.locator(controls).count() == 0 and page.locator(".attention-thumb").count() == 0
+    page.locator("summary").click()
+    assert page.locator(f"{controls}:visible").count() == 0
+    assert page.locator(".attention-thumb").count() == 0
     assert page.figure().read("weight") == 1
 
 
@@ -492,3 +495,98 @@ def test_the_largest_stays_smooth(show):
 def test_the_state_is_plain_json():
     state = json.loads(json.dumps(plain(explorer("layers"))))
     assert state["shape"] == [2, 3, 7, 7]
+
+
+# ---------------------------------------------------------------- two heads; the reader's own
+
+
+def test_the_heads_of_the_trained_reader_have_names():
+    text = "the animal did not cross the street because it was too wide"
+    figure = HeatmapExplorer.of_reader(text, head=1)
+    names = ["head 1.1", "head 1.2", "head 1.3", "head 1.4", "head 2.1", "head 2.2"]
+    assert figure.head_names == [*names, "pointing head"]
+    reading = read(load_reader(), text)
+    assert (figure.query, figure.key) == (reading.it, reading.meant)
+    wanted = torch.cat(reading.weights).detach().numpy()
+    assert figure._codes[0] / figure.levels == pytest.approx(wanted, abs=6e-4)
+    assert "Head 1.2: query 9 “it”" in figure.words()
+    with pytest.raises(traitlets.TraitError, match="heads must be as many as the weights have, 2"):
+        HeatmapExplorer(softmax((2, 3, 3)), heads=["one"])
+
+
+PASTED = ["0.5 0.5\n0 1", "[[0.25, 0.75, 0],\n [0, 0, 1]]", "1", "0 0\n0 0"]
+
+
+@pytest.mark.parametrize("text", PASTED)
+def test_a_pasted_table_takes_the_place_of_the_weights(node, text):
+    figure = HeatmapExplorer(layer=1, head=3, query=9, key=9, pasted=text, typed="who whom")
+    (seen,) = node("heatmap_explorer.js", "measure", [[plain(figure)]])
+    (sentence,) = node("heatmap_explorer.js", "words", [[plain(figure), seen]])
+    assert figure.words().endswith(f". {sentence}")
+    table = np.array(heatmap_explorer._read_text(text))
+    cell = (0, 0, *(size - 1 for size in table.shape))
+    wanted = truth(torch.as_tensor(table)[None, None], cell)
+    assert {key: seen[key] for key in wanted} == pytest.approx(wanted, abs=1e-12)
+    assert ("“whom”" in figure.words()) == (2 in table.shape)
+
+
+@pytest.mark.parametrize("text", ["0.5\n0.5 0.5", "1.5", "-0.1", "nan", "a", "0 " * 65])
+def test_what_is_no_table_of_weights_is_refused_in_both_worlds(node, text):
+    with pytest.raises(traitlets.TraitError, match="pasted must be at most 64 lines of as many"):
+        HeatmapExplorer(pasted=text)
+    program = "(text) => { try { return readWeights(text); } catch { return 'refused'; } }"
+    assert node("heatmap_explorer.js", program, [[text]], ["readWeights"]) == ["refused"]
+
+
+@pytest.mark.browser
+def test_two_heads_stand_side_by_side_and_are_read_together(show):
+    figure = explorer("example")
+    page = show(figure, more=True, width=860)
+    assert page.get_by_role("application").count() == 1
+    page.figure().set("beside", 2)
+    first, second = page.get_by_role("application").all()
+    one, other = first.bounding_box(), second.bounding_box()
+    assert one["y"] == other["y"] and one["x"] + one["width"] <= other["x"]
+    assert "head 2" in second.get_by_role("img").get_attribute("aria-label")
+    query, key = figure.query, figure.key
+    weight = figure._codes[0, 2, query, key] / figure.levels
+    said = page.locator(".attention-finding").inner_text()
+    assert f"Beside it: head 2, where this cell has {weight:.3f}." in said
+    second.focus()
+    second.press("ArrowUp")
+    page.settle()
+    marks = page.locator(".attention-cell[x]").evaluate_all(
+        "all => all.map((mark) => mark.getAttribute('y'))"
+    )
+    assert len({*marks}) == 1 and len(marks) == 2
+    page.set_viewport_size({"width": 320, "height": 800})
+    page.settle()
+    one, other = (each.bounding_box() for each in page.get_by_role("application").all())
+    assert one["x"] == other["x"] and one["y"] + one["height"] <= other["y"]
+    page.figure().set("beside", -1)
+    assert page.get_by_role("application").count() == 1
+    assert page.errors == []
+
+
+@pytest.mark.browser
+def test_a_reader_pastes_a_table_and_types_tokens_and_starts_over(show):
+    page = show(explorer("example"), more=True)
+    field = page.get_by_label("Weights of your own")
+    field.fill("0.25 0.75\n1 0")
+    page.get_by_label("Tokens of your own").fill("so good")
+    page.settle()
+    said = page.locator(".attention-finding").inner_text()
+    assert said.startswith("Query 1 “good” gives key 1 “good” the weight 0.000.")
+    assert page.figure().read("row_max") == 1 and page.figure().read("column_mean") == 0.375
+    shown = page.locator(".attention-map text").all_text_contents()
+    assert [text for text in shown if text[0].isdigit()] == ["0.25", "0.75", "1.00", "0.00"]
+    assert not page.figure().control("layer").is_visible()
+    assert page.figure().control("query").locator("input").get_attribute("max") == "1"
+    field.fill("0.25 0.75\n1")
+    field.blur()
+    alert = page.locator(".attention-refusal:visible")
+    assert alert.inner_text() == "Line 2 has 1 number, line 1 has 2."
+    page.get_by_role("button", name="Reset").click()
+    page.settle()
+    assert page.locator(".attention-finding").inner_text().startswith("Layer 0, head 1: query 7")
+    assert page.figure().control("layer").is_visible() and page.errors == []

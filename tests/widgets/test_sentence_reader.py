@@ -154,3 +154,23 @@ def test_clicking_a_word_lets_it_ask_and_typing_reads_anew(show):
         in page.locator("[role=alert]:visible").inner_text()
     )
     assert figure.read("meant") == 5
+
+
+@pytest.mark.browser
+def test_the_reader_reads_when_the_text_changes_and_only_then(show):
+    """Its forward pass takes roots by the hundred, and nothing else takes any."""
+    page = show(SentenceReader(), more=True)
+    page.evaluate(
+        "() => { const root = Math.sqrt; window.roots = 0;"
+        " Math.sqrt = (x) => { window.roots += 1; return root(x); }; }"
+    )
+    for trait, value in (("word", 3), ("word", 8)):
+        page.figure().set(trait, value)
+    page.get_by_label("layer 1, head 2").click()
+    page.settle()
+    assert "In layer 1, head 2" in page.locator(".attention-finding").inner_text()
+    assert page.evaluate("roots") == 0
+    page.get_by_label("Exchange “tired”").select_option("wide")
+    page.settle()
+    assert page.evaluate("roots") > 100
+    assert "it means street" in page.locator(".attention-finding").inner_text()
