@@ -1,13 +1,11 @@
 """The graders of "Find where a mask leaks": the right answer passes, each mistake is named."""
 
 import numpy as np
-import pytest
 import torch
 
 from attention_lib.checks import mask_failures as check
 from attention_lib.masking import length_mask
-
-GRADERS = [check.repaired_weight, check.folded_mask, check.token_positions, check.leak_test]
+from tests.checks.tables import judged
 
 
 def folded(valid_lens, num_heads, len_k):
@@ -228,31 +226,7 @@ def folded_lens(valid_lens, num_heads):
     return valid_lens.repeat_interleave(num_heads)[:, None, None]
 
 
-@pytest.mark.parametrize(("grader", "answer"), RIGHT)
-def test_the_right_answer_passes(grader, answer):
-    verdict = grader(answer)
-    assert verdict, verdict
-
-
-@pytest.mark.parametrize(("grader", "answer", "said"), WRONG)
-def test_the_mistake_is_named(grader, answer, said):
-    verdict = grader(answer)
-    assert not verdict
-    assert said in verdict.message
-
-
-@pytest.mark.parametrize("grader", GRADERS)
-def test_a_stub_is_told_to_be_written(grader):
-    assert repr(grader(...)) == "Write it, then run this cell."
-
-
-def test_functions_that_are_stubs_are_told_to_be_written():
-    for verdict in (
-        check.folded_mask(lambda valid_lens, num_heads, len_k: ...),
-        check.token_positions(lambda real: ...),
-        check.leak_test(lambda attend, queries, keys, values, mask: ...),
-    ):
-        assert repr(verdict) == "Write it, then run this cell."
+test_right_answers_pass, test_wrong_answers_hear_why = judged(RIGHT, WRONG)
 
 
 def test_no_message_holds_an_address():

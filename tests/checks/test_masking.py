@@ -3,20 +3,12 @@
 import math
 
 import numpy as np
-import pytest
 import torch
 from torch.nn import functional as F
 
 from attention_lib.checks import masking as check
 from attention_lib.masking import causal_mask, combine_masks, length_mask, masked_softmax
-
-GRADERS = [
-    check.kept_cells,
-    check.lowest_loss,
-    check.key_padding,
-    check.masked_softmax,
-    check.packed_mask,
-]
+from tests.checks.tables import judged
 
 
 def padding_by_loops(valid_lens, len_k):
@@ -222,27 +214,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("grader", "answer"), RIGHT)
-def test_the_right_answer_passes(grader, answer):
-    verdict = grader(answer)
-    assert verdict, verdict
-
-
-@pytest.mark.parametrize(("grader", "answer", "said"), WRONG)
-def test_the_mistake_is_named(grader, answer, said):
-    verdict = grader(answer)
-    assert not verdict
-    assert said in verdict.message
-
-
-@pytest.mark.parametrize("grader", GRADERS)
-def test_a_stub_is_told_to_be_written(grader):
-    assert repr(grader(...)) == "Write it, then run this cell."
-
-
-@pytest.mark.parametrize("grader", [check.key_padding, check.masked_softmax])
-def test_a_function_that_is_a_stub_is_told_to_be_written(grader):
-    assert repr(grader(lambda scores, mask: ...)) == "Write it, then run this cell."
+test_right_answers_pass, test_wrong_answers_hear_why = judged(RIGHT, WRONG)
 
 
 def test_twelve_is_the_number_of_cells_that_pass_both_masks():

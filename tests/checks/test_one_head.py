@@ -6,7 +6,6 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from attention_lib.checks import one_head as check
-from attention_lib.positions import sinusoidal_positions
 from tests.checks.tables import judged
 
 
@@ -146,90 +145,6 @@ CROSS = [
 ]
 
 
-# Shifted positions.
-
-
-def turned(positions, delta, *, speeds=None, sign=1, swapped=False):
-    d_model = positions.shape[-1]
-    even = torch.arange(0, d_model, 2, dtype=positions.dtype)
-    angle = sign * delta * (10000.0 ** (-even / d_model) if speeds is None else speeds(d_model))
-    sin, cos = positions[:, 0::2], positions[:, 1::2]
-    if swapped:
-        sin, cos = cos, sin
-    moved = [sin * angle.cos() + cos * angle.sin(), cos * angle.cos() - sin * angle.sin()]
-    return torch.stack(moved[::-1] if swapped else moved, dim=-1).flatten(-2)
-
-
-def by_complex_numbers(positions, delta):
-    d_model = positions.shape[-1]
-    angle = -delta * 10000.0 ** (-torch.arange(0, d_model, 2).double() / d_model)
-    pairs = torch.view_as_complex(positions.double().reshape(-1, d_model // 2, 2).contiguous())
-    return torch.view_as_real(pairs * torch.exp(1j * angle)).flatten(-2).to(positions.dtype)
-
-
-def by_matrices(positions, delta):
-    d_model = positions.shape[-1]
-    rotation = torch.zeros(d_model, d_model, dtype=positions.dtype)
-    for j in range(0, d_model, 2):
-        angle = torch.tensor(delta * 10000 ** (-j / d_model), dtype=positions.dtype)
-        rotation[j, j] = rotation[j + 1, j + 1] = angle.cos()
-        rotation[j, j + 1], rotation[j + 1, j] = -angle.sin(), angle.sin()
-    return positions @ rotation
-
-
-def column_by_column(positions, delta):
-    moved = positions.clone()
-    for j in range(0, positions.shape[1], 2):
-        angle = delta / 10000 ** (j / positions.shape[1])
-        sin, cos = positions[:, j], positions[:, j + 1]
-        moved[:, j] = sin * math.cos(angle) + cos * math.sin(angle)
-        moved[:, j + 1] = cos * math.cos(angle) - sin * math.sin(angle)
-    return moved
-
-
-def by_a_slice(positions, delta):
-    length, d_model = positions.shape
-    return sinusoidal_positions(length + delta, d_model)[delta:].to(positions.dtype)
-
-
-def afresh(positions, delta):
-    length, d_model = positions.shape
-    places = torch.arange(length).double()[:, None] + delta
-    angles = places * 10000.0 ** (-torch.arange(0, d_model, 2).double() / d_model)
-    return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2).to(positions.dtype)
-
-
-def one_speed(d_model):
-    return torch.ones(d_model // 2)
-
-
-def half_speeds(d_model):
-    return 10000.0 ** (-torch.arange(d_model // 2, dtype=torch.float64) / d_model)
-
-
-def growing_speeds(d_model):
-    return 10000.0 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-
-
-SHIFTED = [
-    (afresh, "taken to be 0, 1, 2"),
-    (by_a_slice, "taken to be 0, 1, 2"),
-    (lambda p, delta: p, "nothing is turned"),
-    (lambda p, delta: turned(p, delta, speeds=one_speed), "the same speed"),
-    (lambda p, delta: turned(p, delta, sign=-1), "backwards"),
-    (lambda p, delta: turned(p, delta, swapped=True), "sine and cosine are swapped"),
-    (lambda p, delta: turned(p, delta, speeds=half_speeds), "-2j/d, not -j/d"),
-    (lambda p, delta: turned(p, delta, speeds=growing_speeds), "they fall"),
-    (lambda p, delta: p.roll(-delta, dims=0), "rolling"),
-    (lambda p, delta: turned(p, 1), "delta has no effect"),
-    (lambda p, delta: turned(p, delta).unflatten(-1, (-1, 2)).mT.flatten(-2), "all sines stand"),
-    (lambda p, delta: p * delta, "row 0, column 0"),
-    (lambda p, delta: p + delta, "delta is added to every number"),
-    (lambda p, delta: p[delta:], "expected shape (2, 4), got (0, 4)"),
-    (lambda p, delta: turned(p, delta).float().long(), "expected dtype"),
-    (lambda p, delta: turned(p.neg_(), delta), "changed its input"),
-]
-
 test_right, test_wrong = judged(
     [
         (check.head, by_the_formula),
@@ -241,10 +156,6 @@ test_right, test_wrong = judged(
         (check.cross_mask, keys_by_repeat),
         (check.cross_mask, keys_by_loops),
         (check.cross_mask, keys_by_ones),
-        (check.shifted, turned),
-        (check.shifted, by_complex_numbers),
-        (check.shifted, by_matrices),
-        (check.shifted, column_by_column),
         *((check.masked_cells, n) for n in (8, 8.0, torch.tensor(8), torch.ones(8).sum())),
         (check.self_or_cross, "b"),
         *((check.exchanged_twice, x) for x in (0.33, 0.3302, 0.34)),
@@ -252,7 +163,6 @@ test_right, test_wrong = judged(
     [
         *((check.head, *row) for row in HEAD),
         *((check.cross_mask, *row) for row in CROSS),
-        *((check.shifted, *row) for row in SHIFTED),
         (check.masked_cells, 7, "counts the row of the padded query; a padding mask hides keys"),
         (check.masked_cells, 13, "as well"),
         (check.masked_cells, 2, "hidden from every query"),

@@ -5,7 +5,7 @@ import math
 import torch
 
 from attention_lib.checks import positions as check
-from attention_lib.positions import rotate_by_position
+from attention_lib.positions import rotate_by_position, sinusoidal_positions
 from tests.checks.tables import judged
 
 
@@ -59,12 +59,100 @@ def altered(angle=None, sin=None, join=None):
     return turn
 
 
+# Positions further on.
+
+
+def shifted(positions, delta, *, speeds=None, sign=1, swapped=False):
+    d_model = positions.shape[-1]
+    even = torch.arange(0, d_model, 2, dtype=positions.dtype)
+    angle = sign * delta * (10000.0 ** (-even / d_model) if speeds is None else speeds(d_model))
+    sin, cos = positions[:, 0::2], positions[:, 1::2]
+    if swapped:
+        sin, cos = cos, sin
+    moved = [sin * angle.cos() + cos * angle.sin(), cos * angle.cos() - sin * angle.sin()]
+    return torch.stack(moved[::-1] if swapped else moved, dim=-1).flatten(-2)
+
+
+def shifted_by_complex_numbers(positions, delta):
+    d_model = positions.shape[-1]
+    angle = -delta * 10000.0 ** (-torch.arange(0, d_model, 2).double() / d_model)
+    pairs = torch.view_as_complex(positions.double().reshape(-1, d_model // 2, 2).contiguous())
+    return torch.view_as_real(pairs * torch.exp(1j * angle)).flatten(-2).to(positions.dtype)
+
+
+def shifted_by_matrices(positions, delta):
+    d_model = positions.shape[-1]
+    rotation = torch.zeros(d_model, d_model, dtype=positions.dtype)
+    for j in range(0, d_model, 2):
+        angle = torch.tensor(delta * 10000 ** (-j / d_model), dtype=positions.dtype)
+        rotation[j, j] = rotation[j + 1, j + 1] = angle.cos()
+        rotation[j, j + 1], rotation[j + 1, j] = -angle.sin(), angle.sin()
+    return positions @ rotation
+
+
+def shifted_by_column(positions, delta):
+    moved = positions.clone()
+    for j in range(0, positions.shape[1], 2):
+        angle = delta / 10000 ** (j / positions.shape[1])
+        sin, cos = positions[:, j], positions[:, j + 1]
+        moved[:, j] = sin * math.cos(angle) + cos * math.sin(angle)
+        moved[:, j + 1] = cos * math.cos(angle) - sin * math.sin(angle)
+    return moved
+
+
+def shifted_by_a_slice(positions, delta):
+    length, d_model = positions.shape
+    return sinusoidal_positions(length + delta, d_model)[delta:].to(positions.dtype)
+
+
+def shifted_afresh(positions, delta):
+    length, d_model = positions.shape
+    places = torch.arange(length).double()[:, None] + delta
+    angles = places * 10000.0 ** (-torch.arange(0, d_model, 2).double() / d_model)
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2).to(positions.dtype)
+
+
+def one_speed(d_model):
+    return torch.ones(d_model // 2)
+
+
+def half_speeds(d_model):
+    return 10000.0 ** (-torch.arange(d_model // 2, dtype=torch.float64) / d_model)
+
+
+def growing_speeds(d_model):
+    return 10000.0 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+
+
+SHIFTED = [
+    (shifted_afresh, "taken to be 0, 1, 2"),
+    (shifted_by_a_slice, "taken to be 0, 1, 2"),
+    (lambda p, delta: p, "nothing is turned"),
+    (lambda p, delta: shifted(p, delta, speeds=one_speed), "the same speed"),
+    (lambda p, delta: shifted(p, delta, sign=-1), "backwards"),
+    (lambda p, delta: shifted(p, delta, swapped=True), "sine and cosine are swapped"),
+    (lambda p, delta: shifted(p, delta, speeds=half_speeds), "-2j/d, not -j/d"),
+    (lambda p, delta: shifted(p, delta, speeds=growing_speeds), "they fall"),
+    (lambda p, delta: p.roll(-delta, dims=0), "rolling"),
+    (lambda p, delta: shifted(p, 1), "delta has no effect"),
+    (lambda p, delta: shifted(p, delta).unflatten(-1, (-1, 2)).mT.flatten(-2), "all sines stand"),
+    (lambda p, delta: p * delta, "multiplied by delta"),
+    (lambda p, delta: p + delta, "delta is added to every number"),
+    (lambda p, delta: p[delta:], "rows are cut off"),
+    (lambda p, delta: shifted(p, delta).float().long(), "expected dtype"),
+    (lambda p, delta: shifted(p.neg_(), delta), "changed its input"),
+]
+
 RIGHT = [
     (check.turned, rotate_by_position),
     (check.turned, by_slices),
     (check.turned, by_complex_numbers),
     (check.turned, by_loops),
     (check.turned, by_matrices),
+    (check.shifted, shifted),
+    (check.shifted, shifted_by_complex_numbers),
+    (check.shifted, shifted_by_matrices),
+    (check.shifted, shifted_by_column),
     (check.full_turn, 628),
     (check.full_turn, 200 * math.pi),
     (check.full_turn, torch.tensor(628.3)),
@@ -87,6 +175,7 @@ WRONG = [
     (check.turned, lambda x, p: x + rotate_by_position(x, p), "should be"),
     (check.turned, lambda x, p: rotate_by_position(x, p, base=1000.0), "the base of the speeds"),
     (check.turned, lambda x, p: rotate_by_position(x, p)[:-1], "shape"),
+    *[(check.shifted, *row) for row in SHIFTED],
     (check.full_turn, 6.28, "fastest pair"),
     (check.full_turn, 62832, "exponent"),
     (check.full_turn, 100, "one radian"),

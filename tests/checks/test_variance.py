@@ -3,12 +3,12 @@
 import math
 
 import numpy as np
-import pytest
 import torch
 
 from attention_lib.checks import variance as check
 from attention_lib.notebook import generator
 from attention_lib.scoring import dot_scores
+from tests.checks.tables import judged
 
 
 def divided(divisor):
@@ -80,24 +80,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("grader", "answer"), RIGHT)
-def test_the_right_answer_passes(grader, answer):
-    assert grader(answer)
-
-
-@pytest.mark.parametrize(("grader", "answer", "said"), WRONG)
-def test_the_mistake_is_named(grader, answer, said):
-    verdict = grader(answer)
-    assert not verdict
-    assert said in verdict.message
-
-
-@pytest.mark.parametrize(
-    "grader", [check.broken_line, check.typical_score, check.largest_weights, check.unit_scores]
-)
-def test_a_stub_is_told_to_be_written(grader):
-    assert repr(grader(...)) == "Write it, then run this cell."
-    assert not grader(...)
+test_right_answers_pass, test_wrong_answers_hear_why = judged(RIGHT, WRONG)
 
 
 def test_the_right_divisor_gives_variance_one():

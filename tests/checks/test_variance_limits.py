@@ -3,11 +3,11 @@
 import math
 
 import numpy as np
-import pytest
 import torch
 
 from attention_lib.checks import variance_limits as check
 from attention_lib.scoring import cosine_scores
+from tests.checks.tables import judged
 
 
 def unit(x, dim=-1):
@@ -120,21 +120,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("grader", "answer"), RIGHT)
-def test_the_right_answer_passes(grader, answer):
-    assert grader(answer)
-
-
-@pytest.mark.parametrize(("grader", "answer", "said"), WRONG)
-def test_the_mistake_is_named(grader, answer, said):
-    verdict = grader(answer)
-    assert not verdict
-    assert said in verdict.message
-
-
-@pytest.mark.parametrize("grader", [getattr(check, name) for name in check.__all__])
-def test_a_stub_is_told_to_be_written(grader):
-    assert repr(grader(...)) == "Write it, then run this cell."
+test_right_answers_pass, test_wrong_answers_hear_why = judged(RIGHT, WRONG)
 
 
 def test_the_gain_is_the_one_of_the_bound():
