@@ -315,42 +315,46 @@ def without_columns(answer: object) -> Verdict:
 
 quiz = Quiz(
     Choice(
-        "Why are whole pairs of noun and adjective held out, and not sentences by chance?",
+        "Why are whole pairs of a noun and an adjective held out, and not sentences by chance?",
         [
-            "there are too many sentences to train on",
-            "a reader could otherwise answer by remembering pairs",
-            "test sentences must hold words that were never seen",
+            "so that the test has words which the reader has never seen",
+            "so that a reader that only remembers pairs cannot pass the test",
+            "so that every frame is tested equally often",
         ],
         "b",
         {
-            "a": "that would be a reason to take fewer, not to choose them.",
-            "b": "who saw “wide” beside “street” may remember it; in the test no pair was seen.",
-            "c": "every word of the test occurs in training; it is the pairs that do not.",
+            "a": "every word of the test was in the training. It is the pairs that were not.",
+            "b": "with sentences held out by chance, “wide” and “street” would have been seen "
+            "together, in another sentence.",
+            "c": "how often a frame is tested has nothing to do with what has been seen of it.",
         },
     ),
     Number(
-        "A layer is 32 wide and has 4 heads, with W_q, W_k, W_v and W_o and no bias. How many "
-        "numbers are in the four matrices?",
-        4096,
-        because="four matrices of 32 × 32 numbers, however many heads share them.",
+        "“It” gives the right word the weight .5, and all others together .5. What is the loss "
+        "of this sentence, to two decimals?",
+        0.69,
+        tolerance=0.01,
+        because="−ln .5 = .693, however the other half is spread: the loss sees one weight only.",
         mistakes=[
-            (1024, "that is one matrix of the four."),
-            (16384, "the heads share the width: four matrices in all, not four a head."),
-            (3072, "W_o counts, too."),
+            (0.5, "that is the weight. The loss is minus its logarithm."),
+            (0.3, "that is the logarithm to the base 10. Take the natural one."),
+            (1, "that is the logarithm to the base 2. Take the natural one."),
+            (-0.69, "the loss is minus the logarithm: it is positive."),
+            (2.56, "that is ln 13, the loss if 13 words share the weight equally."),
         ],
     ),
     Choice(
-        "A head is taken away, and accuracy stays. What follows?",
+        "You take a head away, and the share of right answers stays. What follows?",
         [
             "the head does nothing",
-            "it is not needed for these sentences, as long as the others stay",
-            "its map has no bright cell",
+            "for these sentences it is not needed, as long as the other heads are there",
+            "all heads that pass this test can be taken away together",
         ],
         "b",
         {
-            "a": "another head may do the same, and only one of the two was taken away.",
-            "b": "the test asks for these sentences only, and other heads may stand in for it.",
-            "c": "a map may be bright, and what it shows may not be needed.",
+            "a": "it may do what another head does as well, and that one is still there.",
+            "b": "that is what was tried. Other sentences were not, and no other head was missing.",
+            "c": "each was tried alone. Two may stand in for each other, until both are gone.",
         },
     ),
 )
