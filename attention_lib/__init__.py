@@ -6,7 +6,9 @@
 - :mod:`~attention_lib.multihead`: split the width, attend in every head, join the outputs.
 - :mod:`~attention_lib.positions`: sines and cosines, added or as rotations, that tell the order.
 - :mod:`~attention_lib.saturation`: how concentrated weights are, and the gradient they leave.
+- :mod:`~attention_lib.cost`: operations and bytes counted; softmax in blocks, across processes.
 - :mod:`~attention_lib.contracts`: behaviours that any attention must show, as tests.
+- :mod:`~attention_lib.museum`: attentions with one defect each, for the contracts to catch.
 - :mod:`~attention_lib.published`: what others have printed, computed anew.
 - :mod:`~attention_lib.checks`: graders for the book's exercises.
 - :mod:`~attention_lib.palette`: the colours, the same in every picture.

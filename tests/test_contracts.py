@@ -1,6 +1,8 @@
 """Contracts hold for implementations that are right, PyTorch's own among them, and for no other."""
 
+import inspect
 import re
+import warnings
 
 import pytest
 import torch
@@ -9,12 +11,18 @@ from torch import nn
 
 from attention_lib import contracts
 from attention_lib.attention import AdditiveAttention, scaled_dot_product_attention
-from attention_lib.masking import causal_mask, length_mask
-from attention_lib.multihead import MultiHeadAttention, merge_heads
-from attention_lib.positions import PositionalEncoding
+from attention_lib.masking import causal_mask, length_mask, window_mask
+from attention_lib.multihead import MultiHeadAttention, merge_heads, split_heads
+from attention_lib.positions import (
+    PositionalEncoding,
+    rotary_scores,
+    rotate_by_position,
+    sinusoidal_positions,
+)
 
 BATCH, LENGTH, D_MODEL, NUM_HEADS = 3, 7, 10, 2
-VALID_LENS = torch.tensor([5, 2, 7])
+VALID_LENS, EMPTY_LENS = torch.tensor([5, 2, 7]), torch.tensor([5, 0, 7])
+REAL = torch.arange(7) >= 7 - VALID_LENS.unsqueeze(-1)  # padding on the left
 NAN = float("nan")
 
 
@@ -241,7 +249,210 @@ def reads_the_keys(queries, keys, values):
     return scaled_dot_product_attention(queries, keys, keys)
 
 
+def ignores_the_queries(queries, keys, values):
+    """An additive score without tanh: what the query adds is the same for all keys."""
+    scores = queries.sum(dim=-1, keepdim=True) + keys.sum(dim=-1).unsqueeze(-2)
+    return scores.softmax(dim=-1) @ values
+
+
+def identity_heads(queries, keys, values):
+    heads = [split_heads(x, NUM_HEADS) for x in (queries, keys, values)]
+    output, weights = scaled_dot_product_attention(*heads)
+    return merge_heads(output), weights
+
+
+def averaged_heads(queries, keys, values):
+    output, weights = identity_heads(queries, keys, values)
+    return output, weights.mean(dim=1)
+
+
+def swapped_heads(queries, keys, values):
+    output, weights = identity_heads(queries, keys, values)
+    return output, weights.flip(1)
+
+
+def projected(queries, keys, values):
+    maps = [numbers(64, 64, seed=seed) / 8 for seed in (1, 2)]
+    return scaled_dot_product_attention(queries @ maps[0], keys @ maps[1], values)
+
+
+def one_matrix_for_both(queries, keys, values):
+    shared = numbers(64, 64, seed=1) / 8
+    return scaled_dot_product_attention(queries @ shared, keys @ shared, values)
+
+
+def with_padding(queries, keys, values, real):
+    return scaled_dot_product_attention(queries, keys, values, mask=real.unsqueeze(1))
+
+
+def torch_with_padding(queries, keys, values, real):
+    return torch_module()(queries, keys, values, key_padding_mask=~real)
+
+
+def rotary_by_place(queries, keys, values, real):
+    scores = rotary_scores(queries, keys)
+    return scores.masked_fill(~real.unsqueeze(1), -torch.inf).softmax(dim=-1) @ values
+
+
+def sines_by_place(queries, keys, values, real):
+    waves = sinusoidal_positions(keys.shape[1], D_MODEL)
+    return with_padding(queries + waves, keys + waves, values, real)
+
+
+def mean_of_the_row(queries, keys, values, real):
+    output, _ = with_padding(queries, keys, values, real)
+    return output - queries.mean(dim=1, keepdim=True)
+
+
+def ours_with_an_empty_row(queries, keys, values):
+    return scaled_dot_product_attention(queries, keys, values, EMPTY_LENS)
+
+
+def torch_with_an_empty_row(queries, keys, values):
+    return F.scaled_dot_product_attention(
+        queries, keys, values, attn_mask=length_mask(EMPTY_LENS, keys.shape[-2])
+    )
+
+
+def nan_in_an_empty_row(queries, keys, values):
+    hidden = ~length_mask(EMPTY_LENS, keys.shape[-2])
+    return scores_of(queries, keys).masked_fill(hidden, -torch.inf).softmax(dim=-1) @ values
+
+
+def nan_put_to_zero_after(queries, keys, values):
+    """Finite outputs, and NaN gradients."""
+    return nan_in_an_empty_row(queries, keys, values).nan_to_num()
+
+
+def detached_keys(queries, keys, values):
+    return scaled_dot_product_attention(queries, keys.detach(), values)
+
+
+def cut_off(queries, keys, values):
+    return scaled_dot_product_attention(queries, keys, values)[0].detach()
+
+
+def by_numpy(queries, keys, values):
+    return torch.from_numpy(unmasked(queries, keys, values).numpy())
+
+
+def other_without_gradients(queries, keys, values):
+    output = unmasked(queries, keys, values)
+    return output if torch.is_grad_enabled() else output.masked_fill(output < 0, 0.0)
+
+
+def root_of_zero(queries, keys, values):
+    """The length of a vector of zeros has no slope."""
+    return unmasked(queries, keys, values) * (values * 0).square().sum().sqrt()
+
+
+class MakesALayer(nn.Module):
+    def forward(self, queries, keys, values):
+        return unmasked(nn.Linear(D_MODEL, D_MODEL)(queries), keys, values)
+
+
+class MakesItOnce(nn.Module):
+    def forward(self, queries, keys, values):
+        if not hasattr(self, "W_q"):
+            self.W_q = nn.Linear(D_MODEL, D_MODEL)
+        return unmasked(self.W_q(queries), keys, values)
+
+
+class Lazy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.W_q = nn.LazyLinear(D_MODEL)
+
+    def forward(self, queries, keys, values):
+        return unmasked(self.W_q(queries), keys, values)
+
+
+class KeepsWeights(nn.Module):
+    def forward(self, queries, keys, values):
+        output, self.weights = scaled_dot_product_attention(queries, keys, values)
+        return output
+
+
+class KeepsWeightsDetached(nn.Module):
+    def forward(self, queries, keys, values):
+        output, weights = scaled_dot_product_attention(queries, keys, values)
+        self.weights = weights.detach()
+        return output
+
+
+def mask_on_the_cpu(queries, keys, values):
+    mask = torch.ones(queries.shape[-2], keys.shape[-2], dtype=torch.bool).tril()
+    return scaled_dot_product_attention(queries, keys, values, mask=mask)
+
+
+def comes_back_to_the_cpu(queries, keys, values):
+    return torch.zeros(queries.shape)
+
+
+def mask_where_the_keys_are(queries, keys, values):
+    mask = causal_mask(queries.shape[-2], keys.shape[-2], keys.device)
+    return scaled_dot_product_attention(queries, keys, values, mask=mask)
+
+
+def window_of(size):
+    def attend(queries, keys, values):
+        mask = window_mask(queries.shape[-2], keys.shape[-2], window=size)
+        return scaled_dot_product_attention(queries, keys, values, mask=mask)
+
+    return attend
+
+
+window_of_2, window_of_3, window_of_4 = map(window_of, (2, 3, 4))
+
+
+def rotary(queries, keys, values):
+    return rotary_scores(queries, keys).softmax(dim=-1) @ values
+
+
+def rotary_halves(queries, keys, values):
+    return rotary_scores(queries, keys, layout="halves").softmax(dim=-1) @ values
+
+
+def rotary_in_two_layouts(queries, keys, values):
+    turned = rotate_by_position(queries) @ rotate_by_position(keys, layout="halves").mT
+    return turned.softmax(dim=-1) @ values
+
+
 RIGHT = {
+    contracts.assert_reads_queries: [scaled_dot_product_attention, ours_additive, torch_module()],
+    contracts.assert_weights_explain_output: [ours_padded, identity_heads],
+    contracts.assert_looks_around: [projected],
+    contracts.assert_padding_removable: [with_padding, torch_with_padding, rotary_by_place],
+    contracts.assert_survives_empty_rows: [ours_with_an_empty_row, torch_with_an_empty_row],
+    contracts.assert_differentiable: [
+        ours_padded,
+        ours_multi_head,
+        torch_module(),
+        F.scaled_dot_product_attention,
+        lambda queries, keys, values: unmasked(queries, queries, queries),
+    ],
+    contracts.assert_owns_parameters: [
+        torch_module(),
+        MultiHeadAttention(D_MODEL, NUM_HEADS),
+        AdditiveAttention(D_MODEL, D_MODEL, 3),
+        KeepsWeights(),
+    ],
+    contracts.assert_forgets: [
+        ours_padded,
+        ours_multi_head,
+        torch_module(),
+        F.scaled_dot_product_attention,
+        KeepsWeightsDetached(),
+    ],
+    contracts.assert_device_independent: [
+        scaled_dot_product_attention,
+        mask_where_the_keys_are,
+        F.scaled_dot_product_attention,
+        torch_module(),
+        MultiHeadAttention(D_MODEL, NUM_HEADS),
+    ],
+    contracts.assert_window: [window_of_3],
+    contracts.assert_rotary_layout: [rotary, unmasked, identity_heads],
     contracts.assert_batch_independent: [ours_with_lengths, layer_with_a_mask_repeated],
     contracts.assert_decodes_like_prefill: [ours_causal, ours_causal_fused],
     contracts.assert_mask_beats_any_score: [ours_padded, torch_padded, filled_with_infinity],
@@ -277,6 +488,57 @@ RIGHT = {
 
 # contract -> (implementation that breaks it, what its message must say)
 WRONG = {
+    contracts.assert_reads_queries: [(ignores_the_queries, r"the queries are not read")],
+    contracts.assert_weights_explain_output: [
+        (averaged_heads, r"not those that were used: .* are they averaged over heads"),
+        (swapped_heads, r"not those that were used: at \(\d, \d, \d\) .* moved by \d"),
+        (mean_over_padding, r"not those that were used"),
+    ],
+    contracts.assert_looks_around: [
+        (scaled_dot_product_attention, r"7 unrelated tokens of width 64 give themselves 0\.9"),
+        (one_matrix_for_both, r"tokens look at themselves"),
+    ],
+    contracts.assert_padding_removable: [
+        (
+            sines_by_place,
+            r"without its \d places of padding, the output of token \d of sequence \d",
+        ),
+        (mean_of_the_row, r"padding counts"),
+    ],
+    contracts.assert_survives_empty_rows: [
+        (nan_in_an_empty_row, r"attend to in sequence 1, the output is NaN .* in sequence 1"),
+        (nan_put_to_zero_after, r"the gradient of values is NaN or infinite in sequence 1"),
+    ],
+    contracts.assert_differentiable: [
+        (detached_keys, r"keys move the output and get no gradient; is it detached\?"),
+        (cut_off, r"queries move the output and get no gradient"),
+        (by_numpy, r"with gradients recorded the call fails: Can't call numpy"),
+        (scales_in_place, r"with gradients recorded the call fails: a leaf"),
+        (other_without_gradients, r"depends on whether gradients are recorded: .* moved by \d"),
+        (root_of_zero, r"the gradient of values is NaN or infinite"),
+    ],
+    contracts.assert_owns_parameters: [
+        (MakesALayer(), r"learned but not owned: 2 tensors of shape \(10, 10\), \(10,\)"),
+        (MakesItOnce(), r"learned but not owned: 2 tensors"),
+        (Lazy(), r"W_q\.weight, W_q\.bias: no shape before the first call"),
+    ],
+    contracts.assert_forgets: [
+        (KeepsWeights(), r"not forgotten: \d+ tensors of its graph .* stored on the module\?"),
+    ],
+    contracts.assert_device_independent: [
+        (mask_on_the_cpu, r"tied to a device: elsewhere the call fails: .*device"),
+        (by_numpy, r"tied to a device: elsewhere the call fails: .*numpy"),
+        (comes_back_to_the_cpu, r"with inputs elsewhere the output is on cpu"),
+    ],
+    contracts.assert_window: [
+        (window_of_4, r"a window of 3 holds 3 keys: the last query reads the key 3 places back"),
+        (window_of_2, r"the last query does not read the key 2 places back"),
+        (ours_causal, r"the last query reads the key 3 places back"),
+    ],
+    contracts.assert_rotary_layout: [
+        (rotary_halves, r"not the layout 'pairs': coordinates 0 and 5 turn together"),
+        (rotary_in_two_layouts, r"not the layout 'pairs'"),
+    ],
     contracts.assert_batch_independent: [
         (layer_with_a_mask_tiled, r"samples are mixed: .* output of sample \d at \(\d, \d, \d\)"),
         (normalised_over_the_batch, r"samples are mixed: .* moved by \d"),
@@ -334,6 +596,14 @@ WRONG = {
 def check(contract, attend, x, **options):
     if contract in (contracts.assert_padding_invariant, contracts.assert_mask_beats_any_score):
         options["valid_lens"] = VALID_LENS
+    if contract is contracts.assert_survives_empty_rows:
+        options["valid_lens"] = EMPTY_LENS
+    if contract is contracts.assert_padding_removable:
+        options["real"] = REAL
+    if contract is contracts.assert_window:
+        options["window"] = 3
+    if contract is contracts.assert_looks_around:
+        x = numbers(BATCH, LENGTH, 64)
     if contract is contracts.assert_batch_independent:
         masked = "mask" in attend.__name__
         mask = length_mask(VALID_LENS, x.shape[1]).expand(-1, x.shape[1], -1)
@@ -371,6 +641,54 @@ def test_the_wrong_are_told(contract, attend, message, x):
 def test_every_contract_has_both_kinds():
     named = {getattr(contracts, name) for name in contracts.__all__}
     assert named == set(RIGHT) == set(WRONG)
+
+
+@pytest.mark.parametrize("name", contracts.__all__)
+def test_no_contract_takes_what_is_no_attention(name, x):
+    """Each says so in the same words, naming what was passed."""
+    contract = getattr(contracts, name)
+    extra = {
+        "valid_lens": EMPTY_LENS,
+        "real": REAL,
+        "window": 3,
+    }
+    taken = inspect.signature(contract).parameters
+    options = {key: value for key, value in extra.items() if key in taken}
+    for wrong in ("attend", None, x):
+        with pytest.raises(TypeError, match=r"attend: expected a (callable|torch\.nn\.Module)"):
+            contract(wrong, x, x, x, **options)
+    broken = MakesALayer() if "parameters" in name else unmasked
+    with pytest.raises(TypeError, match=r"queries: expected a torch\.Tensor"):
+        contract(broken, [1.0], x, x, **options)
+
+
+def test_scaled_asks_the_head_that_has_the_first_coordinate(x):
+    contracts.assert_scaled(identity_heads, x, x, x, scale=(D_MODEL / NUM_HEADS) ** -0.5)
+    with pytest.raises(AssertionError, match=r"scores are scaled by 0\.4472"):
+        contracts.assert_scaled(identity_heads, x, x, x)
+
+
+def test_the_other_layout_can_be_the_right_one(x):
+    contracts.assert_rotary_layout(rotary_halves, x, x, x, layout="halves")
+    with pytest.raises(AssertionError, match="coordinates 0 and 1 turn together"):
+        contracts.assert_rotary_layout(rotary, x, x, x, layout="halves")
+
+
+def test_the_fast_path_is_seen():
+    """PyTorch's encoder without gradients, in evaluation: padded outputs are 0."""
+    torch.manual_seed(0)
+    block = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    encoder = nn.TransformerEncoder(block, 1).eval()
+    x, hidden = numbers(BATCH, LENGTH, 8), ~length_mask(VALID_LENS, LENGTH).squeeze(1)
+
+    def attend(queries, keys, values):
+        with warnings.catch_warnings(record=True):  # it calls itself a prototype
+            warnings.simplefilter("always")
+            return encoder(queries, src_key_padding_mask=hidden)
+
+    with pytest.raises(AssertionError, match="depends on whether gradients are recorded"):
+        contracts.assert_differentiable(attend, x, x, x)
+    contracts.assert_differentiable(lambda q, k, v: encoder(q), x, x, x)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
@@ -496,6 +814,68 @@ def test_evaluation_mode_is_given_back(x):
             ),
             TypeError,
             r"queries: expected float32 or float64, got dtype torch.float16",
+        ),
+        (
+            lambda x: contracts.assert_padding_removable(with_padding, x, x, x, VALID_LENS),
+            TypeError,
+            r"real: expected booleans \(True = may attend\), got dtype torch.int64",
+        ),
+        (
+            lambda x: contracts.assert_padding_removable(with_padding, x, x, x, REAL[:1]),
+            ValueError,
+            r"real: expected one boolean a token, \(batch, len\), .* got \(1, 7\)",
+        ),
+        (
+            lambda x: contracts.assert_survives_empty_rows(ours_padded, x, x, x, VALID_LENS),
+            ValueError,
+            r"valid_lens: expected a 0 among the lengths, got \[5, 2, 7\]",
+        ),
+        (
+            lambda x: contracts.assert_owns_parameters(unmasked, x, x, x),
+            TypeError,
+            r"attend: expected a torch.nn.Module, got <function unmasked",
+        ),
+        (
+            lambda x: contracts.assert_looks_around(unmasked, x, x[:, :2], x),
+            ValueError,
+            r"queries, keys, values: expected one shape, got \(3, 7, 10\), \(3, 2, 10\)",
+        ),
+        (
+            lambda x: contracts.assert_looks_around(unmasked, x, x, x),
+            TypeError,
+            r"attend: expected \(output, weights\), got no weights",
+        ),
+        (
+            lambda x: contracts.assert_weights_explain_output(unmasked, x, x, x),
+            TypeError,
+            r"attend: expected \(output, weights\), got no weights",
+        ),
+        (
+            lambda x: contracts.assert_weights_explain_output(
+                lambda q, k, v: (v, torch.ones(3, 4, 7, 7)), x, x, x
+            ),
+            ValueError,
+            r"attend: expected weights \(\.\.\., len_q, len_k\), .* got \(3, 4, 7, 7\)",
+        ),
+        (
+            lambda x: contracts.assert_window(window_of_3, x, x, x, window=7),
+            ValueError,
+            r"keys: expected more than 7 keys \(window\), got \(3, 7, 10\)",
+        ),
+        (
+            lambda x: contracts.assert_window(window_of_3, x, x, x, window=2.0),
+            TypeError,
+            r"window: expected",
+        ),
+        (
+            lambda x: contracts.assert_rotary_layout(rotary, x[..., :3], x[..., :3], x),
+            ValueError,
+            r"queries: expected an even width of at least 4, got \(3, 7, 3\)",
+        ),
+        (
+            lambda x: contracts.assert_rotary_layout(rotary, x, x, x, layout="rows"),
+            ValueError,
+            r"layout: expected 'pairs' or 'halves', got 'rows'",
         ),
         (
             lambda x: contracts.assert_scaled(unscaled, x, x[:, :1], x[:, :1]),

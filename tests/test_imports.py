@@ -29,9 +29,11 @@ MATHEMATICS = [
 MATHEMATICS += ["saturation", "contracts"]
 MAY_IMPORT = {
     **{part: ({*MATHEMATICS[:n]}, {"torch"}) for n, part in enumerate(MATHEMATICS)},
-    "checks": ({*MATHEMATICS, "checks"}, {"torch"}),
+    "museum": ({*MATHEMATICS}, {"torch"}),
+    "checks": ({*MATHEMATICS, "museum", "checks"}, {"torch"}),
     "published": ({*MATHEMATICS}, {"torch"}),
     "notebook": ({"widgets"}, {"torch", "numpy", "transformers"}),  # the last where it is installed
+    "cost": ({*MATHEMATICS, "cost"}, {"torch"}),
     "reader": ({*MATHEMATICS, "reader"}, {"torch", "safetensors", "tqdm"}),
     "palette": (set(), set()),
     "_pictures": (set(), set()),
