@@ -160,6 +160,10 @@ _KINDS: list[tuple[str, Callable[[Any, Any], bool]]] = [
         lambda found, right: isinstance(found, list) and isinstance(right, Tensor),
     ),
     (
+        "a tuple comes back: torch.stack or torch.cat makes one tensor of its parts.",
+        lambda found, right: type(found) is tuple and isinstance(right, Tensor),
+    ),
+    (
         "`max` along an axis gives two things, the numbers and where they stand: take `.values`, "
         "or use `amax`.",
         lambda found, right: type(found).__name__ == "max" and isinstance(right, Tensor),
@@ -229,7 +233,7 @@ def _of_arguments(
             "`{}` has the right shape and the wrong order: reshape and view do not swap axes.",
             lambda x: x.reshape(x.mT.shape).mT if x.dim() > 1 and min(x.shape[-2:]) > 1 else x,
         ),
-        ("only the first of the batch is read from `{}`.", lambda x: x[:1].expand_as(x)),
+        ("only what stands first in `{0}` is read, `{0}[0]`.", lambda x: x[:1].expand_as(x)),
         ("`{}` is read from its end.", lambda x: x.flip(-1)),
     ]
     for i, (sentence, change) in product(tensors, changes):
@@ -239,7 +243,7 @@ def _of_arguments(
         except (TypeError, RuntimeError):
             continue
     if tensors and same(lambda case: [x[:1] if isinstance(x, Tensor) else x for x in case]):
-        return "only the first of the batch is looked at."
+        return "only what stands first is looked at, index 0 of the first axis."
     scalars = [i for i, x in enumerate(cases[0]) if isinstance(x, int | float)]
     steps: list[tuple[str, Callable[[Any], Any]]] = [
         ("`{}` is one too small.", lambda x: x - 1),
@@ -321,7 +325,7 @@ _CHANGES: list[tuple[str, Callable[[Tensor], Tensor]]] = [
         "the right result is averaged along its first axis.",
         _all_but(1, lambda x: x.double().mean(0)),
     ),
-    ("only the first of the batch comes back.", _all_but(1, lambda x: x[0])),
+    ("only what stands first in the right result comes back.", _all_but(1, lambda x: x[0])),
     ("the last axis is in reverse order.", _all_but(1, lambda x: x.flip(-1))),
     ("the rows are in reverse order.", _all_but(2, lambda x: x.flip(-2))),
     ("the first two axes are swapped.", _all_but(2, lambda x: x.transpose(0, 1))),
@@ -353,6 +357,8 @@ def _rows_sum(x: Tensor) -> bool:
 
 
 _LOOKS: list[tuple[str, Callable[[Any, Any], bool]]] = [
+    ("nothing is True.", _shaped(lambda a, b: _boolean(b) and not a.any())),
+    ("everything is True.", _shaped(lambda a, b: _boolean(b) and a.all())),
     (
         "nothing is True that should not be, but some of what should be True is missing.",
         _shaped(lambda a, b: _boolean(b) and not (a & ~b).any()),

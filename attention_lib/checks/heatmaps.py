@@ -261,6 +261,9 @@ def rollout(answer: object) -> Verdict:
     def half(layer: Tensor, identity: Tensor) -> Tensor:
         return (layer + identity) / 2
 
+    def identity(weights: Tensor) -> Tensor:
+        return torch.eye(weights.shape[-1], dtype=weights.dtype)
+
     def once(weights: Tensor) -> Tensor:
         plain = product(lambda layer, identity: layer)(weights)
         return half(plain, torch.eye(len(plain), dtype=plain.dtype))
@@ -328,6 +331,55 @@ def rollout(answer: object) -> Verdict:
         (
             lambda weights: product(half)(weights)[-1],
             "that is the last row; every place has one.",
+        ),
+        (
+            lambda weights: weights.prod(dim=0),
+            "the layers are multiplied entry by entry; a matrix product follows paths.",
+        ),
+        (
+            lambda weights: half(weights[-1], identity(weights)),
+            "that is the last layer alone, with its residual path.",
+        ),
+        (
+            lambda weights: torch.linalg.matrix_power(
+                half(weights.mean(dim=0), identity(weights)), len(weights)
+            ),
+            "layers follow one another, so they multiply; a mean treats them as alternatives.",
+        ),
+        (
+            lambda weights: weights.amax(dim=0),
+            "layers follow one another, so they multiply; the largest treats them as alternatives.",
+        ),
+        (
+            product(lambda layer, identity: (layer + identity).softmax(dim=-1)),
+            "the weights went through softmax already: the sum with the identity is halved.",
+        ),
+        (
+            product(lambda layer, identity: layer - identity),
+            "the identity is subtracted; the residual path adds.",
+        ),
+        *(
+            (
+                product(lambda layer, identity, part=part: part * layer + (1 - part) * identity),
+                "weights and identity have unequal parts; each is a half.",
+            )
+            for part in (0.9, 0.8, 0.75, 0.7, 0.6, 0.4, 0.3, 0.25, 0.2, 0.1)
+        ),
+        (
+            lambda weights: torch.nn.functional.normalize(
+                product(lambda layer, identity: layer + identity)(weights), p=1, dim=0
+            ),
+            "the columns are normalised; it is the rows that sum to 1.",
+        ),
+        (
+            lambda weights: torch.stack(
+                [product(half)(weights[: n + 1]) for n in range(len(weights))]
+            ),
+            "that is a map for each layer; the last one, of all of them, is asked for.",
+        ),
+        (
+            lambda weights: product(half)(weights) * (1 - identity(weights)),
+            "the diagonal is set to 0; what a place keeps of itself belongs to its row.",
         ),
     ]
     cases = [(torch.tensor([[[1.0, 0.0], [0.5, 0.5]], [[1.0, 0.0], [0.25, 0.75]]]),)]

@@ -80,6 +80,13 @@ def regression(answer: object) -> Verdict:
 
         return estimate
 
+    def by_shares(kernel: Callable[[Tensor], Tensor], more: float = 0.0) -> Callable[..., Tensor]:
+        def estimate(queries: Tensor, keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:
+            found = kernel((queries.unsqueeze(-1) - keys) / bandwidth)
+            return found @ values / (found.sum(dim=-1) + more)
+
+        return estimate
+
     def unnormalised(queries: Tensor, keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:
         u = (queries.unsqueeze(-1) - keys) / bandwidth
         return torch.exp(-u.square() / 2) @ values
@@ -114,14 +121,57 @@ def regression(answer: object) -> Verdict:
             lambda queries, keys, values, bandwidth: _weights(queries, keys, bandwidth) @ keys,
             "the keys are averaged, not the values.",
         ),
-    ]
+        (by(lambda d, h: -(d / h).abs() / 2), "that is |u|/2, not u²/2."),
+        (by(lambda d, h: -(d / h / 2).square() / 2), "the bandwidth is doubled."),
+        (by_shares(lambda u: (-u.square() / 2).exp()), "far from all keys the kernels' sum is 0, "
+            "and 0 over 0 is NaN: leave the exponentials to torch.softmax."),
+        *(
+            (
+                by_shares(lambda u: (-u.square() / 2).exp(), eps),
+                "something is added to the sum; far from all keys that leaves an estimate of 0.",
+            )
+            for eps in (1e-6, 1e-8, 1e-9, 1e-10, 1e-12)
+        ),
+        (by_shares(lambda u: (u.abs() < 1).to(u)), "that is the boxcar; the Gaussian is asked "
+            "for."),
+        (by_shares(lambda u: (u.abs() <= 1).to(u)), "that is the boxcar; the Gaussian is asked "
+            "for."),
+        (by_shares(lambda u: (1 - u.abs()).clamp(min=0)), "that is the triangle; the Gaussian is "
+            "asked for."),
+        (by_shares(lambda u: (1 - u.square()).clamp(min=0)), "that is Epanechnikov's kernel; the "
+            "Gaussian is asked for."),
+        (
+            lambda q, k, v, h: unnormalised(q, k, v, h) / (h * (2 * torch.pi) ** 0.5),
+            "the kernels are divided as a density is; weights are divided by their sum.",
+        ),
+        (
+            lambda q, k, v, h: unnormalised(q, k, v, h) / len(k),
+            "the kernels are divided by the number of keys; weights are divided by their sum.",
+        ),
+        (
+            lambda q, k, v, h: unnormalised(q, k, v, h) / unnormalised(q, k, 1 + 0 * v, h).sum(),
+            "the sum runs over all queries; each query has its own.",
+        ),
+        (
+            lambda q, k, v, h: torch.softmax(q.unsqueeze(-1) * k / h, dim=-1) @ v,
+            "places are multiplied, as in a dot product; a kernel takes their difference.",
+        ),
+        (
+            lambda q, k, v, h: torch.softmax(-((q - k) / h).square() / 2, dim=-1) @ v,
+            "queries and keys lie along the same axis: queries[:, None] - keys is (len_q, len_k).",
+        ),
+        (
+            lambda q, k, v, h: torch.softmax(-((q - k.unsqueeze(-1)) / h).square() / 2, -1) @ v,
+            "the keys go down and the queries across: queries[:, None] - keys.",
+        ),
+    ]  # fmt: skip
     normal, double = draws(21), draws(22, torch.float64)
     cases = [
         (torch.tensor([0.0]), torch.tensor([-1.0, 2.0]), torch.tensor([3.0, 5.0]), 1.0),
         (normal(3), normal(5), normal(5), 0.5),
         (normal(7), 3 * normal(4), normal(4), 2.0),
         (double(2), double(11), double(11), 0.25),
-        (torch.tensor([100.0]), normal(3), normal(3), 0.5),  # far off: exp(-u²/2) is 0
+        (torch.tensor([100.0]), normal(3), 5 + normal(3), 0.5),  # far off: exp(-u²/2) is 0
     ]
     return grade(answer, lambda q, k, v, h: _weights(q, k, h) @ v, cases, mistakes, axes=["query"])
 
@@ -147,14 +197,26 @@ def leave_one_out(answer: object) -> Verdict:
     Not yet: each value takes part in its own estimate. That is the training error.
     """
 
-    def without(fill: float, power: int = 2, total: bool = False) -> Callable[..., Tensor]:
+    def gaussian(distances: Tensor, bandwidth: float) -> Tensor:
+        return -(distances / bandwidth).square() / 2
+
+    def without(
+        summary: Callable[[Tensor], Tensor],
+        score: Callable[[Tensor, float], Tensor] = gaussian,
+    ) -> Callable[..., Tensor]:
+        """What a summary says of the errors, where no value takes part in its own estimate."""
+
         def error(keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:
-            scores = -((keys.unsqueeze(-1) - keys) / bandwidth).square() / 2
-            scores = scores.masked_fill(torch.eye(len(keys), dtype=torch.bool), fill)
-            missed = (torch.softmax(scores, dim=-1) @ values - values).abs() ** power
-            return missed.sum() if total else missed.mean()
+            scores = score(keys.unsqueeze(-1) - keys, bandwidth)
+            scores = scores.masked_fill(torch.eye(len(keys), dtype=torch.bool), -torch.inf)
+            return summary(torch.softmax(scores, dim=-1) @ values - values)
 
         return error
+
+    def mean_square(errors: Tensor) -> Tensor:
+        return errors.square().mean()
+
+    reference = without(mean_square)
 
     def after_softmax(keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:
         weights = _weights(keys, keys, bandwidth) * (1 - torch.eye(len(keys)).to(keys))
@@ -168,18 +230,53 @@ def leave_one_out(answer: object) -> Verdict:
             with_itself,
             "each value takes part in its own estimate. That is the training error.",
         ),
-        (without(-torch.inf, power=1), "that is the mean absolute error; square it."),
-        (without(-torch.inf, total=True), "that is the sum of the errors, not their mean."),
+        *(
+            (without(summary), sentence)
+            for summary, sentence in (
+                (lambda e: e.abs().mean(), "that is the mean absolute error; square it."),
+                (lambda e: e.square().sum(), "that is the sum of the errors, not their mean."),
+                (lambda e: e.square().mean().sqrt(), "that is the root of the mean squared error."),
+                (torch.mean, "errors of both signs cancel: square them before the mean."),
+                (lambda e: e.square().median(), "that is the median; the mean is asked for."),
+                (lambda e: e.square().amax(), "that is the largest error; the mean is asked for."),
+                (torch.square, "that is one error for each value; their mean is asked for."),
+                (lambda e: e.square()[0], "that is the first value's error; take all in turn."),
+                (
+                    lambda e: e.square().sum() / (len(e) - 1),
+                    "the sum is divided by one less; the mean of all errors is asked for.",
+                ),
+            )
+        ),
+        *(
+            (without(mean_square, score), sentence)
+            for score, sentence in (
+                (lambda d, h: -d.square() / 2 / h, "divide by the bandwidth before you square."),
+                (lambda d, h: -(d / h).square(), "the Gaussian's exponent has a ½."),
+                (lambda d, h: (d / h).square() / 2, "the minus is missing: far keys get most."),
+                (lambda d, h: -(d / h).abs(), "that is |u|, not u²/2."),
+                (lambda d, h: 0 * d, "that is the plain mean of the others; near ones count more."),
+            )
+        ),
         (
-            lambda keys, values, bandwidth: without(-torch.inf)(keys, values, bandwidth).sqrt(),
-            "that is the root of the mean squared error.",
+            lambda keys, values, bandwidth: (
+                without(lambda errors: errors)(keys, values, bandwidth) + values
+            ),
+            "these are the estimates; their mean squared error is asked for.",
+        ),
+        (
+            lambda keys, values, bandwidth: 0 * values.sum(),
+            "every value is estimated by itself alone; it is the others that estimate it.",
+        ),
+        (
+            lambda keys, values, bandwidth: values.var(),
+            "that is the variance of the values.",
         ),
         (
             after_softmax,
             "the own weight is removed after softmax, so the others no longer sum to 1.",
         ),
         (
-            lambda keys, values, bandwidth: without(-torch.inf)(keys, values, 1.0),
+            lambda keys, values, bandwidth: reference(keys, values, 1.0),
             "the bandwidth has no effect.",
         ),
         (
@@ -194,4 +291,4 @@ def leave_one_out(answer: object) -> Verdict:
         (3 * normal(11), normal(11), 2.0),
         (double(7), double(7), 0.75),
     ]
-    return grade(answer, without(-torch.inf), cases, mistakes)
+    return grade(answer, reference, cases, mistakes)

@@ -149,6 +149,29 @@ parts of no vector. Cut the width into (num_heads, d_k), then swap the axes.
             lambda x, num_heads: split_heads(x, num_heads).mT,
             "each head is transposed: (…, d_k, len) should be (…, len, d_k).",
         ),
+        (
+            lambda x, num_heads: unswapped(x, num_heads).mT,
+            "the last two axes are swapped; heads and positions are axes 1 and 2.",
+        ),
+        (
+            lambda x, num_heads: unswapped(x, num_heads).transpose(0, 1),
+            "axes 0 and 1 are swapped; heads and positions are axes 1 and 2.",
+        ),
+        (
+            lambda x, num_heads: torch.cat(x.chunk(num_heads, dim=-1)),
+            "the heads stand in the batch's axis, one below the other; they have one of their own.",
+        ),
+        *(
+            (
+                lambda x, num_heads, dim=dim: torch.stack(x.chunk(num_heads, dim=dim), dim=1),
+                f"the {what} is cut into heads; it is the width that is shared out.",
+            )
+            for dim, what in ((0, "batch"), (1, "sentence"))
+        ),
+        (
+            lambda x, num_heads: x[..., : x.shape[-1] // num_heads],
+            "only the first head comes back.",
+        ),
     ]
     shapes = [(1, 2, 2, 2), (1, 2, 3, 2), (2, 3, 5, 7), (3, 5, 2, 3), (2, 7, 1, 4), (1, 3, 4, 1)]
     cases = [

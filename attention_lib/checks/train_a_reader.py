@@ -8,6 +8,8 @@ Not yet: 13 is the number of words; the loss is the logarithm of it.
 False
 """
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -85,6 +87,9 @@ def pointing_loss(answer: object) -> Verdict:
     def gathered(rows: Tensor, meant: Tensor) -> Tensor:
         return rows.gather(-1, meant.unsqueeze(-1)).squeeze(-1)
 
+    def hot(scores: Tensor, meant: Tensor) -> Tensor:
+        return F.one_hot(meant, scores.shape[-1]).to(scores.dtype)
+
     mistakes: Named = [
         (
             lambda scores, it, meant: F.cross_entropy(scores[:, 0], meant),
@@ -139,6 +144,56 @@ def pointing_loss(answer: object) -> Verdict:
         (
             lambda scores, it, meant: (row(scores, it).argmax(-1) == meant).double().mean(),
             "that is the share of right answers, which has no slope to follow.",
+        ),
+        (
+            lambda scores, it, meant: (row(scores, it).argmax(-1) != meant).double().mean(),
+            "that is the share of wrong answers, which has no slope to follow.",
+        ),
+        (
+            lambda scores, it, meant: F.mse_loss(row(scores, it).softmax(-1), hot(scores, meant)),
+            "that is the squared error of the weights; the loss is the mean surprise.",
+        ),
+        (
+            lambda scores, it, meant: F.binary_cross_entropy_with_logits(
+                row(scores, it), hot(scores, meant)
+            ),
+            "every word is judged alone, as by a sigmoid; softmax shares one weight among them.",
+        ),
+        *(
+            (
+                wrong,
+                "every sentence is asked at all the places of it: scores[torch.arange(batch), it] "
+                "takes one row from each.",
+            )
+            for wrong in (
+                lambda scores, it, meant: F.cross_entropy(scores[:, it], meant),
+                lambda scores, it, meant: F.cross_entropy(scores[it], meant),
+            )
+        ),
+        (
+            lambda scores, it, meant: gathered(row(scores, it).softmax(-1), meant).mean(),
+            "that is the mean weight of the right word; the loss is minus its logarithm.",
+        ),
+        (
+            lambda scores, it, meant: 1 - gathered(row(scores, it).softmax(-1), meant).mean(),
+            "that is the weight that goes elsewhere; the loss is minus a logarithm.",
+        ),
+        *(
+            (
+                lambda scores, it, meant, part=part: F.cross_entropy(
+                    row(scores, it), meant, label_smoothing=part
+                ),
+                "label smoothing gives wrong words a share of the target; here it has none.",
+            )
+            for part in (0.05, 0.1, 0.2)
+        ),
+        (
+            lambda scores, it, meant: reference(scores, it - 1, meant),
+            "the row before it is taken; places count from 0.",
+        ),
+        (
+            lambda scores, it, meant: F.cross_entropy(row(scores, it), meant + 1),
+            "the word after the right one is asked for; places count from 0.",
         ),
     ]
     cases = [
@@ -213,10 +268,72 @@ def held_out_sentences(answer: object) -> Verdict:
             lambda held_out, nouns, adjective: pairs(held_out, nouns, adjective).sum(-1),
             "that is how many pairs are held out; are they all?",
         ),
+        *(
+            (
+                lambda held_out, nouns, adjective, of_rows=of_rows: of_rows(held_out[nouns]),
+                "the adjective is not looked at; a pair is a noun with its adjective.",
+            )
+            for of_rows in (
+                lambda rows: rows.all(-1).all(-1),
+                lambda rows: rows.any(-1).any(-1),
+                lambda rows: rows[..., 0].all(-1),
+            )
+        ),
+        *(
+            (
+                lambda held_out, nouns, adjective, few=few: few(
+                    pairs(held_out, nouns, adjective).sum(-1)
+                ),
+                f"{what} is not all of them: a sentence may have any number of nouns.",
+            )
+            for few, what in (
+                (lambda count: count == 1, "one pair"),
+                (lambda count: count == 2, "two pairs"),
+            )
+        ),
+        (
+            lambda held_out, nouns, adjective: (
+                pairs(held_out, nouns, adjective).double().mean(-1) > 0.5
+            ),
+            "most of the pairs is not all of them: one that was trained on is enough.",
+        ),
+        (
+            lambda held_out, nouns, adjective: pairs(held_out, nouns[:, :2], adjective).all(-1),
+            "only the first two nouns are looked at; a sentence may have more.",
+        ),
+        (
+            lambda held_out, nouns, adjective: (
+                pairs(held_out, nouns, adjective)[:, :2].sum(-1) == 1
+            ),
+            "that asks for exactly one of the two: all pairs must be held out.",
+        ),
+        (
+            lambda held_out, nouns, adjective: held_out[nouns, adjective].all(-1),
+            "nouns and adjectives do not line up: adjective[:, None] gives each sentence a row.",
+        ),
+        (
+            lambda held_out, nouns, adjective: held_out[adjective.unsqueeze(-1), nouns].all(-1),
+            "the table's rows are nouns, its columns adjectives: they have changed places.",
+        ),
+        *(
+            (
+                lambda held_out, nouns, adjective, few=few: few(pairs(held_out, nouns, adjective)),
+                "all sentences are judged together; each has its own answer: all(dim=-1).",
+            )
+            for few in (torch.all, lambda found: found.all(0))
+        ),
+        (
+            lambda held_out, nouns, adjective: torch.ones(len(nouns), dtype=torch.bool),
+            "every sentence is tested on.",
+        ),
+        (
+            lambda held_out, nouns, adjective: torch.zeros(len(nouns), dtype=torch.bool),
+            "no sentence is tested on.",
+        ),
     ]
     cases = [
         (
-            torch.tensor([[True, False], [False, False], [True, True]]),
+            torch.tensor([[True, False], [False, False], [True, False]]),
             torch.tensor([[0, 2], [0, 1], [1, 1]]),
             torch.tensor([0, 0, 1]),
         )
@@ -264,6 +381,14 @@ def without_columns(answer: object) -> Verdict:
     def reference(weight: Tensor, num_heads: int, head: int) -> Tensor:
         return zeroed(weight, num_heads, head, 1, False)
 
+    def changed(columns: Callable[[int, int, int], tuple[int, int]]) -> Callable[..., Tensor]:
+        def without(weight: Tensor, num_heads: int, head: int) -> Tensor:
+            first, end = columns(weight.shape[1], num_heads, head)
+            place = torch.arange(weight.shape[1])
+            return weight.masked_fill((place >= first) & (place < end), 0)
+
+        return without
+
     def one_column(weight: Tensor, num_heads: int, head: int) -> Tensor:
         return weight.index_fill(1, torch.tensor([head]), 0)
 
@@ -304,6 +429,68 @@ def without_columns(answer: object) -> Verdict:
                 :, reference(torch.ones_like(weight), num_heads, head)[0] != 0
             ],
             "the columns are cut out; set them to 0, so that the shape stays.",
+        ),
+        *(
+            (changed(columns), sentence)
+            for columns, sentence in (
+                (
+                    lambda width, n, head: (0, (head + 1) * width // n),
+                    "all heads up to it are taken away; it is one.",
+                ),
+                (
+                    lambda width, n, head: (head * width // n, width),
+                    "all heads from it on are taken away; it is one.",
+                ),
+                (
+                    lambda width, n, head: (head * n, (head + 1) * n),
+                    "num_heads columns are taken away; a head has d_model / num_heads of them.",
+                ),
+                (
+                    lambda width, n, head: (head, head + width // n),
+                    "the columns start at head; they start at head * d_k.",
+                ),
+            )
+        ),
+        (
+            lambda weight, num_heads, head: weight.where(
+                (zeroed(weight, num_heads, head, 0, False) != 0)
+                | (reference(weight, num_heads, head) != 0),
+                0,
+            ),
+            "one block on the diagonal is set to 0; a head reaches every row.",
+        ),
+        (
+            lambda weight, num_heads, head: zeroed(
+                reference(weight, num_heads, head), num_heads, head, 0, False
+            ),
+            "rows are set to 0 as well; what comes from a head meets its columns alone.",
+        ),
+        (
+            lambda weight, num_heads, head: (weight + reference(weight, num_heads, head)) / 2,
+            "the columns are halved; set them to 0.",
+        ),
+        (
+            lambda weight, num_heads, head: (
+                reference(weight, num_heads, head) * num_heads / (num_heads - 1)
+            ),
+            "the other heads are made larger in return; they stay as they are.",
+        ),
+        (
+            lambda weight, num_heads, head: weight.chunk(num_heads, dim=1)[head],
+            "that is what the head brings; it is to be taken away from the matrix.",
+        ),
+        *(
+            (
+                lambda weight, num_heads, head, fill=fill: weight.where(
+                    reference(weight, num_heads, head) == weight, fill(weight)
+                ),
+                f"the columns are set to {what}; set them to 0.",
+            )
+            for fill, what in (
+                (lambda weight: weight.mean(), "the mean"),
+                (lambda weight: torch.tensor(torch.nan).to(weight), "NaN"),
+                (lambda weight: torch.tensor(1.0).to(weight), "1"),
+            )
         ),
     ]
     cases = [(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 2, 1)]
