@@ -9,6 +9,7 @@ True
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -360,7 +361,7 @@ def rollout(answer: object) -> Verdict:
         ),
         *(
             (
-                product(lambda layer, identity, part=part: part * layer + (1 - part) * identity),
+                product(partial(torch.lerp, weight=part)),
                 "weights and identity have unequal parts; each is a half.",
             )
             for part in (0.9, 0.8, 0.75, 0.7, 0.6, 0.4, 0.3, 0.25, 0.2, 0.1)

@@ -333,9 +333,9 @@ def held_out_sentences(answer: object) -> Verdict:
     ]
     cases = [
         (
-            torch.tensor([[True, False], [False, False], [True, False]]),
+            torch.tensor([[True, False, True], [False] * 3, [True, False, True]]),
             torch.tensor([[0, 2], [0, 1], [1, 1]]),
-            torch.tensor([0, 0, 1]),
+            torch.tensor([0, 1, 2]),
         )
     ]
     for seed, (all_nouns, all_adjectives, sentences, nouns) in enumerate(
