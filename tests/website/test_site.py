@@ -196,7 +196,9 @@ def test_the_index_maps_the_chapters(site):
 def test_the_contents_number_the_chapters_through_their_parts(site):
     for name in ("book/index.html", "book/masking.html", "404.html"):
         listed = site.pages[name].select("#contents .toctree-l1 > a .number")
-        assert [number.text for number in listed] == [str(n + 1) for n in range(len(chapters()))]
+        assert [number.text.strip() for number in listed] == [
+            str(n + 1) for n in range(len(chapters()))
+        ]
         captions = [caption.text for caption in site.pages[name].select("#contents .caption-text")]
         assert captions == [caption for caption, _ in book.parts()]
 

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from docutils import nodes
 from PIL import Image
+from yaml import safe_load
 
 from attention_lib import palette
 from website import book
@@ -105,7 +106,7 @@ def contents(context, numbers):
 
     def numbered(found):
         number = numbers.get(found[1].rpartition("/")[2])
-        return f'{found[0]}<span class="number">{number}</span> ' if number else found[0]
+        return f'{found[0]}<span class="number">{number} </span>' if number else found[0]
 
     listed = context["toctree"](collapse=True, maxdepth=1, includehidden=True) or ""
     listed = re.sub(r'<p [^>]*class="caption"[^>]*>', "<p>", listed)
@@ -117,6 +118,24 @@ def contents(context, numbers):
         lambda found: f'<a aria-current="page" href="#">{found[1]}</a>{sections}',
         listed,
     )
+
+
+@functools.cache
+def citation(root, year, address):
+    """Return how to cite the book, as BibTeX, from ``CITATION.cff``; nothing where there is none."""
+    path = root / "CITATION.cff"
+    if not path.is_file():
+        return ""
+    book = safe_load(path.read_text(encoding="utf-8"))
+    fields = {
+        "title": f"{{{book['title']}}}",
+        "author": " and ".join(f"{{{author['name']}}}" for author in book["authors"]),
+        "year": year,
+        "version": book["version"],
+        "url": address,
+    }
+    lines = "".join(f"  {name} = {{{text}}},\n" for name, text in fields.items() if text)
+    return f"@misc{{attention-workbook,\n{lines}}}"
 
 
 @functools.cache  # one git for all pages
@@ -167,6 +186,8 @@ def add_context(app, pagename, templatename, context, doctree):
     files = ["#" if name == pagename else f"{Path(name).name}.html" for name in names]
     numbers = {file: number for number, file in enumerate(files, 1)}
     root = app.config.root_doc
+    name = app.config.workbook_repository
+    repository = f"https://github.com/{name}" if name else ""
     context.setdefault("title", TITLES.get(pagename, context["docstitle"]))
     title = re.sub(r"<[^>]+>", "", context["title"])
     described = doctree if doctree is not None else env.get_doctree(root)
@@ -181,6 +202,8 @@ def add_context(app, pagename, templatename, context, doctree):
         "styles": _used(context["css_files"]),
         "scripts": _used(context["script_files"]),
         "status": status(app.srcdir),
+        "repository": repository,
+        "citation": citation(Path(app.srcdir), app.config.copyright, base or repository),
     }
     if pagename in names:
         parts = book.parts(Path(app.srcdir))

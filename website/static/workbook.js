@@ -1,5 +1,6 @@
-// What pages can do with a script and do without one: light or dark, copying code, printing what is
-// folded, and scrolling wide boxes by keyboard.
+// What pages can do with a script and do without one: light or dark, marking the section that is
+// read and the chapters that are finished, copying code, printing what is folded, and scrolling wide
+// boxes by keyboard.
 
 const root = document.documentElement;
 
@@ -22,6 +23,67 @@ button.addEventListener("click", () => {
 system.addEventListener("change", label);
 label();
 button.hidden = false;
+
+// The section that is being read is marked in the contents: the one that crosses a line at a quarter
+// of the window's height.
+const contents = document.querySelector("#contents");
+const links = new Map([...contents.querySelectorAll("ul ul a[href^='#']")].map((link) => [link.hash.slice(1), link]));
+const reading = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    const link = links.get(target.id);
+    if (!isIntersecting) {
+      link.removeAttribute("aria-current");
+      continue;
+    }
+    link.setAttribute("aria-current", "location");
+    const [box, frame] = [link.getBoundingClientRect(), contents.getBoundingClientRect()];
+    if (box.top < frame.top || box.bottom > frame.bottom) contents.scrollTop += box.top - frame.top - frame.height / 3;
+  }
+}, { rootMargin: "-25% 0px -75% 0px" });
+for (const section of document.querySelectorAll("article > section > section[id]")) {
+  if (links.has(section.id)) reading.observe(section);
+}
+
+// Chapters that readers tick as finished are ticked in the contents and on the map. The list is kept
+// in this browser's storage and goes nowhere.
+const finish = document.querySelector(".finish");
+const chapterOf = (address) => new URL(address, location.href).pathname.split("/").pop();
+const remembered = () => {
+  try {
+    return JSON.parse(localStorage.getItem("finished")) ?? [];
+  } catch {
+    return []; // storage may be forbidden, or hold what is no list
+  }
+};
+const tick = () => {
+  const finished = new Set(remembered());
+  for (const link of document.querySelectorAll("#contents li > a, #the-chapters li > p:first-child > a")) {
+    if (!link.closest("#contents ul ul")) link.classList.toggle("finished", finished.has(chapterOf(link.href)));
+  }
+  if (!finish) return;
+  finish.querySelector("input").checked = finished.has(chapterOf(location.href));
+  finish.querySelector("button").hidden = !finished.size;
+};
+const remember = (finished) => {
+  try {
+    if (finished.length) localStorage.setItem("finished", JSON.stringify(finished));
+    else localStorage.removeItem("finished");
+  } catch {
+    // As above: then nothing is ticked.
+  }
+  tick();
+};
+if (finish) {
+  const here = chapterOf(location.href);
+  finish.querySelector("input").addEventListener("change", ({ target }) => {
+    const others = remembered().filter((one) => one !== here);
+    remember(target.checked ? [...others, here] : others);
+  });
+  finish.querySelector("button").addEventListener("click", () => remember([]));
+  finish.hidden = false;
+}
+tick();
+addEventListener("storage", tick); // ticked in another window
 
 // A button that copies what stands in a code cell.
 if (navigator.clipboard) {
