@@ -5,6 +5,8 @@ what is left of a broken one. Here both are failures that name the file, and a f
 no website behind that could pass for a whole one.
 """
 
+import contextlib
+import fcntl
 import shutil
 import subprocess
 import sys
@@ -88,14 +90,27 @@ def build(root=ROOT):
     return missing_pages(root)
 
 
+@contextlib.contextmanager
+def alone(root=ROOT):
+    """Let one build of a book run at a time: two write into each other's pages."""
+    with (root / "_toc.yml").open() as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("Another build of this book is running; waiting for its end ...", flush=True)
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
 def main(root=ROOT):
-    print("Building the book ...", flush=True)
-    problems = True
-    try:
-        problems = disagreements(root) or build(root)
-    finally:
-        if problems:
-            shutil.rmtree(root / "_build" / "html", ignore_errors=True)
+    with alone(root):
+        print("Building the book ...", flush=True)
+        problems = True
+        try:
+            problems = disagreements(root) or build(root)
+        finally:
+            if problems:
+                shutil.rmtree(root / "_build" / "html", ignore_errors=True)
     if problems:
         sys.exit("\n".join(["The book was not built.", *problems]))
     print("The book is built: open _build/html/index.html, or run make serve.")

@@ -254,8 +254,12 @@ def write(path, text):
     """All or nothing, and nothing where nothing changed."""
     if path.read_text(encoding="utf-8") != text:
         temporary = path.with_suffix(".ipynb.tmp")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+        try:
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
 
 
 async def run_all(paths, fresh):
@@ -263,7 +267,10 @@ async def run_all(paths, fresh):
 
     async def one(path):
         async with slots:
-            failure = await run(path, fresh)
+            try:
+                failure = await run(path, fresh)
+            except OSError as error:  # a full disk, a folder that is not ours
+                failure = f"{path.name}: left as it was: {error.strerror or error}."
         print(f"{path.name}: {'FAILED' if failure else 'stored'}", flush=True)
         return failure
 

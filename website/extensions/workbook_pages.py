@@ -122,7 +122,7 @@ def contents(context, numbers):
 
 @functools.cache
 def citation(root, year, address):
-    """Return how to cite the book, as BibTeX, from ``CITATION.cff``; nothing where there is none."""
+    """Return how to cite the book, as BibTeX, from ``CITATION.cff`` if there is one."""
     path = root / "CITATION.cff"
     if not path.is_file():
         return ""

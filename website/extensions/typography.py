@@ -1,0 +1,46 @@
+"""What the sources write plainly and the pages set well, so that notebooks stay plain Markdown.
+
+Numbers such as ``20 000`` are held together by a thin space; Chinese words say that they are
+Chinese, so that they are read aloud and drawn as such; code has one blank line at a time.
+"""
+
+import re
+
+from docutils import nodes
+
+THIN = "\N{NARROW NO-BREAK SPACE}"
+THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:[ \N{NO-BREAK SPACE}]\d{3})+(?![\d])")
+CHINESE = re.compile(r"([\u3400-\u9fff][\u3000-\u9fff\uff00-\uffef]*)")
+LEFT_ALONE = (nodes.literal, nodes.math, nodes.FixedTextElement, nodes.raw)
+
+
+def grouped(text):
+    """Return text whose large numbers do not break between their groups of digits."""
+    return THOUSANDS.sub(lambda number: re.sub(r"\s", THIN, number[0]), text)
+
+
+def marked(text):
+    """Return the nodes for a text, its Chinese words in nodes of their own."""
+    parts = enumerate(CHINESE.split(text))  # every second is Chinese
+    return [
+        nodes.inline("", part, classes=["language-zh-Hans"]) if place % 2 else nodes.Text(part)
+        for place, part in parts
+        if part
+    ]
+
+
+def polish(app, doctree):
+    for text in list(doctree.findall(nodes.Text)):
+        if not isinstance(text.parent, LEFT_ALONE):
+            text.parent.replace(text, marked(grouped(text.astext())))
+    for code in doctree.findall(nodes.literal_block):
+        if "\n\n\n" in code.astext():
+            shown = re.sub(r"\n{3,}", "\n\n", code.astext())
+            code.rawsource = shown  # Sphinx highlights a block whose source is its text
+            code.children = [nodes.Text(shown)]
+            code.children[0].parent = code
+
+
+def setup(app):
+    app.connect("doctree-read", polish)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
