@@ -81,7 +81,20 @@ def for_page(svg: str) -> str:
     svg = re.sub(r">\s+<", ">\n<", re.sub(r"\s*\n\s*", " ", svg))
     svg = svg.replace("<defs>\n</defs>\n", "")
     root = "".join(f' {name}="{value}"' for name, value in ROOT.items())
-    return svg.replace("<svg", f"<svg{root}", 1).replace(">", f">\n{_dark_rules(svg)}", 1) + "\n"
+    svg = svg.replace("<svg", f"<svg{root}", 1).replace(">", f">\n{_dark_rules(svg)}", 1) + "\n"
+    return in_pixels(svg)
+
+
+def in_pixels(svg: str) -> str:
+    """Return a drawing measured in points as one in CSS pixels: pages take its numbers for these,
+    and type of 12 points then is as large as theirs."""
+    size = re.search(r'width="([\d.]+)pt" height="([\d.]+)pt" viewBox="[^"]*"', svg)
+    if size is None:
+        return svg
+    wide, high = (_short("width", f"{float(side) * 4 / 3:.6f}") for side in size.groups())
+    svg = svg.replace(size[0], f'width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"')
+    svg = svg.replace("</style>\n", '</style>\n<g transform="scale(1.3333)">\n', 1)
+    return svg.replace("</svg>", "</g>\n</svg>")
 
 
 def _attributes(style: str) -> str:

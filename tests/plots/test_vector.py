@@ -63,6 +63,19 @@ def test_numbers_are_short_and_styles_are_attributes():
     assert not re.search(r"\d\.\d{3}", places)
 
 
+def test_it_is_measured_in_the_pixels_of_a_page():
+    """Type of 12 points is 16 pixels tall where the picture has the size that it says."""
+    svg = drawn(lambda ax: ax.figure.set_size_inches(6, 3))
+    root = ET.fromstring(svg)
+    assert (root.get("width"), root.get("height"), root.get("viewBox")) == (
+        *("576", "288"),
+        "0 0 576 288",
+    )
+    (content,) = (part for part in root if part.tag.endswith("}g"))
+    assert content.get("transform") == "scale(1.3333)"
+    assert 'font-size="11px"' in svg
+
+
 def test_every_name_that_is_used_is_there():
     svg = drawn(lambda ax: plots.heatmap(ax, WEIGHTS, mask=[True, True, False]))
     assert svg.count("<image") == 2 and svg.count('image-rendering="pixelated"') >= 1
