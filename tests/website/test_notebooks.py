@@ -162,6 +162,25 @@ def test_a_notebook_that_is_not_there_is_named(tmp_path):
     assert "nowhere.ipynb" in tool(tmp_path / "nowhere.ipynb")
 
 
+def test_a_full_disk_loses_no_notebook(tmp_path):
+    """Here no file may grow beyond 512 kB, more than the kernel's own files need."""
+    (tmp_path / "book").mkdir()
+    path = write(tmp_path / "book" / "long.ipynb", notebook(code("print('x' * 700_000)")))
+    before = path.read_bytes()
+    command = [sys.executable, ROOT / "tools" / "notebooks.py", path]
+    ran = subprocess.run(
+        ["bash", "-c", 'ulimit -f 512; exec "$@"', "-", *command],
+        env=os.environ | {"IPYTHONDIR": str(tmp_path / "ipython")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ran.returncode == 1
+    assert ran.stderr == "long.ipynb: left as it was: File too large.\n"
+    assert path.read_bytes() == before
+    assert [*path.parent.iterdir()] == [path]
+
+
 def test_check_names_the_file_that_is_not_canonical(everything, tmp_path):
     stored = json.loads(everything.read_text(encoding="utf-8"))
     stored["metadata"]["language_info"]["version"] = "3.11.7"
