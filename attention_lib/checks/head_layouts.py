@@ -68,6 +68,8 @@ grouped_parameters = Number(
             4 * D_MODEL * NUM_KV_HEADS * D_K,
             "the queries still have eight heads, so W_q and W_o stay 512 × 512.",
         ),
+        (2 * D_MODEL**2, "that is W_q and W_o; keys and values have a matrix each, too."),
+        (2 * D_MODEL * NUM_KV_HEADS * D_K, "that is W_k and W_v; W_q and W_o are missing."),
     ],
 )
 
@@ -86,6 +88,10 @@ cache_size = Number(
         (2 * LENGTH * D_K, "that is one head; there are eight."),
         (2 * D_MODEL, "that is one token; there are 100."),
         (LENGTH**2 * NUM_HEADS, "weights are not kept: they are made afresh for each new query."),
+        (LENGTH * D_K, "that is the keys of one head; there are eight, and values as well."),
+        (4 * LENGTH * D_MODEL, "these are bytes, at two each; numbers are asked for."),
+        (8 * LENGTH * D_MODEL, "these are bytes, at four each; numbers are asked for."),
+        (2 * D_MODEL**2, "that is W_k and W_v; the cache holds what they make of the tokens."),
         (2 * LENGTH**2, "weights are not kept: they are made afresh for each new query."),
     ],
 )

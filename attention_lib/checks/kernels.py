@@ -29,6 +29,8 @@ delta_reads = Number(
         (6, "that is linear attention, which adds: 1 + 2 + 3."),
         (2, "that is the mean of the three, or the value before the last."),
         (1, "that is the first value; the later ones were written over it."),
+        (14, "that sums the squares of the values; each is written as it is."),
+        (5, "the first write is gone, and so is the second: they do not add."),
         (0, "the memory is not erased: the last value stands."),
     ],
 )

@@ -49,6 +49,9 @@ layer_parameters = Number(
         (3 * D_MODEL * D_K, "that is one head without its part of W_o; there are eight."),
         (4 * D_MODEL**2 + 4 * D_MODEL, "the layer has no biases."),
         (D_MODEL**2, "that is one matrix; the layer has W_q, W_k, W_v and W_o."),
+        (D_MODEL * D_K, "that is one matrix of one head; there are four of each, and eight heads."),
+        (4 * D_K**2, "a head's matrices take all 512 numbers of a word: they are 512 × 64."),
+        (2 * D_MODEL**2, "that is two of the four matrices."),
         (4 * D_MODEL, "a matrix of the layer has 512 × 512 numbers."),
     ],
 )
@@ -62,6 +65,8 @@ both_at_once = Number(
         (1, "the weights of one head sum to 1 over the whole row: it cannot give 1 twice."),
         (2, "a weight is at most 1."),
         (0.25, "half of it would go to other tokens; give it all to the two."),
+        (0.5**0.5, "it is the weights that sum to 1, not their squares."),
+        (50, "a weight lies between 0 and 1: write 0.5."),
         (0, "a head can look at two tokens: it must share its weight between them."),
     ],
 )
@@ -601,7 +606,7 @@ quiz = Quiz(
         ],
     ),
     Choice(
-        "What does W_o do with the outputs of the heads?",
+        "What does `W_o` do with the outputs of the heads?",
         [
             "it takes their average",
             "it chooses the head that fits a token best",

@@ -57,6 +57,11 @@ masked_cells = Number(
             (LEN_Q - PADDED_QUERIES) * PADDED_KEYS,
             "6 leaves out the row of the padded query; the mask is the same for all rows.",
         ),
+        (PADDED_KEYS * LEN_K, "14 counts two rows of seven; keys are columns, of four cells."),
+        (
+            (LEN_Q - PADDED_QUERIES) * (LEN_K - PADDED_KEYS),
+            "15 is what the real queries may attend to; the masked cells are asked for.",
+        ),
         (LEN_Q * (LEN_K - PADDED_KEYS), "20 is what may be attended to."),
         (LEN_Q * LEN_K, "28 is the whole table."),
     ],
@@ -376,7 +381,7 @@ quiz = Quiz(
         ],
     ),
     Choice(
-        "You double all numbers of W_v. What happens to the weights of the head?",
+        "You double all numbers of `W_v`. What happens to the weights of the head?",
         ["they stay as they are", "they double", "they become harder: the largest one grows"],
         "a",
         {

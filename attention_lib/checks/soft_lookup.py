@@ -13,6 +13,7 @@ Not yet: that is too small.
    c) The mean of the values.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -61,6 +62,12 @@ three_effective_keys = Number(
             "that is one over the temperature: the flatter lookup is the warmer one.",
             0.03,
         ),
+        (
+            math.log(3),
+            "ln 3 is the entropy of three equal keys; the temperature stands below the curve.",
+            0.01,
+        ),
+        (1, "at temperature 1 stands what was given: fewer than three keys take part.", 0.0),
     ],
 )
 

@@ -27,6 +27,7 @@ torn_norm = Number(
         (15**0.5 / 16, "that is the norm of even weights over all sixteen keys.", 0.001),
         (2**-1.5, "the entries off the diagonal count as well.", 0.001),
         (1, "that is the sum of the sizes; the norm is the root of the sum of squares."),
+        (1 / 16, "1/16 is the square of one entry; there are four, and a root."),
         (0.125, "square all four entries, not two, and take the root."),
         (0.5**0.5, "that is the length of the row of weights.", 0.001),
     ],
@@ -47,6 +48,8 @@ slope_by_hand = Number(
         (-30, "both weights count: multiply by 1 − p as well."),
         (2.5, "subtract the means: the covariance is of the spreads, not of the products."),
         (17.5, "that is the mean of the products; subtract the product of the means."),
+        (-2.5, "the keys differ by 3 − (−1) = 4, and the weights multiply: 0.75 · 0.25."),
+        (-1.875, "the factor of the keys is missing: 3 − (−1) = 4."),
         (12.5, "12.5 is the output itself; its derivative is asked for."),
     ],
 )

@@ -39,6 +39,8 @@ loss_of_a_guess = Number(
         (1 / 13, "1/13 is the weight; the loss is minus its logarithm.", 0.004),
         (3.700, "that is the logarithm to base 2; the loss takes the natural one."),
         (1.114, "that is the logarithm to base 10; the loss takes the natural one."),
+        (2.639, "that is ln 14; there are 13 words in all."),
+        (12 / 13, "that is the weight that goes elsewhere; the loss is minus a logarithm.", 0.004),
         (2.485, "that is ln 12; the place before the sentence counts, too."),
     ],
 )

@@ -37,8 +37,10 @@ typical_score = Number(
         (256, "256 is the variance; a typical score is its square root."),
         (512**0.5, "that is a typical gap between two scores; one score is asked for.", 0.1),
         (512, "that is the variance of a gap between two scores."),
-        (1, "1 is what is left after division by the root of the width."),
-        (1 / 16, "1/16 is the factor that scaling would put on, not the score."),
+        (1, "1 is what is left after division by the root of the width.", 0.05),
+        (1 / 16, "1/16 is the factor that scaling would put on, not the score.", 0.01),
+        (4, "that is the fourth root; a variance of 256 has the square root 16.", 0.1),
+        (65536, "that is the variance squared."),
         (128, "the standard deviation is the root of the variance, not half of it."),
     ],
 )

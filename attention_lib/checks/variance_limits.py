@@ -25,6 +25,9 @@ row_variance = Number(
         (6, "6 is the query's length; the variance takes its square."),
         (0.375, "the length enters squared: 36, not 6."),
         (16, "16 is the variance over all queries, before the division."),
+        (36 / 256, "the variance is divided by the divisor's square, 16, not by the square of 16."),
+        (144, "divide by the square of 4, do not multiply by 4."),
+        (24, "the query's length enters squared: 36, not 6, and 16 stands below."),
         (2.25**2, "that is the square of the variance."),
     ],
 )
@@ -62,6 +65,8 @@ gain_for_half = Number(
         (1000, "1000 is what e to the power of twice the gain must be."),
         (500, "take the logarithm first, then the half.", 1),
         (math.log(500), "take the logarithm of 1000 first, then the half.", 0.05),
+        (1000**0.5, "that is a square root of 1000; the gain stands in an exponent.", 0.05),
+        (math.log(1000) / 4, "half of the half: the exponent is twice the gain.", 0.01),
         (0.5, "0.5 is the weight, not the gain."),
     ],
 )
