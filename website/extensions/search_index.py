@@ -2,17 +2,37 @@
 
 Sphinx's stems English words and cannot split Chinese ones; it finds pages, not sections. Here each
 section of each page stands with its heading, its prose and its code, and ``search.js`` ranks them.
+A term of the glossary has its Chinese name with it; formulas stand as one would type them.
 """
 
 import json
+import re
 from pathlib import Path
 
 from docutils import nodes
 
 from website.extensions.workbook_pages import plain
 
-OTHER = (nodes.title, nodes.raw)  # the heading stands by itself; raw HTML is no text
+# The heading stands by itself; raw HTML is no text, and a displayed formula cannot be typed.
+OTHER = (nodes.title, nodes.raw, nodes.math_block)
 FILE = "_static/search-index.js"
+SIGNS = {
+    **{"top": "ᵀ", "sqrt": "√", "infty": "∞", "cdot": "·", "times": "×", "le": "≤", "ge": "≥"},
+    **{"approx": "≈", "to": "→", "dots": "…", "ldots": "…", "sum": "∑", "in": "∈", "pm": "±"},
+    **{"alpha": "α", "lambda": "λ", "sigma": "σ", "theta": "θ", "tau": "τ", "mu": "μ", "pi": "π"},
+}
+WORDS = ("exp", "log", "ln", "max", "min", "tanh", "sin", "cos", "softmax")
+
+
+def typed(tex):
+    """Return a formula as one would type it, without the commands of TeX."""
+    text = re.sub(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", tex)
+    text = re.sub(
+        r"\\([a-zA-Z]+) ?",
+        lambda found: SIGNS.get(found[1]) or (f"{found[1]} " if found[1] in WORDS else ""),
+        text,
+    )
+    return re.sub(r"\\[^a-zA-Z]|[{}]|(?<=\W)_|\^", "", text)
 
 
 def sections(doctree):
@@ -21,7 +41,24 @@ def sections(doctree):
         prose, code = [], []
         _gather(section, prose, code)
         heading = plain(section.next_node(nodes.title).astext())
-        yield [heading, section["ids"][0], *(" ".join(" ".join(p).split()) for p in (prose, code))]
+        texts = (" ".join(" ".join(part).split()) for part in (prose, code))
+        yield [heading, section["ids"][0], *texts, *also_called(section)]
+
+
+def also_called(section):
+    """Yield the other names of what a section defines: the glossary's in bold after the heading."""
+    first = section.next_node(nodes.paragraph)
+    if "glossary" in (section.source or "") and first is not None and first.parent is section:
+        yield [name.astext() for name in first.children if isinstance(name, nodes.strong)]
+
+
+def _said(node):
+    """Return the text of a paragraph, its formulas as one would type them."""
+    if isinstance(node, nodes.math):
+        return typed(node.astext())
+    if isinstance(node, nodes.Text):
+        return node.astext()
+    return "".join(_said(child) for child in node.children)
 
 
 def _gather(node, prose, code):
@@ -29,7 +66,7 @@ def _gather(node, prose, code):
         if isinstance(child, nodes.literal_block):
             code.append(child.astext())
         elif isinstance(child, nodes.TextElement) and not isinstance(child, OTHER):
-            prose.append(child.astext())
+            prose.append(_said(child))
         elif not isinstance(child, (nodes.section, *OTHER)):
             _gather(child, prose, code)
 

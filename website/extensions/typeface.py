@@ -2,8 +2,8 @@
 
 Its files come from npm (tools/npm) at an exact version; its licence is the SIL Open Font License,
 which goes along. Of each file only the characters stay that some page shows. A page asks for it
-first and shows it if it is there in time (100 ms); if not, that page stays in a face of the reader's
-machine, stretched to the same size, and the next page has it: nothing waits and nothing moves.
+first and shows it if it is there in time (100 ms). If not, that page stays in a face of the
+reader's machine, stretched to the same size: nothing waits and nothing moves.
 """
 
 import shutil

@@ -1,42 +1,110 @@
-// Looks through every section of the book for the words in the address, `?q=…`.
+// Looks through every section of the book for the words in the address, `?q=…`: definitions first,
+// then headings, then text; in English and Chinese, names of code and what else a thing is called;
+// a word that the book does not have is read as its nearest with one letter changed.
 
-const query = new URLSearchParams(location.search).get("q")?.trim() ?? "";
-const form = document.querySelector("article .search");
-form.elements.q.value = query;
+const ALSO_CALLED = [
+  [/[-−]\s*inf(inity)?\b|\binf(inity)?\b/giu, "∞"], [/\bsqrt\b/giu, "√"], [/\blook[- ]?ahead\b/giu, "causal"],
+  [/\brope\b/giu, "rotary positions"], [/\bkv\b/giu, "key-value"], [/\bgqa\b/giu, "grouped-query attention"],
+  [/\bmha\b/giu, "multi-head attention"], [/\bmulti-?head\b/giu, "multi head"], [/\bsdpa\b/giu, "scaled_dot_product_attention"],
+  [/\bbf16\b/giu, "bfloat16"], [/\bfp(16|32|64)\b/giu, "float$1"], [/\bvalid_lens?\b/giu, "valid lengths"], [/\bpositional\b/giu, "position"],
+];
+const UNSAID = new Set(("a an and are between by can difference do does for from how i in is it my of on or the to use what when " +
+  "where which why with").split(" "));
+const WORD = /\p{Script=Han}+|√|∞|[\p{L}\p{N}_]+/gu;
 
-/** Each word as a pattern. Chinese is found within a text, other words where they begin, whatever
-    their ending; a single sign must stand alone. */
-function patterns(text) {
-  const words = text.toLowerCase().match(/\p{Script=Han}+|[\p{L}\p{N}_√]+/gu) ?? [];
-  return [...new Set(words)].map((word) => {
-    if (/\p{Script=Han}/u.test(word)) return new RegExp(word, "giu");
-    const stem = word.length > 4 ? word.replace(/(?<=.{3})(ation|ates?|ated|ing|es|ed|s|e)$/u, "") : word;
-    const end = stem.length < 3 ? "(?![\\p{L}\\p{N}_])" : "[\\p{L}\\p{N}]*";
-    return new RegExp(`(?<![\\p{L}\\p{N}])${stem}${end}`, "giu");
-  });
-}
-
+const stem = (word) => (word.length > 4 ? word.replace(/(?<=.{3})(ation|ates?|ated|ing|es|ed|s|e)$/u, "") : word);
+/** A name's or a heading's words: `masked_softmax`, `MultiHeadAttention` and "Multi-head attention" have several. */
+const parts = (name) => (name.replace(/(?<=[a-z]{2})(?=[A-Z][a-z]{2})|_/gu, " ").toLowerCase().match(WORD) ?? [])
+  .filter((word) => !UNSAID.has(word)).map(stem);
 const count = (text, pattern) => text.match(pattern)?.length ?? 0;
 
+/** A word as a pattern. Chinese and signs are found within a text, short words alone, other words
+    where they begin, whatever their ending. */
+function pattern(word) {
+  if (/[\p{Script=Han}√∞]/u.test(word)) return new RegExp(word, "giu");
+  if (word.length < 4 || word.includes("_")) return new RegExp(`(?<![\\p{L}\\p{N}_])${word}s?(?![\\p{L}\\p{N}_])`, "giu");
+  return new RegExp(`(?<![\\p{L}\\p{N}])${stem(word)}[\\p{L}\\p{N}]*`, "giu");
+}
+
+/** Whether one letter more, less or other, or two exchanged, makes one word the other. */
+function near(one, other) {
+  if (Math.abs(one.length - other.length) > 1) return false;
+  let start = 0, end = 0;
+  while (start < one.length && one[start] === other[start]) start++;
+  while (end < Math.min(one.length, other.length) - start && one.at(-1 - end) === other.at(-1 - end)) end++;
+  const [a, b] = [one, other].map((word) => word.slice(start, word.length - end));
+  return Math.max(a.length, b.length) < 2 || (a.length === 2 && a === b[1] + b[0]);
+}
+
+/** What a word of the question is looked for as: itself; Chinese that stands nowhere as a whole, in
+    the longest pieces that do; a word with a typing error, as the commonest word beside it. */
+function known(word, texts) {
+  const stands = (piece) => texts.some((text) => text.search(pattern(piece)) >= 0);
+  if (stands(word)) return [word];
+  if (/\p{Script=Han}/u.test(word)) {
+    for (let length = word.length - 1; length > 1; length--) {
+      for (let at = 0; at + length <= word.length; at++) {
+        const piece = word.slice(at, at + length);
+        if (stands(piece)) return [...known(word.slice(0, at), texts), piece, ...known(word.slice(at + length), texts)];
+      }
+    }
+    return [];
+  }
+  if (word.length < 4) return [word];
+  const seen = new Map();
+  for (const other of texts.join(" ").toLowerCase().match(WORD) ?? []) {
+    if (near(word, other)) seen.set(other, (seen.get(other) ?? 0) + 1);
+  }
+  const [best] = [...seen].sort((a, b) => b[1] - a[1]);
+  return [best ? best[0] : word];
+}
+
+/** All words of a question, in the book's names, and those of them that are looked for. */
+function wordsOf(text, texts) {
+  const all = ALSO_CALLED.reduce((said, [name, other]) => said.replace(name, other), text).toLowerCase().match(WORD) ?? [];
+  const said = all.filter((word) => !UNSAID.has(word));
+  return [all, [...new Set(said.length ? said : all)].flatMap((word) => known(word, texts))];
+}
+
 /** Pages, best first, each with its best sections. A word weighs more the fewer sections have it,
-    and more in a heading than in prose than in code. */
+    and more in a heading than in prose than in code. What the question names exactly comes first:
+    a term of the glossary, or, of a name of code, its place in the library. */
 function search(text, pages) {
-  const wanted = patterns(text);
-  const all = pages.flatMap(([address, sections]) =>
-    sections.map(([heading, anchor, prose, code]) => ({ address, title: sections[0][0], heading, anchor, prose, code })));
-  const hits = wanted.map((pattern) => all.map((one) =>
-    6 * Math.min(1, count(one.heading, pattern)) + 3 * Math.min(1, count(one.title, pattern)) +
+  const all = pages.flatMap(([address, sections]) => sections.map(([heading, anchor, prose, code, also]) =>
+    ({ address, title: sections[0][0], heading, anchor, prose, code, names: [heading, ...(also ?? [])].map(parts) })));
+  const [spoken, wanted] = wordsOf(text, all.flatMap((one) => [one.heading, one.prose, one.code]));
+  const patterns = wanted.map(pattern);
+  const isCode = /_|[a-z][A-Z]/u.test(text) && all.some((one) => one.address.includes("/api") && one.heading === text);
+  const asked = [...new Set(wanted.flatMap(parts))];
+  const said = (part) => asked.find((word) => part === word || (word.length > 3 && part.startsWith(word)));
+  for (const one of all) {
+    one.named = one.names.map((name) => [name.map(said).filter(Boolean), name.length])
+      .map(([words, length]) => ({ words, share: length && words.length / length }))
+      .reduce((best, name) => (name.share > best.share ? name : best));
+  }
+  const hits = patterns.map((pattern) => all.map((one) =>
+    6 * Math.min(1, count(one.heading, pattern)) * one.named.share ** 2 + 3 * Math.min(1, count(one.title, pattern)) +
     2 * Math.log2(1 + count(one.prose, pattern)) + Math.log2(1 + count(one.code, pattern)) / 2));
-  const rarity = hits.map((row) => Math.log(1 + all.length / (1 + row.filter(Boolean).length)));
+  const rarity = hits.map((row, word) => Math.log(1 + all.length / (1 + row.filter(Boolean).length)) *
+    (/\p{Script=Han}/u.test(wanted[word]) ? wanted[word].length : 1));
+  const weight = (words) => words.reduce((sum, word) => sum + Math.max(...wanted.map((one, i) => (parts(one).includes(word) ? rarity[i] : 0))), 0);
+  const phrase = spoken.map(stem).join(" ");
+  const whole = weight(asked) || 1;
   all.forEach((one, i) => {
-    one.score = hits.reduce((sum, row, word) => sum + row[i] * rarity[word], 0) *
-      (hits.filter((row) => row[i]).length / wanted.length) ** 2;
+    const inText = hits.reduce((sum, row, word) => sum + row[i] * rarity[word], 0) * (hits.filter((row) => row[i]).length / wanted.length) ** 2;
+    const [glossary, library] = [/glossary/u.test(one.address), /\/api/u.test(one.address)];
+    const aside = /^(exercise|quiz|objectives|summary)/u.test(one.anchor) || /sources|bibliography/u.test(one.address);
+    const kind = aside ? 0.4 : library ? (isCode ? 1.5 : 0.6) : glossary && !isCode && one.named.share === 1 ? 1.6 : 1;
+    const together = phrase.includes(one.named.words.join(" ")) ? 1 : 0.4;
+    const named = (one.named.share === 1 ? 1 : together * one.named.share ** 2) * (weight(one.named.words) / whole) ** 2;
+    one.score = (inText + 100 * named * (glossary || library ? 1 : 0.5)) * kind;
   });
-  return pages.map(([address]) => {
-    const found = all.filter((one) => one.address === address && one.score > 0)
+  const found = pages.map(([address]) => {
+    const sections = all.filter((one) => one.address === address && one.score > 0)
       .sort((a, b) => b.score - a.score || a.prose.length - b.prose.length);
-    return { score: found[0]?.score ?? 0, title: found[0]?.title, address, sections: found.slice(0, 3) };
+    return { score: sections[0]?.score ?? 0, title: sections[0]?.title, address, sections: sections.slice(0, 3) };
   }).filter((page) => page.score > 0).sort((a, b) => b.score - a.score);
+  return { found, patterns, wanted };
 }
 
 /** The prose around the first word found, the words marked. */
@@ -60,11 +128,14 @@ function excerpt({ prose, code }, wanted) {
   return paragraph;
 }
 
+
+const query = new URLSearchParams(location.search).get("q")?.trim() ?? "";
+document.querySelector("article .search").elements.q.value = query;
 if (query) {
-  const wanted = patterns(query);
-  const found = search(query, window.searchIndex);
+  const { found, patterns, wanted } = search(query, window.searchIndex);
+  const asked = wanted.every((word) => query.toLowerCase().includes(word)) ? query : wanted.join(" ");
   document.querySelector(".found").textContent = found.length
-    ? `${found.length} ${found.length === 1 ? "page has" : "pages have"} “${query}”, the best first.`
+    ? `${found.length} ${found.length === 1 ? "page has" : "pages have"} “${asked}”, the best first.`
     : `No page has “${query}”. A shorter word may.`;
   document.querySelector(".results").append(...found.map((page) => {
     const item = document.createElement("li");
@@ -72,7 +143,7 @@ if (query) {
       const link = document.createElement("a");
       link.href = `${page.address}#${section.anchor}`;
       link.textContent = section.heading === page.title ? page.title : `${page.title}: ${section.heading}`;
-      item.append(link, excerpt(section, wanted));
+      item.append(link, excerpt(section, patterns));
     }
     return item;
   }));
