@@ -2,12 +2,15 @@
 
 ``python -m benchmarks`` measures, prints a table and leaves ``benchmarks/results/attention.json``
 (with machine and versions) and ``attention.svg``. Ratios are ours divided by theirs: 1.00 is a
-draw, less is better. Ours and theirs take turns, so that a busy machine disturbs both alike; of
-each row the median of the ratios stands there, and the quartiles beside it. Memory is the peak of
-the tensors alive at once, forward and backward, inputs included; what a kernel keeps for itself
+draw, less is better. All that are compared take turns, so that a busy machine disturbs them alike;
+of each row the median of the ratios stands there, and the quartiles beside it. Memory is the peak
+of the tensors alive at once, forward and backward, inputs included; what a kernel keeps for itself
 is not seen.
 
-``--lengths 64 256`` measures fewer lengths, ``--rounds 5`` fewer turns.
+``--lengths 64 256`` measures fewer lengths, ``--seconds 1`` spends less time on each case. The
+longer the sequences, the fewer heads: 2 million pairs of query and key, or a single head. Results
+are written after every case, so a run may be stopped. ``--store`` leaves what the chapter on cost
+shows in ``attention_lib/cost/measured.json``, too.
 """
 
 import argparse
@@ -15,7 +18,7 @@ import json
 import platform
 import statistics
 import time
-import weakref
+from collections.abc import Callable
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -24,8 +27,6 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.benchmark import Timer
 from tqdm import tqdm
 
@@ -33,6 +34,7 @@ from attention_lib import (
     AdditiveScore,
     MultiHeadAttention,
     causal_mask,
+    cost,
     device,
     gaussian_scores,
     generator,
@@ -42,19 +44,16 @@ from attention_lib import (
 
 RESULTS = Path(__file__).parent / "results"
 LENGTHS = (64, 256, 1024, 2048, 4096)
-NUM_HEADS, D_K, D_MODEL = 8, 64, 512
+D_K, PAIRS = 64, 2**21
 
 
-class Row(NamedTuple):
-    """Two functions, each with its tensors, which mostly return the same output."""
+class Case(NamedTuple):
+    """What is called with the same intent, by name; and who is held against whom."""
 
     what: str
     length: int
-    ours: object
-    against: str
-    theirs: object
-    tensors: list
-    their_tensors: list | None = None
+    calls: dict[str, tuple[Callable, list]]
+    against: list[tuple[str, str, str]]  # what the row is called, ours, theirs
 
 
 def textbook(queries, keys, values, mask=None):
@@ -81,64 +80,91 @@ def drawn(*shape):
     return [torch.randn(shape, generator=seeded).to(device()).requires_grad_() for _ in range(3)]
 
 
-def rows(length):
-    """List what is compared with what at one length."""
-    batch = max(1, min(4, 4096 // length))
-    tensors = drawn(batch, NUM_HEADS, length, D_K)
-    kernel, fused = (
-        F.scaled_dot_product_attention,
-        partial(first, scaled_dot_product_attention, need_weights=False),
-    )
+def cases(length):
+    """List what is compared at one length."""
+    batch = max(1, min(4, PAIRS // (8 * length**2)))
+    num_heads = max(1, min(8, PAIRS // (batch * length**2)))
+    tensors = drawn(batch, num_heads, length, D_K)
+    kernel = F.scaled_dot_product_attention
+    fused = partial(first, scaled_dot_product_attention, need_weights=False)
     with_weights = partial(first, scaled_dot_product_attention)
     causal = causal_mask(length, device=device())
     # what, our arguments, the kernel's best call, the textbook's mask
-    cases = [
+    made = [
         ("no mask", {}, kernel, None),
         ("causal", {"mask": causal}, partial(kernel, is_causal=True), causal),
     ]
-    for percent in (25, 50):
-        lens = torch.full((batch,), length * percent // 100, device=device())
+    for percent in (25, 50, 100):
+        valid = length * percent // 100
+        lens = torch.full((batch,), valid, device=device())
         mask = length_mask(lens, length).unsqueeze(1)
-        best = partial(cut, kernel, length * percent // 100)
-        cases.append((f"{percent} % valid", {"valid_lens": lens}, best, mask))
+        made.append((f"{percent} % valid", {"valid_lens": lens}, partial(cut, kernel, valid), mask))
     lens = torch.linspace(length // 2, length - 1, batch, device=device()).long()
     ragged = length_mask(lens, length).unsqueeze(1)
     best = partial(cut, partial(kernel, attn_mask=ragged[..., : lens.max()]), int(lens.max()))
-    cases.append(("ragged", {"valid_lens": lens}, best, ragged))
-    for what, ours, theirs, mask in cases:
-        yield Row(what, length, partial(fused, **ours), "kernel", theirs, tensors)
-        plain = partial(textbook, mask=mask)
-        yield Row(what, length, partial(fused, **ours), "textbook", plain, tensors)
-        yield Row(
-            f"{what}, weights", length, partial(with_weights, **ours), "textbook", plain, tensors
+    made.append(("ragged", {"valid_lens": lens}, best, ragged))
+    for what, ours, theirs, mask in made:
+        calls = {
+            "ours": partial(fused, **ours),
+            "weights": partial(with_weights, **ours),
+            "kernel": theirs,
+            "textbook": partial(textbook, mask=mask),
+        }
+        yield Case(
+            what,
+            length,
+            {name: (call, tensors) for name, call in calls.items()},
+            [
+                (what, "ours", "kernel"),
+                (what, "ours", "textbook"),
+                (f"{what}, weights", "weights", "textbook"),
+            ],
         )
 
     spoiled = [x.detach().clone() for x in tensors]
     for x in spoiled[1:]:
         x.masked_fill_(~ragged.transpose(-2, -1), float("nan"))
     spoiled = [x.requires_grad_() for x in spoiled]
-    for name, attend in (("", fused), (", weights", with_weights)):
-        attend = partial(attend, valid_lens=lens)
-        yield Row(f"NaN in padding{name}", length, attend, "clean", attend, spoiled, tensors)
+    fused, with_weights = (partial(attend, valid_lens=lens) for attend in (fused, with_weights))
+    yield Case(
+        "NaN in padding",
+        length,
+        {
+            "ours": (fused, spoiled),
+            "clean": (fused, tensors),
+            "weights": (with_weights, spoiled),
+            "clean, weights": (with_weights, tensors),
+        },
+        [
+            ("NaN in padding", "ours", "clean"),
+            ("NaN in padding, weights", "weights", "clean, weights"),
+        ],
+    )
 
-    tensors = drawn(batch, length, D_MODEL)
-    layer = nn.MultiheadAttention(D_MODEL, NUM_HEADS, batch_first=True).to(device())
+    d_model = num_heads * D_K
+    tensors = drawn(batch, length, d_model)
+    layer = nn.MultiheadAttention(d_model, num_heads, batch_first=True).to(device())
     ours, hidden = MultiHeadAttention.from_torch(layer), ~ragged.flatten(0, -2)
+    layer = partial(layer, average_attn_weights=False)
     for name, options, theirs in (
-        ("", {}, {}),
-        (", ragged", {"valid_lens": lens}, {"key_padding_mask": hidden}),
+        ("multi-head", {}, {}),
+        ("multi-head, ragged", {"valid_lens": lens}, {"key_padding_mask": hidden}),
     ):
-        for need_weights in (False, True):
-            yield Row(
-                f"multi-head{name}{', weights' * need_weights}",
-                length,
-                partial(first, ours, need_weights=need_weights, **options),
-                "nn.MultiheadAttention",
-                partial(
-                    first, layer, need_weights=need_weights, average_attn_weights=False, **theirs
-                ),
-                tensors,
-            )
+        calls = {
+            "ours": partial(first, ours, need_weights=False, **options),
+            "weights": partial(first, ours, **options),
+            "nn.MultiheadAttention": partial(first, layer, need_weights=False, **theirs),
+            "nn.MultiheadAttention, weights": partial(first, layer, **theirs),
+        }
+        yield Case(
+            name,
+            length,
+            {who: (call, tensors) for who, call in calls.items()},
+            [
+                (name, "ours", "nn.MultiheadAttention"),
+                (f"{name}, weights", "weights", "nn.MultiheadAttention, weights"),
+            ],
+        )
     if length <= 512:
         yield from scores_of(length)
 
@@ -147,54 +173,24 @@ def scores_of(length):
     """List the scores that the textbook gives an axis of memory too many."""
     queries, keys, _ = drawn(2, length, D_K)
     exact = partial(torch.cdist, compute_mode="donot_use_mm_for_euclid_dist")
-    yield Row(
-        "Gaussian score",
-        length,
-        gaussian_scores,
-        "cdist, squared",
-        lambda queries, keys: -(exact(queries, keys) ** 2) / 2,
-        [queries, keys],
-    )
     score = AdditiveScore(D_K, D_K, 256).to(device())
+
+    def squared(queries, keys):
+        return -(exact(queries, keys) ** 2) / 2
 
     def plain(queries, keys):
         hidden = score.W_q(queries).unsqueeze(-2) + score.W_k(keys).unsqueeze(-3)
         return score.w_v(torch.tanh(hidden)).squeeze(-1)
 
-    yield Row("additive score, 256 hidden", length, score, "textbook", plain, [queries, keys])
+    for what, ours, name, theirs in (
+        ("Gaussian score", gaussian_scores, "cdist, squared", squared),
+        ("additive score, 256 hidden", score, "textbook", plain),
+    ):
+        calls = {"ours": (ours, [queries, keys]), name: (theirs, [queries, keys])}
+        yield Case(what, length, calls, [(what, "ours", name)])
 
 
 # --- how it is measured ----------------------------------------------------------------------
-
-
-def storages(nested):
-    """Return the memory behind all tensors in nested lists, by its address."""
-    tensors = (x for x in tree_leaves(nested) if isinstance(x, torch.Tensor))
-    return {x.untyped_storage()._cdata: x.untyped_storage() for x in tensors}
-
-
-class Peak(TorchDispatchMode):
-    """Follow the bytes of all tensors made inside, and remember the most that lived at once."""
-
-    def __init__(self):
-        super().__init__()
-        self.bytes = self.peak = 0
-        self.known = set()
-
-    def forget(self, key, size):
-        self.bytes -= size
-        self.known.discard(key)
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        given = set(storages((args, kwargs)))
-        for key, storage in storages(result).items():
-            if key not in given and key not in self.known:
-                self.known.add(key)
-                self.bytes += storage.nbytes()
-                self.peak = max(self.peak, self.bytes)
-                weakref.finalize(storage, self.forget, key, storage.nbytes())
-        return result
 
 
 def forward(attend, tensors):
@@ -208,56 +204,77 @@ def both_ways(attend, tensors):
 
 def peak(attend, tensors):
     """Return the bytes that lived at once, inputs included, forward and backward."""
-    with Peak() as found:
-        both_ways(attend, tensors)
-    return found.peak + sum(x.nbytes for x in tensors)
+    return cost.peak_bytes(lambda *given: both_ways(attend, given), *tensors)
 
 
-def ratios_of_times(call, row, rounds):
-    """Return the median of ours divided by theirs, its quartiles, and our seconds."""
-    their_tensors = row.their_tensors or row.tensors
+def turns(way, calls, seconds):
+    """Time all calls in turn, there and back again, until the time is spent; at least twice."""
     # On a processor its own time: what others do there counts for neither.
     clock = {} if device().type == "cuda" else {"timer": time.process_time}
-    timers = [
-        Timer("call(*given)", globals={"call": call, "given": given}, **clock)
-        for given in ((row.ours, row.tensors), (row.theirs, their_tensors))
-    ]
-    once = max(timer.timeit(1).median for timer in timers)  # the first call warms up
-    number = max(1, min(200, int(0.05 / once)))
-    ratios, ours = [], []
-    for _ in range(rounds):
-        seconds = [timer.timeit(number).median for timer in timers]
-        ratios.append(seconds[0] / seconds[1])
-        ours.append(seconds[0])
-        theirs, again = (timer.timeit(number).median for timer in reversed(timers))
-        ratios.append(again / theirs)  # who goes first changes, too
-    low, middle, high = statistics.quantiles(ratios, n=4)
-    return {"ratio": middle, "quartiles": [low, high], "seconds": statistics.median(ours)}
-
-
-def measured(row, rounds):
-    """Measure one row."""
-    their_tensors = row.their_tensors or row.tensors
-    ours, theirs = (forward(row.ours, row.tensors), forward(row.theirs, their_tensors))
-    torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-3)
-    return {
-        "what": row.what,
-        "length": row.length,
-        "against": row.against,
-        "forward": ratios_of_times(forward, row, rounds),
-        "both_ways": ratios_of_times(both_ways, row, rounds),
-        "memory": peak(row.ours, row.tensors) / peak(row.theirs, their_tensors),
+    timers = {
+        name: Timer("way(*call)", globals={"way": way, "call": call}, **clock)
+        for name, call in calls.items()
     }
+    once = {name: timer.timeit(1).median for name, timer in timers.items()}  # warms up, too
+    number = {name: max(1, min(200, int(0.02 / once[name]))) for name in calls}
+    found = {name: [] for name in calls}
+    left, rounds = seconds, 0
+    while left > 0 or rounds < 2:
+        rounds += 1
+        for order in (list(timers), list(timers)[::-1]):  # who goes first changes
+            for name in order:
+                found[name].append(timers[name].timeit(number[name]).median)
+                left -= found[name][-1] * number[name]
+    return found
+
+
+def spread(numbers):
+    """Return the median and the quartiles."""
+    low, middle, high = statistics.quantiles(numbers, n=4)
+    return {"median": middle, "quartiles": [low, high], "samples": len(numbers)}
+
+
+def measured(case, seconds):
+    """Measure one case; yield its rows."""
+    outputs = {name: forward(*call) for name, call in case.calls.items()}
+    for output in outputs.values():
+        torch.testing.assert_close(output, outputs["ours"], rtol=1e-3, atol=1e-3)
+    del outputs
+    times = {way.__name__: turns(way, case.calls, seconds) for way in (forward, both_ways)}
+    peaks = {name: peak(*call) for name, call in case.calls.items()}
+    for what, ours, theirs in case.against:
+        against = theirs.removesuffix(", weights")
+        row = {"what": what, "length": case.length, "against": against}
+        for way, found in times.items():
+            ratios = [a / b for a, b in zip(found[ours], found[theirs], strict=True)]
+            row[way] = {
+                "ratio": spread(ratios),
+                "seconds": spread(found[ours]),
+                "their_seconds": spread(found[theirs]),
+            }
+        row["memory"] = {
+            "ratio": peaks[ours] / peaks[theirs],
+            "bytes": peaks[ours],
+            "their_bytes": peaks[theirs],
+        }
+        yield row
 
 
 def machine():
     """Say where and with what this was measured."""
+    processor = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").is_file():
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
+        processor = names[0] if names else processor
+    if device().type == "cuda":
+        processor = torch.cuda.get_device_name()
     return {
         "date": date.today().isoformat(),
         "torch": torch.__version__,
         "python": platform.python_version(),
         "device": str(device()),
-        "processor": platform.processor() or platform.machine(),
+        "processor": processor,
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
     }
@@ -265,14 +282,14 @@ def machine():
 
 def line(found):
     """Write a measured row as a line of the table."""
-    times = [
-        f"{found[way]['ratio']:6.2f} [{found[way]['quartiles'][0]:.2f} "
-        f"{found[way]['quartiles'][1]:.2f}]"
-        for way in ("forward", "both_ways")
-    ]
+    times = []
+    for way in ("forward", "both_ways"):
+        ratio = found[way]["ratio"]
+        low, high = ratio["quartiles"]
+        times.append(f"{ratio['median']:6.2f} [{low:.2f} {high:.2f}]")
     return (
         f"{found['what']:<28}{found['length']:>5}  {found['against']:<22}"
-        f"{times[0]:>20}{times[1]:>20}{found['memory']:>8.2f}"
+        f"{times[0]:>20}{times[1]:>20}{found['memory']['ratio']:>8.2f}"
     )
 
 
@@ -285,40 +302,73 @@ def plot(results):
     for ax, rival in zip(axes, rivals, strict=True):
         found = [row for row in results if row["against"] == rival]
         for what in dict.fromkeys(row["what"] for row in found):
-            line = [(row["length"], row["forward"]) for row in found if row["what"] == what]
-            ratios = [way["ratio"] for _, way in line]
-            spread = [
-                [way["ratio"] - way["quartiles"][0] for _, way in line],
-                [way["quartiles"][1] - way["ratio"] for _, way in line],
+            rows = sorted((r for r in found if r["what"] == what), key=lambda r: r["length"])
+            ratios = [row["forward"]["ratio"] for row in rows]
+            middle = [ratio["median"] for ratio in ratios]
+            bars = [
+                [ratio["median"] - ratio["quartiles"][0] for ratio in ratios],
+                [ratio["quartiles"][1] - ratio["median"] for ratio in ratios],
             ]
-            lengths = [length for length, _ in line]
-            ax.errorbar(lengths, ratios, spread, marker="o", capsize=2, label=what)
+            lengths = [row["length"] for row in rows]
+            ax.errorbar(lengths, middle, bars, marker="o", capsize=2, label=what)
         ax.axhline(1.0, color="black", linewidth=0.8)
         ax.set(title=f"against {rival}", xlabel="length", xscale="log", yscale="log")
         ax.legend(fontsize=7)
     axes[0].set_ylabel("time of ours / theirs, forward")
     figure.savefig(RESULTS / "attention.svg")
+    plt.close(figure)
+
+
+SHOWN = ("no mask", "causal", "25 % valid", "50 % valid")
+
+
+def excerpt(report):
+    """Return what the chapter on cost shows: forward, of the unfused and the fused."""
+    rows = [
+        {
+            "what": row["what"],
+            "length": row["length"],
+            "against": row["against"],
+            "ratio": round(row["forward"]["ratio"]["median"], 3),
+            "quartiles": [round(q, 3) for q in row["forward"]["ratio"]["quartiles"]],
+        }
+        for row in report["results"]
+        if row["what"] in SHOWN
+    ]
+    rows.sort(key=lambda row: (row["against"], SHOWN.index(row["what"]), row["length"]))
+    return {"machine": report["machine"], "rows": rows}
 
 
 def main():
     """Measure, print the table, and leave JSON and plot."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
-    parser.add_argument("--rounds", type=int, default=10, help="turns, two ratios each")
+    parser.add_argument("--seconds", type=float, default=0.5, help="for a case, one way")
+    parser.add_argument("--threads", type=int, default=1, help="one disturbs others least")
+    parser.add_argument("--store", action="store_true", help="store what the chapter shows")
     options = parser.parse_args()
     torch.manual_seed(0)
-    made = [row for length in options.lengths for row in rows(length)]
+    torch.set_num_threads(options.threads)
+    made = [case for length in options.lengths for case in cases(length)]
     results = []
     print(f"{'ours':<28}{'keys':>5}  {'against':<22}{'forward':>20}{'and back':>20}{'memory':>8}")
-    with tqdm(made, unit="row") as progress:
-        for row in progress:
-            progress.set_description(f"{row.what}, {row.length}")
-            results.append(measured(row, options.rounds))
-            progress.write(line(results[-1]))
-    RESULTS.mkdir(exist_ok=True)
-    report = {"machine": machine(), "results": results}
-    (RESULTS / "attention.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    with tqdm(made, unit="case") as progress:
+        for case in progress:
+            progress.set_description(f"{case.what}, {case.length}")
+            for row in measured(case, options.seconds):
+                results.append(row)
+                progress.write(line(row))
+            keep({"machine": machine(), "results": results}, options.store)
     plot(results)
+
+
+def keep(report, store):
+    """Write what was measured so far; with ``store`` what the chapter shows of it, too."""
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "attention.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    if store:
+        stored = Path(cost.__file__).with_name("measured.json")
+        stored.write_text(json.dumps(excerpt(report)) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
