@@ -16,9 +16,10 @@ True
 The last two are no promises of a plain attention: it has no window, and no projections.
 """
 
+import html
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -34,12 +35,16 @@ from attention_lib.multihead import merge_heads, split_heads
 from attention_lib.positions import rotary_scores, sinusoidal_positions
 from attention_lib.scoring import AdditiveScore, scaled_dot_scores
 
-__all__ = ["CONTRACTS", "EXHIBITS", "Exhibit", "attention", "verdicts"]
+__all__ = ["CONTRACTS", "EXHIBITS", "Exhibit", "Gallery", "attention", "verdicts"]
 
 Attend = Callable[..., Any]  # a function of the common form, or a module's class
 Pair = tuple[Tensor, Tensor | None]
 
 LENGTH, NUM_HEADS, WINDOW = 7, 2, 3
+LABEL = re.compile(
+    r" ?(?P<wrong>.+?) Seen: (?P<seen>.+?)\. Caught by: (?P<contract>.+?)\. "
+    r"Repair: (?P<repair>.+?)\. Thread: (?P<thread>\S+) ?"
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,8 @@ class Exhibit:
         Functions of the common form, or classes of modules whose ``forward`` has it.
     wrong, seen, repair : str
         What is wrong, what one sees of it, and what is right; a sentence or a part of one.
+    contract : str
+        The contract that is about just this; others may catch it, too.
     thread : str
         A public thread of somebody who met it; ``sources`` means the book's page of that name,
         ``none`` that we know of no thread.
@@ -75,6 +82,7 @@ class Exhibit:
     repaired: Attend
     wrong: str
     seen: str
+    contract: str
     repair: str
     thread: str
     batch: int = 3
@@ -330,12 +338,12 @@ def _exhibit(repaired: Attend = attention, **sizes: Any) -> Callable[[Attend], A
 
     def add(broken: Attend) -> Attend:
         text = re.sub(r"\s+", " ", broken.__doc__ or "")
-        label = re.fullmatch(r" ?(.+?) Seen: (.+?)\. Repair: (.+?)\. Thread: (\S+) ?", text)
+        label = LABEL.fullmatch(text)
         if label is None:
             raise ValueError(f"{broken.__name__}: its docstring is no label, {text!r}")
         name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", broken.__name__).lower()
-        wrong, seen, repair, thread = label.groups()
-        EXHIBITS[name] = Exhibit(name, broken, repaired, wrong, seen, repair, thread, **sizes)
+        said: dict[str, Any] = label.groupdict()
+        EXHIBITS[name] = Exhibit(name, broken, repaired, **said, **sizes)
         return broken
 
     return add
@@ -354,6 +362,7 @@ def filled_with_zero(*call: Any) -> Any:
     """Scores of masked keys become 0.
 
     Seen: padding keeps a share of the weight, because e to the power of 0 is 1.
+    Caught by: assert_padding_invariant.
     Repair: fill with −∞.
     Thread: sources
     """
@@ -365,6 +374,7 @@ def filled_with_a_millionth(*call: Any) -> Any:
     """Masked scores become 10 to the power of −6, where −10 to the power of 6 was meant.
 
     Seen: what a fill of 0 shows.
+    Caught by: assert_padding_invariant.
     Repair: fill with −∞.
     Thread: sources
     """
@@ -376,6 +386,7 @@ def filled_with_a_million(*call: Any) -> Any:
     """Masked scores become −10 to the power of 6.
 
     Seen: float16 raises; an empty row spreads over its padding; a lower score loses to padding.
+    Caught by: assert_mask_beats_any_score.
     Repair: −∞, and 0 for an empty row.
     Thread: https://github.com/facebookresearch/fairseq/issues/3575
     """
@@ -387,6 +398,7 @@ def filled_with_a_billion(*call: Any) -> Any:
     """Masked scores become −10 to the power of 9.
 
     Seen: float16 raises; a score below it gives all weight to padding.
+    Caught by: assert_mask_beats_any_score.
     Repair: −∞, and 0 for an empty row.
     Thread: https://github.com/NVIDIA/apex/issues/1052
     """
@@ -400,6 +412,7 @@ def filled_with_the_lowest(
     """Masked scores become the lowest number of the dtype.
 
     Seen: an empty row spreads over its padding; two such masks, added, are −∞.
+    Caught by: assert_padding_invariant.
     Repair: −∞, and 0 for an empty row.
     Thread: https://github.com/huggingface/transformers/issues/17306
     """
@@ -411,6 +424,7 @@ def nan_on_an_empty_row(*call: Any) -> Any:
     """Masked scores become −∞, in rows with nothing to attend to as well.
 
     Seen: NaN, and in the backward pass NaN in the gradients of the whole batch.
+    Caught by: assert_survives_empty_rows.
     Repair: answer an empty row with 0.
     Thread: https://github.com/pytorch/pytorch/issues/41508
     """
@@ -424,6 +438,7 @@ def result_thrown_away(
     """The tensor that masked_fill returns is not used.
 
     Seen: the mask has no effect.
+    Caught by: assert_padding_invariant.
     Repair: assign the result.
     Thread: sources
     """
@@ -439,6 +454,7 @@ def mask_the_other_way(
     """True is taken for "hidden", where it means "may attend".
 
     Seen: the model reads the padding and the future, and nothing else.
+    Caught by: assert_padding_invariant.
     Repair: one meaning, turned round at the border.
     Thread: https://github.com/pytorch/pytorch/issues/170400
     """
@@ -451,6 +467,7 @@ def mask_added(queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal:
     """A mask of 0.0 and 1.0 is added to the scores.
 
     Seen: hidden keys keep a share, only a little less than the others.
+    Caught by: assert_padding_invariant.
     Repair: a boolean mask.
     Thread: https://github.com/pytorch/pytorch/issues/21518
     """
@@ -465,6 +482,7 @@ def masked_after_softmax(
     """Weights are multiplied by the mask after the softmax.
 
     Seen: rows sum to less than 1, and what is hidden decides how much less.
+    Caught by: assert_rows_sum_to_one.
     Repair: mask, then softmax.
     Thread: none
     """
@@ -478,6 +496,7 @@ def zero_times_nan(queries: Tensor, keys: Tensor, values: Tensor, real: Any, cau
     """Values of masked keys are multiplied by a weight of 0, and nothing else hides them.
 
     Seen: a NaN in the padding reaches every output.
+    Caught by: assert_padding_invariant, NaN.
     Repair: put values of padding to 0 first.
     Thread: https://github.com/pytorch/pytorch/issues/101967
     """
@@ -491,6 +510,7 @@ def masked_in_place(queries: Tensor, keys: Tensor, values: Tensor, real: Any, ca
     """What is hidden is overwritten through a reshaped view.
 
     Seen: the caller's tensor changes; a leaf that requires a gradient raises.
+    Caught by: assert_pure.
     Repair: masked_fill, which makes a new tensor.
     Thread: sources
     """
@@ -507,6 +527,7 @@ def mask_made_elsewhere(
     """The mask leaves PyTorch, and comes back without a device.
 
     Seen: it works on the CPU and fails on the first GPU.
+    Caught by: assert_device_independent.
     Repair: stay in PyTorch, on the device of the scores.
     Thread: sources
     """
@@ -521,6 +542,7 @@ def softmax_over_the_batch(
     """The softmax runs over the first axis, which it guesses when it is given none.
 
     Seen: rows do not sum to 1, and sequences share their weight.
+    Caught by: assert_rows_sum_to_one.
     Repair: dim=-1, always written out.
     Thread: sources
     """
@@ -534,6 +556,7 @@ def unscaled(queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: b
     """The scores are not divided at all.
 
     Seen: one weight near 1, gradients near 0.
+    Caught by: assert_scaled.
     Repair: divide by √d.
     Thread: none
     """
@@ -546,6 +569,7 @@ def divided_by_d(queries: Tensor, keys: Tensor, values: Tensor, real: Any, causa
     """The scores are divided by d, without its root.
 
     Seen: weights that are nearly equal.
+    Caught by: assert_scaled.
     Repair: divide by √d.
     Thread: none
     """
@@ -560,6 +584,7 @@ def scaled_by_another_width(
     """The divisor is √64, whatever the width of queries and keys.
 
     Seen: where the width is 512, weights are near 0 or 1.
+    Caught by: assert_scaled.
     Repair: read the width off the queries.
     Thread: sources
     """
@@ -574,6 +599,7 @@ def divided_by_root_of_d_model(
     """Each head divides by the root of the whole width, not of its own.
 
     Seen: weights flatter than those of a model that was trained with √d_k.
+    Caught by: assert_scaled.
     Repair: divide by the root of the head's width.
     Thread: https://github.com/karpathy/ng-video-lecture/pull/6
     """
@@ -590,6 +616,7 @@ def values_from_the_keys(
     """The values are taken from the keys.
 
     Seen: nothing, as long as both are the same tensor.
+    Caught by: assert_reads_values.
     Repair: weights times values.
     Thread: none
     """
@@ -603,6 +630,7 @@ def dropout_in_evaluation(
     """Dropout is on, whatever the mode.
 
     Seen: outputs that change from call to call; 11.83 where the mean is 10.
+    Caught by: assert_deterministic_in_eval.
     Repair: dropout_p=0.0 unless self.training.
     Thread: https://github.com/pytorch/pytorch/issues/124464
     """
@@ -615,6 +643,7 @@ class WeightsAfterDropout(Dropped):
     """The weights that come back are those after dropout.
 
     Seen: in training the rows of a heatmap sum to other numbers than 1.
+    Caught by: assert_rows_sum_to_one.
     Repair: return the weights before dropout.
     Thread: https://github.com/pytorch/pytorch/issues/42929
     """
@@ -634,6 +663,7 @@ class AdditiveWithoutTanh(Additive):
     """The additive score lacks its tanh.
 
     Seen: the weights are the same for every query, since softmax cancels what all keys share.
+    Caught by: assert_reads_queries.
     Repair: tanh of the sum.
     Thread: sources
     """
@@ -654,6 +684,7 @@ class SizesWrittenIn(Additive):
     """The sizes of the one example are written into the layer.
 
     Seen: it works for the example and raises for all else.
+    Caught by: assert_reads_queries.
     Repair: sizes are arguments.
     Thread: sources
     """
@@ -666,6 +697,7 @@ class MatricesSwapped(Additive):
     """The query goes through the key's matrix, and the key through the query's.
 
     Seen: nothing, until the two have different widths.
+    Caught by: assert_reads_queries.
     Repair: names that match what they multiply.
     Thread: sources
     """
@@ -686,6 +718,7 @@ def no_projections(*call: Any) -> Any:
     """Queries, keys and values are the tokens themselves.
 
     Seen: each token gives nearly all its weight to itself, even after division by √d.
+    Caught by: assert_looks_around.
     Repair: learned projections.
     Thread: sources
     """
@@ -697,6 +730,7 @@ class NormMadeInForward(nn.Module):
     """The layer norm is made inside forward.
 
     Seen: it is never trained and never saved.
+    Caught by: assert_owns_parameters.
     Repair: make it once, in __init__.
     Thread: sources
     """
@@ -714,6 +748,7 @@ class LayersMadeLate(nn.Module):
     """The projections are lazy: they have no numbers before the first call.
 
     Seen: a seed set at the start does not fix them, and they cannot be counted or compared.
+    Caught by: assert_owns_parameters.
     Repair: explicit sizes.
     Thread: sources
     """
@@ -734,6 +769,7 @@ class WeightsKept(nn.Module):
     """The weights are stored on the module, for a picture later.
 
     Seen: the graph of the last call stays in memory, and the picture shows the last call only.
+    Caught by: assert_forgets.
     Repair: return them.
     Thread: sources
     """
@@ -753,6 +789,7 @@ class CacheNeverEmptied(nn.Module):
     """The cache of one text is still there when the next begins.
 
     Seen: an answer that depends on who asked before.
+    Caught by: assert_pure.
     Repair: a cache is an argument.
     Thread: none
     """
@@ -777,6 +814,7 @@ class PaddingMaskAdded(Layer):
     """The layer's key_padding_mask is a float, 1.0 at the padding.
 
     Seen: padding gets more weight than real keys.
+    Caught by: assert_padding_invariant.
     Repair: a boolean, True = ignore.
     Thread: https://github.com/pytorch/pytorch/issues/92554
     """
@@ -795,6 +833,7 @@ class HintWithoutMask(Layer):
     """The layer's is_causal=True is given with a mask that hides nothing.
 
     Seen: the model reads the future, if the weights are asked for.
+    Caught by: assert_causal.
     Repair: is_causal is a hint; give the mask.
     Thread: https://github.com/pytorch/pytorch/issues/99282
     """
@@ -812,6 +851,7 @@ class HintOverMask(Layer):
     """The layer's is_causal=True is given with a mask that hides more than the future.
 
     Seen: without weights the mask is ignored, and padding leaks.
+    Caught by: assert_padding_invariant.
     Repair: give the hint only where the mask is causal and nothing more.
     Thread: https://github.com/pytorch/pytorch/issues/118972
     """
@@ -832,6 +872,7 @@ class MasksTiled(Layer):
     """One mask for each head, in the wrong order: repeat in place of repeat_interleave.
 
     Seen: right with one head; with several, a sequence has its neighbours' masks.
+    Caught by: assert_batch_independent.
     Repair: repeat_interleave.
     Thread: https://github.com/line/lighthouse/issues/77
     """
@@ -849,6 +890,7 @@ class BatchFirstForgotten(Layer):
     """The layer is not told that the batch comes first.
 
     Seen: the output has its shape, and sequences attend to each other.
+    Caught by: assert_batch_independent.
     Repair: batch_first=True.
     Thread: none
     """
@@ -861,6 +903,7 @@ class HeadsAveraged(Layer):
     """The layer returns the mean of its heads' weights, as it does by default.
 
     Seen: a map that no head has.
+    Caught by: assert_weights_explain_output.
     Repair: average_attn_weights=False.
     Thread: https://github.com/pytorch/pytorch/issues/34537
     """
@@ -873,6 +916,7 @@ def future_only(queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal
     """PyTorch's function gets an upper triangle of True, as the layer would want it.
 
     Seen: every token reads the future only, and the last reads nothing.
+    Caught by: assert_causal.
     Repair: True = may attend, in this function.
     Thread: https://github.com/rasbt/LLMs-from-scratch/issues/1061
     """
@@ -887,6 +931,7 @@ def upper_left(queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal:
     """The triangle starts in the upper left, where a cache needs the lower right.
 
     Seen: with a cache, the new token sees the first key only.
+    Caught by: assert_decodes_like_prefill.
     Repair: align the last query with the last key.
     Thread: https://github.com/pytorch/pytorch/issues/108108
     """
@@ -901,6 +946,7 @@ class FastPath(Encoder):
     """The encoder's outputs at padded places are used.
 
     Seen: exactly 0 in evaluation without gradients, something else in training.
+    Caught by: assert_differentiable.
     Repair: never read outputs at padding; or put them to 0.
     Thread: https://github.com/pytorch/pytorch/issues/97111
     """
@@ -915,6 +961,7 @@ def left_padding_by_place(
     """Positions count places, with padding on the left.
 
     Seen: short prompts get nonsense, long ones do not.
+    Caught by: assert_padding_removable.
     Repair: positions from the mask, cumsum − 1.
     Thread: https://github.com/unslothai/unsloth/issues/3699
     """
@@ -929,6 +976,7 @@ def window_with_one_more(
     """A window of w keys counts w keys before the query, and its own on top.
 
     Seen: a model that is a little worse than it was in training.
+    Caught by: assert_window.
     Repair: i − j < w, not ≤.
     Thread: https://github.com/huggingface/transformers/issues/39408
     """
@@ -940,6 +988,7 @@ def cache_one_short(queries: Tensor, keys: Tensor, values: Tensor, real: Any, ca
     """The cache of a window keeps one key too few.
 
     Seen: generated text differs from what one pass over the same text gives.
+    Caught by: assert_decodes_like_prefill.
     Repair: keep w keys, the new one included.
     Thread: https://github.com/ml-explore/mlx-lm/issues/390
     """
@@ -951,6 +1000,7 @@ def rotary_halves(queries: Tensor, keys: Tensor, values: Tensor, real: Any, caus
     """Weights that were trained with pairs of neighbours run in code that pairs halves.
 
     Seen: the first token is right, and nonsense follows.
+    Caught by: assert_rotary_layout.
     Repair: permute queries' and keys' matrices, or take the other layout.
     Thread: https://github.com/huggingface/transformers/issues/25199
     """
@@ -966,6 +1016,7 @@ def view_for_transpose(
     """Heads are split by a view alone, without the transpose.
 
     Seen: every shape is right, and positions are mixed.
+    Caught by: assert_causal.
     Repair: view, then transpose.
     Thread: https://github.com/harvardnlp/annotated-transformer/issues/118
     """
@@ -982,6 +1033,7 @@ def batch_taken_for_heads(
     """A mask (batch, len_q, len_k) meets scores with an axis for heads.
 
     Seen: no error where batch and heads are equally many; heads get sequences' masks.
+    Caught by: assert_batch_independent.
     Repair: (batch, 1, len_q, len_k).
     Thread: none
     """
@@ -1158,6 +1210,52 @@ def verdicts(
             f"attend: expected a callable (queries, keys, values, real, causal), got {attend!r}"
         )
     return dict(_verdicts(attend, batch, widths, num_heads))
+
+
+class Gallery:
+    """The exhibits as a table: what is wrong, what is seen, what catches it, the repair, a thread.
+
+    Parameters
+    ----------
+    names : sequence of str, optional
+        Which exhibits; all by default.
+
+    Raises
+    ------
+    KeyError
+        If there is no such exhibit.
+
+    Examples
+    --------
+    >>> Gallery(["unscaled"])
+    unscaled: The scores are not divided at all. Seen: one weight near 1, gradients near 0. \
+Caught by: assert_scaled. Repair: divide by √d. Thread: none
+    """
+
+    def __init__(self, names: Sequence[str] | None = None) -> None:
+        self.exhibits = [EXHIBITS[name] for name in names or EXHIBITS]
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{x.name}: {x.wrong} Seen: {x.seen}. Caught by: {x.contract}. "
+            f"Repair: {x.repair}. Thread: {x.thread}"
+            for x in self.exhibits
+        )
+
+    def _repr_html_(self) -> str:
+        heads = ("Exhibit", "What is wrong", "What is seen", "Caught by", "Repair")
+        head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+        rows = "".join(f"<tr>{_cells(exhibit)}</tr>" for exhibit in self.exhibits)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _cells(exhibit: Exhibit) -> str:
+    contract = exhibit.contract.removeprefix("assert_")
+    words = (exhibit.wrong.removesuffix("."), exhibit.seen, contract, exhibit.repair)
+    cells = [f"<td>{html.escape(text)}</td>" for text in words]
+    if exhibit.thread.startswith("https://"):
+        cells[-1] = cells[-1].replace("</td>", f' (<a href="{exhibit.thread}">thread</a>)</td>')
+    return "".join([f'<th scope="row"><code>{exhibit.name}</code></th>', *cells])
 
 
 @cache

@@ -1,0 +1,484 @@
+"""Graders for the chapter on attentions with one defect each.
+
+Examples
+--------
+>>> name_the_bug("a")
+Not yet: a wrong window is wrong for a prompt alone, too.
+>>> row_sum(1)
+Not yet: each of the two rows sums to 1, and one is subtracted.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_lib import museum
+from attention_lib.checks._cases import draws
+from attention_lib.checks._grading import Verdict, grade
+from attention_lib.checks._mistakes import Named
+from attention_lib.checks._questions import Choice, Number, Quiz
+from attention_lib.masking import causal_mask, masked_softmax
+
+__all__ = [
+    "batch_independent",
+    "induction_weights",
+    "name_the_bug",
+    "quiz",
+    "reads_values",
+    "row_sum",
+]
+
+name_the_bug = Choice(
+    "Each prompt alone gets a good answer. In a batch, padded on the left, short prompts get "
+    "nonsense and the longest one does not. The mask has been checked.",
+    ["window_with_one_more", "left_padding_by_place", "rotary_halves", "mask_added"],
+    "b",
+    {
+        "a": "a wrong window is wrong for a prompt alone, too.",
+        "b": "padding moves the short prompts on by some places; the longest has none.",
+        "c": "a wrong layout is wrong for a prompt alone, too.",
+        "d": "the mask has been checked; and added zeros and ones would spoil a lone prompt less.",
+    },
+)
+
+row_sum = Number(
+    "From a row of softmax weights 0.35 times another row of softmax weights is subtracted. What "
+    "do the numbers of the row sum to?",
+    0.65,
+    tolerance=0.0005,
+    because="each row sums to 1, so the difference sums to 1 − 0.35.",
+    mistakes=[
+        (1, "each of the two rows sums to 1, and one is subtracted."),
+        (0, "the second row is subtracted 0.35 times, not once."),
+        (0.35, "that is what is taken away."),
+        (1.35, "the second row is subtracted, not added."),
+        (-0.35, "that is the second row alone."),
+        (0.5385, "no division: the numbers are subtracted.", 0.001),
+        (-0.65, "the sign: the first row is what it begins with."),
+        (1.65, "two rows of sum 1, one of them 0.35 times and subtracted: 1 − 0.35."),
+        (0.325, "no mean is taken of the two."),
+        (0.1225, "0.35 is not squared."),
+        (0.8, "that would be 0.2 times the second row."),
+        (65, "a sum of weights, not per cent."),
+    ],
+)
+
+
+class _Suspect:
+    """An attention with a name, so that a grader can say which one was judged wrongly."""
+
+    def __init__(self, name: str, attend: Callable[..., Any]) -> None:
+        self.name, self.attend = name, attend
+
+    def __call__(self, queries: Tensor, keys: Tensor, values: Tensor) -> Any:
+        result = self.attend(queries, keys, values, None, False)
+        return result[0] if isinstance(result, tuple) else result
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _little(queries: Tensor, keys: Tensor, values: Tensor, *_: object) -> Any:
+    """Read one column of the values alone."""
+    output = museum.attention(queries, keys, keys)[0]
+    return torch.cat([output[..., :-1], museum.attention(queries, keys, values)[0][..., -1:]], -1)
+
+
+def _last_sample(queries: Tensor, keys: Tensor, values: Tensor, *_: object) -> Any:
+    """Mix the last two samples, and leave the others alone."""
+    output = museum.attention(queries, keys, values)[0]
+    mixed = output[-2:].mean(dim=0, keepdim=True).expand_as(output[-2:])
+    return torch.cat([output[:-2], mixed])
+
+
+def _suspects(**named: Callable[..., Any]) -> list[tuple[Any, ...]]:
+    normal = draws(31)
+    inputs = [normal(3, 4, 8) for _ in range(3)]
+    return [(_Suspect(name.replace("_", " "), attend), *inputs) for name, attend in named.items()]
+
+
+def reads_values(answer: object) -> Verdict:
+    """Grade a test of whether an attention reads its values.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(attend, queries, keys, values)`` with ``attend(queries, keys, values)`` that
+        returns the output; returns True where the values are read, else False.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> reads_values(lambda attend, queries, keys, values: True)
+    Not yet: your test finds that every attention reads its values; one takes them from the keys.
+    """
+
+    def moved(attend: Any, before: tuple[Tensor, ...], after: tuple[Tensor, ...]) -> bool:
+        return not torch.allclose(attend(*before), attend(*after), equal_nan=True)
+
+    def right(attend: Any, queries: Tensor, keys: Tensor, values: Tensor) -> bool:
+        return moved(attend, (queries, keys, values), (queries, keys, values + 1))
+
+    def all_moved(attend: Any, queries: Tensor, keys: Tensor, values: Tensor) -> bool:
+        before, after = attend(queries, keys, values), attend(queries, keys, values + 1)
+        return not before.isclose(after).any()
+
+    mistakes: Named = [
+        (
+            lambda *_: True,
+            "your test finds that every attention reads its values; one takes them from the keys.",
+        ),
+        (
+            lambda *_: False,
+            "your test finds that no attention reads its values, and most do.",
+        ),
+        (lambda *x: not right(*x), "True and False are swapped: True means that they are read."),
+        (
+            lambda attend, q, k, v: moved(attend, (q, k, v), (q, k + 1, v)),
+            "you change the keys; change the values, and nothing else.",
+        ),
+        (
+            lambda attend, q, k, v: moved(attend, (q, k, v), (q, k, k)),
+            "you put the keys in place of the values: an attention that reads the keys' sum, too, "
+            "would not move. Change the values themselves.",
+        ),
+        (
+            lambda attend, q, k, v: moved(attend, (q, k, v), (q + 1, k, v)),
+            "you change the queries; change the values, and nothing else.",
+        ),
+        (
+            lambda attend, q, k, v: moved(attend, (q, k, v), (q, k + 1, v + 1)),
+            "you change keys and values together: an attention that takes its values from the keys "
+            "moves as well.",
+        ),
+        (
+            lambda attend, q, k, v: moved(attend, (q, k, v), (q + 1, k + 1, v + 1)),
+            "you change all three: any attention moves. Change the values alone.",
+        ),
+        (
+            lambda attend, q, k, v: moved(attend, (q, k, k), (q, k + 1, k + 1)),
+            "you give the keys as values: an attention that takes its values from the keys moves "
+            "as well.",
+        ),
+        (
+            all_moved,
+            "one number that stays is enough for you to say no: it is enough to move if any "
+            "number moves.",
+        ),
+        (
+            lambda attend, q, k, v: moved(attend, (q, k, v), (q, k, v * 1.0)),
+            "the values are not changed: times 1 they are what they were.",
+        ),
+        (
+            lambda attend, q, k, v: moved(attend, (q, k, v), (q, k, v.flip(0))),
+            "the values of other samples are given. Change the values themselves.",
+        ),
+        (
+            lambda attend, q, k, v: attend(q, k, v).shape == v.shape,
+            "you compare shapes: they are the same in all of these attentions.",
+        ),
+        (
+            lambda attend, q, k, v: not torch.allclose(attend(q, k, v), attend(q, k, k)),
+            "you put the keys in place of the values; change the values themselves.",
+        ),
+    ]
+    cases: list[Any] = _suspects(
+        a_right_one=museum.attention,
+        one_that_takes_values_from_the_keys=lambda q, k, *_: museum.attention(q, k, k)[0],
+        one_that_reads_one_column_of_the_values=_little,
+        one_that_ignores_keys_and_queries=lambda q, k, v, *_: (
+            v.mean(dim=1, keepdim=True) + 0 * q[..., :1]
+        ),
+        one_that_returns_its_queries=lambda q, *_: q.clone(),
+        one_with_another_scale=museum.EXHIBITS["unscaled"].broken,
+    )
+    return grade(
+        _booleans(answer), _booleans(right), cases, [(_booleans(f), s) for f, s in mistakes]
+    )
+
+
+def batch_independent(answer: object) -> Verdict:
+    """Grade a test of whether the samples of a batch know nothing of each other.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(attend, queries, keys, values)`` with tensors ``(batch, len, width)``; returns
+        True where each sample has the output that it would have alone.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> batch_independent(lambda attend, queries, keys, values: True)
+    Not yet: your test finds no mixing anywhere, and some of the attentions mix their samples.
+    """
+
+    def same(attend: Any, inputs: tuple[Tensor, ...], sample: slice, tolerance: float) -> bool:
+        alone = attend(*(x[sample] for x in inputs))
+        return bool(torch.allclose(attend(*inputs)[sample], alone, atol=tolerance))
+
+    def right(attend: Any, *inputs: Tensor) -> bool:
+        return all(same(attend, inputs, slice(i, i + 1), 1e-5) for i in range(len(inputs[0])))
+
+    def only(sample: slice) -> Callable[..., bool]:
+        return lambda attend, *inputs: same(attend, inputs, sample, 1e-5)
+
+    def shuffled(attend: Any, *inputs: Tensor) -> bool:
+        return bool(
+            torch.allclose(attend(*inputs).flip(0), attend(*(x.flip(0) for x in inputs)), atol=1e-5)
+        )
+
+    def one_changed(attend: Any, *inputs: Tensor) -> bool:
+        others = [torch.cat([x[:-1], x[-1:] + 1]) for x in inputs]
+        return bool(torch.allclose(attend(*inputs)[:-1], attend(*others)[:-1], atol=1e-5))
+
+    mistakes: Named = [
+        (
+            lambda *_: True,
+            "your test finds no mixing anywhere, and some of the attentions mix their samples.",
+        ),
+        (lambda *_: False, "your test finds mixing everywhere, and one attention does not mix."),
+        (lambda *x: not right(*x), "True and False are swapped: True means that none are mixed."),
+        (only(slice(0, 1)), "only the first sample is compared; another may be mixed."),
+        (only(slice(-1, None)), "only the last sample is compared; another may be mixed."),
+        (
+            only(slice(None)),
+            "the whole batch is compared with itself: give each sample alone.",
+        ),
+        (
+            only(slice(0, 2)),
+            "two samples are given together: they may be mixed with each other. Give one alone.",
+        ),
+        (
+            lambda attend, *inputs: any(
+                same(attend, inputs, slice(i, i + 1), 1e-5) for i in range(len(inputs[0]))
+            ),
+            "one sample that stays is enough for you; all have to stay.",
+        ),
+        (
+            shuffled,
+            "shuffled samples give shuffled outputs even where they are mixed, as by a mean over "
+            "the batch. Give each sample alone.",
+        ),
+        (
+            one_changed,
+            "you change the last sample and look at the others: what they do to it you do not see.",
+        ),
+        (
+            lambda attend, *inputs: all(
+                same(attend, inputs, slice(i, i + 1), 10.0) for i in range(len(inputs[0]))
+            ),
+            "your tolerance lets a mixed output through.",
+        ),
+        (
+            lambda attend, *inputs: all(
+                bool(torch.equal(attend(*inputs)[i], attend(*inputs)[i]))
+                for i in range(len(inputs[0]))
+            ),
+            "the whole batch is compared with itself: give each sample alone.",
+        ),
+        (
+            lambda attend, *inputs: attend(*inputs).shape == inputs[0].shape,
+            "you compare shapes: they are right in all of these attentions.",
+        ),
+    ]
+    cases: list[Any] = _suspects(
+        a_right_one=museum.attention,
+        one_whose_softmax_runs_over_the_batch=museum.EXHIBITS["softmax_over_the_batch"].broken,
+        one_that_takes_the_mean_over_the_batch=lambda q, k, v, *_: museum.attention(
+            q, k - k.mean(dim=0), v
+        )[0],
+        one_that_mixes_the_last_two_samples=_last_sample,
+        one_that_gives_each_sample_the_values_of_the_next=lambda q, k, v, *_: museum.attention(
+            q, k, v.roll(-1, dims=0)
+        )[0],
+        one_that_spoils_the_first_sample=lambda q, k, v, *_: (
+            museum.attention(q, k, v)[0]
+            + (torch.arange(len(q)) == 0)[:, None, None] * (v.sum() - v[0].sum())
+        ),
+    )
+    return grade(
+        _booleans(answer), _booleans(right), cases, [(_booleans(f), s) for f, s in mistakes]
+    )
+
+
+def _booleans(judge: object) -> Any:
+    """Take True and False, as Python, numpy or a tensor of one number has them, as a tensor."""
+    if not callable(judge):
+        return judge
+
+    def judged(attend: Any, queries: Tensor, keys: Tensor, values: Tensor) -> object:
+        given = judge(attend, queries, keys, values)
+        if isinstance(given, bool) or type(given).__name__ in ("bool_", "bool"):
+            return torch.tensor(bool(given))
+        return given
+
+    return judged
+
+
+def induction_weights(answer: object) -> Verdict:
+    """Grade the weights of an induction head: each query reads what followed its token before.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(tokens)`` with integers ``(length,)``; returns weights ``(length, length)``: query
+        ``i`` shares its weight evenly among the keys ``j``, from 1 to ``i``, whose predecessor
+        ``j - 1`` holds the token of ``i``; a row without such a key is 0.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> induction_weights(lambda tokens: torch.eye(len(tokens)))
+    Not yet: each token reads itself; it should read what followed its token before.
+    """
+
+    def matches(tokens: Tensor, shift: int = 1) -> Tensor:
+        """Say where the token ``shift`` places before the key is the query's."""
+        before = tokens.roll(shift)
+        found = tokens[:, None] == before
+        found[:, :shift] = False
+        return found & causal_mask(len(tokens))
+
+    def share(mask: Tensor) -> Tensor:
+        return masked_softmax(torch.zeros(mask.shape), mask=mask)
+
+    def right(tokens: Tensor) -> Tensor:
+        return share(matches(tokens))
+
+    def first_open(mask: Tensor) -> Tensor:
+        return mask & (mask.cumsum(dim=-1) == 1)
+
+    def same(tokens: Tensor) -> Tensor:
+        return (tokens[:, None] == tokens) & causal_mask(len(tokens))
+
+    def around(tokens: Tensor) -> Tensor:
+        return (tokens[:, None] == tokens.roll(1)) & causal_mask(len(tokens))
+
+    def ahead(tokens: Tensor) -> Tensor:
+        found = tokens[:, None] == tokens.roll(1)
+        found[:, 0] = False
+        return found
+
+    mistakes: Named = [
+        (
+            lambda tokens: torch.eye(len(tokens)),
+            "each token reads itself; it should read what followed its token before.",
+        ),
+        (
+            lambda tokens: share(same(tokens)),
+            "the keys that hold the same token are read; read those one place after them.",
+        ),
+        (
+            lambda tokens: share(same(tokens) & ~torch.eye(len(tokens), dtype=torch.bool)),
+            "the earlier places of the same token are read; read those one place after them.",
+        ),
+        (
+            lambda tokens: matches(tokens).float(),
+            "the weights are not shared out: a row with two matches sums to 2.",
+        ),
+        (
+            lambda tokens: matches(tokens),
+            "that is the mask; the weights of a row sum to 1.",
+        ),
+        (
+            lambda tokens: share(around(tokens)),
+            "the first key has no predecessor: roll brings it the last token.",
+        ),
+        (
+            lambda tokens: share(ahead(tokens)),
+            "later keys are read, too: j must not be larger than i.",
+        ),
+        (
+            lambda tokens: right(tokens).mT,
+            "rows and columns are swapped: a row for each query.",
+        ),
+        (
+            lambda tokens: share(first_open(matches(tokens))),
+            "only the first match is read; all matches share the weight.",
+        ),
+        (
+            lambda tokens: share(first_open(matches(tokens).flip(-1)).flip(-1)),
+            "only the last match is read; all matches share the weight.",
+        ),
+        (
+            lambda tokens: matches(tokens).float().softmax(dim=-1),
+            "keys that do not match get weight: e to the power of 0 is 1. Mask them.",
+        ),
+        (
+            lambda tokens: matches(tokens).float() / matches(tokens).sum(dim=-1, keepdim=True),
+            "a row without a match is 0 over 0; it should be 0.",
+        ),
+        (
+            lambda tokens: share(matches(tokens, 2)),
+            "the token two places before the key is compared; take the one just before it.",
+        ),
+        (
+            lambda tokens: share(matches(tokens) & ~torch.eye(len(tokens), dtype=torch.bool)),
+            "a token may read itself: in “A A” the second A followed the first.",
+        ),
+        (
+            lambda tokens: share(
+                torch.arange(len(tokens))[:, None] - 1 == torch.arange(len(tokens))
+            ),
+            "that is the head that looks one place back: the first of the two.",
+        ),
+    ]
+    cases = [
+        (torch.tensor([0, 1, 2, 0]),),
+        (torch.tensor([0, 1, 0, 2, 0]),),
+        (torch.tensor([3, 3, 3, 1]),),
+        (torch.tensor([1, 2, 0, 1, 2, 0, 1]),),
+        (torch.tensor([4, 1, 3, 0, 2]),),
+        (torch.tensor([2, 0, 2, 2, 0, 1, 2, 0, 0, 2]),),
+    ]
+    return grade(answer, right, cases, mistakes, axes=["query", "key"])
+
+
+quiz = Quiz(
+    Choice(
+        "Which of these bugs does a test on `attend(x, x, x)` never see?",
+        ["masked scores become 0", "values are taken from the keys", "softmax over the batch"],
+        "b",
+        {
+            "a": "padding gets weight there as everywhere.",
+            "b": "keys and values are the same tensor, so it does not matter which one is read.",
+            "c": "its rows do not sum to 1, whatever the input.",
+        },
+    ),
+    Choice(
+        "An attention keeps every contract on float32 inputs. What follows?",
+        [
+            "it is right",
+            "it has none of the defects that these contracts look for, on these inputs",
+            "its weights may be read as explanations",
+        ],
+        "b",
+        {
+            "a": "a contract says what must hold; nobody has listed all of that.",
+            "b": "and that is why one adds a contract for each new bug.",
+            "c": "that is another question; the chapter on heatmaps asks it.",
+        },
+    ),
+    Choice(
+        "A text reads A B C A. What must an induction head of layer 2 find in the key of B?",
+        ["that B is B", "that A stands before it", "that A comes again"],
+        "b",
+        {
+            "a": "that is what it gives, as the value.",
+            "b": "layer 1 has written it there; the second A asks for it.",
+            "c": "that lies ahead, and B may not look there.",
+        },
+    ),
+)
