@@ -7,10 +7,12 @@ of its part, against pages that it must complain of.
 import json
 import re
 import shutil
+import tomllib
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
+import yaml
 from bs4 import BeautifulSoup
 
 from website import ROOT, book, minutes
@@ -201,6 +203,86 @@ def test_the_contents_number_the_chapters_through_their_parts(site):
         ]
         captions = [caption.text for caption in site.pages[name].select("#contents .caption-text")]
         assert captions == [caption for caption, _ in book.parts()]
+
+
+# ------------------------------------------------------------------------------- how text is set
+
+
+def badly_set(site):
+    """Large numbers that may break, Chinese that is not said to be, and gaps in shown code."""
+    for name, page in site.pages.items():
+        for text in page.select_one("article").find_all(string=True):
+            parents = {parent.name for parent in text.parents}
+            if parents & {"pre", "code", "script", "math", "figure", "button"}:
+                continue
+            if number := re.search(r"(?<![\d.,])\d{1,3}(?:[ \xa0]\d{3})+(?!\d)", text):
+                yield f"{name}: {number[0]!r} may break"
+            chinese = re.search(r"[\u3400-\u9fff]+", text)
+            if chinese and text.find_parent(lang="zh-Hans") is None:
+                yield f"{name}: {chinese[0]} does not say its language"
+        for code in page.select(".cell_input pre"):
+            if re.search(r"\n\s*\n\s*\n", code.text):
+                yield f"{name}: two blank lines after {code.text.splitlines()[0]!r}"
+
+
+@pytest.mark.site
+def test_numbers_chinese_and_code_are_well_set(site):
+    assert list(badly_set(site)) == []
+    assert "20\N{NARROW NO-BREAK SPACE}000" in site.pages["book/variance.html"].text
+    assert len(site.pages["book/glossary.html"].select("article [lang=zh-Hans]")) > 50
+
+
+def test_what_is_badly_set_is_seen(tmp_path):
+    (tmp_path / "a.html").write_text(
+        "<article>20 000 and 2017 300, <code>10 000</code> 注意力 <i lang='zh-Hans'>掩码</i>"
+        "<div class='cell_input'><pre>a\n\nb</pre><pre>c\n\n\nd</pre></div></article>"
+    )
+    assert list(badly_set(Site(tmp_path))) == [
+        "a.html: '20 000' may break",
+        "a.html: 注意力 does not say its language",
+        "a.html: two blank lines after 'c'",
+    ]
+
+
+# --------------------------------------------------------------------- the foot, and how to cite
+
+
+@pytest.mark.site
+def test_every_page_says_how_to_use_and_to_cite_the_book(site):
+    for name, page in site.pages.items():
+        if name == "index.html":  # leads on
+            continue
+        cited = page.select_one(".foot .cite pre").text
+        assert cited.startswith("@misc{attention-workbook,\n"), name
+        assert "title = {{The Attention Workbook}}" in cited
+        assert page.select_one(".foot a[href$='#three-ways-to-use-it']"), name
+
+
+def test_the_citation_is_that_of_the_library():
+    """What the Citation File Format 1.2.0 demands is there, and agrees with pyproject.toml."""
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["version"] == project["version"]
+    assert citation["authors"] == project["authors"]
+    assert project["license"] in citation["license"]
+
+
+def test_with_a_repository_the_foot_leads_to_it(small_book):
+    config = small_book / "_config.yml"
+    text = config.read_text(encoding="utf-8")
+    home = "https://github.com/owner/name"
+    config.write_text(text.replace('workbook_repository: ""', f'workbook_repository: "{home}"'))
+    shutil.copy(ROOT / "CITATION.cff", small_book)
+    with open(small_book / "book" / "index.md", "a") as page:
+        page.write("\n## Three ways to use it\n\nThree.\n")
+    book.main(small_book)
+    page = Site(small_book / "_build" / "html").pages["book/index.html"]
+    links = [link["href"] for link in page.select(".foot .links a")]
+    wanted = [f"{home}{end}" for end in ("", "#three-ways-to-use-it", "/issues")]
+    assert links == ["#three-ways-to-use-it", *wanted]
+    assert f"url = {{{home}}}" in page.select_one(".cite").text
 
 
 # --------------------------------------------------------------------------------- old addresses

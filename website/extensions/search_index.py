@@ -3,6 +3,9 @@
 Sphinx's stems English words and cannot split Chinese ones; it finds pages, not sections. Here each
 section of each page stands with its heading, its prose and its code, and ``search.js`` ranks them.
 A term of the glossary has its Chinese name with it; formulas stand as one would type them.
+
+Of the 60 questions in `tests/website/queries.json`, MiniSearch 7.2 answered 30 rightly with its
+first result (fields weighed, stop words left out, fuzzy matching); a test says how many this does.
 """
 
 import json

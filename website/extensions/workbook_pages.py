@@ -30,21 +30,48 @@ THEME_SCRIPT = (
     'try{const theme=localStorage.getItem("theme");'
     "if(theme)document.documentElement.dataset.theme=theme}catch{}"
 )
-_HASH = base64.b64encode(hashlib.sha256(THEME_SCRIPT.encode()).digest()).decode()
-# This site alone. Styles in attributes are KaTeX's, which places the parts of a formula by them.
-POLICY = "; ".join(
-    [
-        "default-src 'none'",
-        f"script-src 'self' 'sha256-{_HASH}'",
-        "style-src 'self'",
-        "style-src-attr 'unsafe-inline'",
-        "img-src 'self' data:",
-        "font-src 'self'",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-    ]
-)
+# On the page for lost addresses, where the site's own is not known: shown at any depth, it looks
+# from the address upwards for the folder that the site stands in, and lets its links begin there.
+LOST_SCRIPT = """
+addEventListener("DOMContentLoaded", async () => {
+  for (let at = location.pathname; at !== "/"; ) {
+    at = at.slice(0, at.lastIndexOf("/", at.length - 2) + 1);
+    const mark = await fetch(`${at}_static/favicon.svg`).catch(() => null);
+    if (!mark?.ok || !mark.headers.get("content-type")?.includes("svg")) continue;
+    if (at === "/") return;
+    for (const name of ["href", "src", "action"])
+      for (const one of document.querySelectorAll(`[${name}^="/"]`)) {
+        const found = one.tagName === "SCRIPT" ? document.createElement("script") : one;
+        found.setAttribute(name, at + one.getAttribute(name).slice(1));
+        if (found !== one) one.replaceWith(found);
+      }
+    return;
+  }
+});
+"""
+
+
+def policy(*scripts):
+    """Return the policy of a page: this site alone, and of scripts within the page these.
+
+    Styles in attributes are KaTeX's, which places the parts of a formula by them.
+    """
+    hashes = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts)
+    return "; ".join(
+        [
+            "default-src 'none'",
+            " ".join(["script-src 'self'", *(f"'sha256-{one}'" for one in hashes)]),
+            "style-src 'self'",
+            "style-src-attr 'unsafe-inline'",
+            "img-src 'self' data:",
+            "font-src 'self'",
+            "connect-src 'self'",
+            "form-action 'self'",
+            "base-uri 'none'",
+        ]
+    )
+
+
 # What Sphinx and MyST-NB bring for every site; workbook.css and workbook.js do here what is needed.
 UNUSED = re.compile("_static/(pygments|mystnb|documentation_options|doctools|sphinx_highlight)")
 TITLES = {"search": "Search", "404": "No such page"}
@@ -193,8 +220,9 @@ def add_context(app, pagename, templatename, context, doctree):
     described = doctree if doctree is not None else env.get_doctree(root)
     if pagename == "404":  # it is shown at any address
         _from_root(context, urlsplit(base).path.rstrip("/") + "/")
+        context["lost_script"] = "" if base else LOST_SCRIPT
     context |= {
-        "policy": POLICY,
+        "policy": policy(THEME_SCRIPT, *filter(None, [context.get("lost_script")])),
         "theme_script": THEME_SCRIPT,
         "page_title": title if pagename == root else f"{title} · {context['docstitle']}",
         "description": first_paragraph(described),
