@@ -400,19 +400,23 @@ def grouped_attention(answer: object) -> Verdict:
             "d_v).",
         ),
         (weights, "these are the weights. The output is the values, summed with these weights."),
-        (
-            lambda queries, keys, values: scaled_dot_product_attention(queries, keys, values)[0],
-            "num_heads and num_kv_heads do not line up: each key head is for a group of queries.",
-        ),
         *(
             (
-                repeated(
-                    partial(torch.Tensor.repeat_interleave, dim=dim),
-                    partial(torch.Tensor.repeat_interleave, dim=dim),
-                ),
-                f"axis {dim} is repeated; the heads are axis 1.",
+                wrong,
+                "num_heads and num_kv_heads do not line up: each key head serves a group of query "
+                "heads. Repeat along axis 1, and as often as a group is large.",
             )
-            for dim in (0, 2, 3)
+            for wrong in (
+                lambda *case: scaled_dot_product_attention(*case)[0],
+                *(
+                    repeated(*[partial(torch.Tensor.repeat_interleave, dim=dim)] * 2)
+                    for dim in (0, 2)
+                ),
+            )
+        ),
+        (
+            repeated(*[partial(torch.Tensor.repeat_interleave, dim=3)] * 2),
+            "axis 3 is repeated; the heads are axis 1.",
         ),
         (
             repeated(*[lambda x, times: x.repeat_interleave(2, dim=1)] * 2),

@@ -175,7 +175,11 @@ def regression(answer: object) -> Verdict:
         (double(2), double(11), double(11), 0.25),
         (torch.tensor([100.0]), normal(3), 5 + normal(3), 0.5),  # far off: exp(-u²/2) is 0
     ]
-    return grade(answer, lambda q, k, v, h: _weights(q, k, h) @ v, cases, mistakes, axes=["query"])
+
+    def reference(queries: Tensor, keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:
+        return _weights(queries, keys, bandwidth) @ values
+
+    return grade(answer, reference, cases, mistakes, axes=["query"])
 
 
 def leave_one_out(answer: object) -> Verdict:

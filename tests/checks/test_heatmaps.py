@@ -82,7 +82,7 @@ SURE = [
     (lambda w, real: sure(w, real) / w.shape[1], "the number of heads is counted"),
     (lambda w, real: sure(w * real[:, None, None], torch.ones_like(real)), "laid over the keys"),
     (lambda w, real: sure(w.mean(1, keepdim=True), real), "expected shape"),
-    (lambda w, real: (largest(w) * real).sum(dim=(0, 2)) / real.sum(), "raised RuntimeError"),
+    (lambda w, real: (largest(w) * real).sum(dim=(0, 2)) / real.sum(), "real[:, None] lines up"),
     (lambda w, real: largest(w)[real].mean(0), "raised IndexError"),
     (counting(lambda w: (w * w).sum(-1)), "head 0: "),
 ]

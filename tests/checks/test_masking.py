@@ -171,7 +171,7 @@ WRONG = [
     (check.key_padding, lambda lens, n: (torch.arange(n) >= lens[:, None]).T, "transposed"),
     (check.key_padding, lambda lens, n: (torch.arange(n) >= lens[:, None]).float(), "as numbers"),
     (check.key_padding, lambda lens, n: torch.arange(n) >= lens[0], "shape"),
-    (check.key_padding, lambda lens, n: torch.arange(n) >= lens, "raised"),
+    (check.key_padding, lambda lens, n: torch.arange(n) >= lens, "along the same axis"),
     (check.key_padding, lambda lens, n: [], "list"),
     (check.masked_softmax, filled(-torch.inf), "is NaN"),
     (check.masked_softmax, filled(-1e9), "the fill is a number"),

@@ -99,7 +99,7 @@ MERGE = [
     (lambda x: x.amax(dim=1), "the largest of the heads"),
     (lambda x: merge_heads(x) + 1, "position 0, column 0: 1, should be 0"),
     (lambda x: merge_heads(x).mT, "transposed"),
-    (lambda x: x.transpose(1, 2).view(x.shape[0], x.shape[2], -1), "RuntimeError: view size"),
+    (lambda x: x.transpose(1, 2).view(x.shape[0], x.shape[2], -1), "use `reshape`"),
     (lambda x: torch.cat(x.unbind(1)), "expected shape"),
 ]
 
@@ -227,7 +227,7 @@ LAYER = [
     (lambda X, q, k, v, o, h: by_loop(X, q.T, k.T, v.T, o.T, h), "the matrices are transposed"),
     (lambda X, q, k, v, o, h: by_loop(X, q, k, torch.eye(len(o)).to(X), o, h), "W_v is forgotten"),
     (lambda *given: -by_loop(*given), "sign"),
-    (lambda *given: by_loop(*given) / given[5], "position 0"),
+    (lambda *given: by_loop(*given) / given[5], "divided by num_heads"),
     (lambda *given: by_loop(*given).sum(1), "expected shape"),
     (lambda X, q, k, v, o, h: X @ q @ k @ v @ o, "position 0"),
 ]

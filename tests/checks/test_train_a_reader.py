@@ -59,7 +59,7 @@ LOSS = [
     (lambda s, i, m: loss(s, i, m) / np.log(2), "in bits"),
     (lambda s, i, m: (row(s, i).argmax(-1) == m).double().mean(), "no slope"),
     (lambda s, i, m: loss(s[:1], i[:1], m[:1]), "Given "),
-    (lambda s, i, m: F.cross_entropy(s[:, i], m), "Error"),
+    (lambda s, i, m: F.cross_entropy(s[:, i], m), "one row from each"),
 ]
 
 
@@ -102,8 +102,8 @@ SPLIT = [
     (lambda h, n, a: h[n, a[:, None]].sum(-1), "how many pairs"),
     (lambda h, n, a: chosen(h, n, a).long(), "as numbers 0 and 1"),
     (lambda h, n, a: chosen(h, n, a).tolist(), "tensor is expected"),
-    (lambda h, n, a: h[n, a].all(-1), "Error"),
-    (lambda h, n, a: h[a[:, None], n].all(-1), "Error"),
+    (lambda h, n, a: h[n, a].all(-1), "do not line up"),
+    (lambda h, n, a: h[a[:, None], n].all(-1), "have changed places"),
 ]
 
 
