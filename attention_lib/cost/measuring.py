@@ -56,7 +56,7 @@ def measured_cost(call: Callable[..., object], *tensors: Tensor) -> Cost:
 
     def keep(tensor: Tensor) -> Tensor:  # the same numbers once, however they are viewed
         storage = tensor.untyped_storage()
-        place = storage._cdata, tensor.storage_offset(), tensor.numel()
+        place = storage._cdata, int(tensor.storage_offset()), tensor.numel()
         kept[place] = min(tensor.nbytes, storage.nbytes())
         return tensor
 
