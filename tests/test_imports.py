@@ -34,6 +34,7 @@ MAY_IMPORT = {
     "published": ({*MATHEMATICS}, {"torch"}),
     "notebook": ({"widgets"}, {"torch", "numpy", "transformers"}),  # the last where it is installed
     "cost": ({*MATHEMATICS, "cost"}, {"torch"}),
+    "alignment": ({*MATHEMATICS, "alignment"}, {"torch", "safetensors", "tqdm"}),
     "reader": ({*MATHEMATICS, "reader"}, {"torch", "safetensors", "tqdm"}),
     "palette": (set(), set()),
     "_pictures": (set(), set()),

@@ -1,0 +1,304 @@
+"""Training, testing, storing."""
+
+import datetime
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from attention_lib.alignment.dates import FORMATS, split_dates, write_date
+from attention_lib.alignment.network import SCORES, Aligner, Characters
+
+__all__ = [
+    "Run",
+    "exact_match",
+    "examples",
+    "load_aligner",
+    "measured_runs",
+    "save_aligner",
+    "train_aligner",
+]
+
+STORED = Path(__file__).parent  # one file for each score, that of seed 0
+METADATA = {"score", "characters", "num_heads", "runs", "sha256"}
+
+
+class Run(NamedTuple):
+    """One training, as it was measured.
+
+    Attributes
+    ----------
+    score : str
+    seed : int
+    seconds : float
+        Of one processor core.
+    exact : float
+        The share of held-out dates of which all eight digits are right.
+
+    Examples
+    --------
+    >>> Run("dot", 0, 30.0, 0.995).exact
+    0.995
+    """
+
+    score: str
+    seed: int
+    seconds: float
+    exact: float
+
+
+def examples(
+    dates: Sequence[datetime.date], generator: torch.Generator | None = None
+) -> list[tuple[str, str]]:
+    """Write each date once, and beside it the eight digits that have to be read.
+
+    Parameters
+    ----------
+    dates : sequence of datetime.date
+    generator : torch.Generator, optional
+        Draws the format of each; without one, the formats take turns.
+
+    Returns
+    -------
+    list of (str, str)
+
+    Examples
+    --------
+    >>> examples([datetime.date(2010, 11, 12)])
+    [('2010-11-12', '20101112')]
+    """
+    chosen = torch.arange(len(dates)) % len(FORMATS)
+    if generator is not None:
+        chosen = torch.randint(len(FORMATS), (len(dates),), generator=generator)
+    return [
+        (write_date(date, FORMATS[number]), f"{date:%Y%m%d}")
+        for date, number in zip(dates, chosen.tolist(), strict=True)
+    ]
+
+
+def encode(
+    characters: Characters, pairs: Sequence[tuple[str, str]]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Ids, padded with 0 to equal length; numbers of characters; digits ``(examples, 8)``."""
+    rows = [characters.encode(text) for text, _ in pairs]
+    longest = max(map(len, rows))
+    ids = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+    valid_lens = torch.tensor([len(row) for row in rows])
+    return ids, valid_lens, torch.tensor([[int(digit) for digit in digits] for _, digits in pairs])
+
+
+def train_aligner(
+    score: str = "scaled",
+    seed: int = 0,
+    *,
+    train: Sequence[tuple[str, str]] | None = None,
+    steps: int = 1000,
+    batch: int = 256,
+    progress: bool = True,
+    watch: Callable[[int, float], None] | None = None,
+) -> Aligner:
+    """Train an aligner.
+
+    The loss is the surprise at a digit, minus the logarithm of the probability it was given,
+    averaged over the eight digits and the batch.
+
+    Parameters
+    ----------
+    score : str
+        Which of :data:`~attention_lib.alignment.network.SCORES` the eight queries use.
+    seed : int
+        Decides the first weights, the formats and the batches.
+    train : sequence of (str, str), optional
+        Texts and their digits; by default :func:`examples` of all dates to learn from.
+    steps, batch : int
+        How many steps, of how many dates.
+    progress : bool
+        Whether a bar shows how far it is.
+    watch : callable, optional
+        Called after each step with its number and loss.
+
+    Returns
+    -------
+    Aligner
+
+    Raises
+    ------
+    ValueError
+        If there is no such score, or nothing to learn from.
+
+    Examples
+    --------
+    >>> aligner = train_aligner(train=[("12.11.2010", "20101112")], steps=2, progress=False)
+    >>> sum(parameter.numel() for parameter in aligner.parameters()) < 20_000
+    True
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        aligner = Aligner(score)
+    generator = torch.Generator().manual_seed(seed)
+    train = examples(split_dates()[0], generator) if train is None else train
+    if not train:
+        raise ValueError("train: expected at least one example, got none")
+    ids, valid_lens, digits = encode(aligner.characters, train)
+    optimizer = torch.optim.AdamW(aligner.parameters(), betas=(0.9, 0.98), weight_decay=0.1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, steps, pct_start=0.1)
+    with tqdm(range(1, steps + 1), disable=not progress, desc=f"training, {score}") as bar:
+        for step in bar:
+            chosen = torch.randint(len(train), (batch,), generator=generator)
+            lengths = valid_lens[chosen]
+            digit_scores, _ = aligner(ids[chosen, : lengths.max()], lengths)  # (batch, 8, 10)
+            loss = F.cross_entropy(digit_scores.flatten(0, 1), digits[chosen].flatten())
+            optimizer.zero_grad()
+            torch.autograd.backward(loss)
+            optimizer.step()
+            schedule.step()
+            bar.set_postfix(loss=f"{loss.item():.4f}", refresh=False)
+            if watch:
+                watch(step, loss.item())
+    return aligner.eval()
+
+
+@torch.no_grad()
+def read_digits(aligner: Aligner, pairs: Sequence[tuple[str, str]]) -> Tensor:
+    """Whether each digit of each example is read rightly, ``(examples, 8)``."""
+    ids, valid_lens, digits = encode(aligner.characters, pairs)
+    parts = [slice(start, start + 1024) for start in range(0, len(ids), 1024)]
+    return torch.cat([aligner(ids[x], valid_lens[x])[0].argmax(-1) for x in parts]) == digits
+
+
+def exact_match(aligner: Aligner, pairs: Sequence[tuple[str, str]]) -> float:
+    """Return the share of examples of which an aligner reads all eight digits rightly.
+
+    Examples
+    --------
+    >>> _, test = split_dates()
+    >>> exact_match(load_aligner(), examples(test)) >= 0.99
+    True
+    """
+    return float(read_digits(aligner, pairs).all(dim=-1).double().mean())
+
+
+def file_of(score: str, folder: str | Path = STORED) -> Path:
+    """Where the aligner with a score is stored."""
+    if score not in SCORES:
+        raise ValueError(f"score: expected one of {', '.join(SCORES)}, got {score!r}")
+    return Path(folder) / f"{score}.safetensors"
+
+
+def save_aligner(aligner: Aligner, folder: str | Path, runs: Sequence[Run] = ()) -> None:
+    """Store an aligner in a folder, as ``SCORE.safetensors``, with its checksum.
+
+    The numbers are rounded to float16, half the bytes.
+
+    Parameters
+    ----------
+    aligner : Aligner
+    folder : str or path
+    runs : sequence of Run, optional
+        What was measured when it and its like were trained.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> save_aligner(Aligner("dot"), folder, [Run("dot", 0, 30.0, 0.995)])
+    >>> load_aligner("dot", folder).score, measured_runs("dot", folder)[0].seconds
+    ('dot', 30.0)
+    """
+    tensors = {
+        name: tensor.half().cpu().contiguous() for name, tensor in aligner.state_dict().items()
+    }
+    metadata = {
+        "score": aligner.score,
+        "characters": aligner.characters.known,
+        "num_heads": str(aligner.attention.num_heads),
+        "runs": json.dumps(runs),
+    }
+    metadata["sha256"] = _checksum(tensors, metadata)
+    save_file(tensors, file_of(aligner.score, folder), metadata=metadata)
+
+
+def _checksum(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
+    told = [metadata[name] for name in sorted(METADATA - {"sha256"})]
+    digest = hashlib.sha256(json.dumps(told).encode())
+    for name in sorted(tensors):
+        digest.update(f"{name} {tuple(tensors[name].shape)}".encode())
+        digest.update(tensors[name].numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _stored(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and the metadata of a file that is whole."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{path}: no whole safetensors file ({error})") from None
+    if not metadata.keys() >= METADATA:
+        lacking = ", ".join(sorted(METADATA - metadata.keys()))
+        raise ValueError(f"{path}: not written by save_aligner: it lacks {lacking}")
+    if _checksum(tensors, metadata) != metadata["sha256"]:
+        raise ValueError(f"{path}: damaged: the weights do not fit the checksum stored with them")
+    return tensors, metadata
+
+
+def load_aligner(score: str = "scaled", folder: str | Path = STORED) -> Aligner:
+    """Load an aligner: one of the book's three, or one that :func:`save_aligner` stored.
+
+    Parameters
+    ----------
+    score : str
+        Which of :data:`~attention_lib.alignment.network.SCORES` its eight queries use.
+    folder : str or path, optional
+        Where it was stored; the book's own by default.
+
+    Raises
+    ------
+    FileNotFoundError
+        If nothing was stored there for this score.
+    ValueError
+        If there is no such score, or the file is damaged, or holds the weights of something else.
+
+    Examples
+    --------
+    >>> sum(parameter.numel() for parameter in load_aligner("dot").parameters()) < 20_000
+    True
+    """
+    path = file_of(score, folder)
+    tensors, metadata = _stored(path)
+    if metadata["score"] != score or "embedding.weight" not in tensors:
+        raise ValueError(f"{path}: the weights of something else: {metadata['score']!r}")
+    characters = Characters(metadata["characters"])
+    d_model = tensors["embedding.weight"].shape[-1]
+    aligner = Aligner(score, characters, d_model, int(metadata["num_heads"]))
+    expected = {name: tuple(tensor.shape) for name, tensor in aligner.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            raise ValueError(
+                f"{path}: the weights of something else: for {name} expected shape "
+                f"{expected.get(name, 'none')}, got {found.get(name, 'none')}"
+            )
+    aligner.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
+    return aligner.eval()
+
+
+def measured_runs(score: str, folder: str | Path = STORED) -> list[Run]:
+    """Return what was measured when the aligners with a score were trained, one run for each seed.
+
+    Examples
+    --------
+    >>> [run.seed for run in measured_runs("additive")]
+    [0, 1, 2]
+    """
+    _, metadata = _stored(file_of(score, folder))
+    return [Run(*run) for run in json.loads(metadata["runs"])]

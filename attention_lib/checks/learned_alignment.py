@@ -1,0 +1,406 @@
+"""Graders for the exercises of the chapter that learns an alignment.
+
+Examples
+--------
+>>> better_score("b").passed
+True
+>>> better_score("a")
+Not yet: the means differ by less than the seeds of one score do.
+"""
+
+import torch
+from torch import Tensor
+
+from attention_lib.checks._cases import draws
+from attention_lib.checks._grading import Verdict, grade
+from attention_lib.checks._mistakes import Named
+from attention_lib.checks._questions import Choice, Number, Quiz
+
+__all__ = ["better_score", "cross_attention", "exact_match", "quiz", "without_key"]
+
+better_score = Choice(
+    "Score A, three seeds: 99.2, 99.7 and 99.5 % right. Score B: 99.4, 99.9 and 99.3 %. What can "
+    "you say?",
+    [
+        "B is better",
+        "these runs do not tell which is better",
+        "both are equally good",
+    ],
+    "b",
+    {
+        "a": "the means differ by less than the seeds of one score do.",
+        "b": "the means lie 0.07 apart, the seeds of one score 0.5 or more: run more of them.",
+        "c": "that no difference shows in three runs does not mean that there is none.",
+    },
+)
+
+
+def exact_match(answer: object) -> Verdict:
+    """Grade the share of dates of which all digits are right.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(digit_scores, digits)`` takes scores ``(dates, 8, 10)`` and the right digits
+        ``(dates, 8)``, and returns one number.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> exact_match(lambda scores, digits: (scores.argmax(-1) == digits).double().mean())
+    Not yet: that is the share of digits that are right; a date is right if all of its digits are.
+    """
+
+    def right(digit_scores: Tensor, digits: Tensor) -> Tensor:
+        return digit_scores.argmax(dim=-1) == digits  # (dates, 8)
+
+    def reference(digit_scores: Tensor, digits: Tensor) -> Tensor:
+        return right(digit_scores, digits).all(dim=-1).double().mean()
+
+    def probability(digit_scores: Tensor, digits: Tensor) -> Tensor:
+        weights = digit_scores.softmax(dim=-1)
+        return weights.gather(-1, digits.unsqueeze(-1)).squeeze(-1).double()
+
+    mistakes: Named = [
+        (
+            lambda scores, digits: right(scores, digits).double().mean(),
+            "that is the share of digits that are right; a date is right if all of its digits are.",
+        ),
+        (
+            lambda scores, digits: right(scores, digits).any(dim=-1).double().mean(),
+            "one right digit is not enough: all of a date's digits have to be right.",
+        ),
+        (
+            lambda scores, digits: right(scores, digits).all(dim=0).double().mean(),
+            "that asks for each place whether it is right in all dates; ask for each date whether "
+            "it is right in all places.",
+        ),
+        (
+            lambda scores, digits: right(scores, digits).double().mean(dim=0).prod(),
+            "the shares of the places are multiplied, as if mistakes came independently; count.",
+        ),
+        (
+            lambda scores, digits: right(scores, digits).all(dim=-1).double(),
+            "that says of each date whether it is right; take the mean.",
+        ),
+        (
+            lambda scores, digits: right(scores, digits).all(dim=-1).double().sum(),
+            "that is how many dates are right; what share of all are they?",
+        ),
+        (
+            lambda scores, digits: 1 - reference(scores, digits),
+            "that is the share of dates that are wrong.",
+        ),
+        (
+            lambda scores, digits: right(-scores, digits).all(dim=-1).double().mean(),
+            "no date comes out right: take the digit with the highest score, counted from 0.",
+        ),
+        (
+            lambda scores, digits: right(scores[:, :-1], digits[:, :-1]).all(-1).double().mean(),
+            "the last digit is left out.",
+        ),
+        (
+            lambda scores, digits: right(scores[:, :4], digits[:, :4]).all(-1).double().mean(),
+            "only the year is looked at.",
+        ),
+        (
+            lambda scores, digits: probability(scores, digits).prod(dim=-1).mean(),
+            "that is the mean probability of the right date; count the dates that are right.",
+        ),
+        (
+            lambda scores, digits: probability(scores, digits).mean(),
+            "that is the mean probability of the right digit; count the dates that are right.",
+        ),
+    ]
+    cases = []
+    for seed, (dates, place) in enumerate([(2, 7), (7, 4), (11, 0), (5, 5)]):
+        normal = draws(110 + seed, torch.float64 if seed == 2 else torch.float32)
+        digits = normal(dates, 8, 10).argmax(dim=-1)
+        scores = normal(dates, 8, 10)
+        scores += 3.5 * torch.nn.functional.one_hot(digits, 10)
+        scores[0] += 20 * torch.nn.functional.one_hot(digits[0], 10)  # this one is right
+        scores[1] += 20 * torch.nn.functional.one_hot(digits[1], 10)
+        scores[1, place, digits[1, place]] = -9  # and this one has one wrong digit
+        cases.append((scores, digits))
+    return grade(answer, reference, cases, mistakes)
+
+
+def cross_attention(answer: object) -> Verdict:
+    """Grade learned queries that look at encoded characters of several lengths.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(queries, states, W_k, W_v, valid_lens)`` takes queries ``(len_q, d_k)``, states
+        ``(batch, len_k, d_model)``, matrices ``(d_k, d_model)`` and ``(d_v, d_model)`` and whole
+        numbers ``(batch,)``; returns output ``(batch, len_q, d_v)`` and weights
+        ``(batch, len_q, len_k)``.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> cross_attention(lambda queries, states, W_k, W_v, valid_lens: (states, states)).passed
+    False
+    """
+
+    def parts(
+        queries: Tensor,
+        states: Tensor,
+        W_k: Tensor,
+        W_v: Tensor,
+        valid_lens: Tensor,
+        *,
+        root: float = 0.5,
+        width: int | None = None,
+        fill: float = -torch.inf,
+        dim: int = -1,
+        more: int = 0,
+    ) -> tuple[Tensor, Tensor]:
+        keys, values = states @ W_k.mT, states @ W_v.mT
+        scores = queries @ keys.mT / (width or queries.shape[-1]) ** root
+        valid = torch.arange(keys.shape[-2]) < (valid_lens + more)[:, None, None]
+        weights = torch.softmax(scores.masked_fill(~valid, fill), dim=dim).nan_to_num()
+        return weights @ values, weights
+
+    def late(queries, states, W_k, W_v, valid_lens):  # type: ignore[no-untyped-def]
+        _, weights = parts(queries, states, W_k, W_v, valid_lens + len(states[0]))
+        weights = weights * (torch.arange(states.shape[-2]) < valid_lens[:, None, None])
+        return weights @ (states @ W_v.mT), weights
+
+    mistakes: Named = [
+        (
+            lambda queries, states, W_k, W_v, valid_lens: parts(
+                queries, states, W_k, W_v, valid_lens
+            )[0],
+            "the output alone comes back; the weights are asked for, too.",
+        ),
+        (
+            lambda queries, states, W_k, W_v, valid_lens: parts(
+                queries, states, W_k, W_v, valid_lens
+            )[::-1],
+            "output and weights come back in the wrong order.",
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: parts(q, states, W_k, W_v, lens, root=0),
+            "the scores are not divided by the square root of d_k.",
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: parts(q, states, W_k, W_v, lens, root=1),
+            "the scores are divided by d_k, not by its square root.",
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: parts(
+                q, states, W_k, W_v, lens, width=states.shape[-1]
+            ),
+            "the scores are divided by the root of d_model; it is the width of queries and keys "
+            "that counts.",
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: parts(
+                q, states, W_k, W_v, torch.full_like(lens, states.shape[-2])
+            ),
+            "padding gets weight: the lengths have no effect.",
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: parts(q, states, W_k, W_v, lens, fill=0.0),
+            "the scores of padding are set to 0, and e to the 0 is 1: set them to minus infinity.",
+        ),
+        (
+            late,
+            "the weights of padding are set to 0 after softmax, so the rest does not sum to 1.",
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: parts(q, states, W_k, W_v, lens, more=1),
+            "one position of the padding is let in: the first one has the number valid_lens.",
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: parts(q, states, W_k, W_v, lens, more=-1),
+            "the last character is masked, too.",
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: parts(q, states, W_k, W_v, lens, dim=-2),
+            "softmax runs over the queries (dim=-2). Keys lie along the last axis: dim=-1.",
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: (
+                parts(q, states, W_k, W_v, lens)[1] @ states,
+                parts(q, states, W_k, W_v, lens)[1],
+            ),
+            "the states themselves are summed; W_v makes values of them first.",
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: (
+                parts(q, states, W_k, W_v, lens)[1] @ (states @ W_k.mT),
+                parts(q, states, W_k, W_v, lens)[1],
+            ),
+            "the keys are summed. What is summed is the values.",
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: parts(-q, states, W_k, W_v, lens),
+            "the scores have a minus sign too many: the worst key wins.",
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: parts(q, states[:1], W_k, W_v, lens[:1]),
+            "only the first of the batch is looked at.",
+        ),
+    ]
+    cases = [
+        (
+            torch.tensor([[1.0, 0.0]]),
+            torch.tensor([[[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]]),
+            torch.eye(2),
+            torch.tensor([[2.0, 1.0]]),
+            torch.tensor([2]),
+        )
+    ]
+    sizes = [(2, 8, 5, 3, 7, 4), (3, 4, 7, 6, 2, 5), (5, 8, 11, 2, 13, 3)]
+    for seed, (batch, len_q, len_k, d_k, d_model, d_v) in enumerate(sizes):
+        normal = draws(120 + seed, torch.float64 if seed == 1 else torch.float32)
+        lens = 2 + normal(batch, len_k - 2).argmax(dim=-1)  # 2 to len_k - 1
+        given = (normal(len_q, d_k), normal(batch, len_k, d_model))
+        cases.append((*given, normal(d_k, d_model), normal(d_v, d_model), lens))
+    return grade(answer, parts, cases, mistakes)
+
+
+def without_key(answer: object) -> Verdict:
+    """Grade what becomes of weights when one key is hidden.
+
+    Parameters
+    ----------
+    answer : callable
+        ``answer(weights, key)`` takes weights ``(..., len_q, len_k)`` and the number of a key;
+        returns the weights that softmax would have given had this key been masked.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> without_key(lambda weights, key: weights)
+    Not yet: nothing is hidden: the weights come back as they were.
+    """
+
+    def zeroed(weights: Tensor, key: int) -> Tensor:
+        return weights.index_fill(-1, torch.tensor([key]), 0)
+
+    def reference(weights: Tensor, key: int) -> Tensor:
+        left = zeroed(weights, key)
+        return left / left.sum(dim=-1, keepdim=True)
+
+    def shared(weights: Tensor, key: int) -> Tensor:
+        """The hidden weight is dealt out to the other keys in equal parts."""
+        share = weights[..., key : key + 1] / (weights.shape[-1] - 1)
+        return zeroed(weights + share, key)
+
+    def to_the_largest(weights: Tensor, key: int) -> Tensor:
+        left = zeroed(weights, key)
+        return left.scatter_add(-1, left.argmax(-1, keepdim=True), weights[..., key : key + 1])
+
+    def without_column(weights: Tensor, key: int) -> Tensor:
+        kept = torch.arange(weights.shape[-1]) != key
+        return reference(weights, key)[..., kept]
+
+    mistakes: Named = [
+        (lambda weights, key: weights, "nothing is hidden: the weights come back as they were."),
+        (zeroed, "the weights that are left do not sum to 1: divide them by their sum."),
+        (
+            lambda weights, key: torch.softmax(zeroed(weights, key), dim=-1),
+            "a second softmax is taken, of weights: it wants scores, and gives the hidden key a "
+            "weight again.",
+        ),
+        (
+            lambda weights, key: torch.softmax(
+                weights.index_fill(-1, torch.tensor([key]), -torch.inf), dim=-1
+            ),
+            "softmax is taken of weights. Their logarithms would do, or a division.",
+        ),
+        (shared, "the hidden weight is dealt out in equal parts; in proportion it has to be."),
+        (to_the_largest, "the hidden weight goes to one key; all that are left get a part of it."),
+        (
+            lambda weights, key: zeroed(weights, key) / zeroed(weights, key).sum(-2, keepdim=True),
+            "the columns are divided by their sums; it is rows that sum to 1.",
+        ),
+        (
+            lambda weights, key: zeroed(weights, key) / zeroed(weights, key).sum(),
+            "all is divided by the sum of the whole table; each row has its own.",
+        ),
+        (
+            lambda weights, key: reference(weights.mT, key).mT,
+            "a query is hidden, not a key: keys lie along the last axis.",
+        ),
+        (
+            lambda weights, key: reference(weights, (key + 1) % weights.shape[-1]),
+            "the key after it is hidden: keys are counted from 0.",
+        ),
+        (
+            lambda weights, key: reference(weights, key - 1),
+            "the key before it is hidden: keys are counted from 0.",
+        ),
+        (without_column, "the column is cut out; give it weight 0, so that the shape stays."),
+        (
+            lambda weights, key: zeroed(weights, key) / weights[..., key : key + 1],
+            "divided by the weight that was hidden; divide by the sum of those that are left.",
+        ),
+        (
+            lambda weights, key: zeroed(weights, key) * (1 - weights[..., key : key + 1]),
+            "multiplied by the sum of those that are left; divide by it.",
+        ),
+        (
+            lambda weights, key: weights / (1 - weights[..., key : key + 1]),
+            "the hidden key keeps a weight: set it to 0.",
+        ),
+    ]
+    cases: list[tuple[Tensor, int]] = [(torch.tensor([[0.5, 0.25, 0.25]]), 0)]
+    shapes = [((3, 5), 1), ((2, 8, 7), 3), ((2, 3, 4, 11), 6)]
+    for seed, (shape, key) in enumerate(shapes):
+        normal = draws(130 + seed, torch.float64 if seed == 1 else torch.float32)
+        cases.append((torch.softmax(2 * normal(*shape), dim=-1), key))
+    return grade(answer, reference, cases, mistakes, axes=["query", "key"])
+
+
+quiz = Quiz(
+    Choice(
+        "A test text is “3 May 1961”. Which training text would make the split unfair?",
+        ["“3 May 1962”", "“3 mai 1961”", "“May 4, 1961”"],
+        "b",
+        {
+            "a": "that is another date: its year has to be read anew.",
+            "b": "it is the same date in another format, so the answer was seen in training.",
+            "c": "that is another date: its day has to be read anew.",
+        },
+    ),
+    Number(
+        "Each of eight digits is right in 99 % of all dates, independently. In what share of "
+        "dates are all eight right? (between 0 and 1)",
+        0.923,
+        tolerance=0.006,
+        because="0.99 to the power of 8 is 0.923: digits look better than dates.",
+        mistakes=[
+            (0.99, "that is one digit; eight of them have to be right together."),
+            (0.08, "that is about the share of dates with a mistake."),
+            (92.3, "write the share between 0 and 1."),
+        ],
+    ),
+    Choice(
+        "Of three key positions, the one with the largest weight is hidden from a query, and its "
+        "answer stays. What follows?",
+        [
+            "the weights were drawn wrongly",
+            "what that position holds can be had elsewhere, for this answer",
+            "the position was never read by anything",
+        ],
+        "b",
+        {
+            "a": "the weights say how much is fetched, not whether the answer needs it.",
+            "b": "the encoder has let other positions know, or the answer needs less than it gets.",
+            "c": "the encoder's own attention has read it before the query came.",
+        },
+    ),
+)
