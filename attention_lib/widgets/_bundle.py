@@ -75,7 +75,7 @@ def page_source(figure: str, script: str, title: str) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}'
         '</title><meta name="viewport" content="width=device-width">'
-        f"<style>{stylesheet()}</style></head><body>{figure}"
+        f"<style>:root {{ color-scheme: light dark; }} {stylesheet()}</style></head><body>{figure}"
         f'<script type="module">{view}</script></body></html>\n'
     )
 

@@ -44,7 +44,7 @@ function tile({ value, owner, chosen, stray }) {
 
 export function render({ model, el }) {
   const traits = ["length", "d_model", "num_heads", "wrong", "number"];
-  const view = createView({ model, el }, { label: "Splitting into heads", task: "Choose the wrong way, and see which numbers stray.", traits });
+  const view = createView({ model, el }, { label: "Splitting into heads", traits });
   const plot = view.plot({ height: 400, description: "The numbers of a matrix, and the head, position and column that each lands in" });
   // Cells lie in a grid of 100 units, so that a change of size moves two groups, not every cell.
   const grid = { class: "attention-tiles", "text-anchor": "middle", "dominant-baseline": "central" };
@@ -139,6 +139,7 @@ export function render({ model, el }) {
     const height = Math.ceil(below + length * cell + 6);
     setAttributes(plot.svg, { height, viewBox: `0 0 ${plot.width} ${height}` });
     for (const [readout, show] of readouts) show(seen[readout], String(seen[readout]));
+    view.task(seen.misplaced > 0 ? "Choose the right way, and watch the numbers go home." : "Choose the wrong way, and see which numbers stray.");
     view.say(words(settings, seen));
   });
   return view.cleanup;

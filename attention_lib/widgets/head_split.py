@@ -42,19 +42,24 @@ class HeadSplit(Figure):
 
     Examples
     --------
-    >>> HeadSplit(wrong=True)
+    >>> HeadSplit()
     HeadSplit(length=3, d_model=4, num_heads=2, wrong=True, number=4)
     """
 
     _script = "head_split.js"
     _title = "Splitting into heads"
-    _task = "Choose the wrong way, and see which numbers stray."
 
     length = Whole(3, min=2, max=_LONGEST).tag(sync=True)
     d_model = OneOf(list(_WIDTHS), 4).tag(sync=True)
     num_heads = OneOf([1, 2, 4], 2).tag(sync=True)
-    wrong = Switch(False).tag(sync=True)
+    wrong = Switch(True).tag(sync=True)
     number = Whole(4, min=0, max=_LONGEST * _WIDTHS[-1] - 1).tag(sync=True)
+
+    @property
+    def _task(self) -> str:  # type: ignore[override]
+        if (self._heads(self.wrong) != self._heads(False)).any():
+            return "Choose the right way, and watch the numbers go home."
+        return "Choose the wrong way, and see which numbers stray."
 
     def _heads(self, wrong: bool) -> NDArray[Any]:
         numbers = np.arange(self.length * self.d_model)

@@ -260,9 +260,8 @@ export function render({ model, el }) {
     "div", { class: "attention-legend", "aria-hidden": "true" },
     element("span", {}, "0"), element("span", { class: "attention-ramp" }), element("span", {}, "1"),
   );
-  if (bytesOf(model.get("packed_mask")).length) {
-    legend.append(element("span", { class: "attention-swatch" }), element("span", {}, "masked"));
-  }
+  const masked = [element("span", { class: "attention-swatch" }), element("span", {}, "masked")];
+  if (bytesOf(model.get("packed_mask")).length) legend.append(...masked);
   view.readouts.append(legend);
 
   // The tokens in two rows, queries above and keys below, with lines as strong as the weights. A
@@ -277,20 +276,29 @@ export function render({ model, el }) {
     const widths = tokens.map((row) => lookers.width / row.length);
     const x = (row, i) => (i + 0.5) * widths[row];
     const [axis, position] = pointed ?? ["query", now.query];
+    // Tokens that do not fit side by side are written upwards.
+    const texts = tokens.map((row) => row.map((token) => clipped(visible(token), 84)));
+    const flat = texts.every((row, i) => row.every(({ width }) => width + 8 <= widths[i]));
+    const room = flat ? 28 : Math.ceil(Math.max(...texts.flat().map(({ width }) => width))) + 16;
+    const [from, to, height] = [room + 6, room + 128, 2 * room + 134];
+    setAttributes(lookers.svg, { height, viewBox: `0 0 ${lookers.width} ${height}` });
     const here = (i, j) => (axis === "query" ? i === position : j === position);
     setChildren(strands, [...steps.keys()].flatMap((cell) => {
       const [i, j, weight] = [Math.floor(cell / len_k), cell % len_k, steps[cell] / levels];
       if (weight < 0.02 || !here(i, j)) return [];
       const [x1, x2] = [x(0, i), x(1, j)];
-      return [["path", { d: `M${x1} 34C${x1} 95 ${x2} 95 ${x2} 156`, "stroke-width": 1 + 7 * weight, "stroke-opacity": 0.25 + 0.75 * weight }]];
+      return [["path", { d: `M${x1} ${from}C${x1} ${from + 61} ${x2} ${from + 61} ${x2} ${to}`, "stroke-width": 1 + 7 * weight, "stroke-opacity": 0.25 + 0.75 * weight }]];
     }));
-    setChildren(labels, ["query", "key"].flatMap((kind, row) => tokens[row].flatMap((token, i) => {
+    setChildren(labels, ["query", "key"].flatMap((kind, row) => tokens[row].flatMap((_, i) => {
       const chosen = kind === axis && i === position;
-      const { text } = clipped(visible(token), Math.max(widths[row] - 8, 14));
+      const [top, middle] = [row ? to + 4 : 4, x(row, i)];
+      const up = row ? top + 8 : top + room - 8; // where a text that is written upwards begins or ends
+      const place = flat ? { x: middle, y: top + 19, "text-anchor": "middle" }
+        : { x: middle + 4.5, y: up, "text-anchor": row ? "end" : "start", transform: `rotate(-90 ${middle + 4.5} ${up})` };
       const at = { "data-axis": kind, "data-position": i };
       return [
-        ["rect", { ...at, x: i * widths[row] + 1, y: row ? 160 : 4, width: widths[row] - 2, height: 28, rx: 6, fill: chosen ? "var(--aw-surface)" : "transparent", stroke: chosen ? `var(--aw-${kind})` : "none" }],
-        ["text", { ...at, class: `attention-${kind}${chosen ? " attention-chosen" : ""}`, x: x(row, i), y: row ? 179 : 23, "text-anchor": "middle" }, text],
+        ["rect", { ...at, x: i * widths[row] + 1, y: top, width: widths[row] - 2, height: room, rx: 6, fill: chosen ? "var(--aw-surface)" : "transparent", stroke: chosen ? `var(--aw-${kind})` : "none" }],
+        ["text", { ...at, ...place, class: `attention-${kind}${chosen ? " attention-chosen" : ""}` }, texts[row][i].text],
       ];
     })));
   }
@@ -487,7 +495,7 @@ export function render({ model, el }) {
       pointed = null;
       cancelAnimationFrame(painting);
     }
-    stripPlace.hidden = note.hidden = Boolean(now.own);
+    for (const part of [stripPlace, note, ...masked]) part.hidden = Boolean(now.own);
     if (!now.own && layer !== drawn.layer) {
       setText(stripName, layers > 1 ? `The heads of layer ${layer}` : "The heads");
       if (drawn.layer === undefined) small.forEach((_, i) => paintSmall(i));

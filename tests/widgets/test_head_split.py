@@ -103,6 +103,22 @@ def test_readouts_agree_with_the_library(show):
 
 
 @pytest.mark.browser
+def test_it_starts_wrong_and_asks_for_the_way_home(show):
+    figure = HeadSplit()
+    page = show(figure)
+    assert page.figure().read("misplaced") == truth((3, 4, 2, True), 4)["misplaced"] > 0
+    task = page.locator(".attention-task")
+    assert (
+        task.inner_text() == figure._task == "Choose the right way, and watch the numbers go home."
+    )
+    page.get_by_label("right: cut the columns").check()
+    page.settle()
+    figure.wrong = False
+    assert task.inner_text() == figure._task == "Choose the wrong way, and see which numbers stray."
+    assert page.figure().read("misplaced") == 0
+
+
+@pytest.mark.browser
 def test_pointing_at_a_number_follows_it(show):
     page = show(HeadSplit(wrong=True))
     page.locator("rect[data-number='7']").first.hover()

@@ -539,6 +539,19 @@ def test_what_is_no_table_of_weights_is_refused_in_both_worlds(node, text):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("width", [320, 860])
+def test_tokens_between_lines_are_whole_words_that_do_not_touch(show, width):
+    figure = HeatmapExplorer()
+    texts = show(figure, width=width).locator("text[data-axis]")
+    assert texts.all_text_contents() == [*figure.query_tokens, *figure.key_tokens]
+    boxes = texts.evaluate_all("all => all.map((text) => text.getBoundingClientRect().toJSON())")
+    count = len(figure.query_tokens)
+    for row in (boxes[:count], boxes[count:]):
+        assert all(left["right"] <= right["left"] + 1 for left, right in itertools.pairwise(row))
+    assert boxes[0]["left"] >= 0 and boxes[-1]["right"] <= width
+
+
+@pytest.mark.browser
 def test_two_heads_stand_side_by_side_and_are_read_together(show):
     figure = explorer("example")
     page = show(figure, more=True, width=860)
