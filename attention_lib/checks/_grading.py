@@ -99,13 +99,9 @@ def grade(
     wrong = [(case, said) for case, said in zip(cases, complaints(expected), strict=True) if said]
     if not wrong:
         return Verdict(True, "1 case agrees." if len(cases) == 1 else f"{len(cases)} cases agree.")
-    known = [
-        ([_outcome(mistake, _copied(case)) for case in cases], sentence)
-        for mistake, sentence in [*mistakes, *_general(reference)]
-    ]
     for patch in (_as_it_is, _without_nan):
-        for others, sentence in known:
-            if not any(complaints(map(patch, others))):
+        for mistake, sentence in [*mistakes, *_general(reference)]:
+            if not any(complaints(patch(_outcome(mistake, _copied(case))) for case in cases)):
                 return Verdict(False, sentence)
     if sentence := _of_all(outcomes, expected, lambda others: not any(complaints(others))):
         return Verdict(False, sentence)

@@ -84,7 +84,7 @@ SURE = [
     (lambda w, real: sure(w.mean(1, keepdim=True), real), "expected shape"),
     (lambda w, real: (largest(w) * real).sum(dim=(0, 2)) / real.sum(), "real[:, None] lines up"),
     (lambda w, real: largest(w)[real].mean(0), "raised IndexError"),
-    (counting(lambda w: (w * w).sum(-1)), "head 0: "),
+    (counting(lambda w: (w * w).sum(-1)), "the squares of a row"),
 ]
 
 

@@ -75,7 +75,8 @@ WRONG = [
         "transposed"),
     (check.unit_scores, lambda q, k, std: dot_scores(q, k) / dot_scores(q, k).std(), "other rows"),
     (check.unit_scores, divided(lambda d, std: std**3), "should be"),
-    (check.unit_scores, lambda q, k, std: q @ k.T / (std**2 * q.shape[-1] ** 0.5), "turns all axes"),
+    (check.unit_scores, lambda q, k, std: q @ k.T / (std**2 * q.shape[-1] ** 0.5),
+        "turns all axes"),
     (check.unit_scores, lambda q, k, std: q.mul_(0.5) @ k.mT, "changed its input"),
 ]  # fmt: skip
 
