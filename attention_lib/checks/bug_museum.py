@@ -148,11 +148,6 @@ def reads_values(answer: object) -> Verdict:
             "you change the keys; change the values, and nothing else.",
         ),
         (
-            lambda attend, q, k, v: moved(attend, (q, k, v), (q, k, k)),
-            "you put the keys in place of the values: an attention that reads the keys' sum, too, "
-            "would not move. Change the values themselves.",
-        ),
-        (
             lambda attend, q, k, v: moved(attend, (q, k, v), (q + 1, k, v)),
             "you change the queries; change the values, and nothing else.",
         ),

@@ -458,9 +458,12 @@ def skipped_blocks(answer: object) -> Verdict:
     ]
     stripes = torch.zeros(6, 8, dtype=torch.bool)
     stripes[1, 6] = stripes[4, 0] = True
+    one_row = torch.zeros(4, 6, dtype=torch.bool)
+    one_row[0] = True
     cases = [
         (masking.causal_mask(4), 2),
         (stripes, 2),
+        (one_row, 2),
         (masking.window_mask(12, window=3), 4),
         (masking.window_mask(6, 12, window=2), 3),
         (masking.document_mask(torch.tensor([0, 0, 0, 1, 1, 1, 1, 2, 2])), 3),
