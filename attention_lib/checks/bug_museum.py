@@ -161,10 +161,6 @@ def reads_values(answer: object) -> Verdict:
             "one number that stays is enough for you to say no: it is enough to move if any "
             "number moves.",
         ),
-        (
-            lambda attend, q, k, v: moved(attend, (q, k, v), (q, k, v.flip(0))),
-            "the values of other samples are given. Change the values themselves.",
-        ),
     ]
     cases: list[Any] = _suspects(
         a_right_one=museum.attention,
