@@ -372,6 +372,7 @@ def share_of_head(answer: object) -> Verdict:
                 ),
                 lambda outputs, W_o, i: outputs[:, i] @ rows(W_o.T, i, outputs.shape[-1]),
                 lambda outputs, W_o, i: outputs[:, i] @ W_o.chunk(outputs.shape[1], dim=1)[i],
+                lambda outputs, W_o, i: outputs[:, i] @ W_o.T.chunk(outputs.shape[1])[i],
             )
         ),
         (

@@ -10,7 +10,6 @@ from attention_lib import checks
 from attention_lib.checks import _grading
 from attention_lib.checks._questions import Question
 
-
 TABLES = []  # of (right, wrong), one for each call of judged
 
 

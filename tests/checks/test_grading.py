@@ -196,6 +196,20 @@ def test_every_grader_tells_its_mistakes_apart(module, grader, monkeypatch):
             assert sentence == other or not same(results, others), (sentence, other)
 
 
+def test_a_mistake_is_known_under_a_patch_over_its_nan():
+    mistakes = [(lambda x: (x / 0 - x / 0).sum(dim=-1), "0 over 0.")]
+    patched = lambda x: (x / 0 - x / 0).sum(dim=-1).nan_to_num(0.0)  # noqa: E731
+    assert grade(patched, mean, CASES, mistakes).message == "0 over 0."
+    assert grade(lambda x: torch.zeros(len(x)), mean, CASES).message.startswith("at [0]: 0")
+
+
+def test_as_much_of_a_mistake_is_run_as_agrees():
+    runs = []
+    mistakes = [(lambda x: runs.append(x) or x[:, 0] + 5, "five more.")]
+    assert not grade(lambda x: x[:, 0], mean, CASES, mistakes)
+    assert len(runs) == 2  # the first case, as it is and patched
+
+
 def test_cases_are_no_readers_seeds():
     code = "from attention_lib.checks._cases import *; print(draws(0)(3), memories()[2])"
     said = {
