@@ -424,9 +424,7 @@ export function render({ model, el }) {
 
   /** Draw a head on a map; what stands as it should is left. */
   function drawMap(one, head) {
-    widen(one.plot);
-    const tokens = JSON.stringify([now.own, model.get("typed")]);
-    const place = `${one.plot.width} ${tokens}`;
+    const place = `${one.plot.width} ${drawn.arrangement}`;
     if (place !== one.placed) one.place = fit(one);
     const painted = `${place} ${now.layer} ${head}`;
     if (painted !== one.painted) {
@@ -440,10 +438,20 @@ export function render({ model, el }) {
     drawMarks(one);
   }
 
-  /** What has come on the page since, or stands beside another now, is as wide as its place. */
-  function widen(plot) {
-    const width = Math.floor(plot.svg.parentNode.clientWidth);
-    if (width > 0 && width !== plot.width) plot.resize(width);
+  /** Show what there is something to show in, each as wide as its place. */
+  function arrange() {
+    const isOwn = now.own !== null;
+    for (const part of [stripPlace, note, ...masked]) part.hidden = isOwn;
+    [...sliders, besides].forEach((slider, i) => {
+      if (slider) slider.closest("label").hidden = i < 4 ? now.shape[i] < 2 : isOwn;
+    });
+    lookers.svg.parentNode.hidden = !haveLines(now);
+    if (now.beside >= 0) pair.append((second ??= createMap()).frame);
+    else second?.frame.remove();
+    for (const plot of [lookers, map.plot, second?.plot]) {
+      const width = Math.floor(plot?.svg.parentNode.clientWidth ?? 0);
+      if (width > 0 && width !== plot.width) plot.resize(width);
+    }
   }
 
   // The cell under the pointer is read; arrow keys go from cell to cell.
@@ -488,36 +496,30 @@ export function render({ model, el }) {
   const drawn = {}; // what `known` holds, and what the small canvases show
   view.start(() => {
     now = given(state());
-    const { layer, head, beside, shape } = now;
+    const { layer, head, beside } = now;
     const source = model.get("pasted") || `layer ${layer}`;
     if (source !== drawn.source) {
       known.clear();
       pointed = null;
       cancelAnimationFrame(painting);
     }
-    for (const part of [stripPlace, note, ...masked]) part.hidden = Boolean(now.own);
     if (!now.own && layer !== drawn.layer) {
       setText(stripName, layers > 1 ? `The heads of layer ${layer}` : "The heads");
       if (drawn.layer === undefined) small.forEach((_, i) => paintSmall(i));
       else paintFrom(0);
     }
     Object.assign(drawn, { source, layer: now.own ? null : layer });
-    [...sliders, besides].forEach((slider, i) => {
-      if (slider) slider.closest("label").hidden = i < 4 ? shape[i] < 2 : Boolean(now.own);
-    });
-    if (beside >= 0) second ??= createMap();
-    if (second && beside < 0) second.frame.remove();
-    else if (second && !second.frame.isConnected) pair.append(second.frame);
+    const arrangement = JSON.stringify([model.get("pasted"), model.get("typed"), beside >= 0]);
+    if (arrangement !== drawn.arrangement) arrange();
+    drawn.arrangement = arrangement;
     drawMap(map, head);
     if (beside >= 0) drawMap(second, beside);
     small.forEach(({ card }, i) => {
       card.classList.toggle("attention-chosen", i === head);
       card.classList.toggle("attention-beside", i === beside);
     });
-    lookers.svg.parentNode.hidden = !haveLines(now);
-    if (haveLines(now)) {
-      widen(lookers);
-      view.part("lines", JSON.stringify([lookers.width, source, model.get("typed"), layer, head, now.query, pointed]), drawLines);
+    if (!lookers.svg.parentNode.hidden) {
+      view.part("lines", JSON.stringify([lookers.width, arrangement, layer, head, now.query, pointed]), drawLines);
     }
     const seen = readAll(now, table);
     for (const [name, show] of shows) {
