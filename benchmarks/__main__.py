@@ -323,7 +323,10 @@ SHOWN = ("no mask", "causal", "25 % valid", "50 % valid")
 
 
 def excerpt(report):
-    """Return what the chapter on cost shows: forward, of the unfused and the fused."""
+    """Return what the chapter on cost shows: forward, at the lengths that were measured fully."""
+    wanted = {(what, rival) for what in SHOWN for rival in ("kernel", "textbook")}
+    found = {(row["length"], row["what"], row["against"]) for row in report["results"]}
+    lengths = {n for n, *_ in found if all((n, *pair) in found for pair in wanted)}
     rows = [
         {
             "what": row["what"],
@@ -333,7 +336,7 @@ def excerpt(report):
             "quartiles": [round(q, 3) for q in row["forward"]["ratio"]["quartiles"]],
         }
         for row in report["results"]
-        if row["what"] in SHOWN
+        if row["what"] in SHOWN and row["length"] in lengths
     ]
     rows.sort(key=lambda row: (row["against"], SHOWN.index(row["what"]), row["length"]))
     return {"machine": report["machine"], "rows": rows}
