@@ -244,11 +244,6 @@ def true_hides(answer: object) -> Verdict:
             "mark one key, and see whether it is heard.",
         ),
         (
-            lambda attend: bool(empty(attend, True).isnan().any()),
-            "a mask of True everywhere gives NaN in some attentions, 0 or the mean in others: "
-            "mark one key, and see whether it is heard.",
-        ),
-        (
             lambda attend: torch.allclose(empty(attend, True), empty(attend, False)),
             "with all values alike nobody can tell which keys are heard: give them different "
             "values.",
