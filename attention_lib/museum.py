@@ -1243,19 +1243,22 @@ Caught by: assert_scaled. Repair: divide by √d. Thread: none
         )
 
     def _repr_html_(self) -> str:
-        heads = ("Exhibit", "What is wrong", "What is seen", "Caught by", "Repair")
+        heads = ("What is wrong", "What is seen", "Caught by", "Repair")
         head = "".join(f'<th scope="col">{name}</th>' for name in heads)
         rows = "".join(f"<tr>{_cells(exhibit)}</tr>" for exhibit in self.exhibits)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def _cells(exhibit: Exhibit) -> str:
-    contract = exhibit.contract.removeprefix("assert_")
-    words = (exhibit.wrong.removesuffix("."), exhibit.seen, contract, exhibit.repair)
-    cells = [f"<td>{html.escape(text)}</td>" for text in words]
+    def code(name: str) -> str:  # may break after each part of the name
+        return f"<code>{name.replace('_', '_<wbr>')}</code>"
+
+    wrong, seen, repair = map(html.escape, (exhibit.wrong, exhibit.seen, exhibit.repair))
     if exhibit.thread.startswith("https://"):
-        cells[-1] = cells[-1].replace("</td>", f' (<a href="{exhibit.thread}">thread</a>)</td>')
-    return "".join([f'<th scope="row"><code>{exhibit.name}</code></th>', *cells])
+        repair += f' (<a href="{exhibit.thread}">thread</a>)'
+    contract = code(exhibit.contract.removeprefix("assert_"))
+    cells = (f"{wrong}<br>{code(exhibit.name)}", seen, contract, repair)
+    return "".join(f"<td>{cell}</td>" for cell in cells)
 
 
 @cache
