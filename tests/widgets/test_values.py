@@ -120,7 +120,8 @@ def test_text_on_every_colour_of_a_map_can_be_read(node, name):
 @browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_forced_colours_keep_hatching_ramps_and_the_chosen_mark(show, scheme):
-    figures = [widgets.MaskLab(), widgets.HeatmapExplorer(), widgets.SentenceReader()]
+    names = ["MaskLab", "HeatmapExplorer", "SentenceReader", "ScoringPlane", "KernelRegression"]
+    figures = [getattr(widgets, name)() for name in [*names, "HeadSplit", "SoftmaxSaturation"]]
     page = show(*figures, forced_colors="active", color_scheme=scheme)
     plain = show(*figures)
     seen = """() => [
@@ -128,6 +129,8 @@ def test_forced_colours_keep_hatching_ramps_and_the_chosen_mark(show, scheme):
         [".attention-ramp, .attention-swatch, .attention-cells", "backgroundImage"],
         [".attention-cell, .attention-halo", "stroke"],
         [".attention-word[aria-pressed=true]", "borderTopColor"],
+        [".attention-tiles rect", "fill"], [".attention-tiles rect", "stroke"],
+        [".attention-strands path, .attention-strands-of-tokens path", "stroke"],
     ].flatMap(([nodes, property]) => [...document.querySelectorAll(nodes)]
         // ids of patterns are drawn by chance
         .map((node) => getComputedStyle(node)[property].replace(/#attention[^"]*/, "")))"""
@@ -135,6 +138,13 @@ def test_forced_colours_keep_hatching_ramps_and_the_chosen_mark(show, scheme):
     assert kept == plain.evaluate(seen)
     assert any("gradient" in one for one in kept)
     assert page.evaluate("matchMedia('(forced-colors: active)').matches")
+    for marked, others in (
+        (".attention-thumb.attention-chosen", ".attention-thumb:not(.attention-chosen)"),
+        ("label:has(canvas):has(:checked)", "label:has(canvas)"),
+    ):
+        edge = "all => all.map((node) => getComputedStyle(node).borderTopColor)"
+        chosen = page.locator(marked).evaluate_all(edge)
+        assert len(chosen) == 1 and page.locator(others).evaluate_all(edge).count(chosen[0]) <= 1
     border = "node => getComputedStyle(node).borderTopStyle"
     assert page.locator(".attention-tool").first.evaluate(border) == "solid"
 
