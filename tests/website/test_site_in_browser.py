@@ -327,6 +327,7 @@ def test_the_search_shows_what_it_found(visit):
         page.wait_for_url("**/search.html?q=attenton")
         assert "have “attention”" in page.locator(".found").text_content()
         assert page.locator(".results a").first.get_attribute("href").endswith("#attention")
+        assert "注意力" in page.locator(".results p").first.text_content()
         for query in ("additive score", "why divide by sqrt d", "softmax"):
             page.goto(f"{ORIGIN}search.html?q={quote(query)}")
             assert page.locator(".results mark").count()

@@ -109,7 +109,8 @@ function search(text, pages) {
 
 /** The prose around the first word found, the words marked. */
 function excerpt({ prose, code }, wanted) {
-  const text = wanted.some((pattern) => count(prose, pattern)) ? prose : code;
+  const within = (text) => wanted.some((pattern) => count(text, pattern));
+  const text = !within(prose) && within(code) ? code : prose;
   const first = Math.min(...wanted.map((pattern) => text.search(pattern)).filter((at) => at >= 0), text.length);
   const start = first < 60 ? 0 : text.indexOf(" ", first - 60) + 1;
   const end = start + 200 < text.length ? text.lastIndexOf(" ", start + 200) : text.length;
