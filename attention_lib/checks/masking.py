@@ -285,8 +285,8 @@ and scores below the fill lose to it.
         ),
         (
             divided_again,
-            "the mask comes after the softmax. A hidden score of 900 has then taken everything, "
-            "and 0 is divided by 0.",
+            "the mask comes after the exponentials. A hidden score of 900 has then taken "
+            "everything, and 0 is divided by 0.",
         ),
         *(
             (
