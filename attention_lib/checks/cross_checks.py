@@ -368,16 +368,17 @@ def _clockwise(x: Tensor) -> Tensor:
 
 quiz = Quiz(
     Number(
-        "A page prints a weight as 0.2333. How far may the number that it comes from be from "
+        "A page prints a weight as 0.233. How far may the number that it comes from be from "
         "this, at most?",
-        0.00005,
-        tolerance=1e-9,
-        because="rounding to four decimals moves a number by half of .0001 at most.",
+        0.0005,
+        tolerance=1e-8,
+        because="rounding to three decimals moves a number by half of .001 at most.",
         mistakes=[
-            (0.0001, "that is the whole last digit; rounding moves a number by half of it."),
-            (0.001, "that is a unit of the third decimal; four were printed."),
-            (0.0005, "that is for three decimals; four were printed."),
-            (0.00001, "there are four decimals, so the last unit is .0001."),
+            (0.001, "that is the whole last digit; rounding moves a number by half of it."),
+            (0.01, "that is a unit of the second decimal; three were printed."),
+            (0.005, "that is for two decimals; three were printed."),
+            (0.00005, "that is for four decimals; three were printed."),
+            (0.0001, "there are three decimals, so the last unit is .001, and half of it counts."),
             (0, "it was rounded: it may lie a little above or below."),
         ],
     ),
