@@ -57,4 +57,5 @@ def hide_each(aligner: Aligner, text: str) -> Tensor:
     ids = torch.tensor([aligner.characters.encode(text)]).expand(len(text), -1)  # (len, len)
     may = ~torch.eye(len(text), dtype=torch.bool).unsqueeze(1)  # (len, 1, len)
     digits = torch.tensor([int(digit) for digit in align(aligner, text).digits])  # (8,)
-    return (aligner(ids, mask=may)[0].argmax(dim=-1) != digits).T
+    digit_scores: Tensor = aligner(ids, mask=may)[0]  # (len, 8, 10)
+    return (digit_scores.argmax(dim=-1) != digits).T
