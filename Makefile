@@ -49,8 +49,9 @@ notebooks: environment ## run every notebook afresh and store its outputs
 reseed: environment ## run every notebook under RUNS=10 other seeds: no claim may rest on luck
 	@$(IN_VENV) -m website.reseed $(if $(SHIFTS),--shifts="$(SHIFTS)",--runs=$(RUNS))
 
-retrain: environment ## train the book's reader anew, with five seeds; STORE=1 stores the first
+retrain: environment ## train the book's small models anew, with several seeds; STORE=1 stores the first
 	@$(IN_VENV) -m attention_lib.reader $(if $(STORE),--store)
+	@$(IN_VENV) -m attention_lib.alignment $(if $(STORE),--store)
 
 lab: environment ## open the notebooks in JupyterLab
 	@$(IN_VENV) -m jupyterlab --notebook-dir=book
