@@ -18,7 +18,7 @@ __all__ = ["DIGITS", "MAX_LEN", "SCORES", "Aligner", "Alignment", "Characters", 
 
 MAX_LEN = 32  # characters
 # What is asked for; the two hyphens of the answer never change.
-DIGITS = ("year 1", "year 2", "year 3", "year 4", "month 1", "month 2", "day 1", "day 2")
+DIGITS = ("Y1", "Y2", "Y3", "Y4", "M1", "M2", "D1", "D2")
 
 
 class Characters:
