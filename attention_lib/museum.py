@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from string import ascii_lowercase
 from typing import Any
 
 import torch
@@ -35,7 +36,7 @@ from attention_lib.multihead import merge_heads, split_heads
 from attention_lib.positions import rotary_scores, sinusoidal_positions
 from attention_lib.scoring import AdditiveScore, scaled_dot_scores
 
-__all__ = ["CONTRACTS", "EXHIBITS", "Exhibit", "Gallery", "attention", "verdicts"]
+__all__ = ["CONTRACTS", "EXHIBITS", "Exhibit", "Gallery", "Matrix", "attention", "verdicts"]
 
 Attend = Callable[..., Any]  # a function of the common form, or a module's class
 Pair = tuple[Tensor, Tensor | None]
@@ -1259,6 +1260,60 @@ def _cells(exhibit: Exhibit) -> str:
     contract = code(exhibit.contract.removeprefix("assert_"))
     cells = (f"{wrong}<br>{code(exhibit.name)}", seen, contract, repair)
     return "".join(f"<td>{cell}</td>" for cell in cells)
+
+
+class Matrix:
+    """Every contract on every exhibit, as a table: a row for each exhibit, contracts by letters.
+
+    X means caught, a dot kept; a blank, that the repaired form does not keep the contract either,
+    so that it was never promised.
+
+    Parameters
+    ----------
+    names : sequence of str, optional
+        Which exhibits; all by default.
+
+    Raises
+    ------
+    KeyError
+        If there is no such exhibit.
+
+    Examples
+    --------
+    >>> matrix = Matrix(["unscaled", "window_with_one_more"])
+    >>> matrix
+                         a b c d e f g h i j k l m n o p q r s t u v w
+    unscaled             . .   . . . . . . . X . .   . . . . . . . . .
+    window_with_one_more . . X . . .   . . .   . .     . . . . . . . .
+    >>> matrix.letters["c"], matrix.letters["k"]
+    ('assert_window', 'assert_scaled')
+    """
+
+    def __init__(self, names: Sequence[str] | None = None) -> None:
+        self.letters = dict(zip(ascii_lowercase, CONTRACTS, strict=False))
+        self.marks = {name: self._row(EXHIBITS[name]) for name in names or EXHIBITS}
+
+    @staticmethod
+    def _row(exhibit: Exhibit) -> str:
+        caught, promised = exhibit.caught_by(), exhibit.promised()
+        return "".join("X" if c in caught else "." if c in promised else " " for c in CONTRACTS)
+
+    def __repr__(self) -> str:
+        wide = max(map(len, self.marks))
+        rows = {"": "".join(self.letters)} | self.marks
+        return "\n".join(
+            f"{name:{wide}} {' '.join(marks)}".rstrip() for name, marks in rows.items()
+        )
+
+    def _repr_html_(self) -> str:
+        head = "".join(
+            f'<th scope="col" title="{name}">{letter}</th>' for letter, name in self.letters.items()
+        )
+        rows = "".join(
+            f'<tr><th scope="row">{name}</th>{"".join(f"<td>{mark}</td>" for mark in marks)}</tr>'
+            for name, marks in self.marks.items()
+        )
+        return f"<table><thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 @cache

@@ -78,6 +78,18 @@ def test_the_gallery_is_a_table_with_links():
         museum.Gallery(["a unicorn"])
 
 
+def test_the_matrix_marks_what_is_caught_kept_and_never_promised():
+    matrix = museum.Matrix()
+    assert list(matrix.letters.values()) == list(museum.CONTRACTS)
+    for name, marks in matrix.marks.items():
+        exhibit = museum.EXHIBITS[name]
+        at = dict(zip(museum.CONTRACTS, marks, strict=True))
+        assert [c for c in at if at[c] == "X"] == list(exhibit.caught_by())
+        assert [c for c in at if at[c] != " "] == exhibit.promised()
+        assert "X" in marks
+    assert matrix._repr_html_().count("<tr>") == 1 + len(museum.EXHIBITS)
+
+
 def test_other_attentions_can_be_judged():
     def one_key_ahead(queries, keys, values, real, causal):
         mask = museum._allowed(queries, keys, real, False)
