@@ -16,9 +16,9 @@ from torch import Tensor
 from attention_lib.checks._cases import draws
 from attention_lib.checks._grading import Verdict, grade
 from attention_lib.checks._mistakes import Named
-from attention_lib.checks._questions import Choice, Number
+from attention_lib.checks._questions import Choice, Number, Quiz
 
-__all__ = ["delta_reads", "empty_support", "leave_one_out", "regression"]
+__all__ = ["delta_reads", "empty_support", "leave_one_out", "quiz", "regression"]
 
 delta_reads = Number(
     "One unit key is written three times, with the values 1, 2 and 3. What does the delta rule "
@@ -298,3 +298,48 @@ def leave_one_out(answer: object) -> Verdict:
         (double(7), double(7), 0.75),
     ]
     return grade(answer, reference, cases, mistakes)
+
+
+quiz = Quiz(
+    Choice(
+        "A boxcar kernel reaches one unit far, and the nearest measurement is two units away. "
+        "What does the regression say there?",
+        [
+            "The mean of all measurements.",
+            "The nearest measurement.",
+            "Nothing: no key may be attended to.",
+        ],
+        "c",
+        {
+            "a": "a mean over all would need a weight for each, and the boxcar gives every one 0.",
+            "b": "distance is all that a boxcar knows, and beyond its edge it gives 0 to the near "
+            "and to the far.",
+            "c": "it is a fully masked row, and this book answers it with 0 and says so.",
+        },
+    ),
+    Choice(
+        "You try ten bandwidths and keep the one with the smallest error at the measurements "
+        "themselves. Which one is it?",
+        ["The smallest.", "The one nearest to the noise.", "The largest."],
+        "a",
+        {
+            "a": "each measurement then listens to itself alone, and explains itself perfectly.",
+            "b": "it would be, if each point were left out while it is predicted.",
+            "c": "the largest flattens everything to the mean, which fits worst.",
+        },
+    ),
+    Choice(
+        "Linear attention has read a text of a million tokens. How large is its memory?",
+        [
+            "As large as a million keys and values.",
+            "As large as after ten tokens.",
+            "It depends on how many keys differ.",
+        ],
+        "b",
+        {
+            "a": "softmax attention has to keep them all; a sum of products does not.",
+            "b": "it keeps one table, as wide as a key and as high as a value, and adds to it.",
+            "c": "every token is added into the same table, new or not.",
+        },
+    ),
+)

@@ -10,10 +10,10 @@ from torch import Tensor
 from attention_lib.attention import scaled_dot_product_attention
 from attention_lib.checks._cases import draws
 from attention_lib.checks._grading import Verdict, grade
-from attention_lib.checks._questions import Number
+from attention_lib.checks._questions import Choice, Number, Quiz
 from attention_lib.masking import causal_mask, length_mask
 
-__all__ = ["folded_mask", "leak_test", "repaired_weight", "token_positions"]
+__all__ = ["folded_mask", "leak_test", "quiz", "repaired_weight", "token_positions"]
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -570,3 +570,43 @@ def _suspects() -> list[tuple[_Suspect, Tensor, Tensor, Tensor, Tensor]]:
             own = blind if "not the future" in name else mask
             cases.append((_Suspect(name, attend, inputs[0], own), *inputs, mask))
     return cases
+
+
+quiz = Quiz(
+    Choice(
+        "Masked scores are filled with −10⁹ in float32, and one row may see nothing. What are "
+        "its weights?",
+        ["All 0.", "NaN.", "All equal."],
+        "c",
+        {
+            "a": "softmax always sums to 1: it has to be put to 0 afterwards.",
+            "b": "that is −∞. A finite number gives finite weights.",
+            "c": "equal scores get equal weights, so the row is the mean of what it must not see.",
+        },
+    ),
+    Choice(
+        "You hand a mask of 0 and 1 as float numbers to PyTorch's function. What does it do?",
+        ["It hides the zeros.", "It adds the numbers to the scores.", "It raises an error."],
+        "b",
+        {
+            "a": "that is what a boolean mask does.",
+            "b": "a float mask is a term of the score, so 0 hides nothing and 1 favours a little.",
+            "c": "there is no message, and that is what makes it hard to find.",
+        },
+    ),
+    Choice(
+        "You put 10⁶ into the masked values, and the output does not move. Then you put NaN, and "
+        "it does. What is true?",
+        [
+            "There is no leak: NaN is not a number.",
+            "The weight is 0, and 0 · NaN leaks.",
+            "The mask has the wrong polarity.",
+        ],
+        "b",
+        {
+            "a": "padding may hold anything, and one NaN spoils all that learns from the output.",
+            "b": "a weight of exactly 0 hides every finite number, but 0 times NaN is NaN.",
+            "c": "then 10⁶ would have moved the output as well.",
+        },
+    ),
+)

@@ -17,14 +17,14 @@ from torch import Tensor
 from attention_lib.checks._cases import draws
 from attention_lib.checks._grading import Verdict, grade
 from attention_lib.checks._mistakes import Named
-from attention_lib.checks._questions import Choice, Number
+from attention_lib.checks._questions import Choice, Number, Quiz
 from attention_lib.positions import (
     rotary_frequencies,
     rotate_by_position,
     sinusoidal_positions,
 )
 
-__all__ = ["full_turn", "layout", "shifted", "slope_share", "turned"]
+__all__ = ["full_turn", "layout", "quiz", "shifted", "slope_share", "turned"]
 
 full_turn = Number(
     "With d_k = 4, after how many positions has the slowest pair made one full turn?",
@@ -473,3 +473,43 @@ def _in_pairs(d_model: int) -> Tensor:
 
 def _positions(places: Tensor, d_model: int) -> Tensor:
     return sinusoidal_positions(100, d_model).double()[places]
+
+
+quiz = Quiz(
+    Choice(
+        "Without positions, two words of a sentence change places. What happens to the outputs?",
+        [
+            "They change places, too.",
+            "All of them change.",
+            "Nothing changes at all.",
+        ],
+        "a",
+        {
+            "a": "each word gets the output that it had before, at its new place.",
+            "b": "an output is a sum over all keys, and a sum does not care for their order.",
+            "c": "the outputs stand where their words stand.",
+        },
+    ),
+    Choice(
+        "With rotary positions, a query at place 7 meets a key at place 5. Which pair of places "
+        "gives the same score?",
+        ["5 and 7.", "107 and 105.", "14 and 10."],
+        "b",
+        {
+            "a": "the difference has changed its sign, and the turn goes the other way.",
+            "b": "only the difference counts, and it is −2 in both.",
+            "c": "the difference has doubled, from −2 to −4.",
+        },
+    ),
+    Choice(
+        "You load weights that were trained with halves into code that turns neighbours. What do "
+        "you see?",
+        ["An error about shapes.", "The same output.", "Fluent nonsense, and no message."],
+        "c",
+        {
+            "a": "both layouts have the same shape.",
+            "b": "only if queries and keys were put into the other order as well.",
+            "c": "every shape fits, and every score is a little wrong.",
+        },
+    ),
+)

@@ -5,11 +5,12 @@ from typing import Any
 import torch
 
 from attention_lib.checks._grading import Verdict, grade
-from attention_lib.checks._questions import Choice, Number
+from attention_lib.checks._questions import Choice, Number, Quiz
 from attention_lib.saturation import softmax_jacobian
 
 __all__ = [
     "query_gradient",
+    "quiz",
     "slope_by_hand",
     "softmax_backward",
     "torn_norm",
@@ -387,3 +388,43 @@ def softmax_backward(answer: object) -> Verdict:
 
 def _weights(query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     return torch.softmax(keys @ query / len(query) ** 0.5, dim=0)
+
+
+quiz = Quiz(
+    Choice(
+        "A weight is 0.999, and the others share the rest. How much of a gradient does softmax "
+        "let through to its score?",
+        ["About 0.999 of it.", "About 0.001 of it.", "Exactly none."],
+        "b",
+        {
+            "a": "the entry of the Jacobian is p(1 − p), not p.",
+            "b": "p(1 − p) = 0.999 · 0.001. A winner that is nearly sure hardly moves.",
+            "c": "it is small, and only rounding can make it exactly 0.",
+        },
+    ),
+    Choice(
+        "Without scaling the width grows from 16 to 1024. What happens to the gradient that a "
+        "query receives?",
+        [
+            "It shrinks in every row.",
+            "It vanishes in most rows and is larger in a few.",
+            "It grows in every row.",
+        ],
+        "b",
+        {
+            "a": "the mean over rows even grows.",
+            "b": "the median falls towards 0, while rare rows in which two keys race get spikes.",
+            "c": "in most rows one key has won, and nothing is left to move.",
+        },
+    ),
+    Choice(
+        "In float16 the winner leads by 12. Which entries of the Jacobian are exactly 0?",
+        ["None.", "The winner's own.", "All of them."],
+        "b",
+        {
+            "a": "the winner's weight rounds to 1, and 1 − 1 is 0.",
+            "b": "its weight rounds to 1, but the others are still larger than float16's smallest.",
+            "c": "the small weights are about 6 · 10⁻⁶, which float16 still holds.",
+        },
+    ),
+)

@@ -7,10 +7,17 @@ import torch
 
 from attention_lib.checks._grading import Verdict, grade
 from attention_lib.checks._mistakes import of_sink
-from attention_lib.checks._questions import Choice, Number
+from attention_lib.checks._questions import Choice, Number, Quiz
 from attention_lib.scoring import cosine_scores, dot_scores
 
-__all__ = ["gain_for_half", "longer_row", "qk_norm_scores", "row_variance", "softmax_with_sink"]
+__all__ = [
+    "gain_for_half",
+    "longer_row",
+    "qk_norm_scores",
+    "quiz",
+    "row_variance",
+    "softmax_with_sink",
+]
 
 row_variance = Number(
     "The variance of a row: a query of length 6 and width 16, scores divided by 4",
@@ -316,3 +323,46 @@ def _nearly(x: torch.Tensor, eps: float) -> torch.Tensor:
 def _vectors(lengths: Any, d: Any, batch: Any = (), dtype: Any = torch.float32) -> Any:
     generator = torch.Generator().manual_seed(d)
     return [2 * torch.randn(*batch, n, d, generator=generator, dtype=dtype) for n in lengths]
+
+
+quiz = Quiz(
+    Choice(
+        "One query is twice as long as usual. What is special about its row of scores?",
+        [
+            "Nothing: 1/√d takes care of it.",
+            "Its scores have twice the standard deviation.",
+            "Its scores are larger by a constant.",
+        ],
+        "b",
+        {
+            "a": "1/√d is right for the average query. Given this one, the variance is ‖q‖²/d.",
+            "b": "given the query, the variance is ‖q‖²/d: four times as much, twice its root.",
+            "c": "keys lie on both sides, so scores grow both ways.",
+        },
+    ),
+    Choice(
+        "Scores are normal with variance 1, and a row grows from 16 keys to 16 000. What happens "
+        "to the largest weight?",
+        ["It stays.", "It grows: the largest of many is larger.", "It falls."],
+        "c",
+        {
+            "a": "a thousand times as many keys share the sum.",
+            "b": "the largest score grows, but like √(2 ln n), and the number of rivals like n.",
+            "c": "the rivals grow faster than the lead of the winner.",
+        },
+    ),
+    Choice(
+        "What does a sink do for a head that has nothing to say about a token?",
+        [
+            "It makes all weights equal.",
+            "It lets the weights of the row sum to less than 1.",
+            "It hides the token.",
+        ],
+        "b",
+        {
+            "a": "then the mean of everything would be added to the token.",
+            "b": "what goes to the sink carries no value, so the head adds next to nothing.",
+            "c": "a mask hides; a sink only takes a share.",
+        },
+    ),
+)
