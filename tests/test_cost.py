@@ -228,6 +228,7 @@ def test_scores_of_900_and_no_key_at_all():
     assert nothing.largest.item() == -math.inf and nothing.normaliser.item() == 0
     assert nothing.output.item() == 0
     assert cost.attend_in_blocks(queries, keys[:0], values[:0], 2).item() == 0
+    assert cost.merge(nothing, nothing).output.item() == 0
     whole = cost.read_block(queries, keys, values)
     for a, b in zip(cost.merge(nothing, whole, nothing), whole, strict=True):
         assert torch.equal(a, b)
