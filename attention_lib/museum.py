@@ -1250,15 +1250,22 @@ Caught by: assert_scaled. Repair: divide by √d. Thread: none
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def _cells(exhibit: Exhibit) -> str:
-    def code(name: str) -> str:  # may break after each part of the name
-        return f"<code>{name.replace('_', '_<wbr>')}</code>"
+def _breakable(name: str) -> str:
+    """Let a line break after each part of a name, as HTML."""
+    return html.escape(name).replace("_", "_<wbr>")
 
+
+def _cells(exhibit: Exhibit) -> str:
     wrong, seen, repair = map(html.escape, (exhibit.wrong, exhibit.seen, exhibit.repair))
     if exhibit.thread.startswith("https://"):
         repair += f' (<a href="{exhibit.thread}">thread</a>)'
-    contract = code(exhibit.contract.removeprefix("assert_"))
-    cells = (f"{wrong}<br>{code(exhibit.name)}", seen, contract, repair)
+    name, contract = _breakable(exhibit.name), exhibit.contract.removeprefix("assert_")
+    cells = (
+        f"{wrong}<br><code>{name}</code>",
+        seen,
+        f"<code>{_breakable(contract)}</code>",
+        repair,
+    )
     return "".join(f"<td>{cell}</td>" for cell in cells)
 
 
@@ -1310,7 +1317,7 @@ class Matrix:
             f'<th scope="col" title="{name}">{letter}</th>' for letter, name in self.letters.items()
         )
         rows = "".join(
-            f'<tr><th scope="row">{name}</th>{"".join(f"<td>{mark}</td>" for mark in marks)}</tr>'
+            f'<tr><th scope="row">{_breakable(name)}</th>{"".join(f"<td>{mark}</td>" for mark in marks)}</tr>'
             for name, marks in self.marks.items()
         )
         return f"<table><thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table>"
