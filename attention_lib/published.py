@@ -129,7 +129,7 @@ class Table:
     Examples
     --------
     >>> print(Table(RESULTS[:1]))
-    Weights of six tokens | Raschka (2024), ch. 3 | difference below 1e-4
+    Weights of six tokens | Raschka (2024), ch. 3 | differs by at most 5e−5
     """
 
     def __init__(self, rows: Iterable[Result | Disagreement]) -> None:
@@ -141,21 +141,23 @@ class Table:
         lines = []
         for row, number in self.rows:
             if isinstance(row, Result):
-                lines.append(f"{row.name} | {row.source} | difference {_below(number)}")
+                lines.append(
+                    f"{row.name} | {row.source} | differs by {_at_most(number, row.tolerance)}"
+                )
             else:
                 lines.append(f"{row.question} | {row.measure}: {number:.3g}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         if all(isinstance(row, Result) for row, _ in self.rows):
-            heads = ["What", "Published by", "Inputs", "Tolerance", "Difference"]
+            heads = ["What", "Published by", "Inputs", "Tolerance", "Largest difference"]
             cells = [
                 [
                     html.escape(row.name),
                     _linked(row.source, row.link),
                     f"<code>{html.escape(row.inputs)}</code>",
-                    f"{row.tolerance:.0e}",
-                    _below(number),
+                    _short(row.tolerance),
+                    _at_most(number, row.tolerance),
                 ]
                 for row, number in self.rows
                 if isinstance(row, Result)
@@ -184,12 +186,22 @@ def _linked(text: str, link: str) -> str:
     return f'<a href="{html.escape(link)}">{html.escape(text)}</a>'
 
 
-def _below(difference: float) -> str:
-    """Return a difference in words that no other processor's rounding changes."""
+def _at_most(difference: float, tolerance: float) -> str:
+    """Return a difference in words that no other processor's rounding changes.
+
+    It is rounded up to 1, 2 or 5 times a power of ten, and what lies far below the tolerance is
+    not told apart.
+    """
     if difference == math.inf:
-        return "in shape, or in where NaN stands"
-    power = max(-6, math.floor(math.log10(difference)) + 1) if difference else -6
-    return f"below 1e{power}" if power < 0 else f"{difference:.3g}"
+        return "a shape, or where NaN stands"
+    difference = max(difference, tolerance / 5.2)
+    power: float = 10.0 ** math.floor(math.log10(difference))
+    step = next(step for step in (1, 2, 5, 10) if difference <= 1.005 * step * power)
+    return f"at most {_short(step * power)}"
+
+
+def _short(number: float) -> str:
+    return f"{number:.0e}".replace("e-0", "e-").replace("-", "−") if number < 0.1 else f"{number:g}"
 
 
 # ----------------------------------------------------------------------------------- the results
@@ -772,11 +784,11 @@ DISAGREEMENTS = [
         _scaled_or_not,
     ),
     Disagreement(
-        "By the width of the model or of a head?",
-        "of a head: what is summed over",
-        "of the model, in code where d_model and d_k have one name",
+        "Which width stands under the root?",
+        "a head’s: so many products are summed",
+        "the model’s, in code where d_model and d_k have one name",
         "https://github.com/karpathy/ng-video-lecture/pull/6",
-        "mean largest weight, 64 against 512",
+        "the mean largest weight falls by",
         _model_or_head,
     ),
     Disagreement(
@@ -792,15 +804,15 @@ DISAGREEMENTS = [
         "−∞, and weight 0 where nothing may be seen",
         "−10⁹ or the dtype’s smallest: an empty row is then uniform",
         "https://nlp.seas.harvard.edu/annotated-transformer/",
-        "weight on padding",
+        "weight that each of 4 hidden keys gets",
         _fill,
     ),
     Disagreement(
-        "How many keys are a window of w?",
+        "How many keys does a window of w hold?",
         "w, the query’s own included",
         "w before it and its own, so w + 1",
         "https://github.com/huggingface/transformers/pull/39408",
-        "keys more",
+        "keys more that a query sees",
         _window,
     ),
     Disagreement(
@@ -808,7 +820,7 @@ DISAGREEMENTS = [
         "lower right: the last query sees every key",
         "upper left, PyTorch’s is_causal",
         FUNCTION,
-        "keys the first of 2 queries loses, of 5",
+        "keys that the first of 2 queries loses, of 5",
         _corner,
     ),
     Disagreement(
@@ -828,11 +840,11 @@ DISAGREEMENTS = [
         _before_or_after_dropout,
     ),
     Disagreement(
-        "Is a sink a score, or one more term of the sum?",
-        "one more term: rows sum to less than 1",
-        "added to the scores, where softmax cancels it",
+        "How does a learned sink enter the softmax?",
+        "as one more term of the sum: rows add up to less than 1",
+        "added to every score, where softmax cancels it",
         "https://github.com/huggingface/transformers/issues/41026",
-        "share that the sink should take, of 4 keys",
+        "weight that the sink should get beside 4 keys",
         _sink_in_or_out,
     ),
 ]

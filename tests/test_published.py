@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from attention_lib.published import DISAGREEMENTS, RESULTS, Table
+from attention_lib.published import DISAGREEMENTS, RESULTS, Table, _short
 from tests.strategies import name_of
 
 
@@ -71,13 +71,27 @@ def test_a_table_has_a_row_for_each(rows):
         assert row.link in page
 
 
-def test_differences_are_told_in_powers_of_ten():
+def test_differences_are_told_in_few_steps():
     """So that the last bit of another processor's rounding does not change the page."""
     result = RESULTS[0]
-    for difference, told in ((0.0, "1e-6"), (3e-9, "1e-6"), (4.9e-5, "1e-4"), (2e-3, "1e-2")):
+    cases = {0.0: "1e−5", 3e-9: "1e−5", 4.9e-5: "5e−5", 5.002e-5: "5e−5", 5.2e-5: "1e−4", 3.0: "5"}
+    for difference, told in cases.items():
         ours = dataclasses.replace(
             result,
             published=lambda: torch.zeros(1, dtype=torch.float64),
             ours=lambda difference=difference: torch.tensor([difference], dtype=torch.float64),
         )
-        assert repr(Table([ours])).endswith(f"difference below {told}")
+        assert repr(Table([ours])).endswith(f"differs by at most {told}")
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=by_name)
+def test_no_difference_is_told_as_more_than_its_tolerance(result):
+    """A reader who compares the two columns would think that the comparison failed."""
+    assert repr(Table([result])).endswith(tuple(_steps_up_to(result.tolerance)))
+
+
+def _steps_up_to(tolerance):
+    for power in range(-14, 1):
+        for step in (1, 2, 5):
+            if step * 10.0**power <= 1.001 * tolerance:
+                yield f"at most {_short(step * 10.0**power)}"
