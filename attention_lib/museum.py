@@ -1317,7 +1317,7 @@ class Matrix:
             f'<th scope="col" title="{name}">{letter}</th>' for letter, name in self.letters.items()
         )
         rows = "".join(
-            f'<tr><th scope="row">{_breakable(name)}</th>{"".join(f"<td>{mark}</td>" for mark in marks)}</tr>'
+            f'<tr><th scope="row">{_breakable(name)}</th><td>{"</td><td>".join(marks)}</td></tr>'
             for name, marks in self.marks.items()
         )
         return f"<table><thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table>"
