@@ -141,23 +141,22 @@ class Table:
         lines = []
         for row, number in self.rows:
             if isinstance(row, Result):
-                lines.append(
-                    f"{row.name} | {row.source} | differs by {_at_most(number, row.tolerance)}"
-                )
+                told = _rounded_up(number, row.tolerance)
+                lines.append(f"{row.name} | {row.source} | differs by at most {told}")
             else:
                 lines.append(f"{row.question} | {row.measure}: {number:.3g}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         if all(isinstance(row, Result) for row, _ in self.rows):
-            heads = ["What", "Published by", "Inputs", "Tolerance", "Largest difference"]
+            heads = ["What", "Published by", "Inputs", "Tolerance", "Difference, at most"]
             cells = [
                 [
                     html.escape(row.name),
                     _linked(row.source, row.link),
                     f"<code>{html.escape(row.inputs)}</code>",
                     _short(row.tolerance),
-                    _at_most(number, row.tolerance),
+                    _rounded_up(number, row.tolerance),
                 ]
                 for row, number in self.rows
                 if isinstance(row, Result)
@@ -186,18 +185,18 @@ def _linked(text: str, link: str) -> str:
     return f'<a href="{html.escape(link)}">{html.escape(text)}</a>'
 
 
-def _at_most(difference: float, tolerance: float) -> str:
-    """Return a difference in words that no other processor's rounding changes.
+def _rounded_up(difference: float, tolerance: float) -> str:
+    """Return a difference as no other processor's rounding changes it.
 
-    It is rounded up to 1, 2 or 5 times a power of ten, and what lies far below the tolerance is
-    not told apart.
+    It becomes 1, 2 or 5 times a power of ten, and what lies far below the tolerance is not told
+    apart.
     """
     if difference == math.inf:
-        return "a shape, or where NaN stands"
+        return "∞"  # the shapes differ, or where NaN stands
     difference = max(difference, tolerance / 5.2)
     power: float = 10.0 ** math.floor(math.log10(difference))
     step = next(step for step in (1, 2, 5, 10) if difference <= 1.005 * step * power)
-    return f"at most {_short(step * power)}"
+    return _short(step * power)
 
 
 def _short(number: float) -> str:
