@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from attention_lib.published import DISAGREEMENTS, RESULTS, Table, _short
-from tests.strategies import name_of
 
 
 def by_name(row):
@@ -60,7 +59,7 @@ def test_texts_that_disagree_lie_apart(disagreement):
     assert disagreement.ours != disagreement.theirs
 
 
-@pytest.mark.parametrize("rows", [RESULTS, DISAGREEMENTS], ids=name_of)
+@pytest.mark.parametrize("rows", [RESULTS, DISAGREEMENTS], ids=["results", "disagreements"])
 def test_a_table_has_a_row_for_each(rows):
     table = Table(rows)
     assert len(repr(table).splitlines()) == len(rows)

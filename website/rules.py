@@ -415,13 +415,12 @@ def the_figure_comes_first(notebook):
     shown = any("attention-widget" in "".join(data.get("text/html", "")) for data in cell.mimes)
     if not shown or "hide-input" not in cell.tags:
         yield cell, "must show the chapter's figure with sliders, and be tagged hide-input"
-    elif not (
-        len(body) == 2
-        and isinstance(body[0], ast.ImportFrom)
-        and body[0].module == "attention_lib.widgets"
-        and isinstance(body[1], ast.Expr)
-    ):
-        yield cell, "must be one import from attention_lib.widgets, then the figure, and no more"
+        return
+    *imports, figure = body
+    modules = [getattr(node, "module", None) or "" for node in imports]
+    ours = all(module.partition(".")[0] == "attention_lib" for module in modules)
+    if not (ours and "attention_lib.widgets" in modules and isinstance(figure, ast.Expr)):
+        yield cell, "must be imports from attention_lib, its widgets among them, then the figure"
 
 
 @rule

@@ -334,7 +334,7 @@ def test_a_moved_section_leads_on_and_a_wrong_target_is_an_error(small_book, cap
     assert (old["id"], old.a["href"], old.a.text) == ("old", "#a-book", "A book")
 
 
-@pytest.mark.parametrize("page", ["README.md", "book/index.md"])
+@pytest.mark.parametrize("page", ["README.md", "book/index.md", "book/notation.md"])
 def test_the_examples_run(page):
     examples = re.findall(r"^```python\n(.+?)^```$", (ROOT / page).read_text(), re.M | re.S)
     assert examples

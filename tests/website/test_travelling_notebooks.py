@@ -129,12 +129,15 @@ def test_it_is_the_chapter_of_today_with_the_library_of_today(site, name):
     assert carried["metadata"] == {"cellView": "form", "jupyter": {"source_hidden": True}}
     *lines, packed = carried["source"].splitlines()
     assert len(lines) < 25 and all(len(line) <= 100 for line in lines)
-    assert len(packed) < 400_000, "the library has grown: is all of it needed?"
+    assert len(packed) < (500_000 if name == "learned-alignment" else 400_000), (
+        "the library has grown: is all of it needed?"
+    )
     files = unpack(packed.split('"')[1])
     sources = {
         path.relative_to(ROOT).as_posix(): path.read_bytes()
         for path in (ROOT / "attention_lib").rglob("*.*")
         if path.suffix != ".pyc"
+        and (path.parent.name != "alignment" or name == "learned-alignment")
     }
     other = sorted(path for path in {*files, *sources} if files.get(path) != sources.get(path))
     assert not other, f"changed after the build, so run make book: {', '.join(other)}"

@@ -12,6 +12,7 @@ there.
 
 import base64
 import bz2
+import functools
 import importlib.metadata
 import json
 import posixpath
@@ -25,6 +26,7 @@ import attention_lib
 
 BRANCH = "notebooks"
 COLAB = "https://colab.research.google.com/github"
+ONLY_WHERE_USED = ("alignment",)  # a third of the library, for one chapter
 REPOSITORY = re.compile(r"https://github\.com/([\w-]+/[\w.-]+)(?<!\.git)", re.ASCII)
 LINK = re.compile(  # [words](page.kind#anchor); the words may hold one more pair of brackets
     r"(?<!!)\[((?:[^][]|\[[^][]*\])*)\]\(([\w/.-]+)\.(md|ipynb)(#[^)\s]*)?\)"
@@ -66,24 +68,31 @@ def repository(address):
     )
 
 
-def pack(package):
+def pack(package, without=()):
     """Return a package's files as one text: their paths and contents, compressed, in base 85.
 
-    A byte is a character in there (latin-1), so weights travel as sources do.
+    A byte is a character in there (latin-1), so weights travel as sources do. Folders of the
+    package that are named in ``without`` stay behind.
     """
     files = {
         path.relative_to(package.parent).as_posix(): path.read_bytes().decode("latin-1")
         for path in sorted(package.rglob("*"))
-        if path.is_file() and path.parent.name != "__pycache__"
+        if path.is_file() and path.parent.name not in ("__pycache__", *without)
     }
     return base64.b85encode(bz2.compress(json.dumps(files, ensure_ascii=False).encode())).decode()
 
 
-def carrier():
+def unused(chapter):
+    """Return the heavy parts of the library that a chapter's notebook, as text, does not import."""
+    return tuple(part for part in ONLY_WHERE_USED if f"attention_lib.{part}" not in chapter)
+
+
+@functools.cache
+def carrier(without=()):
     """Return the source of the cell that makes ``attention_lib`` importable."""
     return CARRIER.format(
         version=importlib.metadata.version("attention-workbook"),
-        packed=pack(Path(attention_lib.__file__).parent),
+        packed=pack(Path(attention_lib.__file__).parent, without),
     )
 
 
@@ -140,13 +149,13 @@ def write_all(app, error):
     """Put the travelling notebooks where Sphinx has put the chapters' own, and pages link to."""
     if error or app.builder.format != "html":
         return
-    library = carrier()
     for name in app.env.found_docs:
         source = Path(app.env.doc2path(name))
         if source.suffix == ".ipynb":
             page, base = app.builder.get_target_uri(name), app.config.html_baseurl
             website = posixpath.join(base, page) if base else ""
-            notebook = travelling(json.loads(source.read_text("utf-8")), library, website)
+            chapter = source.read_text("utf-8")
+            notebook = travelling(json.loads(chapter), carrier(unused(chapter)), website)
             text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
             (Path(app.outdir) / "_sources" / f"{name}.ipynb").write_text(text, encoding="utf-8")
 
