@@ -76,11 +76,21 @@ class Result:
 
     def difference(self) -> float:
         """Return the largest absolute difference; infinite if the shapes or a NaN differ."""
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):  # sources seed it for all
-            theirs, mine = self.published(), self.ours()
+        theirs, mine = self._both()
         if theirs.shape != mine.shape or not torch.equal(theirs.isnan(), mine.isnan()):
             return math.inf
         return float((theirs.double() - mine.double()).abs().nan_to_num().max())
+
+    def one_number(self) -> tuple[float, float]:
+        """Return a published number and ours: those that differ most, if more than rounding."""
+        theirs, mine = (x.double().flatten() for x in self._both())
+        apart = (theirs - mine).abs()
+        place = int(apart.argmax()) if apart.max() > 1e-6 else int(theirs.abs().argmax())
+        return float(theirs[place]), float(mine[place])
+
+    def _both(self) -> tuple[Tensor, Tensor]:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):  # sources seed it for all
+            return self.published(), self.ours()
 
 
 @dataclass(frozen=True)
@@ -149,12 +159,14 @@ class Table:
 
     def _repr_html_(self) -> str:
         if all(isinstance(row, Result) for row, _ in self.rows):
-            heads = ["What", "Published by", "Inputs", "Tolerance", "Difference, at most"]
+            heads = ["What", "Published by", "Inputs"]
+            heads += ["A number, published", "ours", "Tolerance", "Difference, at most"]
             cells = [
                 [
                     html.escape(row.name),
                     _linked(row.source, row.link),
                     f"<code>{html.escape(row.inputs)}</code>",
+                    *map(_written, row.one_number()),
                     _short(row.tolerance),
                     _rounded_up(number, row.tolerance),
                 ]
@@ -197,6 +209,12 @@ def _rounded_up(difference: float, tolerance: float) -> str:
     power: float = 10.0 ** math.floor(math.log10(difference))
     step = next(step for step in (1, 2, 5, 10) if difference <= 1.005 * step * power)
     return _short(step * power)
+
+
+def _written(number: float) -> str:
+    """Return a number as the book writes it: .19815, 46.875, −2.158."""
+    text = f"{number:.5g}" if abs(number) < 1 else f"{number:.3f}".rstrip("0").rstrip(".")
+    return text.replace("0.", ".", abs(number) < 1).replace("-", "−")
 
 
 def _short(number: float) -> str:

@@ -90,7 +90,7 @@ class HeatmapExplorer(Figure):
     mask : tensor or array of bool, optional
         True = may attend; broadcasts to the shape of ``weights``. A masked cell whose weight is
         not 0 shows the weight's colour in its middle: a leak.
-    heads : sequence of str, optional
+    head_names : sequence of str, optional
         What the heads are called, as many as there are; without it they are numbered.
     layer, head, query, key : int
         The cell that is read, counted from 0. These are traits: they can be set, observed, linked.
@@ -153,7 +153,7 @@ class HeatmapExplorer(Figure):
         queries: Sequence[str] | None = None,
         keys: Sequence[str] | None = None,
         mask: ArrayLike | None = None,
-        heads: Sequence[str] | None = None,
+        head_names: Sequence[str] | None = None,
         **cell: Any,
     ) -> None:
         if weights is None:
@@ -181,7 +181,9 @@ class HeatmapExplorer(Figure):
             "key_tokens": keys,
             "packed": packed,
             "packed_mask": _pack_mask(self._mask),
-            "head_names": [] if heads is None else _read_tokens("heads", heads, weights.shape[1]),
+            "head_names": []
+            if head_names is None
+            else _read_tokens("head_names", head_names, weights.shape[1]),
         }.items():
             self.set_trait(name, value)
         super().__init__(**cell)
@@ -217,7 +219,7 @@ class HeatmapExplorer(Figure):
             for head in range(1, len(heads) + 1)
         ]
         start = {"head": len(names), "query": reading.it, "key": reading.meant}
-        return cls(tables, reading.words, heads=[*names, "pointing head"], **start | cell)
+        return cls(tables, reading.words, head_names=[*names, "pointing head"], **start | cell)
 
     def _shape(self) -> list[int]:
         """Return the shape of what is shown."""

@@ -510,8 +510,10 @@ def test_the_heads_of_the_trained_reader_have_names():
     wanted = torch.cat(reading.weights).detach().numpy()
     assert figure._codes[0] / figure.levels == pytest.approx(wanted, abs=6e-4)
     assert "Head 1.2: query 9 “it”" in figure.words()
-    with pytest.raises(traitlets.TraitError, match="heads must be as many as the weights have, 2"):
-        HeatmapExplorer(softmax((2, 3, 3)), heads=["one"])
+    with pytest.raises(
+        traitlets.TraitError, match="head_names must be as many as the weights have, 2"
+    ):
+        HeatmapExplorer(softmax((2, 3, 3)), head_names=["one"])
 
 
 PASTED = ["0.5 0.5\n0 1", "[[0.25, 0.75, 0],\n [0, 0, 1]]", "1", "0 0\n0 0"]
