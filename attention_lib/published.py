@@ -159,13 +159,12 @@ class Table:
 
     def _repr_html_(self) -> str:
         if all(isinstance(row, Result) for row, _ in self.rows):
-            heads = ["What", "Published by", "Inputs"]
-            heads += ["A number, published", "ours", "Tolerance", "Difference, at most"]
+            heads = ["What", "Published by, for these inputs", "A number", "Ours"]
+            heads += ["Tolerance", "Difference"]
             cells = [
                 [
                     html.escape(row.name),
-                    _linked(row.source, row.link),
-                    f"<code>{html.escape(row.inputs)}</code>",
+                    f"{_linked(row.source, row.link)}<br><code>{html.escape(row.inputs)}</code>",
                     *map(_written, row.one_number()),
                     _short(row.tolerance),
                     _rounded_up(number, row.tolerance),
