@@ -545,7 +545,7 @@ def _rope_roformer() -> Tensor:
     "Rotary frequencies",
     "Hugging Face’s test of rotary positions",
     "https://github.com/huggingface/transformers/blob/main/tests/utils/test_modeling_rope_utils.py",
-    "width 128, base 10 000: the first four, and the last",
+    "width 128, base 10\u202f000: the first four, and the last",
     _numbers(1.0, 0.86596, 0.74989, 0.64938, 1.1548e-4),
     5.1e-6,
 )
@@ -611,7 +611,7 @@ def _cache() -> Tensor:
 
 
 @_result(
-    "A cache of 32 768 tokens, in GB",
+    "A cache of 32\u202f768 tokens, in GB",
     "Raschka, ch. 4, sliding windows",
     "https://github.com/rasbt/LLMs-from-scratch/tree/main/ch04/06_swa",
     "32 layers, width 4096; all heads, 8 of 32, windows of 1024 in 27 layers, both",
