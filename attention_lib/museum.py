@@ -36,7 +36,7 @@ from attention_lib.multihead import merge_heads, split_heads
 from attention_lib.positions import rotary_scores, sinusoidal_positions
 from attention_lib.scoring import AdditiveScore, scaled_dot_scores
 
-__all__ = ["CONTRACTS", "EXHIBITS", "Exhibit", "Gallery", "Matrix", "attention", "verdicts"]
+__all__ = ["CONTRACTS", "EXHIBITS", "Exhibit", "Gallery", "Matrix", "right_attention", "verdicts"]
 
 Attend = Callable[..., Any]  # a function of the common form, or a module's class
 Pair = tuple[Tensor, Tensor | None]
@@ -108,7 +108,7 @@ EXHIBITS: dict[str, Exhibit] = {}
 # ------------------------------------------------------------------------- what is right
 
 
-def attention(
+def right_attention(
     queries: Tensor,
     keys: Tensor,
     values: Tensor,
@@ -139,7 +139,7 @@ def attention(
     Examples
     --------
     >>> x = torch.eye(2)[None]
-    >>> attention(x, x, x, torch.tensor([[True, False]]))[1]
+    >>> right_attention(x, x, x, torch.tensor([[True, False]]))[1]
     tensor([[[1., 0.],
              [1., 0.]]])
     """
@@ -195,7 +195,9 @@ def _placed(
     queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool, places: Tensor
 ) -> Pair:
     waves = sinusoidal_positions(keys.shape[-2], keys.shape[-1]).to(keys)[places]
-    return attention(queries + waves[:, -queries.shape[-2] :], keys + waves, values, real, causal)
+    return right_attention(
+        queries + waves[:, -queries.shape[-2] :], keys + waves, values, real, causal
+    )
 
 
 def windowed(queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool) -> Pair:
@@ -275,7 +277,7 @@ class Projected(nn.Module):
         self, queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool
     ) -> Pair:
         """Return output and weights."""
-        return attention(self.W_q(queries), self.W_k(keys), self.W_v(values), real, causal)
+        return right_attention(self.W_q(queries), self.W_k(keys), self.W_v(values), real, causal)
 
 
 class Normed(nn.Module):
@@ -289,7 +291,7 @@ class Normed(nn.Module):
         self, queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool
     ) -> Pair:
         """Return output and weights."""
-        output, weights = attention(queries, keys, values, real, causal)
+        output, weights = right_attention(queries, keys, values, real, causal)
         return self.norm(queries + output), weights
 
 
@@ -300,7 +302,7 @@ class Dropped(nn.Module):
         self, queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool
     ) -> Pair:
         """Return output and weights."""
-        _, weights = attention(queries, keys, values, real, causal)
+        _, weights = right_attention(queries, keys, values, real, causal)
         assert weights is not None
         return F.dropout(weights, 0.5, self.training) @ values, weights
 
@@ -501,7 +503,7 @@ def zero_times_nan(queries: Tensor, keys: Tensor, values: Tensor, real: Any, cau
     Repair: put values of padding to 0 first.
     Thread: https://github.com/pytorch/pytorch/issues/101967
     """
-    _, weights = attention(queries, keys.nan_to_num(), values.nan_to_num(), real, causal)
+    _, weights = right_attention(queries, keys.nan_to_num(), values.nan_to_num(), real, causal)
     assert weights is not None
     return weights @ values, weights
 
@@ -518,7 +520,7 @@ def masked_in_place(queries: Tensor, keys: Tensor, values: Tensor, real: Any, ca
     rows = values.reshape(-1, values.shape[-1])
     if real is not None:
         rows[~real.reshape(-1)] = 0.0
-    return attention(queries, keys, values, real, causal)
+    return right_attention(queries, keys, values, real, causal)
 
 
 @_exhibit()
@@ -621,7 +623,7 @@ def values_from_the_keys(
     Repair: weights times values.
     Thread: none
     """
-    return attention(queries, keys, keys, real, causal)
+    return right_attention(queries, keys, keys, real, causal)
 
 
 @_exhibit(fused)
@@ -653,7 +655,7 @@ class WeightsAfterDropout(Dropped):
         self, queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool
     ) -> Pair:
         """Return output and weights."""
-        _, weights = attention(queries, keys, values, real, causal)
+        _, weights = right_attention(queries, keys, values, real, causal)
         assert weights is not None
         weights = F.dropout(weights, 0.5, self.training)
         return weights @ values, weights
@@ -723,7 +725,7 @@ def no_projections(*call: Any) -> Any:
     Repair: learned projections.
     Thread: sources
     """
-    return attention(*call)
+    return right_attention(*call)
 
 
 @_exhibit(Normed)
@@ -740,7 +742,7 @@ class NormMadeInForward(nn.Module):
         self, queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool
     ) -> Pair:
         """Return output and weights."""
-        output, weights = attention(queries, keys, values, real, causal)
+        output, weights = right_attention(queries, keys, values, real, causal)
         return nn.LayerNorm(8, device=output.device)(queries + output), weights
 
 
@@ -762,7 +764,7 @@ class LayersMadeLate(nn.Module):
         self, queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool
     ) -> Pair:
         """Return output and weights."""
-        return attention(self.W_q(queries), self.W_k(keys), self.W_v(values), real, causal)
+        return right_attention(self.W_q(queries), self.W_k(keys), self.W_v(values), real, causal)
 
 
 @_exhibit()
@@ -781,7 +783,7 @@ class WeightsKept(nn.Module):
         self, queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool
     ) -> Pair:
         """Return output and weights."""
-        output, self.weights = attention(queries, keys, values, real, causal)
+        output, self.weights = right_attention(queries, keys, values, real, causal)
         return output, self.weights
 
 
@@ -807,7 +809,7 @@ class CacheNeverEmptied(nn.Module):
         keys, values = (torch.cat(parts, dim=-2) for parts in zip(*self.seen, strict=True))
         if real is not None:
             real = F.pad(real, (keys.shape[-2] - real.shape[-1], 0), value=True)
-        return attention(queries, keys, values, real, causal)
+        return right_attention(queries, keys, values, real, causal)
 
 
 @_exhibit(Layer, num_heads=2)

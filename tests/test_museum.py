@@ -21,7 +21,7 @@ def test_each_exhibit_is_caught(name):
 
 
 def test_the_right_one_is_caught_by_none():
-    broken = {name for name, said in museum.verdicts(museum.attention).items() if said}
+    broken = {name for name, said in museum.verdicts(museum.right_attention).items() if said}
     assert broken == NO_PROMISE
 
 
@@ -111,7 +111,7 @@ def test_what_is_no_attention_is_refused():
 def test_the_right_one_is_the_librarys(dtype):
     x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0)).to(dtype)
     real = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
-    given = museum.attention(x, x, x, real, True)
+    given = museum.right_attention(x, x, x, real, True)
     valid_lens = torch.tensor([5, 3])
     wanted = scaled_dot_product_attention(x, x, x, valid_lens, mask=causal_mask(5))
     for ours, theirs in zip(given, wanted, strict=True):

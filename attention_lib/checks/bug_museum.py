@@ -82,13 +82,15 @@ class _Suspect:
 
 def _little(queries: Tensor, keys: Tensor, values: Tensor, *_: object) -> Any:
     """Read one column of the values alone."""
-    output = museum.attention(queries, keys, keys)[0]
-    return torch.cat([output[..., :-1], museum.attention(queries, keys, values)[0][..., -1:]], -1)
+    output = museum.right_attention(queries, keys, keys)[0]
+    return torch.cat(
+        [output[..., :-1], museum.right_attention(queries, keys, values)[0][..., -1:]], -1
+    )
 
 
 def _last_two(queries: Tensor, keys: Tensor, values: Tensor, *_: object) -> Any:
     """Mix the last two samples, and leave the others alone."""
-    output = museum.attention(queries, keys, values)[0]
+    output = museum.right_attention(queries, keys, values)[0]
     mixed = output[-2:].mean(dim=0, keepdim=True).expand_as(output[-2:])
     return torch.cat([output[:-2], mixed])
 
@@ -163,8 +165,8 @@ def reads_values(answer: object) -> Verdict:
         ),
     ]
     cases: list[Any] = _suspects(
-        a_right_one=museum.attention,
-        one_that_takes_values_from_the_keys=lambda q, k, *_: museum.attention(q, k, k)[0],
+        a_right_one=museum.right_attention,
+        one_that_takes_values_from_the_keys=lambda q, k, *_: museum.right_attention(q, k, k)[0],
         one_that_reads_one_column_of_the_values=_little,
         one_that_ignores_keys_and_queries=lambda q, k, v, *_: (
             v.mean(dim=1, keepdim=True) + 0 * q[..., :1]
@@ -252,18 +254,18 @@ Does it compare the whole batch with itself, or by too large a tolerance?
         ),
     ]
     cases: list[Any] = _suspects(
-        a_right_one=museum.attention,
+        a_right_one=museum.right_attention,
         one_whose_softmax_runs_over_the_batch=museum.EXHIBITS["softmax_over_the_batch"].broken,
-        one_that_takes_the_mean_over_the_batch=lambda q, k, v, *_: museum.attention(
+        one_that_takes_the_mean_over_the_batch=lambda q, k, v, *_: museum.right_attention(
             q, k - k.mean(dim=0), v
         )[0],
         one_that_mixes_the_first_two_samples=_first_two,
         one_that_mixes_the_last_two_samples=_last_two,
-        one_that_gives_each_sample_the_values_of_the_next=lambda q, k, v, *_: museum.attention(
-            q, k, v.roll(-1, dims=0)
-        )[0],
+        one_that_gives_each_sample_the_values_of_the_next=lambda q, k, v, *_: (
+            museum.right_attention(q, k, v.roll(-1, dims=0))[0]
+        ),
         one_that_spoils_the_first_sample=lambda q, k, v, *_: (
-            museum.attention(q, k, v)[0]
+            museum.right_attention(q, k, v)[0]
             + (torch.arange(len(q)) == 0)[:, None, None] * (v.sum() - v[0].sum())
         ),
     )
