@@ -10,7 +10,7 @@ and who met it. The contracts of :mod:`attention_lib.contracts` run on all of th
 'Scores of masked keys become 0.'
 >>> "assert_padding_invariant" in exhibit.caught_by()
 True
->>> [name for name, complaint in verdicts(attention).items() if complaint]
+>>> [name for name, complaint in verdicts(right_attention).items() if complaint]
 ['assert_window', 'assert_looks_around']
 
 The last two are no promises of a plain attention: it has no window, and no projections.
@@ -336,7 +336,7 @@ class Encoder(nn.Module):
 # ------------------------------------------------------------------------- what is wrong
 
 
-def _exhibit(repaired: Attend = attention, **sizes: Any) -> Callable[[Attend], Attend]:
+def _exhibit(repaired: Attend = right_attention, **sizes: Any) -> Callable[[Attend], Attend]:
     """Put a broken attention into the museum; its docstring is its label."""
 
     def add(broken: Attend) -> Attend:
