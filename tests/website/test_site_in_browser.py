@@ -471,7 +471,7 @@ def test_a_printed_page_has_stills_and_solutions_and_no_navigation(visit, name):
         assert not page.locator(".attention-view:visible").count()
         stills = page.locator("figure.attention-widget > img")
         assert stills.evaluate_all("all => all.every(one => one.checkVisibility())")
-        folded = page.locator("details:not([open])").evaluate_all(
+        folded = page.locator("article details:not([open])").evaluate_all(
             "all => all.filter(one => !one.parentElement.matches('.tag_hide-input')).length"
         )
         assert folded == 0
