@@ -107,11 +107,12 @@ function search(text, pages) {
   return { found, patterns, wanted };
 }
 
-/** The prose around the first word found, the words marked. */
+/** The prose around the first word found, or its start; the words marked. */
 function excerpt({ prose, code }, wanted) {
   const within = (text) => wanted.some((pattern) => count(text, pattern));
   const text = !within(prose) && within(code) ? code : prose;
-  const first = Math.min(...wanted.map((pattern) => text.search(pattern)).filter((at) => at >= 0), text.length);
+  const places = wanted.map((pattern) => text.search(pattern)).filter((at) => at >= 0);
+  const first = places.length ? Math.min(...places) : 0; // none where the heading alone has it
   const start = first < 60 ? 0 : text.indexOf(" ", first - 60) + 1;
   const end = start + 200 < text.length ? text.lastIndexOf(" ", start + 200) : text.length;
   const part = (start ? "… " : "") + text.slice(start, end) + (end < text.length ? " …" : "");
