@@ -341,8 +341,8 @@ quiz = Quiz(
         },
     ),
     Choice(
-        "Scores are normal with variance 1, and a row grows from 16 keys to 16 000. What happens "
-        "to the largest weight?",
+        "Scores are normal with variance 1, and a row grows from 16 keys to 16\u202f000. What "
+        "happens to the largest weight?",
         ["It stays.", "It grows: the largest of many is larger.", "It falls."],
         "c",
         {
