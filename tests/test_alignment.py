@@ -445,6 +445,12 @@ def of_another_score(path):
     path.write_bytes(file_of("additive").read_bytes())
 
 
+def without_embedding(path):
+    other = Aligner("dot")
+    del other.embedding
+    save_aligner(other, path.parent)
+
+
 def of_another_network(path):
     other = Aligner("dot")
     other.attention = torch.nn.Linear(3, 3)
@@ -466,6 +472,7 @@ DAMAGED = [
     (without_checksum, ["not written by save_aligner", "sha256"]),
     (other_runs, ["damaged", "checksum"]),
     (of_another_score, ["something else", "additive"]),
+    (without_embedding, ["something else", "no embedding.weight"]),
     (of_another_network, ["something else", "attention"]),
     (of_another_width, ["something else", "W_v.weight", "(32, 32)", "(32, 16)"]),
 ]

@@ -34,8 +34,9 @@ MAY_IMPORT = {
     "published": ({*MATHEMATICS}, {"torch"}),
     "notebook": ({"widgets"}, {"torch", "numpy", "transformers"}),  # the last where it is installed
     "cost": ({*MATHEMATICS, "cost"}, {"torch"}),
-    "alignment": ({*MATHEMATICS, "alignment"}, {"torch", "safetensors", "tqdm"}),
-    "reader": ({*MATHEMATICS, "reader"}, {"torch", "safetensors", "tqdm"}),
+    "_training": (set(), {"torch", "safetensors", "tqdm"}),
+    "alignment": ({*MATHEMATICS, "_training", "alignment"}, {"torch"}),
+    "reader": ({*MATHEMATICS, "_training", "reader"}, {"torch"}),
     "palette": (set(), set()),
     "_pictures": (set(), set()),
     "plots": (

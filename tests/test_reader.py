@@ -244,6 +244,12 @@ def other_word(path):
     save_file(tensors, path, metadata | {"words": metadata["words"].replace("wide", "vast")})
 
 
+def without_embedding(path):
+    other = Reader()
+    del other.embedding
+    save_reader(other, path)
+
+
 def of_another_network(path):
     other = Reader(Vocabulary(["(nothing)", "it"]))
     other.attentions[0] = torch.nn.Linear(3, 3)
@@ -261,8 +267,9 @@ DAMAGED = [
     (truncated, ["no whole safetensors file"]),
     (garbled, ["no whole safetensors file"]),
     (flipped, ["damaged", "checksum"]),
-    (without_checksum, ["not written by save_reader"]),
+    (without_checksum, ["not written by save_reader", "num_heads, sha256, words"]),
     (other_word, ["damaged", "checksum"]),
+    (without_embedding, ["something else", "no embedding.weight"]),
     (of_another_network, ["something else", "attentions.0"]),
     (of_another_width, ["something else", "W_q.weight", "(32, 32)", "(32, 16)"]),
 ]

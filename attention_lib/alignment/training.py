@@ -1,19 +1,16 @@
 """Training, testing, storing."""
 
 import datetime
-import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
-from tqdm.auto import tqdm
 
+from attention_lib._training import Watch, fit, restore, store, stored
 from attention_lib.alignment.dates import FORMATS, split_dates, write_date
 from attention_lib.alignment.network import SCORES, Aligner, Characters
 
@@ -28,7 +25,7 @@ __all__ = [
 ]
 
 STORED = Path(__file__).parent  # one file for each score, that of seed 0
-METADATA = {"score", "characters", "num_heads", "runs", "sha256"}
+TOLD = ("characters", "num_heads", "runs", "score")  # in the order of the checksum
 
 
 class Run(NamedTuple):
@@ -88,9 +85,8 @@ def encode(
     characters: Characters, pairs: Sequence[tuple[str, str]]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Ids, padded with 0 to equal length; numbers of characters; digits ``(examples, 8)``."""
-    rows = [characters.encode(text) for text, _ in pairs]
-    longest = max(map(len, rows))
-    ids = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+    rows = [torch.tensor(characters.encode(text)) for text, _ in pairs]
+    ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
     valid_lens = torch.tensor([len(row) for row in rows])
     return ids, valid_lens, torch.tensor([[int(digit) for digit in digits] for _, digits in pairs])
 
@@ -103,7 +99,7 @@ def train_aligner(
     steps: int = 1000,
     batch: int = 256,
     progress: bool = True,
-    watch: Callable[[int, float], None] | None = None,
+    watch: Watch | None = None,
 ) -> Aligner:
     """Train an aligner.
 
@@ -148,22 +144,22 @@ def train_aligner(
     if not train:
         raise ValueError("train: expected at least one example, got none")
     ids, valid_lens, digits = encode(aligner.characters, train)
-    optimizer = torch.optim.AdamW(aligner.parameters(), betas=(0.9, 0.98), weight_decay=0.1)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, steps, pct_start=0.1)
-    with tqdm(range(1, steps + 1), disable=not progress, desc=f"training, {score}") as bar:
-        for step in bar:
-            chosen = torch.randint(len(train), (batch,), generator=generator)
-            lengths = valid_lens[chosen]
-            digit_scores, _ = aligner(ids[chosen, : lengths.max()], lengths)  # (batch, 8, 10)
-            loss = F.cross_entropy(digit_scores.flatten(0, 1), digits[chosen].flatten())
-            optimizer.zero_grad()
-            torch.autograd.backward(loss)
-            optimizer.step()
-            schedule.step()
-            bar.set_postfix(loss=f"{loss.item():.4f}", refresh=False)
-            if watch:
-                watch(step, loss.item())
-    return aligner.eval()
+
+    def surprise() -> Tensor:
+        chosen = torch.randint(len(train), (batch,), generator=generator)
+        lengths = valid_lens[chosen]
+        digit_scores, _ = aligner(ids[chosen, : lengths.max()], lengths)  # (batch, 8, 10)
+        return F.cross_entropy(digit_scores.flatten(0, 1), digits[chosen].flatten())
+
+    return fit(
+        aligner,
+        surprise,
+        steps,
+        weight_decay=0.1,
+        desc=f"training, {score}",
+        progress=progress,
+        watch=watch,
+    )
 
 
 @torch.no_grad()
@@ -213,42 +209,9 @@ def save_aligner(aligner: Aligner, folder: str | Path, runs: Sequence[Run] = ())
     >>> load_aligner("dot", folder).score, measured_runs("dot", folder)[0].seconds
     ('dot', 30.0)
     """
-    tensors = {
-        name: tensor.half().cpu().contiguous() for name, tensor in aligner.state_dict().items()
-    }
-    metadata = {
-        "score": aligner.score,
-        "characters": aligner.characters.known,
-        "num_heads": str(aligner.attention.num_heads),
-        "runs": json.dumps(runs),
-    }
-    metadata["sha256"] = _checksum(tensors, metadata)
-    save_file(tensors, file_of(aligner.score, folder), metadata=metadata)
-
-
-def _checksum(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
-    told = [metadata[name] for name in sorted(METADATA - {"sha256"})]
-    digest = hashlib.sha256(json.dumps(told).encode())
-    for name in sorted(tensors):
-        digest.update(f"{name} {tuple(tensors[name].shape)}".encode())
-        digest.update(tensors[name].numpy().tobytes())
-    return digest.hexdigest()
-
-
-def _stored(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and the metadata of a file that is whole."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(f"{path}: no whole safetensors file ({error})") from None
-    if not metadata.keys() >= METADATA:
-        lacking = ", ".join(sorted(METADATA - metadata.keys()))
-        raise ValueError(f"{path}: not written by save_aligner: it lacks {lacking}")
-    if _checksum(tensors, metadata) != metadata["sha256"]:
-        raise ValueError(f"{path}: damaged: the weights do not fit the checksum stored with them")
-    return tensors, metadata
+    heads = str(aligner.attention.num_heads)
+    told = aligner.characters.known, heads, json.dumps(runs), aligner.score
+    store(aligner, file_of(aligner.score, folder), dict(zip(TOLD, told, strict=True)))
 
 
 def load_aligner(score: str = "scaled", folder: str | Path = STORED) -> Aligner:
@@ -274,22 +237,13 @@ def load_aligner(score: str = "scaled", folder: str | Path = STORED) -> Aligner:
     True
     """
     path = file_of(score, folder)
-    tensors, metadata = _stored(path)
-    if metadata["score"] != score or "embedding.weight" not in tensors:
-        raise ValueError(f"{path}: the weights of something else: {metadata['score']!r}")
-    characters = Characters(metadata["characters"])
+    tensors, told = stored(path, TOLD, "save_aligner")
+    if told["score"] != score:
+        raise ValueError(f"{path}: the weights of something else: {told['score']!r}")
+    characters = Characters(told["characters"])
     d_model = tensors["embedding.weight"].shape[-1]
-    aligner = Aligner(score, characters, d_model, int(metadata["num_heads"]))
-    expected = {name: tuple(tensor.shape) for name, tensor in aligner.state_dict().items()}
-    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
-            raise ValueError(
-                f"{path}: the weights of something else: for {name} expected shape "
-                f"{expected.get(name, 'none')}, got {found.get(name, 'none')}"
-            )
-    aligner.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
-    return aligner.eval()
+    aligner = Aligner(score, characters, d_model, int(told["num_heads"]))
+    return restore(aligner, tensors, path)
 
 
 def measured_runs(score: str, folder: str | Path = STORED) -> list[Run]:
@@ -300,5 +254,5 @@ def measured_runs(score: str, folder: str | Path = STORED) -> list[Run]:
     >>> [run.seed for run in measured_runs("additive")]
     [0, 1, 2]
     """
-    _, metadata = _stored(file_of(score, folder))
-    return [Run(*run) for run in json.loads(metadata["runs"])]
+    _, told = stored(file_of(score, folder), TOLD, "save_aligner")
+    return [Run(*run) for run in json.loads(told["runs"])]

@@ -1,24 +1,22 @@
 """Training, testing, storing."""
 
-import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
-from tqdm.auto import tqdm
 
+from attention_lib._training import Watch, fit, restore, store, stored
 from attention_lib.reader.network import Reader, Vocabulary
 from attention_lib.reader.sentences import Sentence, split
 
 __all__ = ["accuracy", "load_reader", "save_reader", "train_reader"]
 
 STORED = Path(__file__).with_name("weights.safetensors")
+TOLD = ("words", "num_heads")  # in the order of the checksum
 
 
 def encode(
@@ -39,7 +37,7 @@ def train_reader(
     steps: int = 700,
     batch: int = 128,
     progress: bool = True,
-    watch: Callable[[int, float], None] | None = None,
+    watch: Watch | None = None,
 ) -> Reader:
     """Train a reader.
 
@@ -79,21 +77,21 @@ def train_reader(
     ids, valid_lens, it, meant = encode(reader.vocabulary, train)
     frequency = Counter(sentence.frame for sentence in train)
     share = torch.tensor([1 / frequency[sentence.frame] for sentence in train])
-    optimizer = torch.optim.AdamW(reader.parameters(), betas=(0.9, 0.98), weight_decay=0.3)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, steps, pct_start=0.1)
-    with tqdm(range(1, steps + 1), disable=not progress, desc="training") as bar:
-        for step in bar:
-            chosen = share.multinomial(batch, replacement=True, generator=generator)
-            scores = reader(ids[chosen], valid_lens[chosen]).scores  # (batch, len, len)
-            loss = F.cross_entropy(scores[torch.arange(batch), it[chosen]], meant[chosen])
-            optimizer.zero_grad()
-            torch.autograd.backward(loss)
-            optimizer.step()
-            schedule.step()
-            bar.set_postfix(loss=f"{loss.item():.4f}", refresh=False)
-            if watch:
-                watch(step, loss.item())
-    return reader.eval()
+
+    def surprise() -> Tensor:
+        chosen = share.multinomial(batch, replacement=True, generator=generator)
+        scores = reader(ids[chosen], valid_lens[chosen]).scores  # (batch, len, len)
+        return F.cross_entropy(scores[torch.arange(batch), it[chosen]], meant[chosen])
+
+    return fit(
+        reader,
+        surprise,
+        steps,
+        weight_decay=0.3,
+        desc="training",
+        progress=progress,
+        watch=watch,
+    )
 
 
 @torch.no_grad()
@@ -124,20 +122,8 @@ def save_reader(reader: Reader, path: str | Path) -> None:
     >>> load_reader(path).num_heads
     (4, 2)
     """
-    tensors = {
-        name: tensor.half().cpu().contiguous() for name, tensor in reader.state_dict().items()
-    }
-    words, heads = json.dumps(reader.vocabulary.words), json.dumps(reader.num_heads)
-    metadata = {"words": words, "num_heads": heads}
-    save_file(tensors, path, metadata={**metadata, "sha256": _checksum(tensors, metadata)})
-
-
-def _checksum(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
-    digest = hashlib.sha256(json.dumps([metadata["words"], metadata["num_heads"]]).encode())
-    for name in sorted(tensors):
-        digest.update(f"{name} {tuple(tensors[name].shape)}".encode())
-        digest.update(tensors[name].numpy().tobytes())
-    return digest.hexdigest()
+    told = json.dumps(reader.vocabulary.words), json.dumps(reader.num_heads)
+    store(reader, path, dict(zip(TOLD, told, strict=True)))
 
 
 def load_reader(path: str | Path = STORED) -> Reader:
@@ -154,31 +140,7 @@ def load_reader(path: str | Path = STORED) -> Reader:
     >>> len(reader.vocabulary) >= 60
     True
     """
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(f"{path}: no whole safetensors file ({error})") from None
-    if not {"words", "num_heads", "sha256"} <= metadata.keys():
-        raise ValueError(
-            f"{path}: not written by save_reader: its words or its checksum are missing"
-        )
-    if _checksum(tensors, metadata) != metadata["sha256"]:
-        raise ValueError(f"{path}: damaged: the weights do not fit the checksum stored with them")
-    if "embedding.weight" not in tensors:
-        raise ValueError(f"{path}: the weights of something else: there is no embedding.weight")
+    tensors, told = stored(path, TOLD, "save_reader")
     d_model = tensors["embedding.weight"].shape[-1]
-    reader = Reader(
-        Vocabulary(json.loads(metadata["words"])), d_model, json.loads(metadata["num_heads"])
-    )
-    expected = {name: tuple(tensor.shape) for name, tensor in reader.state_dict().items()}
-    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
-            raise ValueError(
-                f"{path}: the weights of something else: for {name} expected shape "
-                f"{expected.get(name, 'none')}, got {found.get(name, 'none')}"
-            )
-    reader.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
-    return reader.eval()
+    words, num_heads = (json.loads(told[name]) for name in TOLD)
+    return restore(Reader(Vocabulary(words), d_model, num_heads), tensors, path)
