@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention_lib.attention import Attention, scaled_dot_product_attention
+from attention_lib.cost import cache_bytes, latent_cache_bytes
 from attention_lib.masking import causal_mask, masked_softmax, window_mask
 from attention_lib.multihead import MultiHeadAttention, merge_heads, split_heads
 from attention_lib.positions import (
@@ -605,9 +606,9 @@ def _sparsity() -> Tensor:
     5e-4,
 )
 def _cache() -> Tensor:
-    layers = torch.tensor([80, 126, 61])
-    numbers = torch.tensor([2 * 8 * 128, 2 * 8 * 128, 512 + 64])  # kept in each, of two bytes
-    return torch.mul(layers, numbers) * 2e-3
+    grouped = [cache_bytes(num_layers, num_kv_heads=8, d_k=128) for num_layers in (80, 126)]
+    latent = latent_cache_bytes(num_layers=61, d_latent=512, d_rotary=64)
+    return torch.tensor([*grouped, latent]) * 1e-3
 
 
 @_result(
@@ -619,9 +620,9 @@ def _cache() -> Tensor:
     5.1e-3,
 )
 def _cache_of_windows() -> Tensor:
-    full = 2 * 32_768 * 4096 * 2 / 1e9  # keys and values of a layer, two bytes each
-    windowed = 5 + 27 * 1024 / 32_768  # layers, as many as would hold everything
-    return full * torch.tensor([32, 32 / 4, windowed, windowed / 4])
+    of_a_token = torch.tensor([cache_bytes(1, num_kv_heads, d_k=128) for num_kv_heads in (32, 8)])
+    kept = torch.tensor([[32 * 32_768], [5 * 32_768 + 27 * 1024]])  # tokens, over all layers
+    return (kept * of_a_token).flatten() / 1e9
 
 
 PYTORCH = "https://docs.pytorch.org/docs/stable/generated/"
