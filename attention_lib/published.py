@@ -93,6 +93,31 @@ class Result:
         with torch.no_grad(), torch.random.fork_rng(devices=[]):  # sources seed it for all
             return self.published(), self.ours()
 
+    # As a row of a table, whose number is the difference.
+
+    _heads = (
+        "What",
+        "Published by, for these inputs",
+        "A number",
+        "Ours",
+        "Tolerance",
+        "Difference",
+    )
+    _number = difference
+
+    def _line(self, difference: float) -> str:
+        told = _rounded_up(difference, self.tolerance)
+        return f"{self.name} | {self.source} | differs by at most {told}"
+
+    def _cells(self, difference: float) -> list[str]:
+        return [
+            html.escape(self.name),
+            f"{_linked(self.source, self.link)}<br><code>{html.escape(self.inputs)}</code>",
+            *map(_written, self.one_number()),
+            _short(self.tolerance),
+            _rounded_up(difference, self.tolerance),
+        ]
+
 
 @dataclass(frozen=True)
 class Disagreement:
@@ -128,6 +153,22 @@ class Disagreement:
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             return self.measured()
 
+    # As a row of a table, whose number is the gap.
+
+    _heads = ("Question", "Here", "Elsewhere", "How far apart")
+    _number = gap
+
+    def _line(self, gap: float) -> str:
+        return f"{self.question} | {self.measure}: {gap:.3g}"
+
+    def _cells(self, gap: float) -> list[str]:
+        return [
+            html.escape(self.question),
+            html.escape(self.ours),
+            _linked(self.theirs, self.link),
+            f"{html.escape(self.measure)}: {gap:.3g}",
+        ]
+
 
 class Table:
     """Results or disagreements as a table: HTML in a notebook, text elsewhere.
@@ -144,48 +185,15 @@ class Table:
     """
 
     def __init__(self, rows: Iterable[Result | Disagreement]) -> None:
-        self.rows = [
-            (row, row.difference() if isinstance(row, Result) else row.gap()) for row in rows
-        ]
+        self.rows = [(row, row._number()) for row in rows]
 
     def __repr__(self) -> str:
-        lines = []
-        for row, number in self.rows:
-            if isinstance(row, Result):
-                told = _rounded_up(number, row.tolerance)
-                lines.append(f"{row.name} | {row.source} | differs by at most {told}")
-            else:
-                lines.append(f"{row.question} | {row.measure}: {number:.3g}")
-        return "\n".join(lines)
+        return "\n".join(row._line(number) for row, number in self.rows)
 
     def _repr_html_(self) -> str:
-        if all(isinstance(row, Result) for row, _ in self.rows):
-            heads = ["What", "Published by, for these inputs", "A number", "Ours"]
-            heads += ["Tolerance", "Difference"]
-            cells = [
-                [
-                    html.escape(row.name),
-                    f"{_linked(row.source, row.link)}<br><code>{html.escape(row.inputs)}</code>",
-                    *map(_written, row.one_number()),
-                    _short(row.tolerance),
-                    _rounded_up(number, row.tolerance),
-                ]
-                for row, number in self.rows
-                if isinstance(row, Result)
-            ]
-        else:
-            heads = ["Question", "Here", "Elsewhere", "How far apart"]
-            cells = [
-                [
-                    html.escape(row.question),
-                    html.escape(row.ours),
-                    _linked(row.theirs, row.link),
-                    f"{html.escape(row.measure)}: {number:.3g}",
-                ]
-                for row, number in self.rows
-                if isinstance(row, Disagreement)
-            ]
+        heads = self.rows[0][0]._heads if self.rows else ()
         head = "".join(f'<th scope="col">{text}</th>' for text in heads)
+        cells = [row._cells(number) for row, number in self.rows]
         body = "".join(
             f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{c}</td>" for c in others) + "</tr>"
             for first, *others in cells
