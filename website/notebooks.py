@@ -208,7 +208,7 @@ class CurrentEnvironment(AsyncKernelManager):
         return NbvalKernelspecManager(parent=self)
 
 
-async def execute(notebook, path, variables=(), **options):
+async def execute(notebook, path):
     """Run a notebook's cells in place; what stopped it, as (index of its cell, error), or None."""
     at = 0
 
@@ -224,10 +224,9 @@ async def execute(notebook, path, variables=(), **options):
         resources={"metadata": {"path": str(path.parent)}},
         on_cell_start=started,
         extra_arguments=["--log-level=ERROR"],
-        **options,
     )
     try:
-        await client.async_execute(env=kernel_environment() | dict(variables))
+        await client.async_execute(env=kernel_environment())
     except (CellControlSignal, DeadKernelError) as error:
         name = getattr(error, "ename", "") or type(error).__name__
         text = getattr(error, "evalue", "") or str(error).splitlines()[0]

@@ -64,11 +64,39 @@ def test_shifts_are_fresh_each_time(tmp_path, capsys):
     assert len({*shifts[0], *shifts[1]}) == 4
 
 
-def test_a_kernel_that_dies_is_a_failure(tmp_path, capsys):
-    path = write(tmp_path / "dead.ipynb", notebook(code("import os\nos._exit(1)"), code("1 / 1")))
+BROKEN = {
+    "its process died, exit status 3": "import os\nos._exit(3)",
+    "SyntaxError: ": "1 +",
+    "ZeroDivisionError: division by zero": "1 / 0",
+    "ValueError: cannot be drawn": (
+        "import matplotlib.pyplot as plt\n"
+        "class Undrawn(plt.Artist):\n"
+        "    def draw(self, renderer):\n"
+        "        raise ValueError('cannot be drawn')\n"
+        "plt.subplots()[1].add_artist(Undrawn());"
+    ),
+    "ValueError: cannot be shown": (
+        "class Unshown:\n"
+        "    def _repr_html_(self):\n"
+        "        raise ValueError('cannot be shown')\n"
+        "Unshown()"
+    ),
+}
+
+
+@pytest.mark.parametrize("said", BROKEN)
+def test_it_hears_whatever_a_cell_breaks(said, tmp_path, capsys):
+    path = write(tmp_path / "x.ipynb", notebook(code("1 / 1"), code(BROKEN[said]), code("1 / 1")))
     printed, complaint = reseed_all(capsys, "--shifts=5", path)
-    assert "dead.ipynb, cell 1 (code cell 1): 1 of 1; under 5: DeadKernelError" in printed
+    assert f"x.ipynb, cell 2 (code cell 2): 1 of 1; under 5: {said}" in printed
     assert complaint
+
+
+def test_a_cell_without_end_is_stopped(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(reseed, "TIMEOUT", 3)
+    path = write(tmp_path / "x.ipynb", notebook(code("while True:\n    pass")))
+    printed, _ = reseed_all(capsys, "--shifts=5", path)
+    assert "x.ipynb, cell 1 (code cell 1): 1 of 1; under 5: took longer than 3 seconds" in printed
 
 
 @pytest.mark.parametrize("arguments", [["--runs=0"], ["--shifts=seven"]], ids=["none", "a word"])
