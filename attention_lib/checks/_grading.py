@@ -308,7 +308,10 @@ def _shown(names: Sequence[str], case: Case) -> str:
 
     def given(write: Callable[[Tensor], str]) -> str:
         arguments = zip(names, case, strict=False)
-        said = [f"{n} {write(x) if isinstance(x, Tensor) else f'= {x}'}" for n, x in arguments]
+        said = [
+            f"{name} {write(x) if isinstance(x, Tensor) else f'= {_called(x, name)}'}"
+            for name, x in arguments
+        ]
         return f"Given {', '.join(said)}."
 
     if sum(x.numel() for x in case if isinstance(x, Tensor)) <= SHOWN:
@@ -316,6 +319,14 @@ def _shown(names: Sequence[str], case: Case) -> str:
         if len(numbers) <= 160:
             return numbers
     return given(lambda x: f"of shape {shape_of(x)}")
+
+
+def _called(x: object, argument: str) -> str:
+    """Write an argument that is no tensor: a function by its name, if it has one of its own."""
+    if not callable(x):
+        return str(x)
+    name = str(getattr(x, "__name__", "<lambda>"))
+    return "a function of ours" if name in ("<lambda>", argument) else name
 
 
 def _listed(x: Tensor) -> str:

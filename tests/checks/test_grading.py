@@ -196,6 +196,18 @@ def test_every_grader_tells_its_mistakes_apart(module, grader, monkeypatch):
             assert sentence == other or not same(results, others), (sentence, other)
 
 
+def test_a_function_among_the_inputs_is_shown_by_its_name():
+    """Where it has one: neither a lambda nor a name that is the argument's says anything."""
+
+    def f(x):
+        return x + 1
+
+    for given, shown in [(mean, "mean"), (lambda x: x, "a function of ours"), (f, "a function of")]:
+        verdict = grade(lambda f, x: x**3, lambda f, x: f(x), [(given, TABLE[:1] + 0.5)])
+        assert f" Given f = {shown}" in verdict.message and ", x = [[1.5, " in verdict.message
+        assert " at 0x" not in verdict.message
+
+
 def test_a_mistake_is_known_under_a_patch_over_its_nan():
     mistakes = [(lambda x: (x / 0 - x / 0).sum(dim=-1), "0 over 0.")]
     patched = lambda x: (x / 0 - x / 0).sum(dim=-1).nan_to_num(0.0)  # noqa: E731
