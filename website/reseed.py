@@ -43,6 +43,7 @@ PROCESSES.set_forkserver_preload(["torch", "matplotlib.pyplot", "ipywidgets", "w
 
 def run_cells(folder, cells, variables, said):
     """Run a notebook's cells, in a process of its own; say of each what went wrong in it."""
+    import torch
     from IPython.core.interactiveshell import InteractiveShell
 
     class Shell(InteractiveShell):
@@ -56,6 +57,7 @@ def run_cells(folder, cells, variables, said):
             self.raised = (exc_tuple or sys.exc_info())[1]
 
     os.environ.update(variables)
+    torch.set_num_threads(1)  # it was imported before these variables were set
     os.chdir(folder)
     sys.path.insert(0, "")
     nowhere = os.open(os.devnull, os.O_RDWR)
