@@ -6,7 +6,8 @@ import shutil
 import pytest
 import torch
 
-torch.set_num_threads(1)  # tensors here are small, and tests run in several processes at once
+# One: tensors here are small, and tests run in several processes at once.
+torch.set_num_threads(int(os.environ.get("ATTENTION_THREADS", "1")))
 
 
 @pytest.fixture(scope="module")

@@ -196,9 +196,10 @@ def pictures(cell):
 
 def kernel_environment():
     """The environment of a kernel: no other backend than the notebook's, and one thread, so that
-    kernels side by side do not wait for each other and sums have the same order on any machine."""
+    kernels side by side do not wait for each other and sums have the same order on any machine.
+    ATTENTION_THREADS asks for more: ``make test-matrix`` does."""
     environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"}
-    return environment | {"OMP_NUM_THREADS": "1"}
+    return environment | {"OMP_NUM_THREADS": os.environ.get("ATTENTION_THREADS", "1")}
 
 
 class CurrentEnvironment(AsyncKernelManager):
