@@ -17,7 +17,7 @@ from attention_lib import (
     window_mask,
 )
 from attention_lib._arguments import INTEGER_DTYPES
-from attention_lib.masking import resolve_visible
+from attention_lib.masking import Visible, opened, resolve_visible
 from tests.strategies import (
     DTYPES,
     INF,
@@ -127,6 +127,7 @@ REFUSED = [
     (lambda: masked_softmax(SCORES[0], LENS), ValueError, "valid_lens"),
     (lambda: masked_softmax(SCORES, LENS[:1]), ValueError, "valid_lens"),
     (lambda: masked_softmax(SCORES, TRUE), TypeError, "valid_lens"),
+    (lambda: masked_softmax(SCORES, [1, 2]), TypeError, "valid_lens"),
     (lambda: masked_softmax(SCORES, LENS + 6), ValueError, "valid_lens"),
     (lambda: masked_softmax(SCORES, mask=LENS), TypeError, "mask"),
     (
@@ -157,6 +158,11 @@ def test_refused(call, exception, argument):
     assert_blames(call, exception, argument)
 
 
+def test_words_for_a_mask_elsewhere():
+    with pytest.raises(ValueError, match="expected the device of the masks before it, cpu"):
+        combine_masks(TRUE, meta(1, dtype=torch.bool))
+
+
 def test_only_lengths_and_masks_by_name():
     with pytest.raises(TypeError, match="positional"):
         masked_softmax(SCORES, None, MASK)
@@ -180,6 +186,11 @@ def test_causal_mask_is_aligned_to_the_lower_right(len_q, len_k, expected):
 def test_causal_mask_of_one_length_is_square_and_on_the_device_asked_for():
     assert torch.equal(causal_mask(LEN_Q), causal_mask(LEN_Q, LEN_Q))
     assert causal_mask(LEN_Q, device=torch.device("meta")).device.type == "meta"
+
+
+def test_masks_are_made_where_their_lengths_are():
+    assert length_mask(meta(BATCH, dtype=torch.int64), LEN_K).device.type == "meta"
+    assert window_mask(LEN_Q, window=2, device="meta").device.type == "meta"
 
 
 def by_flex(rule, len_q, len_k, batch=None):
@@ -242,6 +253,11 @@ KNOWN = {
     "a mask": (None, torch.arange(7) > 1, ((1, 7), 7, False, True)),
     "lower right": (None, causal_mask(5, 7), ((5, 7), 7, False, False)),
     "both": (torch.tensor([2, 4]), causal_mask(5, 7), ((2, 1, 5, 4), 4, False, False)),
+    "both, of four axes": (
+        torch.tensor([2, 4]),
+        torch.arange(7).expand(1, 3, 1, 7) < 6,
+        ((2, 3, 1, 4), 4, False, True),
+    ),
 }
 
 
@@ -258,6 +274,41 @@ def test_what_is_known_of_a_mask(name):
         assert torch.equal(visible.mask.expand(2, 3, 5, visible.len_k), whole[..., : visible.len_k])
 
 
+def test_what_is_known_of_lengths_that_cannot_be_read():
+    lens = meta(2, dtype=torch.int64)
+    visible = resolve_visible((2, 3, 5, 7), lens.device, lens, None)
+    assert visible.mask.shape == (2, 1, 1, 7) and visible[1:] == (7, False, True)
+
+
+def test_every_key_stays_where_a_score_counts_them():
+    lens = torch.tensor([2, 4])
+    visible = resolve_visible((2, 3, 5, 7), lens.device, lens, None, cut=False)
+    assert visible.len_k == 7
+    assert torch.equal(visible.mask, length_mask(lens, 7).unsqueeze(1))
+
+
+def test_rows_that_see_nothing_are_opened():
+    mask = torch.tensor([[[T, F, T], [F, F, F]]])
+    empty = torch.tensor([[[F], [T]]])
+    shown, hidden = opened(Visible(mask, 3, some_empty=True))
+    assert torch.equal(shown, mask | empty) and torch.equal(hidden, empty)
+    for visible in (Visible(mask, 3), Visible(mask[:, :1], 3, some_empty=True)):
+        shown, hidden = opened(visible)
+        assert shown is visible.mask and hidden is None  # nothing is said to be, or is, empty
+    assert opened(Visible(None, 0, some_empty=True)) == (None, None)
+
+
+def test_what_nobody_has_to_read(monkeypatch):
+    """A mask of causal_mask is known unread; in a graph that is traced none is known."""
+    device, mask = torch.device("cpu"), causal_mask(5)
+    monkeypatch.setattr(masking, "numbers_in", None)
+    assert resolve_visible((2, 5, 5), device, None, mask).is_causal
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert not masking._is_causal(mask)
+    traced = causal_mask(5)
+    assert id(traced) not in masking._CAUSAL
+
+
 def test_square_causal_is_the_kernels_own():
     device = torch.device("cpu")
     visible = resolve_visible((2, 5, 5), device, None, causal_mask(5))
@@ -266,6 +317,7 @@ def test_square_causal_is_the_kernels_own():
     assert not resolve_visible((2, 5, 5), device, torch.tensor([3, 3]), causal_mask(5)).is_causal
     assert resolve_visible((2, 7, 5), device, None, causal_mask(7, 5)).some_empty
     assert resolve_visible((2, 1, 5), device, None, causal_mask(1, 5)).mask is None
+    assert not resolve_visible((2, 5, 5), device, None, torch.ones_like(causal_mask(5))).is_causal
 
 
 def test_padding_mask():
