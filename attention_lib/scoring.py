@@ -174,11 +174,12 @@ def _gaussian_by_distance(bandwidth: float, queries: Tensor, keys: Tensor) -> Te
     dtype = torch.promote_types(queries.dtype, keys.dtype)
     wide = torch.promote_types(dtype, torch.float32)
     exact = "donot_use_mm_for_euclid_dist"
-    distances = torch.cdist(queries.to(wide), keys.to(wide), compute_mode=exact) / bandwidth
-    largest = torch.finfo(wide).max ** 0.5  # beyond, the square is infinite and its slope is lost
-    near = distances.clamp(max=largest)
-    scores = (near * near / -2).masked_fill(distances > largest, -float("inf"))
-    return scores.to(dtype)  # (..., len_q, len_k)
+    distances = torch.cdist(queries.to(wide), keys.to(wide), compute_mode=exact)
+    if bandwidth != 1:
+        distances = distances / bandwidth
+    beyond = 2 * torch.finfo(wide).max ** 0.5  # its square is infinite, and 0 times it is 0
+    near = distances.clamp(max=beyond)
+    return (near * near / -2).to(dtype)  # (..., len_q, len_k)
 
 
 def _gaussian_by_difference(bandwidth: float, queries: Tensor, keys: Tensor) -> Tensor:
