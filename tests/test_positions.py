@@ -35,8 +35,8 @@ REFUSED = [
     (lambda: PositionalEncoding(4, max_len=0), ValueError, ["max_len", "at least 1", "0"]),
     (lambda: PositionalEncoding(4, max_len="9"), TypeError, ["max_len", "whole number", "'9'"]),
     (lambda: PositionalEncoding(4, dropout=2.0), ValueError, ["dropout", "2.0"]),
-    (lambda: PositionalEncoding(4)(X[0, 0]), ValueError, ["x", "2 axes", "(4,)"]),
-    (lambda: PositionalEncoding(6)(X), ValueError, ["x", "6", "d_model", "(2, 3, 4)"]),
+    (lambda: PositionalEncoding(4)(X[0, 0]), ValueError, ["x: expected at least 2 axes", "(4,)"]),
+    (lambda: PositionalEncoding(6)(X), ValueError, ["x: expected 6", "d_model", "(2, 3, 4)"]),
     (lambda: PositionalEncoding(4)(X.int()), TypeError, ["x", "floating-point", "torch.int32"]),
     (lambda: PositionalEncoding(4)([1.0]), TypeError, ["x", "torch.Tensor", "list"]),
     (
@@ -44,7 +44,11 @@ REFUSED = [
         ValueError,
         ["x", "at most", "max_len = 2", "(2, 3, 4)"],
     ),
-    (lambda: PositionalEncoding(4)(meta(2, 3, 4)), ValueError, ["x", "device", "cpu", "got meta"]),
+    (
+        lambda: PositionalEncoding(4)(meta(2, 3, 4)),
+        ValueError,
+        ["x: expected the device of the module's positions, cpu, got meta"],
+    ),
 ]
 
 
@@ -109,6 +113,7 @@ def test_encoding_drops_in_training_only():
 
 def test_encoding_has_nothing_to_learn_or_to_save_and_moves():
     encode = PositionalEncoding(D_MODEL)
+    assert encode.positions.shape == (1024, D_MODEL)
     assert not list(encode.parameters()) and not encode.state_dict()
     assert encode.to("meta").positions.device.type == "meta"
 
@@ -128,15 +133,16 @@ ROFORMER = [  # out[0, 0, row, :8] of Hugging Face's test, Apache 2
 ]
 
 ROTARY_REFUSED = [
-    (lambda: rotary_frequencies(5), ValueError, ["d_k"]),
+    (lambda: rotary_frequencies(5), ValueError, ["d_k", "even"]),
+    (lambda: rotary_frequencies(0), ValueError, ["d_k: expected at least 2"]),
     (lambda: rotary_frequencies(4, base=0.0), ValueError, ["base"]),
     (lambda: rotate_by_position(torch.ones(2, 3)), ValueError, ["d_k"]),
-    (lambda: rotate_by_position(torch.ones(4)), ValueError, ["x"]),
+    (lambda: rotate_by_position(torch.ones(4)), ValueError, ["x: expected"]),
     (lambda: rotate_by_position(torch.ones(2, 4).int()), TypeError, ["x"]),
     (lambda: rotate_by_position(X, layout="half"), ValueError, ["layout", "'half'"]),
     (lambda: rotate_by_position(X, torch.arange(5)), ValueError, ["positions", "(5,)"]),
     (lambda: rotate_by_position(X, [0, 1, 2]), TypeError, ["positions", "list"]),
-    (lambda: rotate_by_position(X, meta(3)), ValueError, ["positions", "device"]),
+    (lambda: rotate_by_position(X, meta(3)), ValueError, ["positions: expected the device of x,"]),
     (lambda: rotary_scores(X, torch.ones(2, 3, 6)), ValueError, ["keys"]),
 ]
 
@@ -165,12 +171,20 @@ def test_frequencies_agree_with_the_published_numbers():
     assert frequencies[-1] == pytest.approx(1.1548e-4, rel=1e-4)
 
 
+@pytest.mark.parametrize("d_k", [2, 12])
+def test_frequencies_have_all_digits_of_float64(d_k):
+    expected = [1234.567 ** (-2 * j / d_k) for j in range(d_k // 2)]
+    assert rotary_frequencies(d_k, base=1234.567).tolist() == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("base", [10_000, 50])
 @pytest.mark.parametrize("layout", ["pairs", "halves"])
-def test_by_hand_one_complex_number_turns(layout):
+def test_by_hand_one_complex_number_turns(layout, base):
     x = numbers(3, 5, 6)
-    turned = rotate_by_position(x, torch.tensor([0, 1, 2, 7, 100]), layout=layout)
-    for i, position in enumerate([0, 1, 2, 7, 100]):
-        for j, speed in enumerate([1, 10_000 ** (-1 / 3), 10_000 ** (-2 / 3)]):
+    positions, options = [0, 1, 2, 7, 100], {} if base == 10_000 else {"base": base}
+    turned = rotate_by_position(x, torch.tensor(positions), layout=layout, **options)
+    for i, position in enumerate(positions):
+        for j, speed in enumerate([1, base ** (-1 / 3), base ** (-2 / 3)]):
             a, b = (2 * j, 2 * j + 1) if layout == "pairs" else (j, j + 3)
             before = complex(x[0, i, a], x[0, i, b])
             after = before * complex(math.cos(position * speed), math.sin(position * speed))
@@ -199,8 +213,26 @@ def test_the_score_depends_on_the_difference_alone():
 
 def test_by_default_the_last_query_stands_at_the_last_key():
     x = numbers(2, 7, 6)
-    whole = rotary_scores(x, x)
+    whole = rotary_scores(x, x, torch.arange(7), torch.arange(7))
     assert torch.allclose(rotary_scores(x[:, -2:], x), whole[:, -2:], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"base": 50.0}, {"layout": "halves"}, {"scale": 0.3}], ids=str
+)
+def test_scores_are_the_products_of_turned_vectors(given):
+    """With several heads, and with each choice handed on."""
+    queries, keys = numbers(2, 3, 5, 6), numbers(2, 3, 7, 6, seed=1)
+    scale = given.get("scale", 1 / math.sqrt(6))
+    turn = {name: choice for name, choice in given.items() if name != "scale"}
+    turned = rotate_by_position(queries, torch.arange(2, 7), **turn)
+    expected = scale * turned @ rotate_by_position(keys, **turn).mT
+    assert_close(rotary_scores(queries, keys, **given), expected, 1e-13)
+
+
+def test_positions_are_made_where_the_vectors_are():
+    assert rotate_by_position(meta(2, 3, 4)).device.type == "meta"
+    assert rotary_scores(meta(2, 3, 4), meta(2, 5, 4)).device.type == "meta"
 
 
 def test_two_layouts_are_one_permutation_apart():
