@@ -1,5 +1,6 @@
 """Graders for the chapter that compares the library with what others have published."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -216,10 +217,14 @@ def true_hides(answer: object) -> Verdict:
     def inverted(attend: Attend) -> Attend:
         return lambda queries, keys, values, mask: attend(queries, keys, values, ~mask)
 
-    def by_fill(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
-        """One that fills in a finite number: an empty row is uniform."""
-        scores = (queries @ keys.mT).masked_fill(mask, -1e9)
-        return torch.softmax(scores, dim=-1) @ values
+    def filled(fill: float) -> Attend:
+        """One that fills in a number: an empty row is uniform if it is finite, and else NaN."""
+
+        def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+            scores = (queries @ keys.mT).masked_fill(mask, fill)
+            return torch.softmax(scores, dim=-1) @ values
+
+        return attend
 
     def right(attend: Attend) -> bool:
         values = torch.tensor([[[0.0], [1.0]]])
@@ -244,6 +249,11 @@ def true_hides(answer: object) -> Verdict:
             "mark one key, and see whether it is heard.",
         ),
         (
+            lambda attend: bool(empty(attend, True).isnan().all()),
+            "a mask of True everywhere gives NaN in some attentions, 0 or the mean in others: "
+            "mark one key, and see whether it is heard.",
+        ),
+        (
             lambda attend: torch.allclose(empty(attend, True), empty(attend, False)),
             "with all values alike nobody can tell which keys are heard: give them different "
             "values.",
@@ -252,10 +262,10 @@ def true_hides(answer: object) -> Verdict:
     cases = [
         (ours(0.5),),
         (inverted(ours(0.5)),),
-        (ours(3.0),),
-        (inverted(ours(3.0)),),
-        (by_fill,),
-        (inverted(by_fill),),
+        (filled(-1e9),),
+        (inverted(filled(-1e9)),),
+        (filled(-math.inf),),
+        (inverted(filled(-math.inf)),),
         (ours(-2.0),),  # the smallest product wins: a key that fits well says nothing of the mask
         (inverted(ours(-2.0)),),
     ]

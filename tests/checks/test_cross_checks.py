@@ -171,7 +171,7 @@ WRONG = [
     (
         check.true_hides,
         lambda attend: bool(attend(ALIKE, ALIKE, ALIKE, ALL_TRUE).isnan().any()),
-        "",
+        "gives NaN in some attentions",
     ),
     (
         check.true_hides,
@@ -181,7 +181,7 @@ WRONG = [
     (
         check.true_hides,
         lambda attend: bool(attend(ALIKE, ALIKE, HALVES, ALL_TRUE)[0, 0, 0] == 0),
-        "",
+        "gives 0 in some attentions",
     ),
     (
         check.true_hides,
