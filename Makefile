@@ -2,13 +2,15 @@
 # make book PYTHON=/path/to/python3.12 chooses the interpreter that .venv is made from.
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test quick notebooks reseed retrain lab serve bench lint clean
+.PHONY: help environment book test quick notebooks reseed test-matrix retrain lab serve bench lint clean
 
 PYTHON ?=
 PORT ?= 8000
 RUNS ?= 10
 SHIFTS ?=
 STORE ?=
+ROWS ?=
+JOBS ?= logical
 # The inner loop: what a change to a function or to a chapter's text breaks first.
 QUICK := $(filter-out tests/test_alignment.py tests/test_cost.py tests/test_cost_ring.py tests/test_environment.py tests/test_parity.py tests/test_statistics.py tests/test_tracing.py tests/test_types.py,$(wildcard tests/test_*.py)) tests/website/test_rules.py attention_lib
 IN_VENV := .venv/bin/python
@@ -17,7 +19,7 @@ unexport PYTHONPATH PYTHONHOME
 export PYTHONUTF8 := 1
 
 help:
-	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
 
 # .venv's own interpreter comes first: what was once chosen with PYTHON stays chosen. Each name is
 # tried by running it, because a name on the path may be a dead link, a shim or too old.
@@ -49,6 +51,9 @@ notebooks: environment ## run every notebook afresh and store its outputs
 reseed: environment ## run every notebook under RUNS=10 other seeds: no claim may rest on luck
 	@$(IN_VENV) -m website.reseed $(if $(SHIFTS),--shifts="$(SHIFTS)",--runs=$(RUNS))
 
+test-matrix: environment ## check library and notebooks with the versions that readers have; ROWS="oldest"
+	@$(IN_VENV) -m website.matrix --jobs=$(JOBS) $(ROWS)
+
 retrain: environment ## train the book's small models anew, with several seeds; STORE=1 stores the first
 	@$(IN_VENV) -m attention_lib.reader $(if $(STORE),--store)
 	@$(IN_VENV) -m attention_lib.alignment $(if $(STORE),--store)
@@ -69,6 +74,6 @@ lint: environment ## check the style of all Python code and the types of the lib
 	@$(IN_VENV) -m ruff format --check
 	@$(IN_VENV) -m mypy
 
-clean: ## remove the website and all caches; .venv stays
+clean: ## remove the website and all caches; .venv and .matrix stay
 	rm -rf _build .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find . -path ./.venv -prune -o -name __pycache__ -prune -exec rm -rf {} + -o -name .ipynb_checkpoints -prune -exec rm -rf {} +
+	find . '(' -path ./.venv -o -path ./.matrix ')' -prune -o -name __pycache__ -prune -exec rm -rf {} + -o -name .ipynb_checkpoints -prune -exec rm -rf {} +
