@@ -2,7 +2,7 @@
 # make book PYTHON=/path/to/python3.12 chooses the interpreter that .venv is made from.
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test quick notebooks reseed test-matrix retrain lab serve bench lint clean
+.PHONY: help environment book test quick notebooks reseed test-matrix mutate retrain lab serve bench lint clean
 
 PYTHON ?=
 PORT ?= 8000
@@ -10,6 +10,7 @@ RUNS ?= 10
 SHIFTS ?=
 STORE ?=
 ROWS ?=
+MODULES ?=
 JOBS ?= logical
 # The inner loop: what a change to a function or to a chapter's text breaks first.
 QUICK := $(filter-out tests/test_alignment.py tests/test_cost.py tests/test_cost_ring.py tests/test_environment.py tests/test_parity.py tests/test_statistics.py tests/test_tracing.py tests/test_types.py,$(wildcard tests/test_*.py)) tests/website/test_rules.py attention_lib
@@ -53,6 +54,9 @@ reseed: environment ## run every notebook under RUNS=10 other seeds: no claim ma
 
 test-matrix: environment ## check library and notebooks with the versions that readers have; ROWS="oldest"
 	@$(IN_VENV) -m website.matrix --jobs=$(JOBS) $(ROWS)
+
+mutate: environment ## break the library in small ways: which break does no test notice? MODULES=masking
+	@$(IN_VENV) tools/mutate.py $(MODULES)
 
 retrain: environment ## train the book's small models anew, with several seeds; STORE=1 stores the first
 	@$(IN_VENV) -m attention_lib.reader $(if $(STORE),--store)
