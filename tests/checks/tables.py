@@ -2,12 +2,24 @@
 
 import importlib
 import pkgutil
+import sys
+from contextlib import contextmanager
+from itertools import product
 from types import FunctionType
 
 import pytest
+from torch import Tensor
 
 from attention_lib import checks
 from attention_lib.checks import _grading
+from attention_lib.checks._grading import (
+    _as_it_is,
+    _copied,
+    _general,
+    _outcome,
+    _without_nan,
+    difference,
+)
 from attention_lib.checks._questions import Question
 
 TABLES = []  # of (right, wrong), one for each call of judged
@@ -37,13 +49,70 @@ def judged(right, wrong):
 
 def heard(grader, answer):
     """What a grader says of an answer in a table; it is asked once, for all tests of the table."""
+    return _asked(grader, answer)[0]
+
+
+def misnamed(grader, answer):
+    """The name of a mistake that an answer in a table hears of and does not make.
+
+    Where the grader has no inputs, on other ones of the same kind, the two give different results.
+    """
+    verdict, calls = _asked(grader, answer)
+    for given, reference, cases, mistakes, options in calls:
+        known = [*mistakes, *_general(reference)]
+        named = [mistake for mistake, sentence in known if sentence == verdict.message]
+        others = [tuple(map(_another, case)) for case in cases]
+
+        def results(function, patch=_as_it_is, others=others):
+            return [patch(_outcome(function, _copied(case))) for case in others]
+
+        if named and not any(
+            _same(results(given), results(mistake, patch), options.get("tolerance"))
+            for mistake, patch in product(named, (_as_it_is, _without_nan))
+        ):
+            return verdict.message
+    return ""
+
+
+def _same(some, others, tolerance):
+    pairs = zip(some, others, strict=True)
+    return not any(difference(*pair, tolerance=tolerance) for pair in pairs)
+
+
+def _another(x):
+    """The mean of a tensor and its mirror image: weights still sum to 1, a NaN stays in place."""
+    if not (isinstance(x, Tensor) and x.is_floating_point() and x.dim()):
+        return x
+    mean = (x + x.roll(1, 0).flip(-1)) / 2
+    return mean.where(mean.isfinite(), x)
+
+
+def _asked(grader, answer):
+    """The verdict on an answer, and what ``grade`` was given for it."""
     key = id(grader), id(answer)
-    if key not in _heard:
-        _heard[key] = grader, answer, grader(answer)  # they stay alive, and their ids with them
-    return _heard[key][-1]
+    if key not in _verdicts:
+        with asked_in(sys.modules[grader.__module__]) as calls:
+            verdict = grader(answer)
+        _verdicts[key] = grader, answer, (verdict, calls)  # they stay alive, and their ids too
+    return _verdicts[key][-1]
 
 
-_heard = {}
+_verdicts = {}
+
+
+@contextmanager
+def asked_in(module):
+    """Collect what a module gives to ``grade``: answer, reference, cases, mistakes, options."""
+    calls = []
+
+    def spy(answer, reference, cases, mistakes=(), **options):
+        calls.append((answer, reference, cases, mistakes, options))
+        return _grading.grade(answer, reference, cases, mistakes, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if hasattr(module, "grade"):
+            patch.setattr(module, "grade", spy)
+        yield calls
 
 
 def modules():
@@ -61,21 +130,6 @@ def graders():
         for grader in map(vars(module).get, module.__all__)
         if isinstance(grader, FunctionType) and list(grader.__annotations__)[:1] == ["answer"]
     ]
-
-
-def asked_of(module, grader, monkeypatch):
-    """What a grader gives to ``grade``: reference, cases, mistakes, options; or None."""
-    asked = []
-
-    def spy(answer, reference, cases, mistakes=(), **options):
-        asked.append((reference, cases, mistakes, options))
-        return _grading.grade(answer, reference, cases, mistakes, **options)
-
-    if not hasattr(module, "grade"):
-        return None
-    monkeypatch.setattr(module, "grade", spy)
-    grader(lambda *arguments: 1 / 0)
-    return asked[0] if asked else None
 
 
 def questions():

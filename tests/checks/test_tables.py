@@ -8,11 +8,13 @@ import pkgutil
 from collections import Counter
 
 import pytest
+import torch
 
 import tests.checks
+from attention_lib.checks._grading import grade
 from attention_lib.checks._questions import Choice, Number, Question
 from tests.checks import tables
-from tests.checks.tables import graders, heard, questions
+from tests.checks.tables import graders, heard, misnamed, questions
 
 GENERIC = 0.15  # the largest share of wrong answers that may hear no more than where they fail
 
@@ -48,6 +50,31 @@ def test_few_wrong_functions_hear_only_where_they_fail(answers):
     wrong = [row for row in answers[1] if not isinstance(row[0], Question)]
     unnamed = [row for row in wrong if generic(heard(*row[:2]))]
     assert len(unnamed) <= GENERIC * len(wrong), f"{len(unnamed)} of {len(wrong)}"
+
+
+def test_no_answer_hears_of_a_mistake_that_it_does_not_make(answers):
+    """Neither one that its table does not name, nor one that differs from it on other inputs."""
+    wrong = answers[1]
+    named = [row for row in wrong if not generic(heard(*row[:2]))]
+    bad = [row for row in named if not row[2] or misnamed(*row[:2])]
+    said = "\n".join(heard(*row[:2]).message for row in bad)
+    assert len(named) > 1400
+    assert not bad, f"{len(bad)} of {len(wrong)} wrong answers are misnamed:\n{said}"
+
+
+def test_no_message_shows_where_something_lies_in_memory(answers):
+    assert [row for row in answers[1] if " at 0x" in heard(*row[:2]).message] == []
+
+
+def test_a_mistake_that_differs_on_other_inputs_was_not_made():
+    """Two functions that are alike on the grader's inputs, which are whole numbers."""
+
+    def grader(answer):
+        mistakes = [(torch.relu, "that is relu.")]
+        return grade(answer, lambda x: x.exp(), [(torch.tensor([[1.0, 4.0]]),)], mistakes)
+
+    assert misnamed(grader, lambda x: x.relu()) == ""
+    assert misnamed(grader, lambda x: x.round()) == "that is relu."
 
 
 def test_each_grader_has_met_a_dozen_wrong_answers_and_four_right_ones(answers):
