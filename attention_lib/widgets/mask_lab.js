@@ -165,11 +165,12 @@ export function render({ model, el }) {
 
   function drawLegend({ left, bottom }, color) {
     const { masked, nan } = after.fills;
+    const start = after.plot.width < left + 245 ? 0 : left;
     const items = [[0, "masked", masked], [96, "a leak", masked, `rgb(${color(0.45)})`], [182, "NaN", nan]];
     setChildren(legend, items.flatMap(([x, text, ground, middle = "none"]) => [
-      ["rect", { x: left + x, y: bottom + 10, width: 26, height: 18, rx: 3, fill: ground }],
-      ["rect", { x: left + x + 6, y: bottom + 15, width: 14, height: 8, rx: 1, fill: middle }],
-      ["text", { class: "attention-muted", x: left + x + 31, y: bottom + 23.5 }, text],
+      ["rect", { x: start + x, y: bottom + 10, width: 26, height: 18, rx: 3, fill: ground }],
+      ["rect", { x: start + x + 6, y: bottom + 15, width: 14, height: 8, rx: 1, fill: middle }],
+      ["text", { class: "attention-muted", x: start + x + 31, y: bottom + 23.5 }, text],
     ]));
   }
 

@@ -1,7 +1,7 @@
-import { colorMap, createView, element, entropy, fixed, pixelMap, readLines, readNumber, setAttributes, setChildren, setText, softmax, svg } from "./_shared/index.js";
+import { GRIP, colorMap, createView, element, entropy, fixed, pixelMap, placeNames, readLines, readNumber, setAttributes, setChildren, setText, softmax, svg } from "./_shared/index.js";
 
-const HEIGHT = 400;
-const REACH = 3.3; // of the plane, up and down from the origin; points stay within 3
+const HEIGHT = 280;
+const REACH = 3.5; // of the plane, up and down from the origin; points stay within 3
 const CELL = 8; // pixels from one place where the field is computed to the next
 
 // How far the colours reach on both sides of 0, the step from contour to contour, and how many
@@ -125,24 +125,6 @@ function arrow([x1, y1], [x2, y2], weight) {
     [end - head, -half - 3 - 2 * weight], [end - head, -half], [start, -half],
   ].map(([along, across]) => `${(x1 + ux * along - uy * across).toFixed(1)} ${(y1 + uy * along + ux * across).toFixed(1)}`);
   return `M${corners.join("L")}Z`;
-}
-
-/** The names of points as texts, each beside its own and off all others, where there is room. */
-function placeNames(points, width, height) {
-  const taken = points.map(([[x, y], , , r]) => [x - r, y - r, x + r, y + r]);
-  return points.map(([[x, y], color, text, r]) => {
-    const half = 4 * text.length;
-    const spots = [[0, -r - 5], [0, r + 15], [half + r + 3, 5], [-half - r - 3, 5]].map(([dx, dy]) => [
-      Math.min(Math.max(x + dx, half), width - half), Math.min(Math.max(y + dy, 13), height - 4),
-    ]);
-    const boxes = spots.map(([left, base]) => [left - half, base - 11, left + half, base + 2]);
-    const free = boxes.findIndex((box) => !taken.some(
-      (other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3],
-    ));
-    const spot = Math.max(free, 0);
-    taken.push(boxes[spot]);
-    return ["text", { x: spots[spot][0], y: spots[spot][1], "text-anchor": "middle", class: `attention-${color}` }, text];
-  });
 }
 
 /** Two to eight keys as a reader has written them, a line each: name, across, up. */
@@ -310,11 +292,13 @@ export function render({ model, el }) {
     });
     setChildren(arrows, points.map((point, i) => ["path", { d: arrow(query, point, seen.weights[i]) }]));
     const top = seen.weights.indexOf(seen.max_weight);
-    const named = points.map((point, i) => [point, "key", key_points[i][0], i === top ? 10 : 7]);
+    const named = points.map((point, i) => (
+      { at: point, color: "key", name: key_points[i][0], r: i === top ? 10 : 7, clear: GRIP }
+    ));
     setAttributes(crown, { cx: points[top][0], cy: points[top][1] });
-    if (score === "bilinear") named.push([at(moved(settings)), "query", "Wᵀq", 5]);
-    named.push([query, "query", "query", 9]);
-    setChildren(dots, named.map(([[x, y], color, , r]) => ["circle", { cx: x, cy: y, r, class: `attention-dot attention-${color}-dot` }]));
+    if (score === "bilinear") named.push({ at: at(moved(settings)), color: "query", name: "Wᵀq", r: 5 });
+    named.push({ at: query, color: "query", name: "query", r: 9, clear: GRIP });
+    setChildren(dots, named.map(({ at: [cx, cy], color, r }) => ["circle", { cx, cy, r, class: `attention-dot attention-${color}-dot` }]));
     setChildren(labels, placeNames(named, plot.width, height()));
     grip([query, ...points]);
 

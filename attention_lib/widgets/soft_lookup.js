@@ -1,4 +1,4 @@
-import { createView, element, entropy, fixed, readTable, setAttributes, setChildren, short, softmax, svg, writeTable } from "./_shared/index.js";
+import { GRIP, createView, element, entropy, fixed, placeNames, readTable, setAttributes, setChildren, short, softmax, svg, writeTable } from "./_shared/index.js";
 
 const HEIGHT = 300;
 const REACH = 2.15; // of the plane, from its middle; points stay within 2
@@ -41,6 +41,13 @@ export function hull(points) {
   return corners.length ? corners : ordered.slice(0, 1);
 }
 
+/** Four words as a reader has written them. */
+export function readWords(text) {
+  const tokens = text.split(/\s+/).filter(Boolean);
+  if (tokens.length !== 4) throw new Error(`Four words are needed; ${tokens.length === 1 ? "this is 1" : `these are ${tokens.length}`}.`);
+  return tokens;
+}
+
 function createPlane(view, parent, name, description) {
   const plot = view.plot({ height: HEIGHT, description, parent });
   const across = plot.svg.appendChild(svg("line", { class: "attention-grid" }));
@@ -67,28 +74,25 @@ function createPlane(view, parent, name, description) {
         return ["circle", { cx, cy, r: 3, "fill-opacity": (0.5 * (i + 1)) / places.length }];
       }));
     },
-    draw(points, from, weights, corners) {
+    /** What moves and the points it is joined to; where it sits on one of them, it is a ring around it. */
+    draw(moving, points, weights, corners) {
       const [[left, top], [right, bottom]] = [at([-2, 2]), at([2, -2])];
       setAttributes(across, { x1: left, x2: right, y1: middle, y2: middle });
       setAttributes(down, { x1: plot.width / 2, x2: plot.width / 2, y1: top, y2: bottom });
       setAttributes(title, { x: plot.width / 2, y: HEIGHT - 4 });
       setAttributes(area, { points: corners.map((corner) => at(corner).join(",")).join(" ") });
-      const [x1, y1] = at(from);
+      const [x1, y1] = at(moving.point);
       setChildren(lines, weights.map((weight, i) => {
         const [x2, y2] = at(points[i].point);
         return ["line", { x1, y1, x2, y2, "stroke-width": 1 + 11 * weight }];
       }));
-      setChildren(dots, points.flatMap(({ point, color, name: text, moves }) => {
-        const [x, y] = at(point);
-        const edge = Math.min(Math.max(x, 34), plot.width - 34);
-        const r = moves ? 9 : 7;
-        const off = color === "output" || color === "value" ? r : 17; // beyond the ring of what can be dragged
-        const above = (y < middle) !== Boolean(moves); // names point outward; what moves has its name inside
-        return [
-          ["circle", { cx: x, cy: y, r, fill: `var(--aw-${color})`, stroke: "var(--aw-paper)", "stroke-width": 1.5 }],
-          ["text", { x: edge, y: above ? Math.max(y - off - 5, 11) : y + off + 15, "text-anchor": "middle", class: `attention-${color === "value" ? "value-text" : color}` }, text],
-        ];
-      }));
+      const named = [moving, ...points].map((one, i) => ({ ...one, at: at(one.point), r: i === 0 ? 10 : 6 }));
+      setChildren(dots, [
+        ...named.map(({ at: [cx, cy], color, r }) => (
+          ["circle", { cx, cy, r, fill: `var(--aw-${color})`, stroke: "var(--aw-paper)", "stroke-width": 1.5 }]
+        )),
+        ...placeNames(named, plot.width, HEIGHT - 18),
+      ]);
     },
   };
 }
@@ -109,7 +113,7 @@ export function render({ model, el }) {
   let trail = []; // where the output has been
   view.onReset(() => { trail = []; });
 
-  const shares = model.get("tokens").map((token, i) => view.readout({ name: `weight_${i}`, label: `Weight of ${token}` }));
+  let shares = [];
   const rest = [["output_x", "Output, across"], ["output_y", "Output, up"], ["entropy", "Entropy"], ["effective_keys", "Effective keys"]]
     .map(([name, label]) => [name, view.readout({ name, label, parent: view.more.readouts })]);
 
@@ -127,24 +131,33 @@ export function render({ model, el }) {
     write: writeTable, read: (text) => readTable(text, { rows: 4, columns: 2, min: -2, max: 2 }),
   });
 
+  view.field({
+    trait: "tokens", label: "Your own words: four, with blanks between them", rows: 1,
+    write: (tokens) => tokens.join(" "), read: readWords,
+  });
+
   view.start(() => {
     const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
     const { query_x, query_y, key_points, value_points, tokens } = settings;
     const seen = measure(settings);
     const query = [query_x, query_y];
     const output = [seen.output_x, seen.output_y];
-    asked.draw([
-      ...key_points.map((point, i) => ({ point, color: "key", name: tokens[i] })),
-      { point: query, color: "query", name: "query", moves: true },
-    ], query, seen.weights, []);
-    told.draw([
-      ...value_points.map((point, i) => ({ point, color: "value", name: tokens[i] })),
-      { point: output, color: "output", name: "output", moves: true },
-    ], output, seen.weights, hull(value_points));
+    asked.draw(
+      { point: query, color: "query", name: "query", clear: GRIP },
+      key_points.map((point, i) => ({ point, color: "key", name: tokens[i], clear: GRIP })), seen.weights, [],
+    );
+    told.draw(
+      { point: output, color: "output", name: "output" },
+      value_points.map((point, i) => ({ point, color: "value", name: tokens[i] })), seen.weights, hull(value_points),
+    );
     grip([query, ...key_points].map(asked.at));
     const [x, y] = trail.at(-1) ?? [];
     if (x !== output[0] || y !== output[1]) trail = [...trail.slice(-59), output];
     told.drawTrail(trail.slice(0, -1));
+    view.part("cards", JSON.stringify(tokens), () => {
+      for (const { card } of shares) card.remove();
+      shares = tokens.map((token, i) => view.readout({ name: `weight_${i}`, label: `Weight of ${token}` }));
+    });
     shares.forEach((show, i) => show(seen.weights[i]));
     for (const [name, show] of rest) show(seen[name]);
     view.say(words(settings, seen));

@@ -1,6 +1,7 @@
 """Soft lookup: a query among four keys, and the output inside the hull of their values."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -108,8 +109,8 @@ class SoftLookup(Figure):
             parts.append(right.line(output, value, "weight", 1 + 11 * weight))
             parts += left.dot(key, "key", token)
             parts += right.dot(value, "value", f"{token} {fixed(weight, 2)}")
-        parts += left.dot(query, "query", "query", inside=True)
-        parts += right.dot(output, "output", "output", inside=True)
+        parts += left.dot(query, "query", "query", nearby=self.key_points)
+        parts += right.dot(output, "output", "output", nearby=self.value_points)
         return svg(*parts, width=640, height=310)
 
 
@@ -138,8 +139,14 @@ class _Plane:
         corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(self.at, points))
         return tag("polygon", points=corners, fill=LIGHT["value"], fill_opacity=0.12)
 
-    def dot(self, point: Any, color: str, name: str, inside: bool = False) -> tuple[Markup, Markup]:
+    def dot(
+        self, point: Any, color: str, name: str, nearby: Sequence[Any] = ()
+    ) -> tuple[Markup, Markup]:
+        """A named point. Names point outward; with others nearby, away from the nearest one's."""
         x, y = self.at(point)
-        height = y - 12 if (y < 145) != inside else y + 22
+        above = y < 145
+        if nearby:
+            above = self.at(min(nearby, key=lambda other: math.dist(other, point)))[1] >= 145
+        height = y - 12 if above else y + 22
         label = {"x": x, "y": height, "text_anchor": "middle", "fill": LIGHT[color]}
         return tag("circle", cx=x, cy=y, r=7, fill=LIGHT[color]), tag("text", name, **label)

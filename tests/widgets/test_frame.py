@@ -240,7 +240,7 @@ def test_a_finger_drags_across_or_by_the_grip_or_taps(show, make):
     top = page.evaluate("window.scrollY")
     swipe(page, (box["x"] + box["width"] * 0.4, box["y"] + 30), (-60, 2))  # across, off the grips
     seen.append(state(page, trait))
-    grip = page.locator(".attention-grip").first.bounding_box()
+    grip = page.locator(".attention-grip").last.bounding_box()
     middle = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
     assert min(grip["width"], grip["height"]) >= 24
     swipe(page, middle, (40, 40))  # down as well, by the grip: no scrolling
@@ -257,7 +257,7 @@ def test_a_finger_drags_across_or_by_the_grip_or_taps(show, make):
 def test_a_grip_is_held_where_it_was_taken(show):
     """Taking hold of a ring beside its middle does not move what it holds."""
     page = show(SoftLookup())
-    grip = page.locator(".attention-grip").first.bounding_box()
+    grip = page.locator(".attention-grip").last.bounding_box()
     x, y = grip["x"] + grip["width"] / 2 + 9, grip["y"] + grip["height"] / 2 + 9
     page.mouse.move(x, y)
     page.mouse.down()

@@ -197,7 +197,7 @@ def test_the_query_can_be_dragged(show):
     page = show(ScoringPlane())
     box = page.locator("svg.attention-grab").bounding_box()
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    unit = box["height"] / 6.6
+    unit = box["height"] / 7
     page.mouse.move(*middle)
     page.mouse.down()
     page.mouse.move(middle[0] - 1.5 * unit, middle[1] - unit, steps=5)
@@ -218,7 +218,7 @@ COLOR_AT = """([x, y]) => {
 const canvas = document.querySelector('.attention-field > canvas');
 const svg = document.querySelector('.attention-field > svg').getBoundingClientRect();
 const box = canvas.getBoundingClientRect();
-const unit = svg.height / 6.6;
+const unit = svg.height / 7;
 const place = [svg.left + svg.width / 2 + x * unit, svg.top + svg.height / 2 - y * unit];
 const column = Math.floor((place[0] - box.left) / box.width * canvas.width);
 const row = Math.floor((place[1] - box.top) / box.height * canvas.height);

@@ -153,6 +153,62 @@ def test_the_query_can_be_dragged(show):
 
 
 @pytest.mark.browser
+def test_the_query_is_taken_where_it_lies_on_a_key(show):
+    page = show(SoftLookup(query_x=1.0, key_points=[[1, 0.1], [0, 1], [-1, 0], [0, -1]]))
+    box = page.locator("svg.attention-grab").bounding_box()
+    query = box["x"] + box["width"] / 2 + 139 / 2.15, box["y"] + 139
+    page.mouse.move(*query)
+    page.mouse.down()
+    page.mouse.move(query[0] - 50, query[1], steps=3)
+    page.mouse.up()
+    page.settle()
+    model = "attentionWidgets.model(document.querySelector('figure')).get"
+    assert page.evaluate(f"{model}('query_x')") < 0.5
+    assert page.evaluate(f"{model}('key_points')")[0] == [1, 0.1]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [320, 860])
+def test_no_name_covers_another(show, width):
+    """At the start of the first chapter, and with the output on a value."""
+    places = [[1.41, 0.0], [0.28, 1.39], [-0.26, -1.39], [-0.86, 1.12]]
+    words = ["animal", "tired", "street", "cross"]
+    for query in ((1.4, 0.0), (0.3, 1.4), (-2.0, 2.0), (0.0, 0.0)):
+        figure = SoftLookup(
+            query_x=query[0],
+            query_y=query[1],
+            tokens=words,
+            key_points=places,
+            value_points=places,
+        )
+        page = show(figure, width=width, font=True)
+        for plane in page.locator("svg[role=img]").all():
+            texts = [text.bounding_box() for text in plane.locator("text").all()]
+            assert len(texts) == 6
+            for one, other in itertools.combinations(texts, 2):
+                apart = max(
+                    abs(2 * (one[x] - other[x]) + one[size] - other[size]) - one[size] - other[size]
+                    for x, size in (("x", "width"), ("y", "height"))
+                )
+                assert apart > -8, (query, one, other)  # twice the gap: line boxes have air
+
+
+@pytest.mark.browser
+def test_words_of_ones_own(show):
+    page = show(SoftLookup(), more=True)
+    field = page.figure().control("tokens").locator("textarea")
+    field.fill("who asked what when")
+    page.settle()
+    assert "Weight of asked" in page.locator(".attention-view").inner_text()
+    assert page.locator("[data-readout^=weight_]").count() == 4
+    field.fill("only three words")
+    field.blur()
+    refusal = page.locator(".attention-refusal:visible").inner_text()
+    assert refusal == "Four words are needed; these are 3."
+    assert "Weight of asked" in page.locator(".attention-view").inner_text()
+
+
+@pytest.mark.browser
 def test_tokens_are_text(show):
     tokens = ["<img src=x onerror=alert(1)>", "</script>", "人", "$x$"]
     page = show(SoftLookup(tokens=tokens))

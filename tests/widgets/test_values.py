@@ -33,6 +33,21 @@ STATE = """() => [...document.querySelectorAll('input[type=range]')].map((input)
     };
 })"""
 
+MODEL = """(traits) => {
+    const model = attentionWidgets.model(document.querySelector('figure'));
+    return Object.fromEntries(traits.map((trait) => [trait, model.get(trait)])
+        .filter(([, value]) => !(value instanceof DataView)));
+}"""
+CHOSEN = """() => [
+    ...[...document.querySelectorAll('fieldset[data-trait]')].map((set) => ({
+        trait: set.dataset.trait,
+        chosen: [...set.querySelectorAll(':checked')].map((input) => input.value).join(),
+    })),
+    ...[...document.querySelectorAll('.attention-toggle')].map((label) => ({
+        trait: label.dataset.trait, chosen: String(label.querySelector('input').checked),
+    })),
+].map(({ trait, chosen }) => ({ trait, chosen: chosen.toLowerCase() }))"""
+
 
 def positions(slider, most=9):
     """The ends of a slider, and up to so many places between them."""
@@ -42,9 +57,16 @@ def positions(slider, most=9):
     return [round(least + place * step, 6) for place in places]
 
 
-def check(page, name):
-    """Hold all that the figure shows of its sliders against each other."""
+def check(page, figure):
+    """Hold all that the figure shows of its controls against each other, and against Python."""
+    name = type(figure).__name__
     finding = page.locator(".attention-finding").inner_text()
+    for trait, value in page.evaluate(MODEL, list(figure.state())).items():
+        if value != getattr(figure, trait):
+            setattr(figure, trait, value)
+    assert figure.words().endswith(finding), (figure.words(), finding)
+    for control in page.evaluate(CHOSEN):
+        assert control["chosen"] == str(getattr(figure, control["trait"])).lower(), control
     for slider in page.evaluate(STATE):
         shown, spoken = slider["shown"], slider["spoken"]
         where = (name, slider)
@@ -65,14 +87,13 @@ def check(page, name):
 
 @browser
 def test_every_position_of_every_slider_says_one_thing(show, figure):
-    name = type(figure).__name__
     page = show(figure, more=True)
     view = page.figure()
     sliders = page.evaluate(STATE)
     for slider in sliders:
         for position in positions(slider):
             view.set(slider["trait"], position)
-            check(page, name)
+            check(page, figure)
         page.get_by_role("button", name="Reset").click()
         page.settle()
 
@@ -80,7 +101,6 @@ def test_every_position_of_every_slider_says_one_thing(show, figure):
 @browser
 def test_so_do_all_corners(show, figure):
     """Every pair of sliders at its ends, in either order: one may bound the other."""
-    name = type(figure).__name__
     page = show(figure, more=True)
     view = page.figure()
     traits = [slider["trait"] for slider in page.evaluate(STATE)]
@@ -89,16 +109,28 @@ def test_so_do_all_corners(show, figure):
             for trait, end in zip((first, second), ends, strict=True):
                 now = {slider["trait"]: slider for slider in page.evaluate(STATE)}
                 view.set(trait, now[trait][end])
-            check(page, name)
+            check(page, figure)
+
+
+@browser
+def test_every_choice_and_every_tick_says_one_thing(show, figure):
+    page = show(figure, more=True)
+    inputs = page.locator("fieldset[data-trait] input, .attention-toggle input").all()
+    for chosen in [*inputs, *reversed(inputs)]:
+        chosen.click()
+        page.settle()
+        check(page, figure)
 
 
 @browser
 def test_a_value_beyond_the_last_one_counts_as_the_last_one(show):
     """Twelve steps of one block; number 59 of twelve: what is shown is what is drawn."""
-    page = show(widgets.OnlineSoftmax(block_size=12, step=12), more=True)
-    check(page, "OnlineSoftmax")
-    page = show(widgets.HeadSplit(length=3, d_model=4, number=59), more=True)
-    check(page, "HeadSplit")
+    for figure in (
+        widgets.OnlineSoftmax(block_size=12, step=12),
+        widgets.HeadSplit(length=3, d_model=4, number=59),
+    ):
+        page = show(figure, more=True)
+        check(page, figure)
     assert page.figure().control("number").locator(".attention-value").inner_text() == "11"
 
 
@@ -120,8 +152,7 @@ def test_text_on_every_colour_of_a_map_can_be_read(node, name):
 @browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_forced_colours_keep_hatching_ramps_and_the_chosen_mark(show, scheme):
-    names = ["MaskLab", "HeatmapExplorer", "SentenceReader", "ScoringPlane", "KernelRegression"]
-    figures = [getattr(widgets, name)() for name in [*names, "HeadSplit", "SoftmaxSaturation"]]
+    figures = [getattr(widgets, name)() for name in widgets.__all__]
     page = show(*figures, forced_colors="active", color_scheme=scheme)
     plain = show(*figures)
     seen = """() => [
@@ -131,6 +162,9 @@ def test_forced_colours_keep_hatching_ramps_and_the_chosen_mark(show, scheme):
         [".attention-word[aria-pressed=true]", "borderTopColor"],
         [".attention-tiles rect", "fill"], [".attention-tiles rect", "stroke"],
         [".attention-strands path, .attention-strands-of-tokens path", "stroke"],
+        ["svg :is(rect, circle, line, path, polygon)", "fill"],
+        ["svg :is(rect, circle, line, path, polygon)", "stroke"],
+        ["svg line, svg path", "strokeDasharray"], ["svg text", "fill"],
     ].flatMap(([nodes, property]) => [...document.querySelectorAll(nodes)]
         // ids of patterns are drawn by chance
         .map((node) => getComputedStyle(node)[property].replace(/#attention[^"]*/, "")))"""

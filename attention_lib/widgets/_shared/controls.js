@@ -55,7 +55,7 @@ export function createControls({ model, set, signal, place, further }) {
     choice({ trait, label: title, options, more = false }) {
       const group = uniqueId(trait);
       const inputs = options.map(([value]) => {
-        const input = element("input", { type: "radio", name: group, value });
+        const input = element("input", { type: "radio", name: group, value: String(value) });
         input.addEventListener("change", () => set(trait, value), { signal });
         return input;
       });

@@ -2,7 +2,7 @@
 
 import { element, setAttributes, setChildren, svg } from "./elements.js";
 
-const GRIP = 17; // radius of the ring around what can be dragged
+export const GRIP = 17; // radius of the ring around what can be dragged
 const SWIPE = 8; // pixels across that make a touch a drag, and not a swipe up or down the page
 
 /** An SVG in `parent`, `plot.width` × `height` pixels large; `description` names it. */
@@ -38,7 +38,7 @@ export function createPlot({ height, description, parent, signal }) {
       const on = (type, listener) => picture.addEventListener(type, listener, { signal });
       on("pointerdown", (event) => {
         if (event.button !== 0) return;
-        const thing = [...rings.children].indexOf(event.target);
+        const thing = [...rings.children].reverse().indexOf(event.target);
         picture.setPointerCapture(event.pointerId);
         held = { thing: Math.max(thing, 0), right: 0, down: 0, from: event.clientX };
         if (thing >= 0) {
@@ -62,11 +62,33 @@ export function createPlot({ height, description, parent, signal }) {
       on("pointercancel", () => { held = null; });
       return (places) => {
         if (picture.lastChild !== rings) picture.append(rings); // above all that is drawn
-        setChildren(rings, places.map(([cx, cy]) => ["circle", { cx, cy, r: GRIP, class: "attention-grip" }]));
+        // Thing 0 is on top: where it lies on another one, it is the one to take.
+        setChildren(rings, [...places].reverse().map(([cx, cy]) => ["circle", { cx, cy, r: GRIP, class: "attention-grip" }]));
       };
     },
   };
   plot.resize(280);
   parent.append(element("div", { class: "attention-frame" }, picture));
   return plot;
+}
+
+/** The names of points as texts, each beside its own and off all others, where there is room: above or
+    below it, whichever leads outward, else at its side; `clear` pixels from its middle, or its radius. */
+export function placeNames(points, width, height) {
+  const taken = points.map(({ at: [x, y], r }) => [x - r, y - r, x + r, y + r]);
+  return points.map(({ at: [x, y], color, name, r, clear = r }) => {
+    const half = 4 * name.length;
+    const [above, below] = [[0, -clear - 5], [0, clear + 15]];
+    const upright = y > height / 2 + 2 ? [below, above] : [above, below];
+    const spots = [...upright, [half + clear + 3, 5], [-half - clear - 3, 5]].map(([dx, dy]) => [
+      Math.min(Math.max(x + dx, half), width - half), Math.min(Math.max(y + dy, 13), height - 4),
+    ]);
+    const boxes = spots.map(([left, base]) => [left - half, base - 11, left + half, base + 2]);
+    const free = boxes.findIndex((box) => !taken.some(
+      (other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3],
+    ));
+    const spot = Math.max(free, 0);
+    taken.push(boxes[spot]);
+    return ["text", { x: spots[spot][0], y: spots[spot][1], "text-anchor": "middle", class: `attention-${color}` }, name];
+  });
 }
