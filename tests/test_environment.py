@@ -1,10 +1,12 @@
 """`make environment` on bad machines, and what it installs on good ones.
 
 Each test runs the real Makefile and tools/environment.py, with real pip and venv, in a small
-checkout of its own. Its only package is `tiny`, a wheel made here, so nothing is fetched; Node,
-which comes in a wheel as well, is in `tiny` a script that does as `npm ci` would.
+checkout of its own. Its packages are `tiny`, a wheel made here, and flit_core, packed from where
+it is installed, so nothing is fetched; Node, which comes in a wheel as well, is in `tiny` a script
+that does as `npm ci` would.
 """
 
+import hashlib
 import os
 import re
 import shutil
@@ -64,9 +66,11 @@ class Machine:
         (self.root / "tools" / "npm" / "package-lock.json").write_text("{}\n")
         for name in ("cp", "mkdir"):  # for the script in Node's place
             (self.tools / name).symlink_to(shutil.which(name))
-        for name in ("Makefile", "pyproject.toml", "tools/environment.py"):
+        for name in ("Makefile", "pyproject.toml", "tools/environment.py", "README.md", "LICENSE"):
             shutil.copy(ROOT / name, self.root / name)
-        (self.root / "requirements.txt").write_text("tiny==1.0\n")
+        (self.root / "attention_lib").mkdir()
+        (self.root / "attention_lib" / "__init__.py").write_text("")
+        (self.root / "requirements.txt").write_text("tiny==1.0\nflit_core\n")
         (self.root / "constraints.txt").write_text("tiny==1.0\n")
         with zipfile.ZipFile(self.wheels / "tiny-1.0-py3-none-any.whl", "w") as wheel:
             wheel.writestr("tiny.py", "")
@@ -79,6 +83,11 @@ class Machine:
                 "RECORD": "",
             }.items():
                 wheel.writestr(f"tiny-1.0.dist-info/{name}", text)
+        flit = metadata.distribution("flit_core")
+        with zipfile.ZipFile(self.wheels / f"flit_core-{flit.version}-py3-none-any.whl", "w") as it:
+            for path in (path for path in flit.files if path.suffix != ".pyc"):
+                it.write(path.locate(), path)
+        self.publish()
         # pip is told where packages are by its own configuration alone.
         self.variables = {
             "PATH": f"{self.bin}:{self.tools}",
@@ -93,6 +102,12 @@ class Machine:
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
         return path
+
+    def publish(self):
+        """Let hashes.txt know the wheels that there are."""
+        digests = (hashlib.sha256(path.read_bytes()) for path in self.wheels.iterdir())
+        lines = (f"    --hash=sha256:{digest.hexdigest()}\n" for digest in digests)
+        (self.root / "hashes.txt").write_text("".join(lines))
 
     def start(self, *command, **variables):
         return subprocess.Popen(
@@ -125,7 +140,8 @@ class Machine:
     def works(self):
         """Whether the environment's own interpreter finds what was to be installed."""
         python = self.root / ".venv" / "bin" / "python"
-        found = subprocess.run([python, "-c", "import tiny"], capture_output=True).returncode == 0
+        ask = [python, "-I", "-c", "import tiny, attention_lib"]
+        found = subprocess.run(ask, capture_output=True).returncode == 0
         return found and (self.root / ".venv/npm/node_modules/package-lock.json").exists()
 
 
@@ -197,6 +213,41 @@ def test_an_unreachable_registry(machine):
     assert not machine.stamp.exists()
 
 
+def test_a_file_that_is_not_the_published_one_is_not_installed(machine):
+    machine.command("python3")
+    hashes = machine.root / "hashes.txt"
+    published = hashes.read_text()
+    with zipfile.ZipFile(machine.wheels / "tiny-1.0-py3-none-any.whl", "a") as wheel:
+        wheel.writestr("tiny.pth", "import os; os.mkdir('was run')")
+    assert_refused(machine.make(), "tiny-1.0-py3-none-any.whl is not as published", "hashes.txt")
+    assert not (machine.root / "was run").exists()
+    assert not machine.stamp.exists() and not machine.works()
+    machine.publish()
+    assert hashes.read_text() != published
+    assert machine.make()[0] == 0 and machine.works()
+    assert not (machine.root / ".venv" / "wheels").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "strange"),
+    [
+        ("torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl", False, True),
+        ("torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl", False, False),
+        ("torchless-1.0+cpu-py3-none-any.whl", False, True),
+        ("numpy-2.4.6+cpu-cp311-cp311-manylinux_2_28_x86_64.whl", False, True),
+        ("numpy-2.4.6-cp311-cp311-manylinux_2_28_x86_64.whl", True, False),
+    ],
+)
+def test_only_a_labelled_build_of_torch_goes_unchecked(tmp_path, monkeypatch, name, known, strange):
+    monkeypatch.setattr(environment, "WHEELS", tmp_path / "wheels")
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    (tmp_path / "wheels").mkdir()
+    (tmp_path / "wheels" / name).write_bytes(b"a wheel")
+    digest = hashlib.sha256(b"a wheel" if known else b"another").hexdigest()
+    (tmp_path / "hashes.txt").write_text(f"    --hash=sha256:{digest}\n")
+    assert [*environment.strangers()] == [name] * strange
+
+
 def test_npm_fails_and_then_does_not(standing):
     standing.stamp.unlink()
     assert_refused(standing.make(NPM_SAYS="code EINTEGRITY"), "could not be installed (code EINT")
@@ -249,6 +300,12 @@ def other_constraints(machine):
         constraints.write("huge==9.9\n")
 
 
+def other_hashes(machine):
+    machine.publish()
+    with open(machine.root / "hashes.txt", "a") as hashes:
+        hashes.write("# more\n")
+
+
 def other_npm_packages(machine):
     (machine.root / "tools" / "npm" / "package-lock.json").write_text("{ }\n")
 
@@ -268,6 +325,7 @@ def another_folder(machine):
         another_python,
         other_requirements,
         other_constraints,
+        other_hashes,
         other_npm_packages,
         other_library_requirements,
         another_folder,
@@ -275,7 +333,7 @@ def another_folder(machine):
 )
 def test_what_outdates_an_environment(standing, change):
     root = standing.root
-    names = ["requirements.txt", "constraints.txt", "pyproject.toml", "tools/npm/package-lock.json"]
+    names = ["pyproject.toml", *environment.DECIDING]
     before = {path: path.read_text() for path in (standing.stamp, *(root / n for n in names))}
     assert standing.stands()
     change(standing)
@@ -356,4 +414,14 @@ def test_every_requirement_is_exact_and_has_its_reason():
     assert [
         line for line in lines if re.match(r"\w", line) and not re.search(r"==\S+ +# \w", line)
     ] == []
-    assert lines[-1] == "-e ."
+
+
+def test_every_pin_has_hashes():
+    def pins(name):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        return re.findall(r"^([\w.-]+==[^#\\\n]+?) *(?:[#\\]|$)", text, re.MULTILINE)
+
+    assert pins("hashes.txt") == pins("constraints.txt") != []
+    text = (ROOT / "hashes.txt").read_text(encoding="utf-8")
+    for block in re.split(r"^(?=\w)", text, flags=re.MULTILINE)[1:]:
+        assert re.search(r" --hash=sha256:[0-9a-f]{64}$", block, re.MULTILINE), block

