@@ -5,6 +5,8 @@ import math
 
 import pytest
 import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_lib import (
     AdditiveScore,
@@ -18,6 +20,7 @@ from attention_lib import (
     gaussian_scores,
     masked_softmax,
     scaled_dot_scores,
+    scoring,
     soft_cap,
 )
 from tests.strategies import (
@@ -26,6 +29,7 @@ from tests.strategies import (
     TOLERANCE,
     assert_blames,
     assert_close,
+    assert_refused,
     inputs,
     meta,
     name_of,
@@ -219,6 +223,73 @@ def test_gradients(name):
 
 
 @pytest.mark.parametrize("name", FORMULAS)
+def test_both_ways_to_differentiate_give_the_same(name):
+    """A backward that can be differentiated again goes another way than one that cannot."""
+    score = FORMULAS[name][0]
+    given = inputs((2, LEN_Q, D), (1, LEN_K, D))
+    upstream = numbers(2, LEN_Q, LEN_K, seed=2)
+    expected = torch.autograd.grad(score(*given), given, upstream)
+    again = torch.autograd.grad(score(*given), given, upstream, create_graph=True)
+    for slope, other in zip(expected, again, strict=True):
+        assert_close(other, slope, 1e-12)
+
+
+class Sizes(TorchDispatchMode):
+    """Note how many numbers each tanh makes: what additive scores hold at a time."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        result = operation(*args, **(kwargs or {}))
+        if operation.overloadpacket in (torch.ops.aten.tanh, torch.ops.aten.tanh_):
+            self.seen.append(result.numel())
+        return result
+
+
+QUERY = LEN_K * HIDDEN  # the hidden features of one query of a sequence
+BLOCKS = {  # the size of a block, the sizes of those made: 6 sequences of 3 queries
+    "less than a query": (1, [QUERY] * 18),
+    "two queries": (2 * QUERY, [2 * QUERY, QUERY] * 6),
+    "all but one number": (18 * QUERY - 1, [3 * QUERY] * 6),
+    "all": (18 * QUERY, [18 * QUERY]),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_additive_scores_in_blocks(name, monkeypatch):
+    """The size of a block decides what is held at a time, and no number."""
+    score, (size, made) = additive(), BLOCKS[name]
+    given = [*inputs((2, 1, LEN_Q, D), (3, LEN_K, D)), *score.parameters()]
+    upstream = numbers(2, 3, LEN_Q, LEN_K, seed=2)
+    hidden = torch.tanh(score.W_q(given[0]).unsqueeze(-2) + score.W_k(given[1]).unsqueeze(-3))
+    expected = score.w_v(hidden).squeeze(-1)
+    slopes = torch.autograd.grad(expected, given, upstream)
+    monkeypatch.setattr(scoring, "BLOCK", size)
+    with Sizes() as sizes:
+        scores = score(*given[:2])
+        assert sizes.seen == made
+        found = torch.autograd.grad(scores, given, upstream)
+    assert sizes.seen == (made if name == "all" else 2 * made)
+    again = torch.autograd.grad(score(*given[:2]), given, upstream, create_graph=True)
+    assert_close(scores, expected, 1e-13)
+    for slope, *others in zip(slopes, found, again, strict=True):
+        assert_close(others[0], slope, 1e-12)
+        assert_close(others[1], slope, 1e-12)
+    with torch.no_grad():
+        assert_close(score(*given[:2]), expected, 1e-13)
+
+
+@pytest.mark.parametrize("part", ["W_q", "W_k", "w_v"])
+def test_a_layer_of_an_additive_score_may_be_wrapped(part):
+    score, given = additive(), [numbers(LEN_Q, D), numbers(2, LEN_K, D, seed=1)]
+    expected = score(*given)
+    setattr(score, part, nn.Sequential(getattr(score, part)))
+    assert_close(score(*given), expected, 1e-13)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
 def test_inputs_stay(name):
     queries, keys = inputs((LEN_Q, D), (LEN_K, D))
     before = queries.clone(), keys.clone()
@@ -288,6 +359,17 @@ def test_learned_scores_have_these_parameters_and_no_bias():
     }
 
 
+def test_learned_scores_say_their_widths():
+    assert repr(BilinearScore(3, 5)) == "BilinearScore(d_q=3, d_k=5)"
+    for score in (BilinearScore(3, 5), AdditiveScore(3, 5, 7)):
+        assert_refused(
+            lambda s=score: s(two, two), ValueError, ["queries: expected 3 features (d_q)"]
+        )
+        assert_refused(
+            lambda s=score: s(three, two), ValueError, ["keys: expected 5 features (d_k)"]
+        )
+
+
 def test_additive_weights_depend_on_the_query():
     """Without tanh they would not: the query's share is the same for every key."""
     queries, keys = numbers(2, D), numbers(LEN_K, D, seed=1)
@@ -312,9 +394,11 @@ def test_alibi_slopes(num_heads):
     assert alibi_slopes(num_heads).tolist() == pytest.approx(SLOPES[num_heads], abs=5e-5)
 
 
-@pytest.mark.parametrize(("len_q", "len_k"), [(5, 5), (1, 4), (3, 7), (4, 2)])
+@pytest.mark.parametrize(("len_q", "len_k"), [(5, 5), (1, 4), (3, 7), (4, 2), (0, 3), (3, 0)])
 def test_alibi_bias(len_q, len_k):
     bias = alibi_bias(8, len_q, len_k)
+    assert bias.shape == (8, len_q, len_k)
+    assert alibi_bias(8, len_q, len_k, device="meta").device.type == "meta"
     for head, slope in enumerate(SLOPES[8]):
         for query in range(len_q):
             for key in range(len_k):
