@@ -102,7 +102,7 @@ if (navigator.clipboard) {
 }
 
 // What scrolls sideways can be reached by keyboard, and only that.
-const wide = [...document.querySelectorAll("article :is(pre, .formula, table)")];
+const wide = [...document.querySelectorAll("article :is(pre, .formula, table, .cell_output:has(> img))")];
 const reach = (boxes) => {
   const scrolls = boxes.map((box) => box.scrollWidth > box.clientWidth); // all read, then all written
   boxes.forEach((box, i) => (scrolls[i] ? (box.tabIndex = 0) : box.removeAttribute("tabindex")));
