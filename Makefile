@@ -2,7 +2,7 @@
 # make book PYTHON=/path/to/python3.12 chooses the interpreter that .venv is made from.
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test quick notebooks reseed test-matrix mutate retrain lab serve bench lint clean
+.PHONY: help environment book test quick notebooks reseed test-matrix mutate audit retrain lab serve bench lint clean
 
 PYTHON ?=
 PORT ?= 8000
@@ -57,6 +57,9 @@ test-matrix: environment ## check library and notebooks with the versions that r
 
 mutate: environment ## break the library in small ways: which break does no test notice? MODULES=masking
 	@$(IN_VENV) tools/mutate.py $(MODULES)
+
+audit: environment ## ask which pinned packages have known holes; tools/waivers.toml excepts some
+	@$(IN_VENV) tools/audit.py
 
 retrain: environment ## train the book's small models anew, with several seeds; STORE=1 stores the first
 	@$(IN_VENV) -m attention_lib.reader $(if $(STORE),--store)

@@ -1,0 +1,159 @@
+"""What SECURITY.md promises: the audit is honest, nothing here unpickles."""
+
+import ast
+import datetime
+import json
+import re
+import subprocess
+import tomllib
+from types import SimpleNamespace
+
+import pytest
+
+from tools import audit
+from website import ROOT, notebooks
+from website.rules import Notebook
+
+TODAY = datetime.date(2026, 11, 22)
+HOLE = {"id": "PYSEC-1", "aliases": ["CVE-1"], "fix_versions": ["1.1"], "description": "…"}
+REPORT = [
+    {"name": "whole", "version": "2.0", "vulns": []},
+    {"name": "open", "version": "1.0", "vulns": [HOLE]},
+]
+
+
+def waiver(until, name="CVE-1", reason="Nothing in this book calls it."):
+    return [{"id": name, "until": until, "reason": reason}]
+
+
+@pytest.mark.parametrize(
+    ("waivers", "said"),
+    [
+        ([], ["open 1.0: PYSEC-1, mended in 1.1."]),
+        (waiver(datetime.date(2026, 11, 23)), []),
+        (waiver(datetime.date(2026, 11, 23), name="PYSEC-1"), []),
+        (waiver(datetime.date(2026, 11, 22)), ["ended on 2026-11-22"]),
+        (waiver(datetime.date(2027, 11, 22)), ["half a year at most"]),
+        (waiver(datetime.date(2027, 1, 1), reason="Later."), ["lacks a reason"]),
+        (waiver(datetime.date(2027, 1, 1), name="CVE-2"), ["PYSEC-1", "CVE-2 is not needed"]),
+    ],
+)
+def test_a_hole_is_waived_for_a_reason_and_until_a_day(waivers, said):
+    found = [*audit.problems(REPORT, waivers, TODAY)]
+    assert len(found) == len(said)
+    assert all(words in sentence for words, sentence in zip(said, found, strict=True)), found
+
+
+def test_the_waivers_that_stand_are_in_form_and_in_time():
+    waivers = tomllib.loads(audit.WAIVERS.read_text(encoding="utf-8")).get("waiver", [])
+    holes = [HOLE | {"id": waiver["id"], "aliases": []} for waiver in waivers]
+    report = [{"name": "any", "version": "1", "vulns": holes}]
+    assert [*audit.problems(report, waivers, datetime.date.today())] == []
+
+
+def answered(monkeypatch, stdout, stderr=""):
+    """Let pip-audit answer this; what main then complains of."""
+    answer = SimpleNamespace(stdout=stdout, stderr=stderr)
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: answer)
+    monkeypatch.setattr(audit, "listed", lambda text: [["open==1.0", "whole==2.0"]])
+    with pytest.raises(SystemExit) as stopped:
+        audit.main()
+    return stopped.value.code
+
+
+SKIPPED = {"name": "lost", "skip_reason": "Dependency not found"}
+
+
+def test_what_could_not_be_asked_is_not_passed_off_as_safe(monkeypatch):
+    said = answered(monkeypatch, "", "Traceback\nConnectionError: no such host\n")
+    assert said == "The audit was not run: pip-audit ended with: ConnectionError: no such host."
+    said = answered(monkeypatch, json.dumps({"dependencies": [SKIPPED, SKIPPED]}))
+    assert said.startswith("The audit was not run: the service with the advisories knew none")
+    said = answered(monkeypatch, json.dumps({"dependencies": [*REPORT, SKIPPED]}))
+    assert said.splitlines() == [
+        "open 1.0: PYSEC-1, mended in 1.1.",
+        "lost could not be audited: Dependency not found.",
+    ]
+
+
+def test_every_pin_is_asked_about():
+    text = "a==1.0  # why\nb==2 ; python_version < '3'\nb==3 ; python_version >= '3'\n# c==4\n"
+    assert audit.listed(text) == [["a==1.0", "b==2"], ["b==3"]]
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    assert sum(map(len, audit.listed(text))) == sum("==" in line for line in text.splitlines())
+
+
+# ------------------------------------------------------------------------------------ no pickle
+
+PICKLES = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
+CALLS = {"torch.load", "torch.save", "pd.read_pickle", "pandas.read_pickle"}
+# What has none of these needs no parsing.
+SUSPECT = re.compile(rf"allow_pickle|_pickle|\b(load|save)\b|{'|'.join(PICKLES)}")
+SUFFIXES = {".pt", ".pth", ".pkl", ".pickle", ".joblib", ".npy", ".ckpt", ".bin"}
+
+
+def unpickles(tree):
+    """What in a tree of Python reads or writes pickles, line by line."""
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+            names += [f"{names[0]}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if called in ("__import__", "importlib.import_module"):
+                names = [str(arg.value) for arg in node.args if isinstance(arg, ast.Constant)]
+            elif called in CALLS:
+                yield node.lineno, called
+            if any(word.arg == "allow_pickle" for word in node.keywords):
+                yield node.lineno, "allow_pickle"
+        for name in names:
+            if name.partition(".")[0] in PICKLES or name in CALLS:
+                yield node.lineno, name
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pickle",
+        "from pickle import loads",
+        "import cloudpickle as c",
+        "x = __import__('pickle')",
+        "import importlib\nimportlib.import_module('shelve')",
+        "torch.load(path)",
+        "torch.load(path, weights_only=True)",
+        "from torch import load, nn",
+        "np.load(path, allow_pickle=True)",
+    ],
+)
+def test_what_unpickles_is_seen(code):
+    assert [*unpickles(ast.parse(code))] != []
+
+
+def tracked():
+    """The files that git has, or, in a checkout without git, those that are no caches."""
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, encoding="utf-8"
+    )
+    if names.returncode == 0:
+        return [ROOT / name for name in names.stdout.split("\0") if name]
+    left_out = {".venv", "_build", ".matrix"}
+    return [path for path in ROOT.rglob("*") if not left_out & {*path.relative_to(ROOT).parts}]
+
+
+def test_nothing_here_unpickles():
+    found = []
+    for path in tracked():
+        if path.suffix in SUFFIXES:
+            found.append(f"{path.name}: not a format for weights, which are safetensors")
+        if path.suffix == ".py" and path.is_file():
+            text = path.read_text(encoding="utf-8")
+            lines = unpickles(ast.parse(text)) if SUSPECT.search(text) else ()
+            found += [f"{path.name}:{line}: {what}" for line, what in lines]
+    for path in notebooks.chapters():
+        for cell in Notebook.read(path).code:
+            lines = unpickles(cell.tree) if SUSPECT.search(cell.source) else ()
+            found += [f"{path.name}, cell {cell.number}: {what}" for _, what in lines]
+    assert found == []
