@@ -1,5 +1,6 @@
 """Refusals in words, written once: each names the argument, what was expected and what came."""
 
+import sys
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
@@ -97,6 +98,40 @@ def require_positive(name: str, value: object) -> None:
         raise TypeError(f"{name}: expected a positive number, got {value!r}")
     if not 0 < value < float("inf"):
         raise ValueError(f"{name}: expected a positive number, got {value!r}")
+
+
+def require_finite(name: str, value: object, *, what: str = "a number") -> None:
+    """Refuse what is no number, NaN, infinity and a whole number beyond all floats."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name}: expected {what}, got {value!r}")
+    if not abs(value) <= sys.float_info.max:  # NaN is not
+        raise ValueError(f"{name}: expected a finite number, got {value!r}")
+
+
+def require_probability(name: str, value: object) -> None:
+    """Refuse what is no number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name}: expected a probability from 0 to 1, got {value!r}")
+    if not 0 <= value <= 1:  # NaN is not
+        raise ValueError(f"{name}: expected a probability from 0 to 1, got {value!r}")
+
+
+def require_flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}: expected True or False, got {value!r}")
+
+
+def require_device(name: str, value: object) -> None:
+    """Refuse what names no device; ``None`` is the default one."""
+    if value is None or isinstance(value, torch.device):
+        return
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise TypeError(f"{name}: expected a torch.device, got {value!r}")
+    try:
+        torch.device(value)
+    except RuntimeError:
+        raise ValueError(f"{name}: expected a torch.device, got {value!r}") from None
 
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...] | None:

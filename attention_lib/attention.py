@@ -10,7 +10,10 @@ from torch import Tensor, nn
 from attention_lib._arguments import (
     broadcast,
     require_all,
+    require_flag,
+    require_probability,
     require_queries_and_keys,
+    require_same_kind,
     shape_of,
 )
 from attention_lib._nonfinite import attend_with_care, attend_without_looking, tamed
@@ -101,6 +104,7 @@ def scaled_dot_product_attention(
     tensor([[[0.5000, 0.5000, 0.0000]]])
     """
     shape = require_all(queries, keys, values)
+    require_flag("need_weights", need_weights)
     visible = resolve_visible(shape, queries.device, valid_lens, mask)
     score = partial(scaled_dot_scores, scale=scale)
     fused_scale = None if need_weights else resolve_scale(scale, queries.shape[-1])
@@ -144,6 +148,7 @@ class Attention(nn.Module):
         super().__init__()
         if not callable(score):
             raise TypeError(f"score: expected a callable (queries, keys), got {score!r}")
+        require_probability("dropout", dropout)
         self.score = score
         self.dropout = nn.Dropout(dropout)
 
@@ -159,6 +164,7 @@ class Attention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Return ``(output, weights)``; the weights are those before dropout, or ``None``."""
         shape = require_all(queries, keys, values, same_width=False)
+        require_flag("need_weights", need_weights)
         visible = resolve_visible(
             shape, queries.device, valid_lens, mask, cut=self._knows_no_positions
         )
@@ -211,6 +217,7 @@ class DotProductAttention(Attention):
     _knows_no_positions = True
 
     def __init__(self, dropout: float = 0.0, scale: float | None = None) -> None:
+        resolve_scale(scale, 1)
         super().__init__(partial(scaled_dot_scores, scale=scale), dropout)
         self.scale = scale
 
@@ -313,7 +320,7 @@ def attend_tamed(
 
     With ``fused_scale`` PyTorch's kernel does it, without weights.
     """
-    if fused_scale is not None and are_tame is not False:
+    if fused_scale is not None and are_tame is not False and visible.len_k:
         return _fused(tensors, visible, shape, are_tame, dropout_p, fused_scale), None
     queries, keys, values = _for_each_head(tensors, shape)
     is_fresh = isinstance(score, partial) and score.func is scaled_dot_scores
@@ -328,6 +335,7 @@ def _scores(score: Score, shape: tuple[int, ...], queries: Tensor, keys: Tensor)
     """Call the score function and hold it to its promise."""
     scores = score(queries, keys)
     if isinstance(scores, Tensor) and broadcast(scores.shape, shape) == shape:
+        require_same_kind("queries", queries, "score", scores)
         return scores if scores.shape == shape else scores.expand(shape)
     got = shape_of(scores) if isinstance(scores, Tensor) else type(scores).__name__
     raise ValueError(f"score: expected scores of shape {shape} (..., len_q, len_k), got {got}")
@@ -343,6 +351,8 @@ def _weights(scores: Tensor, visible: Visible, is_fresh: bool) -> Tensor:
     if mask is None:
         return torch.softmax(scores, dim=-1)
     hidden = ~mask
+    if empty is not None:  # an opened row must not show an infinite score that nobody may see
+        scores, is_fresh = scores.masked_fill(empty, 0.0), True
     in_place = is_fresh and scores.is_contiguous()  # expanded, a score stands for several
     fill = scores.masked_fill_ if in_place else scores.masked_fill
     weights = torch.softmax(fill(hidden, float("-inf")), dim=-1)

@@ -18,12 +18,12 @@ import copy
 import gc
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from attention_lib._arguments import require_count, require_float, shape_of
+from attention_lib._arguments import require_count, require_finite, require_float, shape_of
 from attention_lib.masking import length_mask, require_mask
 
 __all__ = [
@@ -624,6 +624,7 @@ def assert_scaled(
     )
     share = output[..., 0].double().mean()  # of the head that has the first coordinate
     found = right * torch.log(share * (len_k - 1) / (1 - share)).item()
+    _require_tolerance(tolerance)
     if not abs(found - right) <= tolerance * abs(right):
         guesses = {"no scaling": 1.0, "division by d_k, not by its root": 1 / d_k}
         near = [name for name, guess in guesses.items() if abs(found / guess - 1) < 0.05]
@@ -1231,6 +1232,13 @@ def _require_poison(poison: object) -> None:
         raise TypeError(f'poison: expected a number as float("nan"), or None, got {poison!r}')
 
 
+def _require_tolerance(tolerance: object) -> None:
+    """Refuse what is no number of at least 0."""
+    require_finite("tolerance", tolerance)
+    if float(cast(float, tolerance)) < 0:
+        raise ValueError(f"tolerance: expected at least 0, got {tolerance!r}")
+
+
 class _Kept:
     """A tensor that a graph keeps for its backward pass, as something to look for."""
 
@@ -1282,7 +1290,10 @@ def _first(result: Any, queries: Tensor) -> Tensor:
     """Return the output, alone or the first of several, of the shape that it has to have."""
     output = result[0] if isinstance(result, tuple) else result
     if not isinstance(output, torch.Tensor) or output.dim() < 2:
-        raise TypeError("attend: expected an output (..., len_q, d_v), or (output, weights)")
+        got = shape_of(output) if isinstance(output, torch.Tensor) else type(output).__name__
+        raise TypeError(
+            f"attend: expected an output (..., len_q, d_v), or (output, weights), got {got}"
+        )
     if output.shape[-2] != queries.shape[-2]:
         raise ValueError(
             f"attend: expected one output a query, {queries.shape[-2]} on axis -2, "
@@ -1313,6 +1324,8 @@ def _moved(
     before: Tensor, after: Tensor, tolerance: float | None
 ) -> tuple[tuple[int, ...], str] | None:
     """Return where the largest movement beyond the tolerance is, and its size in words."""
+    if tolerance is not None:
+        _require_tolerance(tolerance)
     try:
         torch.testing.assert_close(after, before, equal_nan=True, rtol=tolerance, atol=tolerance)
     except AssertionError:

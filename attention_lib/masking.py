@@ -12,6 +12,7 @@ from attention_lib._arguments import (
     broadcast,
     numbers_in,
     require_count,
+    require_device,
     require_float,
     require_same_device,
     require_tensor,
@@ -119,9 +120,9 @@ def padding_mask(tokens: Tensor, pad_id: int = 0) -> Tensor:
     Raises
     ------
     TypeError
-        If ``tokens`` is no integer tensor.
+        If ``tokens`` is no integer tensor, or ``pad_id`` no whole number.
     ValueError
-        If it has not two axes.
+        If ``tokens`` has not two axes.
 
     Examples
     --------
@@ -131,6 +132,8 @@ def padding_mask(tokens: Tensor, pad_id: int = 0) -> Tensor:
     require_tensor("tokens", tokens, rank=2, axes="(batch, len_k)")
     if tokens.dtype not in INTEGER_DTYPES:
         raise TypeError(f"tokens: expected integer token ids, got dtype {tokens.dtype}")
+    if isinstance(pad_id, bool) or not isinstance(pad_id, int):
+        raise TypeError(f"pad_id: expected a whole number, got {pad_id!r}")
     return (tokens != pad_id).unsqueeze(-2)  # (batch, 1, len_k)
 
 
@@ -174,6 +177,7 @@ def causal_mask(
     require_count("len_q", len_q, minimum=0)
     len_k = len_q if len_k is None else len_k
     require_count("len_k", len_k, minimum=0)
+    require_device("device", device)
     with torch.inference_mode(False):  # a tensor of inference mode would not count its changes
         everything = torch.ones(len_q, len_k, dtype=torch.bool, device=device)
         mask = everything.tril(diagonal=len_k - len_q)

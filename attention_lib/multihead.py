@@ -7,8 +7,10 @@ from torch import Tensor, nn
 
 from attention_lib._arguments import (
     require_count,
+    require_flag,
     require_float,
     require_parameter_kind,
+    require_probability,
     require_queries_and_keys,
     require_size,
     require_values,
@@ -163,6 +165,7 @@ class MultiHeadAttention(nn.Module):
         require_count("d_model", d_model)
         require_count("num_heads", num_heads)
         require_count("num_kv_heads", num_kv_heads)
+        require_flag("bias", bias)
         _require_divisible("d_model", d_model, "num_heads", num_heads)
         _require_divisible("num_heads", num_heads, "num_kv_heads", num_kv_heads)
         self.d_model = d_model
@@ -218,6 +221,7 @@ class MultiHeadAttention(nn.Module):
             Shape ``(batch, num_heads, len_q, len_k)``, before dropout.
         """
         self._require_inputs(queries, keys, values)
+        require_flag("need_weights", need_weights)
         len_k = keys.shape[1]
         visible = self._visible(queries, keys, valid_lens, mask)
         tensors = without_cut_keys(visible, (queries, keys, values))
@@ -242,7 +246,7 @@ class MultiHeadAttention(nn.Module):
             fused_scale=None if need_weights else self.attention._fused_scale(queries),
         )
         output = self.W_o(merge_heads(output))
-        return output, with_cut_keys(weights, len_k)
+        return output, with_cut_keys(weights, len_k) if need_weights else None
 
     def _require_inputs(self, queries: Tensor, keys: Tensor, values: Tensor) -> None:
         inputs = {"queries": queries, "keys": keys, "values": values}
@@ -349,6 +353,7 @@ class MultiHeadAttention(nn.Module):
         >>> torch.allclose(ours.to_torch()(x, x, x)[0], ours(x, x, x)[0], atol=1e-6)
         True
         """
+        require_flag("batch_first", batch_first)
         bias = self.W_q.bias is not None
         theirs = nn.MultiheadAttention(
             self.d_model,
@@ -407,6 +412,7 @@ class AddNorm(nn.Module):
     def __init__(self, d_model: int, dropout: float = 0.0) -> None:
         super().__init__()
         require_count("d_model", d_model)
+        require_probability("dropout", dropout)
         self.dropout = nn.Dropout(dropout)
         self.norm = nn.LayerNorm(d_model)
 

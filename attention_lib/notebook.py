@@ -3,6 +3,7 @@
 import importlib.util
 import os
 from collections.abc import Callable
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,8 +53,10 @@ def generator(seed: int) -> torch.Generator:
 
     Raises
     ------
+    TypeError
+        If ``seed`` is no whole number.
     ValueError
-        If ``ATTENTION_SEED_SHIFT`` is set and no whole number.
+        If it has more than 63 bits, or ``ATTENTION_SEED_SHIFT`` is set and no whole number.
 
     Examples
     --------
@@ -61,12 +64,16 @@ def generator(seed: int) -> torch.Generator:
     >>> torch.equal(a, b)
     True
     """
+    if isinstance(seed, bool) or not isinstance(seed, Integral):
+        raise TypeError(f"seed: expected a whole number, got {seed!r}")
     shift = os.environ.get("ATTENTION_SEED_SHIFT") or "0"
     try:
-        seed += int(shift)
+        seed = int(seed) + int(shift)
     except ValueError:
         message = f"ATTENTION_SEED_SHIFT: expected a whole number, got {shift!r}"
         raise ValueError(message) from None
+    if not abs(seed) < 2**63:
+        raise ValueError(f"seed: expected a whole number of at most 63 bits, got {seed}")
     return torch.Generator(device="cpu").manual_seed(seed)
 
 
@@ -84,8 +91,8 @@ def show(tensor: Tensor, decimals: int = 3) -> None:
 
     Raises
     ------
-    TypeError
-        If ``tensor`` is no tensor.
+    TypeError, ValueError
+        If ``tensor`` is no tensor, or ``decimals`` no whole number of at least 0.
 
     Examples
     --------
@@ -95,6 +102,10 @@ def show(tensor: Tensor, decimals: int = 3) -> None:
     """
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"tensor: expected a torch.Tensor, got {type(tensor).__name__}")
+    if isinstance(decimals, bool) or not isinstance(decimals, int):
+        raise TypeError(f"decimals: expected a whole number, got {decimals!r}")
+    if decimals < 0:
+        raise ValueError(f"decimals: expected at least 0, got {decimals}")
     tensor = tensor.detach().cpu()
     if tensor.is_floating_point():
         tensor = tensor.double().round(decimals=decimals) + 0.0  # -0.0 + 0.0 is 0.0

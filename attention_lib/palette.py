@@ -23,6 +23,8 @@ and JavaScript paint the same. The first samples matplotlib's *viridis* (van der
 2003), which colour-blind readers can split at its middle.
 """
 
+import re
+
 __all__ = ["DARK", "LIGHT", "SCORE_MAP", "WEIGHT_MAP", "contrast", "css_variables", "readable_on"]
 
 LIGHT = {
@@ -151,6 +153,8 @@ def readable_on(ground: str) -> str:
 
 
 def _luminance(color: str) -> float:
+    if not (isinstance(color, str) and re.fullmatch("#[0-9a-fA-F]{6}", color)):
+        raise ValueError(f"color: expected #rrggbb, got {color!r}")
     parts = [int(color[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts

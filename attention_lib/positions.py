@@ -11,6 +11,7 @@ from attention_lib._arguments import (
     require_count,
     require_float,
     require_positive,
+    require_probability,
     require_queries_and_keys,
     require_same_device,
     require_size,
@@ -115,6 +116,7 @@ class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 1024, dropout: float = 0.0) -> None:
         super().__init__()
         require_count("max_len", max_len)
+        require_probability("dropout", dropout)
         self.dropout = nn.Dropout(dropout)
         self.register_buffer("positions", sinusoidal_positions(max_len, d_model), persistent=False)
 
@@ -222,19 +224,31 @@ def rotate_by_position(
     tensor([[1.0000, 0.0000],
             [0.5403, 0.8415]])
     """
-    require_float("x", x, min_rank=2, axes="(..., length, d_k)")
+    return _turned("x", x, "positions", positions, base, layout)
+
+
+def _turned(
+    x_name: str, x: Tensor, name: str, positions: Tensor | None, base: float, layout: str
+) -> Tensor:
+    require_float(x_name, x, min_rank=2, axes="(..., length, d_k)")
+    if x.shape[-1] % 2:
+        raise ValueError(
+            f"{x_name}: expected an even width d_k (pairs that turn), got {shape_of(x)}"
+        )
     frequencies = rotary_frequencies(x.shape[-1], base).to(x.device)  # (d_k / 2,)
     if layout not in ("pairs", "halves"):
         raise ValueError(f"layout: expected 'pairs' or 'halves', got {layout!r}")
     if positions is None:
         positions = torch.arange(x.shape[-2], device=x.device)
-    require_tensor("positions", positions, axes="(..., length)")
-    require_same_device("x", x, "positions", positions)
+    require_tensor(name, positions, axes="(..., length)")
+    if positions.dtype == torch.bool or positions.is_complex():
+        raise TypeError(f"{name}: expected real numbers, got dtype {positions.dtype}")
+    require_same_device(x_name, x, name, positions)
     try:
         positions = positions.expand(x.shape[:-1])
     except RuntimeError:
         raise ValueError(
-            f"positions: expected a shape that broadcasts to {tuple(x.shape[:-1])} "
+            f"{name}: expected a shape that broadcasts to {tuple(x.shape[:-1])} "
             f"(..., length), got {shape_of(positions)}"
         ) from None
     angles = positions.double().unsqueeze(-1) * frequencies  # (..., length, d_k / 2)
@@ -298,6 +312,6 @@ def rotary_scores(
     if query_positions is None:
         len_q, len_k = queries.shape[-2], keys.shape[-2]
         query_positions = torch.arange(len_k - len_q, len_k, device=queries.device)
-    turned_queries = rotate_by_position(queries, query_positions, base=base, layout=layout)
-    turned_keys = rotate_by_position(keys, key_positions, base=base, layout=layout)
+    turned_queries = _turned("queries", queries, "query_positions", query_positions, base, layout)
+    turned_keys = _turned("keys", keys, "key_positions", key_positions, base, layout)
     return scaled_dot_scores(turned_queries, turned_keys, scale)

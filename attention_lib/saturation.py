@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from attention_lib._arguments import require_count, require_float
+from attention_lib._arguments import require_count, require_finite, require_float
 
 __all__ = ["effective_keys", "entropy", "sample_scores", "softmax_jacobian"]
 
@@ -130,7 +130,7 @@ def sample_scores(
     Raises
     ------
     TypeError, ValueError
-        If a size is no whole number of at least 1, ``scale`` no number, or ``generator`` no
+        If a size is no whole number of at least 1, ``scale`` no finite number, or ``generator`` no
         ``torch.Generator``.
 
     Examples
@@ -142,8 +142,7 @@ def sample_scores(
     """
     for name, count in (("d", d), ("len_k", len_k), ("rows", rows)):
         require_count(name, count)
-    if isinstance(scale, bool) or not isinstance(scale, (int, float)):
-        raise TypeError(f"scale: expected a number, got {scale!r}")
+    require_finite("scale", scale)
     if not isinstance(generator, torch.Generator):
         raise TypeError(f"generator: expected a torch.Generator, got {type(generator).__name__}")
     scores = []

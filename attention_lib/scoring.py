@@ -12,6 +12,8 @@ from torch.autograd import forward_ad
 from attention_lib._arguments import (
     broadcast,
     require_count,
+    require_device,
+    require_finite,
     require_float,
     require_parameter_kind,
     require_positive,
@@ -115,10 +117,7 @@ def resolve_scale(scale: float | None, d_k: int) -> float:
     """Return the factor on the dot product: ``1 / sqrt(d_k)`` unless one is given."""
     if scale is None:
         return 1.0 / math.sqrt(d_k)
-    if isinstance(scale, bool) or not isinstance(scale, (int, float)):
-        raise TypeError(f"scale: expected a number or None, got {scale!r}")
-    if not abs(scale) < math.inf:  # NaN is not
-        raise ValueError(f"scale: expected a finite number, got {scale!r}")
+    require_finite("scale", scale, what="a number or None")
     return float(scale)
 
 
@@ -356,6 +355,7 @@ def alibi_bias(
     len_k = len_q if len_k is None else len_k
     require_count("len_q", len_q, minimum=0)
     require_count("len_k", len_k, minimum=0)
+    require_device("device", device)
     own = torch.arange(len_k - len_q, len_k, device=device)  # where each query stands
     distances = (own.unsqueeze(-1) - torch.arange(len_k, device=device)).abs()  # (len_q, len_k)
     return -alibi_slopes(num_heads).to(distances.device)[:, None, None] * distances

@@ -1,9 +1,16 @@
-"""What all public functions promise alike: their signatures, and the same refusals in words."""
+"""What all public functions promise alike: their signatures, and the same refusals in words.
+
+``wrong_calls.txt`` is a table of wrong calls and of what each hears.
+"""
 
 import inspect
+import re
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 
 import attention_lib
 from attention_lib import (
@@ -459,3 +466,53 @@ def test_words(name):
     with pytest.raises((TypeError, ValueError)) as raised:
         call()
     assert str(raised.value) == words
+
+
+# --- the table of wrong calls -----------------------------------------------------------------
+
+TABLE = Path(__file__).with_name("wrong_calls.txt").read_text(encoding="utf-8")
+WRONG_CALLS = dict(re.findall(r"^(\S.*)\n    (\w+Error: .+)$", TABLE, flags=re.MULTILINE))
+# what is at fault, what was expected, and what came
+BLAMES = (
+    r"(Type|Value)Error: [^:]+: expected .*[^,;][,;]? got .|TraitError: \w+\.\w+ must be .*; got ."
+)
+
+
+@pytest.fixture(scope="module")
+def at_hand():
+    """Return the names that the calls use."""
+    from attention_lib import alignment, contracts, cost, notebook, palette, plots, reader, widgets
+
+    x = torch.ones(2, 3, 4)
+    modules = (alignment, contracts, cost, notebook, palette, plots, reader, widgets)
+    return {
+        **{name: getattr(attention_lib, name) for name in attention_lib.__all__},
+        **{module.__name__.rpartition(".")[2]: module for module in modules},
+        **{"torch": torch, "np": np, "NAN": float("nan"), "INF": float("inf")},
+        **{"x": x, "m": MultiHeadAttention(4, 2), "ids": torch.tensor([[1, 2, 0]])},
+        **{"ax": Figure().subplots(), "W": torch.full((3, 4), 0.25)},
+        **{"R": reader.load_reader(), "A": alignment.load_aligner()},
+        "attend": lambda q, k, v: scaled_dot_product_attention(q, k, v),
+    }
+
+
+@pytest.mark.parametrize("call", WRONG_CALLS)
+def test_wrong_call(call, at_hand):
+    """Refused with this very exception and these very words."""
+    with pytest.raises(Exception) as raised:
+        eval(call, dict(at_hand))
+    assert f"{raised.type.__name__}: {raised.value}" == WRONG_CALLS[call]
+
+
+def test_every_refusal_says_what_was_expected_and_what_came():
+    assert [said for said in WRONG_CALLS.values() if not re.match(BLAMES, said)] == []
+
+
+def test_the_table_is_read_to_its_end_and_meets_every_part():
+    lines = TABLE.split("\n\n", 1)[1].splitlines()
+    assert len(lines) == 2 * len(WRONG_CALLS) and len(WRONG_CALLS) >= 120
+    without = {"device"}  # it takes nothing
+    unmet = [name for name in attention_lib.__all__ if f"{name}(" not in TABLE]
+    assert {*unmet} == without
+    figures = [f"widgets.{name}(" for name in attention_lib.widgets.__all__]
+    assert [figure for figure in figures if figure not in TABLE] == []

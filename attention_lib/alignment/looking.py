@@ -54,6 +54,8 @@ def hide_each(aligner: Aligner, text: str) -> Tensor:
     >>> changed.shape, bool(changed.any())
     (torch.Size([8, 10]), True)
     """
+    if not isinstance(aligner, Aligner):
+        raise TypeError(f"aligner: expected an Aligner, got {type(aligner).__name__}")
     ids = torch.tensor([aligner.characters.encode(text)]).expand(len(text), -1)  # (len, len)
     may = ~torch.eye(len(text), dtype=torch.bool).unsqueeze(1)  # (len, 1, len)
     digits = torch.tensor([int(digit) for digit in align(aligner, text).digits])  # (8,)

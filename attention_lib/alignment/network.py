@@ -305,11 +305,15 @@ def align(aligner: Aligner, text: str, *, hide: Iterable[int] = ()) -> Alignment
     >>> print(align(load_aligner(), "14 juillet 2010"))
     2010-07-14
     """
+    if not isinstance(aligner, Aligner):
+        raise TypeError(f"aligner: expected an Aligner, got {type(aligner).__name__}")
+    if not isinstance(hide, Iterable):
+        raise TypeError(f"hide: expected positions, got {hide!r}")
     ids = torch.tensor([aligner.characters.encode(text)])  # (1, len)
     may = torch.ones(1, 1, len(text), dtype=torch.bool)
     for position in hide:
         if position not in range(len(text)):
-            raise ValueError(f"hide: expected positions 0 to {len(text) - 1}, got {position}")
+            raise ValueError(f"hide: expected positions 0 to {len(text) - 1}, got {position!r}")
         may[..., position] = False
     digit_scores, weights = aligner(ids, mask=may)
     probabilities, digits = F.softmax(digit_scores[0], dim=-1).max(dim=-1)  # (8,), (8,)

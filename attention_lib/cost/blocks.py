@@ -7,7 +7,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_lib._arguments import broadcast, require_all, require_count, shape_of
+from attention_lib._arguments import (
+    broadcast,
+    require_all,
+    require_count,
+    require_same_device,
+    shape_of,
+)
 from attention_lib.masking import require_mask
 from attention_lib.scoring import resolve_scale
 
@@ -215,6 +221,7 @@ def require_operands(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor
     shape = require_all(queries, keys, values)
     if mask is not None:
         require_mask("mask", mask)
+        require_same_device("queries", queries, "mask", mask)
         if broadcast(mask.shape, shape) != shape or mask.dim() == 0:
             raise ValueError(
                 f"mask: expected a shape that broadcasts to the scores' {shape}, "

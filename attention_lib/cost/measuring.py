@@ -4,6 +4,7 @@ import json
 import math
 import weakref
 from collections.abc import Callable, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,7 +41,7 @@ def measured_cost(call: Callable[..., object], *tensors: Tensor) -> Cost:
     Raises
     ------
     TypeError
-        If something other than a tensor is given.
+        If ``call`` cannot be called, or something other than a tensor is given.
 
     Examples
     --------
@@ -48,7 +49,7 @@ def measured_cost(call: Callable[..., object], *tensors: Tensor) -> Cost:
     >>> measured_cost(torch.matmul, a, b)
     Cost(flops=60, moved=124, kept=84)
     """
-    given = with_gradients(tensors)
+    given = with_gradients(call, tensors)
     counter = FlopCounterMode(display=False)
     with counter, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
         call(*given)
@@ -84,22 +85,24 @@ def peak_bytes(call: Callable[..., object], *tensors: Tensor) -> int:
     Raises
     ------
     TypeError
-        If something other than a tensor is given.
+        If ``call`` cannot be called, or something other than a tensor is given.
 
     Examples
     --------
     >>> peak_bytes(lambda x: (x + 1).sum(), torch.zeros(100))
     804
     """
-    given = with_gradients(tensors)
+    given = with_gradients(call, tensors)
     with _Peak() as found:
         call(*given)
     inside: int = found.peak
     return inside + sum(x.nbytes for x in given)
 
 
-def with_gradients(tensors: Sequence[Tensor]) -> list[Tensor]:
+def with_gradients(call: object, tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors as leaves that need a gradient, where there can be one."""
+    if not callable(call):
+        raise TypeError(f"call: expected a callable, got {call!r}")
     for number, tensor in enumerate(tensors):
         require_tensor(f"tensors[{number}]", tensor)
     return [x.detach().requires_grad_(x.is_floating_point()) for x in tensors]
@@ -142,8 +145,9 @@ def fitted_exponent(sizes: Sequence[float], costs: Sequence[float]) -> Exponent:
 
     Raises
     ------
-    ValueError
-        If there are too few, not as many of one as of the other, or not all are positive.
+    TypeError, ValueError
+        If these are no numbers, too few, not as many of one as of the other, or not all are
+        positive.
 
     Notes
     -----
@@ -154,6 +158,9 @@ def fitted_exponent(sizes: Sequence[float], costs: Sequence[float]) -> Exponent:
     >>> print(fitted_exponent([1, 2, 4], [3, 12, 48]))
     2.00 ± 0.00
     """
+    for name, given in (("sizes", sizes), ("costs", costs)):
+        if not (hasattr(given, "__len__") and all(isinstance(x, Real) for x in given)):
+            raise TypeError(f"{name}: expected a sequence of numbers, got {given!r}")
     if len(sizes) != len(costs) or len({*sizes}) < 3:
         raise ValueError(
             "sizes, costs: expected as many costs as sizes, at least three different ones, got "

@@ -1,14 +1,22 @@
 """What a picture is given, as arrays of numbers; all else is refused in words."""
 
 from collections.abc import Callable, Sequence
+from numbers import Real
 
 import numpy as np
+from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from attention_lib._pictures import plain
 
 Floats = NDArray[np.float64]
 Reader = Callable[..., Floats]
+
+
+def require_axes(ax: object) -> None:
+    """Refuse what nothing can be drawn into, such as the numbers themselves."""
+    if not isinstance(ax, Axes):
+        raise TypeError(f"ax: expected a matplotlib.axes.Axes, got {type(ax).__name__}")
 
 
 def as_array(name: str, value: ArrayLike, *shapes: str) -> Floats:
@@ -69,6 +77,8 @@ def as_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]
 
 def as_positive(name: str, number: float) -> float:
     """Return a number; refuse one that is not positive and finite."""
+    if isinstance(number, bool) or not isinstance(number, Real):
+        raise TypeError(f"{name}: expected a positive number, got {number!r}")
     if not 0 < number < np.inf:
         raise ValueError(f"{name}: expected a positive number, got {number!r}")
     return float(number)

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 from numpy.typing import ArrayLike
 
-from attention_lib.plots._arrays import Floats, as_array, as_finite, as_positive
+from attention_lib.plots._arrays import Floats, as_array, as_finite, as_positive, require_axes
 from attention_lib.plots.style import COLORS, SERIES_DASHES, series
 
 __all__ = ["curves", "histogram", "measurements"]
@@ -48,6 +48,7 @@ def histogram(
     >>> ax = histogram(ax, samples, normal=(0, 100))
     >>> plt.close(figure)
     """
+    require_axes(ax)
     samples = as_finite("samples", samples, "(rows,)")
     heights, edges = np.histogram(samples, bins=bins, density=True)
     ax.stairs(heights, edges, fill=True, color=COLORS["mask_line"], alpha=0.55, label="samples")
@@ -95,9 +96,12 @@ def curves(ax: Axes, x: ArrayLike, curves: dict[str, ArrayLike], *, log: Log = "
     [4.0, 2.0, 1.0]
     >>> plt.close(figure)
     """
+    require_axes(ax)
     x = as_finite("x", x, "(points,)")
     if not isinstance(curves, dict) or not curves:
-        raise TypeError("curves: expected a dict that gives each label its numbers")
+        raise TypeError(
+            f"curves: expected a dict that gives each label its numbers, got {curves!r}"
+        )
     for number, (label, runs) in enumerate(curves.items()):
         name = f"curves[{label!r}]"
         runs = as_array(name, runs, "(points,)", "(runs, points)")
@@ -156,6 +160,7 @@ def measurements(
     >>> ax = measurements(ax, [1, 4, 16], [1.1, 3.9, 16.2], theory=[1, 4, 16])
     >>> plt.close(figure)
     """
+    require_axes(ax)
     x = as_finite("x", x, "(points,)")
     measured = as_array("measured", measured, "(points,)")
     if measured.shape != x.shape:

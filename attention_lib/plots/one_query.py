@@ -10,7 +10,7 @@ from matplotlib.path import Path
 from numpy.typing import ArrayLike
 
 from attention_lib._pictures import convex_hull
-from attention_lib.plots._arrays import as_finite, as_positive, as_weights
+from attention_lib.plots._arrays import as_finite, as_positive, as_weights, require_axes
 from attention_lib.plots._text import drawable, name_point, number_text
 from attention_lib.plots.style import COLORS, HALO, LABEL_SIZE, TEXT_SIZE
 
@@ -61,6 +61,7 @@ def attention_diagram(
     >>> ax = attention_diagram(ax, [0.75, 0.15, 0.10], values=["red", "green", "blue"])
     >>> plt.close(figure)
     """
+    require_axes(ax)
     weights = as_weights(weights, "(len_k,)", as_finite)
     size = len(weights)
     subscripts = [str(number).translate(SUBSCRIPTS) for number in range(1, size + 1)]
@@ -125,6 +126,7 @@ def weight_stems(ax: Axes, weights: ArrayLike, *, top: float = 1.0) -> Axes:
     'largest: 0.998'
     >>> plt.close(figure)
     """
+    require_axes(ax)
     weights = as_weights(weights, "(len_k,)", as_finite)
     top = as_positive("top", top)
     if weights.max() > top:
@@ -202,6 +204,7 @@ def mixture(
     >>> ax = mixture(ax, [[0, 0], [4, 0], [0, 4]], [0.5, 0.25, 0.25], [1.0, 1.0])
     >>> plt.close(figure)
     """
+    require_axes(ax)
     values = as_finite("values", values, "(len_k, 2)")
     weights = as_weights(weights, "(len_k,)", as_finite)
     if len(weights) != len(values):

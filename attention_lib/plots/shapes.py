@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from attention_lib.plots._arrays import as_strings
+from attention_lib.plots._arrays import as_strings, require_axes
 from attention_lib.plots._text import room_per_cell
 from attention_lib.plots.style import COLORS, LABEL_SIZE
 
@@ -48,9 +48,11 @@ def tensor_boxes(
     >>> ax = tensor_boxes(ax, [before, after], steps=["split_heads"])
     >>> plt.close(figure)
     """
-    tensors = list(tensors)
+    require_axes(ax)
+    if isinstance(tensors, str) or not isinstance(tensors, Sequence):
+        raise TypeError(f"tensors: expected a sequence of (name, shape, colour), got {tensors!r}")
     if not tensors:
-        raise ValueError("tensors: expected at least one")
+        raise ValueError("tensors: expected at least one, got none")
     steps = [""] * (len(tensors) - 1) if steps is None else steps
     steps = [step.replace(" ", "\n") for step in as_strings("steps", steps, len(tensors) - 1)]
     letter = 0.2  # width of a letter, in units of the drawing

@@ -22,6 +22,7 @@ from attention_lib.plots._arrays import (
     as_positive,
     as_strings,
     as_weights,
+    require_axes,
 )
 from attention_lib.plots._text import MINUS, fitting_size, label_ticks, number_text, room_per_cell
 from attention_lib.plots.style import COLORS, ON_MAP, SCORE_MAP, WEIGHT_MAP
@@ -77,6 +78,7 @@ def heatmap(
     [[0.75, 0.25], [0.5, 0.5]]
     >>> plt.close(figure)
     """
+    require_axes(ax)
     weights = as_weights(weights, "(len_q, len_k)")
     mask = as_mask(mask, weights.shape)
     image = _draw_table(ax, weights, WEIGHT_MAP, Normalize(0, 1), ~mask & (weights == 0), decimals)
@@ -214,6 +216,7 @@ def scores_heatmap(
     (-3.0, 3.0)
     >>> plt.close(figure)
     """
+    require_axes(ax)
     scores = as_array("scores", scores, "(len_q, len_k)")
     if np.isposinf(scores).any():
         raise ValueError("scores: expected numbers below infinity, got inf")
@@ -267,6 +270,7 @@ def mask_picture(
     [[False, True], [False, False]]
     >>> plt.close(figure)
     """
+    require_axes(ax)
     allowed = as_array("mask", as_booleans(mask), "(len_q, len_k)") == 1
     ax.set_facecolor(COLORS["weight"])  # masked cells cover it
     _draw_table(

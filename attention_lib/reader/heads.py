@@ -135,11 +135,13 @@ def _attention(reader: Reader, layer: int) -> MultiHeadAttention:
 
 def _columns(reader: Reader, layer: int, head: int) -> slice:
     """The columns of ``W_o`` that belong to a head."""
+    if not isinstance(reader, Reader):
+        raise TypeError(f"reader: expected a Reader, got {type(reader).__name__}")
     if layer not in range(len(reader.num_heads)):
-        raise ValueError(f"layer: expected 0 to {len(reader.num_heads) - 1}, got {layer}")
+        raise ValueError(f"layer: expected 0 to {len(reader.num_heads) - 1}, got {layer!r}")
     heads = reader.num_heads[layer]
     if head not in range(heads):
-        raise ValueError(f"head: expected 0 to {heads - 1} in layer {layer}, got {head}")
+        raise ValueError(f"head: expected 0 to {heads - 1} in layer {layer}, got {head!r}")
     d_k = reader.embedding.embedding_dim // heads
     return slice(head * d_k, (head + 1) * d_k)
 

@@ -274,6 +274,8 @@ def read(reader: Reader, text: str) -> Reading:
     >>> reading.words[reading.meant]
     'animal'
     """
+    if not isinstance(reader, Reader):
+        raise TypeError(f"reader: expected a Reader, got {type(reader).__name__}")
     words = reader.vocabulary.parse(text)
     ids = torch.tensor([reader.vocabulary.encode(words)], device=reader.embedding.weight.device)
     _, weights, states = reader(ids)

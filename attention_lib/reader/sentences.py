@@ -213,6 +213,8 @@ def words_like(word: str) -> list[str]:
     >>> "wide" in words_like("tired"), "street" in words_like("tired")
     (True, False)
     """
+    if not isinstance(word, str):
+        raise TypeError(f"word: expected a word, got {word!r}")
     comparatives = ADJECTIVES_OF["ahead"] + ADJECTIVES_OF["behind"]
     adjectives = [adjective for adjective in _ADJECTIVES if adjective not in comparatives]
     groups = [_NOUNS, comparatives, adjectives, *(words.split() for words in _ALIKE)]
