@@ -83,6 +83,16 @@ def test_every_pin_is_asked_about():
     assert sum(map(len, audit.listed(text))) == sum("==" in line for line in text.splitlines())
 
 
+def test_security_md_names_what_is_there():
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    assert re.findall(r"^(\d+)\. ", text, re.MULTILINE) == [str(n) for n in range(1, 11)]
+    named = re.findall(r"`([\w/.]+\.\w+)`", text)
+    assert len(named) >= 3 and [name for name in named if not (ROOT / name).is_file()] == []
+    workflows = "\n".join(p.read_text() for p in (ROOT / ".github" / "workflows").glob("*.yml"))
+    assert "secrets." not in workflows
+    assert re.findall(r"uses: (?!\./)[^@\s]+@(?![0-9a-f]{40}\b)", workflows) == []
+
+
 # ------------------------------------------------------------------------------------ no pickle
 
 PICKLES = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}

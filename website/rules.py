@@ -19,6 +19,7 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from website import ROOT, book, minutes, notebooks
+from website.harmless import harms
 from website.pictures import KINDS, SVG
 
 BOOK = ROOT / "book"
@@ -250,25 +251,14 @@ def widgets_have_html(notebook):
             yield cell, "a widget without text/html vanishes from the website: give it one"
 
 
-LOADS = re.compile(
-    r"<\s*(script|iframe|object|embed|link|base|meta|form)\b|\son\w+\s*=|javascript:|@import"
-    r"|(?:\b(?:src|srcset|poster|xlink:href|action)\s*=|<(?:image|use)\s[^>]*\bhref\s*=|url\()"
-    r"(?!\s*(?:[\"']|&quot;)?(?:data:|#|%23))",
-    flags=re.IGNORECASE,
-)
-
-
 @rule
 def outputs_load_and_run_nothing(notebook):
     for cell in notebook.code:
         for data in cell.mimes:
             for mime in ("text/html", SVG):
-                if found := LOADS.search("".join(data.get(mime, ""))):
+                if found := harms("".join(data.get(mime, ""))):
                     kind = mime.rpartition("/")[2].partition("+")[0].upper()
-                    yield (
-                        cell,
-                        f"its {kind} loads or runs something ({found[0].strip()}): take that out",
-                    )
+                    yield cell, f"its {kind} loads or runs something ({found[0]}): take that out"
 
 
 @rule
@@ -749,6 +739,8 @@ def prose_reads_the_same_everywhere(notebook):
                 found += unknown_html(token.content)
             if token.type == "inline":
                 found += elsewhere_only(token)
+        if cell.raw.get("attachments"):
+            found.append("an attachment: draw it in a code cell")
         for opened in re.finditer(r"</summary>[^\n]*\n(?=[^\n])", cell.source):
             found.append(f"no blank line after {opened[0].strip()}")
         if cell.source.count("<details") != cell.source.count("</details>"):
@@ -780,6 +772,7 @@ def unknown_html(html):
     for name in re.findall(r"<\s*/?\s*([a-zA-Z][\w-]*)|<!--", html):
         if name not in ("details", "summary", "br"):
             yield f"<{name or '!--'}>"
+    yield from harms(html)
 
 
 UNFINISHED = re.compile(
