@@ -26,7 +26,6 @@ from pathlib import Path
 
 from website.notebooks import (
     AT_ONCE,
-    TIMEOUT,
     chapters,
     kernel_environment,
     normalise,
@@ -36,6 +35,7 @@ from website.notebooks import (
 )
 
 SHIFTS = range(1_000, 1_000_000_000)  # far from the seeds that chapters name
+LIMIT = 1200  # seconds a cell may take, on a machine that is busy with much else
 METHODS = multiprocessing.get_all_start_methods()
 PROCESSES = multiprocessing.get_context("forkserver" if "forkserver" in METHODS else "spawn")
 PROCESSES.set_forkserver_preload(["torch", "matplotlib.pyplot", "ipywidgets", "website.notebooks"])
@@ -97,9 +97,9 @@ def run(path, shift):
     said.close()  # the other end is the process's alone: when it dies, nothing more can come
     found = {}
     for index, _ in numbered:
-        if not hears.poll(TIMEOUT):
+        if not hears.poll(LIMIT):
             process.kill()
-            found[index] = f"took longer than {TIMEOUT} seconds"
+            found[index] = f"took longer than {LIMIT} seconds"
             break
         try:
             found[index] = hears.recv()
@@ -126,6 +126,7 @@ def run_all(paths, shifts):
                 found = done.result()
                 count += len(found)
                 for place, said in found.items():
+                    print(f"under {shift}: {place}: {said}", flush=True)
                     table.setdefault(place, {})[shift] = said
             print(f"shift {shift}: {f'{count} cells FAILED' if count else 'all holds'}", flush=True)
     return table
