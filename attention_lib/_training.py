@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,7 +36,7 @@ def fit(
     """
     optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=weight_decay)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, steps, pct_start=0.1)
-    with tqdm(range(1, steps + 1), disable=not progress, desc=desc) as bar:
+    with _one_thread(), tqdm(range(1, steps + 1), disable=not progress, desc=desc) as bar:
         for step in bar:
             loss = loss_of_batch()
             optimizer.zero_grad()
@@ -46,6 +47,17 @@ def fit(
             if watch:
                 watch(step, loss.item())
     return model.eval()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Compute on one thread: with steps this small a second one mostly waits for the first."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def store(model: nn.Module, path: str | Path, told: dict[str, str]) -> None:

@@ -13,6 +13,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from attention_lib import sinusoidal_positions
+from attention_lib._training import fit
 from attention_lib.reader import (
     MAX_LEN,
     NOTHING,
@@ -428,6 +429,27 @@ def test_training_leaves_the_random_numbers_of_others_alone():
     torch.manual_seed(1)
     train_reader(0, train=FEW, steps=1, progress=False)
     assert torch.equal(torch.rand(1), expected)
+
+
+def test_training_takes_one_thread_and_gives_back_what_there_were():
+    """On two busy cores a second thread took twenty times the processor, and no less time."""
+    before, seen = torch.get_num_threads(), []
+
+    def watch(step, loss):
+        seen.append(torch.get_num_threads())
+        if step == 12:
+            raise KeyboardInterrupt  # as a reader does
+
+    model = torch.nn.Linear(1, 1)
+    rest = {"weight_decay": 0.0, "desc": "", "progress": False, "watch": watch}
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            fit(model, lambda: model.weight.square().sum(), 20, **rest)
+        assert torch.get_num_threads() == 2
+        assert seen == [1] * 12
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_training_shows_how_far_it_is(capsys):
