@@ -319,8 +319,9 @@ class MultiHeadAttention(nn.Module):
         if module.bias_k is not None or module.add_zero_attn:
             raise ValueError("module: expected no add_bias_kv and no add_zero_attn")
         bias = module.in_proj_bias is not None
-        ours = cls(module.embed_dim, module.num_heads, dropout=module.dropout, bias=bias)
-        ours.to(device=module.in_proj_weight.device, dtype=module.in_proj_weight.dtype)
+        with module.in_proj_weight.device:
+            ours = cls(module.embed_dim, module.num_heads, dropout=module.dropout, bias=bias)
+        ours.to(module.in_proj_weight.dtype)
         projections = (ours.W_q, ours.W_k, ours.W_v)
         weights = module.in_proj_weight.chunk(3)
         biases = module.in_proj_bias.chunk(3) if bias else ()

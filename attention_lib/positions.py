@@ -170,8 +170,13 @@ def rotary_frequencies(d_k: int, base: float = 10_000.0) -> Tensor:
     require_positive("base", base)
     if d_k % 2:
         raise ValueError(f"d_k: expected an even width (pairs that turn), got {d_k}")
-    exponents = torch.arange(0, d_k, 2, dtype=torch.float64) / d_k  # (d_k / 2,)
-    return torch.tensor(base, dtype=torch.float64) ** -exponents
+    return _frequencies(d_k, base, torch.device("cpu"))
+
+
+def _frequencies(d_k: int, base: float, device: torch.device) -> Tensor:
+    exponents = torch.arange(0, d_k, 2, dtype=torch.float64, device=device) / d_k  # (d_k / 2,)
+    frequencies: Tensor = float(base) ** -exponents
+    return frequencies
 
 
 def rotate_by_position(
@@ -231,11 +236,12 @@ def _turned(
     x_name: str, x: Tensor, name: str, positions: Tensor | None, base: float, layout: str
 ) -> Tensor:
     require_float(x_name, x, min_rank=2, axes="(..., length, d_k)")
-    if x.shape[-1] % 2:
+    if x.shape[-1] % 2 or x.shape[-1] == 0:
         raise ValueError(
             f"{x_name}: expected an even width d_k (pairs that turn), got {shape_of(x)}"
         )
-    frequencies = rotary_frequencies(x.shape[-1], base).to(x.device)  # (d_k / 2,)
+    require_positive("base", base)
+    frequencies = _frequencies(x.shape[-1], base, x.device)  # (d_k / 2,)
     if layout not in ("pairs", "halves"):
         raise ValueError(f"layout: expected 'pairs' or 'halves', got {layout!r}")
     if positions is None:

@@ -303,10 +303,14 @@ def alibi_slopes(num_heads: int) -> Tensor:
     tensor([0.2500, 0.0625, 0.0156, 0.0039])
     """
     require_count("num_heads", num_heads)
+    return _slopes(num_heads, torch.device("cpu"))
+
+
+def _slopes(num_heads: int, device: torch.device) -> Tensor:
     power = 2 ** int(math.log2(num_heads))  # the largest that is not above num_heads
-    exponents = [8 * i / power for i in range(1, power + 1)]
-    exponents += [4 * i / power for i in range(1, 2 * (num_heads - power), 2)]
-    return torch.tensor([2.0**-exponent for exponent in exponents])
+    numbers = torch.arange(num_heads, dtype=torch.float64, device=device)
+    exponents = torch.cat([8 * (numbers[:power] + 1), 8 * numbers[: num_heads - power] + 4]) / power
+    return torch.exp2(-exponents).to(torch.get_default_dtype())
 
 
 def alibi_bias(
@@ -353,12 +357,13 @@ def alibi_bias(
     tensor([[-1.0000, -0.5000, -0.0000]])
     """
     len_k = len_q if len_k is None else len_k
+    require_count("num_heads", num_heads)
     require_count("len_q", len_q, minimum=0)
     require_count("len_k", len_k, minimum=0)
     require_device("device", device)
     own = torch.arange(len_k - len_q, len_k, device=device)  # where each query stands
     distances = (own.unsqueeze(-1) - torch.arange(len_k, device=device)).abs()  # (len_q, len_k)
-    return -alibi_slopes(num_heads).to(distances.device)[:, None, None] * distances
+    return -_slopes(num_heads, distances.device)[:, None, None] * distances
 
 
 class BilinearScore(nn.Module):
