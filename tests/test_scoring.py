@@ -265,7 +265,7 @@ def test_additive_scores_in_blocks(name, monkeypatch):
     upstream = numbers(2, 3, LEN_Q, LEN_K, seed=2)
     hidden = torch.tanh(score.W_q(given[0]).unsqueeze(-2) + score.W_k(given[1]).unsqueeze(-3))
     expected = score.w_v(hidden).squeeze(-1)
-    slopes = torch.autograd.grad(expected, given, upstream)
+    slopes = torch.autograd.grad(expected, given, upstream, retain_graph=True)
     monkeypatch.setattr(scoring, "BLOCK", size)
     with Sizes() as sizes:
         scores = score(*given[:2])
@@ -279,6 +279,10 @@ def test_additive_scores_in_blocks(name, monkeypatch):
         assert_close(others[1], slope, 1e-12)
     with torch.no_grad():
         assert_close(score(*given[:2]), expected, 1e-13)
+    one = score(given[0][0, 0], given[1][0])  # a sequence without a batch
+    assert_close(one, expected[0, 0], 1e-13)
+    found, slope = (torch.autograd.grad(x.sum(), given[0])[0] for x in (one, expected[0, 0]))
+    assert_close(found, slope, 1e-12)
 
 
 @pytest.mark.parametrize("part", ["W_q", "W_k", "w_v"])
