@@ -276,7 +276,7 @@ def attend(
 ) -> tuple[Tensor, Tensor | None]:
     """Run the pipeline on queries, keys and values that fit; ``shape`` is that of the scores."""
     are_tame: bool | None = True
-    tensors = without_cut_keys(visible, tensors)
+    visible, tensors = without_cut_keys(visible, tensors)
     if visible.mask is not None:
         tensors, are_tame = tamed(visible.mask, tensors)
     output, weights = attend_tamed(
@@ -291,12 +291,24 @@ def attend(
     return output, with_cut_keys(weights, shape[-1]) if need_weights else None
 
 
-def without_cut_keys(visible: Visible, tensors: Tensors) -> Tensors:
-    """Leave the keys and values alone that no query sees because they come after the last."""
+def without_cut_keys(visible: Visible, tensors: Tensors) -> tuple[Visible, Tensors]:
+    """Leave the keys and values alone that no query sees because they come after the last.
+
+    Where there is a mask, it hides a few of them more: a number of keys that does not fill the
+    processor's vectors takes the kernel up to twice as long.
+    """
     queries, keys, values = tensors
-    if visible.len_k == keys.shape[-2]:
-        return tensors
-    return queries, keys[..., : visible.len_k, :], values[..., : visible.len_k, :]
+    len_k = keys.shape[-2]
+    if visible.len_k == len_k:
+        return visible, tensors
+    if visible.mask is not None:
+        mask = visible.mask.expand(*visible.mask.shape[:-1], visible.len_k)
+        full = min(-(-visible.len_k // FULL) * FULL, len_k)
+        visible = visible._replace(mask=F.pad(mask, (0, full - visible.len_k)), len_k=full)
+    return visible, (queries, keys[..., : visible.len_k, :], values[..., : visible.len_k, :])
+
+
+FULL = 16  # numbers of float32 that fill the widest vector
 
 
 def with_cut_keys(weights: Tensor | None, len_k: int) -> Tensor | None:
@@ -327,8 +339,12 @@ def attend_tamed(
     score, drop = partial(_scores, score, shape), partial(_drop, dropout_p)
     if visible.mask is not None and not are_tame:
         return attend_with_care(score, drop, queries, keys, values, visible.mask)
-    weights = _weights(score(queries, keys), visible, is_fresh)
-    return drop(weights) @ values, weights
+    mask, empty = opened(visible)
+    hidden = None if mask is None else ~mask
+    weights = _weights(score(queries, keys), hidden, empty, is_fresh)
+    shown = weights if hidden is None else _masked_on_the_way_back(weights, hidden)
+    narrow = torch.float16 in (weights.dtype, values.dtype)  # a sane gradient may overflow, too
+    return drop(shown if narrow else weights) @ values, shown
 
 
 def _scores(score: Score, shape: tuple[int, ...], queries: Tensor, keys: Tensor) -> Tensor:
@@ -341,31 +357,29 @@ def _scores(score: Score, shape: tuple[int, ...], queries: Tensor, keys: Tensor)
     raise ValueError(f"score: expected scores of shape {shape} (..., len_q, len_k), got {got}")
 
 
-def _weights(scores: Tensor, visible: Visible, is_fresh: bool) -> Tensor:
+def _weights(scores: Tensor, hidden: Tensor | None, empty: Tensor | None, is_fresh: bool) -> Tensor:
     """Turn scores into weights as masked_softmax does, in fewer passes over all pairs.
 
-    Scores that nobody else holds are filled in place; what masked_softmax does last waits for
-    the way back.
+    Scores that nobody else holds are filled in place.
     """
-    mask, empty = opened(visible)
-    if mask is None:
+    if hidden is None:
         return torch.softmax(scores, dim=-1)
-    hidden = ~mask
     if empty is not None:  # an opened row must not show an infinite score that nobody may see
         scores, is_fresh = scores.masked_fill(empty, 0.0), True
     in_place = is_fresh and scores.is_contiguous()  # expanded, a score stands for several
     fill = scores.masked_fill_ if in_place else scores.masked_fill
     weights = torch.softmax(fill(hidden, float("-inf")), dim=-1)
-    if empty is not None:
-        weights = weights.masked_fill(empty, 0.0)
-    return _masked_on_the_way_back(weights, hidden)
+    return weights if empty is None else weights.masked_fill(empty, 0.0)
 
 
 def _masked_on_the_way_back(weights: Tensor, hidden: Tensor) -> Tensor:
+    """Return the weights to the caller, who may send any gradient back, as log does at 0."""
+
     def masked(grad: Tensor | None) -> Tensor | None:
         return None if grad is None else grad.masked_fill(hidden, 0.0)
 
     if weights.requires_grad:
+        weights = weights.view_as(weights)
         register: Callable[..., object] = weights.register_hook
         register(masked)
     return weights

@@ -224,7 +224,7 @@ class MultiHeadAttention(nn.Module):
         require_flag("need_weights", need_weights)
         len_k = keys.shape[1]
         visible = self._visible(queries, keys, valid_lens, mask)
-        tensors = without_cut_keys(visible, (queries, keys, values))
+        visible, tensors = without_cut_keys(visible, (queries, keys, values))
         are_tame: bool | None = True
         if visible.mask is not None:
             # Before the projections: they multiply every position, and so do their gradients.
