@@ -143,6 +143,8 @@ def reason(words):
 
 
 def main():
+    if stands() and not os.access(__file__, os.W_OK):
+        return  # a checkout to be read only, with all it needs
     # The lock is on this file: nothing is left behind, and it falls when its holder ends.
     with open(__file__, "r+b") as lock:
         try:

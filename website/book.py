@@ -7,6 +7,7 @@ no website behind that could pass for a whole one.
 
 import contextlib
 import fcntl
+import os
 import shutil
 import subprocess
 import sys
@@ -16,14 +17,25 @@ import yaml
 from website import ROOT
 
 SUFFIXES = (".md", ".ipynb")
-# Sphinx says in a sentence what stops it; Jupyter Book adds its own calls, down to that place.
+# Sphinx says in a sentence what stops it; Jupyter Book adds its own calls, down to that place. Of a
+# full disk, or of a folder that is not ours, Sphinx knows no sentence.
 JUPYTER_BOOK = """
 import sys
+from jupyter_book import sphinx
 from jupyter_book.cli.main import main
+
+def handle(app, arguments, error, stream, told=sphinx.handle_exception):
+    if isinstance(error, OSError):
+        raise error
+    told(app, arguments, error, stream)
+
+sphinx.handle_exception = handle
 try:
     main()
 except RuntimeError as error:
     sys.exit(1 if error.__cause__ else str(error))
+except OSError as error:
+    sys.exit(f"The website could not be written: {error}.")
 """
 
 
@@ -93,7 +105,7 @@ def build(root=ROOT):
 @contextlib.contextmanager
 def alone(root=ROOT):
     """Let one build of a book run at a time: two write into each other's pages."""
-    with (root / "_toc.yml").open() as held:
+    with (root / "_toc.yml").open("r+") as held:  # to be written: network drives lock no other
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -103,6 +115,8 @@ def alone(root=ROOT):
 
 
 def main(root=ROOT):
+    if not os.access(root / "_toc.yml", os.W_OK):
+        sys.exit("The book was not built: its folder cannot be written to. Build a copy of it.")
     with alone(root):
         print("Building the book ...", flush=True)
         problems = True

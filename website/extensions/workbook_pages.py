@@ -179,7 +179,8 @@ def status(folder):
     words = f"Version {book}; numbers from torch {torch}, numpy {numpy}, Python {python}"
     git = ["git", "-C", folder, "log", "-1", "--format=%ct"]
     seconds = os.environ.get("SOURCE_DATE_EPOCH") or (
-        shutil.which("git") and subprocess.run(git, capture_output=True, text=True).stdout.strip()
+        # What git complains of may be in any language and encoding; nobody asks for it.
+        shutil.which("git") and int(subprocess.run(git, capture_output=True).stdout or 0)
     )
     if not seconds:
         return f"{words}."
