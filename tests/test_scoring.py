@@ -234,6 +234,27 @@ def test_both_ways_to_differentiate_give_the_same(name):
         assert_close(other, slope, 1e-12)
 
 
+def test_the_plain_form_is_for_derivatives_of_derivatives():
+    """The fast form, here in fewer digits, does the rest, and remembers nothing for nobody."""
+    remembering = []
+
+    def fast(x):
+        remembering.append(torch.is_grad_enabled())
+        return (x**3).bfloat16()
+
+    def plain(x):
+        return x**3
+
+    x = torch.tensor([2.0], requires_grad=True)
+    with torch.no_grad():
+        assert scoring.fast_or_plain(fast, plain, x).item() == 8
+    scoring.fast_or_plain(fast, plain, x.detach())
+    (slope,) = torch.autograd.grad(scoring.fast_or_plain(fast, plain, x), x, create_graph=True)
+    (bend,) = torch.autograd.grad(slope, x)
+    assert (slope.item(), bend.item()) == (12, 12)
+    assert remembering == [False, True, True]
+
+
 class Sizes(TorchDispatchMode):
     """Note how many numbers each tanh makes: what additive scores hold at a time."""
 
