@@ -239,7 +239,8 @@ export function render({ model, el }) {
   });
   const typed = element("input", { type: "text", class: "attention-typed", "aria-label": "A sentence of your own", spellcheck: "false", autocomplete: "off" });
   const refusal = element("p", { class: "attention-refusal", role: "alert", hidden: true });
-  const offered = element("select", { "aria-label": "Another sentence" }, ...given.examples.map((text) => element("option", { value: text }, text)));
+  const other = element("option", { value: "", hidden: true }); // what is read, where it is none of the examples
+  const offered = element("select", { "aria-label": "Another sentence" }, other, ...given.examples.map((text) => element("option", { value: text }, text)));
   offered.addEventListener("change", () => { view.set("word", -1); view.set("text", offered.value); }, { signal: view.signal });
   typed.addEventListener("change", () => {
     try {
@@ -267,6 +268,7 @@ export function render({ model, el }) {
     view.part("words", seen.words.join(" "), () => {
       writeWords(seen.words);
       typed.value = seen.words.slice(1).join(" ");
+      setText(other, typed.value);
       offered.value = given.examples.includes(typed.value) ? typed.value : "";
       refusal.hidden = true;
     });

@@ -174,3 +174,14 @@ def test_the_reader_reads_when_the_text_changes_and_only_then(show):
     page.settle()
     assert page.evaluate("roots") > 100
     assert "it means street" in page.locator(".attention-finding").inner_text()
+
+
+@pytest.mark.browser
+def test_the_list_of_sentences_shows_what_is_read(show):
+    """A sentence of the reader's own, too, which is no example."""
+    shown = "select => select.selectedOptions[0].textContent"
+    for text in (SentenceReader().text, "the dog did not cross the street because it was too wide"):
+        page = show(SentenceReader(text=text))
+        chosen = page.get_by_label("Another sentence", exact=True)
+        assert chosen.evaluate(shown) == text
+        assert chosen.locator("option:not([hidden])").count() == len(SentenceReader().examples)
