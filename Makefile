@@ -2,18 +2,19 @@
 # make book PYTHON=/path/to/python3.12 chooses the interpreter that .venv is made from.
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test quick notebooks reseed test-matrix mutate audit retrain lab serve bench lint clean
+.PHONY: help environment book test quick notebooks reseed test-matrix mutate fuzz audit retrain lab serve bench lint clean
 
 PYTHON ?=
 PORT ?= 8000
 RUNS ?= 10
 SHIFTS ?=
 STORE ?=
+EXAMPLES ?= 10000
 ROWS ?=
 MODULES ?=
 JOBS ?= logical
 # The inner loop: what a change to a function or to a chapter's text breaks first.
-QUICK := $(filter-out tests/test_alignment.py tests/test_cost.py tests/test_cost_ring.py tests/test_environment.py tests/test_parity.py tests/test_statistics.py tests/test_tracing.py tests/test_types.py,$(wildcard tests/test_*.py)) tests/website/test_rules.py attention_lib
+QUICK := $(filter-out tests/test_alignment.py tests/test_cost.py tests/test_cost_ring.py tests/test_environment.py tests/test_fuzz.py tests/test_parity.py tests/test_statistics.py tests/test_tracing.py tests/test_types.py,$(wildcard tests/test_*.py)) tests/website/test_rules.py attention_lib
 IN_VENV := .venv/bin/python
 
 unexport PYTHONPATH PYTHONHOME
@@ -54,6 +55,9 @@ reseed: environment ## run every notebook under RUNS=10 other seeds: no claim ma
 
 test-matrix: environment ## check library and notebooks with the versions that readers have; ROWS="oldest"
 	@$(IN_VENV) -m website.matrix --jobs=$(JOBS) $(ROWS)
+
+fuzz: environment ## call the library with random arguments, 10 000 fresh ones; EXAMPLES=500
+	@ATTENTION_FUZZ=$(EXAMPLES) $(IN_VENV) -m pytest -q -p no:cacheprovider tests/test_fuzz.py
 
 mutate: environment ## break the library in small ways: which break does no test notice? MODULES=masking
 	@$(IN_VENV) tools/mutate.py $(MODULES)

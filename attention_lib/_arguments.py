@@ -90,6 +90,8 @@ def require_count(name: str, value: object, minimum: int = 1) -> None:
         raise TypeError(f"{name}: expected a whole number, got {value!r}")
     if value < minimum:
         raise ValueError(f"{name}: expected at least {minimum}, got {value}")
+    if isinstance(value, int) and value >= 2**63:  # no tensor has such an axis
+        raise ValueError(f"{name}: expected fewer than 2**63, got {value}")
 
 
 def require_positive(name: str, value: object) -> None:

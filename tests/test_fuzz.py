@@ -1,0 +1,524 @@
+"""Random calls of the public functions: each gives what float64 gives, or refuses in words.
+
+Each query gets its own copy of the keys and values, with 0 where it may not look: nothing that is
+masked can reach the reference, however it is computed. Queries that see ordinary numbers alone get
+ordinary results and gradients, whatever stands elsewhere: NaN, infinity, the largest numbers.
+
+``make fuzz`` runs 10 000 examples, fresh ones each time; the tests 500, the same each time.
+"""
+
+import copy
+import os
+import re
+from dataclasses import dataclass
+
+import hypothesis
+import pytest
+import torch
+from hypothesis import strategies as st
+
+from attention_lib import (
+    AdditiveAttention,
+    AdditiveScore,
+    AddNorm,
+    Attention,
+    BilinearScore,
+    DotProductAttention,
+    MultiHeadAttention,
+    PositionalEncoding,
+    alibi_bias,
+    alibi_slopes,
+    causal_mask,
+    combine_masks,
+    cosine_scores,
+    cost,
+    document_mask,
+    dot_scores,
+    effective_keys,
+    entropy,
+    gaussian_scores,
+    length_mask,
+    masked_softmax,
+    merge_heads,
+    padding_mask,
+    rotary_scores,
+    rotate_by_position,
+    scaled_dot_product_attention,
+    scaled_dot_scores,
+    sinusoidal_positions,
+    soft_cap,
+    softmax_jacobian,
+    split_heads,
+)
+from tests.strategies import (
+    DTYPES,
+    GRADIENT_TOLERANCE,
+    INF,
+    LAYOUTS,
+    NAN,
+    TOLERANCE,
+    Case,
+    booleans,
+    cases,
+    error,
+    laid_out,
+    masks,
+    numbers,
+)
+
+EXAMPLES = int(os.environ.get("ATTENTION_FUZZ") or 500)
+FRESH = "ATTENTION_FUZZ" in os.environ
+
+
+def fuzz(share, strategy):
+    """Give a test its share of the examples."""
+    run = hypothesis.settings(
+        max_examples=int(share * EXAMPLES),
+        derandomize=not FRESH,
+        deadline=None,
+        database=None,
+        print_blob=True,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    return lambda test: run(hypothesis.given(strategy)(test))
+
+
+# --- attention ---------------------------------------------------------------------------------
+
+
+def one_by_one(score, queries, keys, values, visible):
+    """Attend with a copy of keys and values for each query; ``score`` as for one query."""
+    len_k = keys.shape[-2]
+    seen = visible.unsqueeze(-1)  # (..., len_q, len_k, 1)
+    own_keys = torch.where(seen, keys.unsqueeze(-3), 0.0)
+    own_values = torch.where(seen, values.unsqueeze(-3), 0.0)
+    sees = visible.any(dim=-1, keepdim=True)
+    queries = torch.where(sees, queries, 0.0)
+    scores = score(queries.unsqueeze(-2), own_keys).squeeze(-2)  # (..., len_q, len_k)
+    if len_k == 0:
+        return own_values.sum(dim=-2), scores
+    scores = torch.where(visible, scores, torch.where(sees, -INF, 0.0).to(scores.dtype))
+    weights = torch.where(visible, torch.softmax(scores, dim=-1), 0.0)
+    return (weights.unsqueeze(-1) * own_values).sum(dim=-2), weights
+
+
+def seeded(module, dtype):
+    for seed, parameter in enumerate(module.parameters()):
+        drawn = numbers(*parameter.shape, seed=seed + 20)
+        parameter.data = (drawn / parameter.shape[-1]).to(dtype)
+    return module.to(dtype)
+
+
+def additive(d, dtype):
+    made = seeded(AdditiveAttention(d, d, 3), dtype)
+    return made, lambda q, k: plain_additive(made.score, q, k)
+
+
+def plain_additive(score, queries, keys):
+    weight_q, weight_k, direction = (
+        x.weight.to(queries) for x in (score.W_q, score.W_k, score.w_v)
+    )
+    hidden = queries.unsqueeze(-2) @ weight_q.T + keys.unsqueeze(-3) @ weight_k.T
+    return torch.tanh(hidden) @ direction[0]
+
+
+def bilinear(d, dtype):
+    made = Attention(seeded(BilinearScore(d, d), dtype))
+    return made, lambda q, k: q @ made.score.W.to(q) @ k.mT
+
+
+def plain_gaussian(queries, keys):
+    return -(queries.unsqueeze(-2) - keys.unsqueeze(-3)).square().sum(dim=-1) / 2
+
+
+# name -> d_k, dtype -> attention, the score by its formula
+ATTENTIONS = {
+    "function": lambda d, _: (scaled_dot_product_attention, lambda q, k: q / d**0.5 @ k.mT),
+    "dot product": lambda d, _: (DotProductAttention(scale=0.3), lambda q, k: 0.3 * q @ k.mT),
+    "any score": lambda d, _: (Attention(dot_scores), lambda q, k: q @ k.mT),
+    "capped": lambda d, _: (
+        Attention(lambda q, k: soft_cap(scaled_dot_scores(q, k), 5.0)),
+        lambda q, k: torch.tanh(q / d**0.5 @ k.mT / 5) * 5,
+    ),
+    "gaussian": lambda d, _: (Attention(gaussian_scores), plain_gaussian),
+    "cosine": lambda d, _: (
+        Attention(cosine_scores),
+        lambda q, k: torch.nn.functional.cosine_similarity(
+            q.unsqueeze(-2), k.unsqueeze(-3), dim=-1, eps=1e-30
+        ),
+    ),
+    "bilinear": bilinear,
+    "additive": additive,
+}
+
+# What may stand at strange places: a factor on the dtype's largest number, or a number itself.
+# In float16 a score of finite numbers overflows so early that no look at the numbers foretells it.
+NOT_FINITE = (NAN, INF, -INF)
+STRANGE = (*NOT_FINITE, "1", "-1", "0.5", "-0.03", "1e-8", "-1e-20", "root")
+
+
+def strange_number(word, dtype):
+    largest = torch.finfo(dtype).max
+    if word == "root":
+        return largest**0.5
+    return float(word) * largest if isinstance(word, str) else word
+
+
+@dataclass(frozen=True)
+class Call:
+    """One random call of an attention, and what stands where in its tensors."""
+
+    name: str
+    case: Case
+    dtype: torch.dtype
+    need_weights: bool
+    strange: tuple  # for queries, keys, values: None, or (share of places, seed, what)
+
+    def tensors(self):
+        """Return queries, keys, values, and for each which places, (..., len), are strange."""
+        made, places = [], []
+        case = self.case
+        rows = zip(case.shapes, case.layouts, self.strange, strict=True)
+        for number, (shape, layout, strange) in enumerate(rows):
+            x = numbers(*shape, seed=case.seed + number, dtype=self.dtype)
+            at = torch.zeros(shape[:-1], dtype=torch.bool)
+            if strange is not None:
+                share, seed, what = strange
+                at = booleans(shape[:-1], seed, share)
+                one = at.unsqueeze(-1) & (torch.arange(shape[-1]) == seed % shape[-1])
+                x = torch.where(one, strange_number(what, self.dtype), x).to(self.dtype)
+                at = laid_out(at.unsqueeze(-1), layout).squeeze(-1)
+            made.append(laid_out(x, layout).requires_grad_())
+            places.append(at)
+        return made, places
+
+
+@st.composite
+def calls(draw):
+    dtype = draw(st.sampled_from(DTYPES))
+    numbers_of = NOT_FINITE if dtype == torch.float16 else STRANGE
+    strange = st.tuples(
+        st.sampled_from([0.1, 0.3, 0.6]), st.integers(0, 999), st.sampled_from(numbers_of)
+    )
+    return Call(
+        name=draw(st.sampled_from(sorted(ATTENTIONS))),
+        case=draw(cases()),
+        dtype=dtype,
+        need_weights=draw(st.booleans()),
+        strange=tuple(draw(st.one_of(st.none(), strange)) for _ in range(3)),
+    )
+
+
+def gradients(output, weights, rows, leaves, seed=1):
+    """Go back from the outputs, and the weights, of some queries."""
+    loss = (output * numbers(*output.shape, seed=seed, dtype=output.dtype))[rows].sum()
+    if weights is not None:
+        of_weights = weights * numbers(*weights.shape, seed=seed + 1, dtype=weights.dtype)
+        loss = loss + of_weights[rows].sum()
+    found = torch.autograd.grad(loss, leaves, allow_unused=True)
+    return [torch.zeros_like(x) if g is None else g for g, x in zip(found, leaves, strict=True)]
+
+
+def summed(flags, shape):
+    """Say what is true anywhere along the axes over which a tensor of ``shape`` broadcasts."""
+    return flags.double().sum_to_size(shape) > 0
+
+
+def last_seen(visible):
+    """Return the number of the last key that any query sees."""
+    return max(visible.flatten(0, -2).any(dim=0).nonzero().flatten().tolist(), default=-1)
+
+
+def see_attention(call):
+    case, dtype = call.case, call.dtype
+    attention, score = ATTENTIONS[call.name](case.shapes[0][-1], dtype)
+    tensors, (in_queries, in_keys, in_values) = call.tensors()
+    before = [x.detach().clone() for x in tensors]
+    visible = case.visible
+    sees = visible & (in_keys | in_values).unsqueeze(-2)
+    clean = ~(sees.any(dim=-1) | (in_queries & visible.any(dim=-1)))  # (..., len_q)
+
+    output, weights = attention(
+        *tensors, case.valid_lens, mask=case.mask, need_weights=call.need_weights
+    )
+    assert output.shape == case.output_shape and output.dtype == dtype
+    assert (weights is None) != call.need_weights
+    exact = [x.double().requires_grad_() for x in before]
+    expected, expected_weights = one_by_one(score, *exact, visible)
+    if weights is None:
+        expected_weights = None
+    else:
+        assert weights.shape == case.visible_shape and weights.dtype == dtype
+        assert not weights[~visible].any(), "a masked key has weight"
+    for ours, wanted in ((output, expected), (weights, expected_weights)):
+        if ours is not None:
+            assert error(ours[clean], wanted[clean]) <= TOLERANCE[dtype]
+    found = gradients(output, weights, clean, tensors)
+    expected, expected_weights = one_by_one(score, *exact, visible & clean.unsqueeze(-1))
+    expected_weights = None if weights is None else expected_weights
+    wanted = gradients(expected, expected_weights, clean, exact)
+    # Where nothing hides a key from some the promise is arithmetic's: 0 times NaN is NaN.
+    hides = not visible[..., : 1 + last_seen(visible)].all()
+    spoils = torch.zeros_like(clean) if hides else ~clean
+    through = (visible & spoils.unsqueeze(-1)).any(dim=-2)
+    places = ((spoils, in_queries), (through, in_keys), (through, in_values))
+    promised = [~summed(x, at.shape).unsqueeze(-1) for x, at in places]
+    names = ("queries", "keys", "values")
+    for name, ours, theirs, where in zip(names, found, wanted, promised, strict=True):
+        ours, theirs = (torch.where(where, x, 0.0) for x in (ours, theirs))
+        assert error(ours, theirs) <= GRADIENT_TOLERANCE[dtype], f"the gradient of {name}"
+    assert all(
+        torch.equal(x.detach().nan_to_num(), was.nan_to_num())
+        for x, was in zip(tensors, before, strict=True)
+    ), "an argument was changed"
+
+
+def case(*shapes, valid_lens=None, mask=None, seed=0):
+    """Write down a case that was found."""
+    return Case(shapes, ("contiguous",) * 3, seed, None, "", valid_lens, mask)
+
+
+ONE = ((1, 1, 1),) * 3
+THREE = ((3, 1),) * 3
+LAST = torch.tensor([[False], [False], [True]])
+# What the search has found, each mended since.
+FOUND = {
+    "a NaN query that sees no key, and all keys cut off": Call(
+        "dot product",
+        case((1, 3, 1), *ONE[1:], valid_lens=torch.tensor([0])),
+        torch.float16,
+        need_weights=False,
+        strange=((0.1, 0, NAN), None, None),
+    ),
+    "a mask of one column beside a visible NaN": Call(
+        "additive",
+        case(*THREE, mask=LAST),
+        torch.float32,
+        need_weights=False,
+        strange=(None, None, (0.1, 0, NAN)),
+    ),
+    "a NaN query among others, and keys that nobody sees": Call(
+        "any score",
+        case((1, 3, 1), (1, 2, 1), (1, 2, 1), valid_lens=torch.tensor([1])),
+        torch.float16,
+        need_weights=False,
+        strange=((0.1, 0, NAN), None, None),
+    ),
+    "an infinite score where nothing is seen": Call(
+        "any score",
+        case(*ONE, valid_lens=torch.tensor([0])),
+        torch.float16,
+        need_weights=False,
+        strange=(None, (0.6, 253, "1"), None),
+    ),
+    "scores that are all -inf": Call(
+        "gaussian",
+        case((1, 1, 1), (1, 1, 1), (2, 1, 1), valid_lens=torch.tensor([0, 1])),
+        torch.bfloat16,
+        need_weights=False,
+        strange=(None, (0.6, 332, "1"), None),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found(name):
+    see_attention(FOUND[name])
+
+
+@fuzz(0.6, calls())
+def test_attention(call):
+    see_attention(call)
+
+
+# --- multi-head attention ----------------------------------------------------------------------
+
+
+@st.composite
+def layer_calls(draw):
+    """Draw a layer, its input and what stands at places that no query sees."""
+    num_kv_heads, times = draw(st.sampled_from([1, 2, 3])), draw(st.sampled_from([1, 2]))
+    batch, len_q, len_k = (draw(st.sampled_from(some)) for some in ((1, 2), (0, 1, 3), (1, 2, 5)))
+    shape = (batch, len_q, len_k)
+    kind = draw(st.sampled_from(("none", "lengths", "lengths per query", "boolean", "causal")))
+    return {
+        "heads": (num_kv_heads * times, num_kv_heads, draw(st.sampled_from([1, 2, 3]))),
+        "shape": shape,
+        "dtype": draw(st.sampled_from([torch.float64, torch.float32])),
+        "bias": draw(st.booleans()),
+        "seed": draw(st.integers(0, 9999)),
+        "visible": draw(masks(kind, shape)),
+        "strange": draw(st.sampled_from([0.0, NAN, INF, "1", "-0.03"])),
+        "need_weights": draw(st.booleans()),
+    }
+
+
+@fuzz(0.2, layer_calls())
+def test_multi_head(call):
+    """Against the same layer in float64 with 0 where nobody may look, one head after the other."""
+    (num_heads, num_kv_heads, d_head), (batch, len_q, len_k) = call["heads"], call["shape"]
+    (valid_lens, mask), dtype, d_model = call["visible"], call["dtype"], num_heads * d_head
+    made = MultiHeadAttention(d_model, num_heads, num_kv_heads=num_kv_heads, bias=call["bias"])
+    made, sizes = seeded(made, dtype), ((len_q, 0), (len_k, 1), (len_k, 2))
+    tensors = [numbers(batch, n, d_model, seed=call["seed"] + i, dtype=dtype) for n, i in sizes]
+    visible = torch.ones(batch, len_q, len_k, dtype=torch.bool)
+    if valid_lens is not None:
+        visible = visible & (torch.arange(len_k) < valid_lens.reshape(batch, -1, 1))
+    visible = visible if mask is None else visible & mask
+    unseen = ~visible.any(dim=1).unsqueeze(-1) & (len_q > 0)
+    exact = [x.double().requires_grad_() for x in tensors]
+    strange = strange_number(call["strange"], dtype)
+    tensors = [tensors[0], *(torch.where(unseen, strange, x).to(dtype) for x in tensors[1:])]
+    for x in tensors:
+        x.requires_grad_()
+
+    output, weights = made(*tensors, valid_lens, mask=mask, need_weights=call["need_weights"])
+    assert (weights is None) != call["need_weights"]
+    parameters, wide = list(made.parameters()), copy.deepcopy(made).double()
+    projected = [layer(x) for layer, x in zip((wide.W_q, wide.W_k, wide.W_v), exact, strict=True)]
+    times = num_heads // num_kv_heads
+    parts = [
+        [
+            x[..., i * d_head : (i + 1) * d_head]
+            for x, i in zip(projected, (head, head // times, head // times), strict=True)
+        ]
+        for head in range(num_heads)
+    ]
+    pairs = [one_by_one(lambda q, k: q / d_head**0.5 @ k.mT, *some, visible) for some in parts]
+    expected = wide.W_o(torch.cat([out for out, _ in pairs], dim=-1))
+    expected_weights = torch.stack([w for _, w in pairs], dim=1)
+    assert error(output, expected) <= TOLERANCE[dtype]
+    if weights is not None:
+        assert error(weights, expected_weights) <= TOLERANCE[dtype]
+    else:
+        expected_weights = None
+    found = gradients(output, weights, ..., [*tensors, *parameters])
+    wanted = gradients(expected, expected_weights, ..., [*exact, *wide.parameters()])
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert error(ours, theirs) <= 10 * GRADIENT_TOLERANCE[dtype]
+
+
+# --- the other functions -----------------------------------------------------------------------
+
+# name -> our function of two matrices, and its formula
+PAIRS = {
+    "dot": (dot_scores, lambda q, k: q @ k.mT),
+    "scaled": (scaled_dot_scores, lambda q, k: q @ k.mT / q.shape[-1] ** 0.5),
+    "gaussian": (gaussian_scores, plain_gaussian),
+    "cosine": (cosine_scores, lambda q, k: (q / q.norm(dim=-1, keepdim=True)) @ unit(k).mT),
+    "rotary": (
+        lambda q, k: rotary_scores(double_width(q), double_width(k)),
+        lambda q, k: plain_rotary(double_width(q), double_width(k)),
+    ),
+    "capped": (lambda q, k: soft_cap(q @ k.mT, 3.0), lambda q, k: 3 * torch.tanh(q @ k.mT / 3)),
+    "in blocks": (
+        lambda q, k: cost.attend_in_blocks(q, k, k, 2),
+        lambda q, k: torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1) @ k,
+    ),
+    "entropy": (
+        lambda q, k: entropy(torch.softmax(q @ k.mT, dim=-1)),
+        lambda q, k: -(torch.softmax(q @ k.mT, -1) * torch.log_softmax(q @ k.mT, -1)).sum(-1),
+    ),
+    "jacobian": (
+        lambda q, k: softmax_jacobian(torch.softmax(q @ k.mT, dim=-1)),
+        lambda q, k: plain_jacobian(torch.softmax(q @ k.mT, dim=-1)),
+    ),
+}
+
+
+def unit(x):
+    return x / x.norm(dim=-1, keepdim=True)
+
+
+def double_width(x):
+    return torch.cat([x, x.flip(-1)], dim=-1)
+
+
+def plain_rotary(queries, keys):
+    """Turn each pair as a complex number; the last query stands at the last key."""
+    len_q, len_k, width = queries.shape[-2], keys.shape[-2], keys.shape[-1]
+    turns = 10_000.0 ** -(torch.arange(0, width, 2).double() / width)
+
+    def turned(x, first):
+        places = torch.arange(first, first + x.shape[-2]).double()
+        pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+        return pairs * torch.exp(1j * places[:, None] * turns)
+
+    products = turned(queries, len_k - len_q) @ turned(keys, 0).mH
+    return products.real / width**0.5
+
+
+def plain_jacobian(weights):
+    return torch.diag_embed(weights) - weights.unsqueeze(-1) * weights.unsqueeze(-2)
+
+
+@st.composite
+def pairs_of_matrices(draw):
+    leading = draw(st.sampled_from([(), (2,), (1, 3)]))
+    len_q, len_k = draw(st.sampled_from([0, 1, 2, 5])), draw(st.sampled_from([1, 3, 7]))
+    return {
+        "name": draw(st.sampled_from(sorted(PAIRS))),
+        "shapes": ((*leading, len_q, width := draw(st.integers(1, 6))), (*leading, len_k, width)),
+        "layouts": [draw(st.sampled_from(LAYOUTS)) for _ in range(2)],
+        "dtype": draw(st.sampled_from(DTYPES)),
+        "size": draw(st.sampled_from([1e-3, 0.3, 1.0])),
+        "seed": draw(st.integers(0, 9999)),
+    }
+
+
+@fuzz(0.1, pairs_of_matrices())
+def test_functions(call):
+    dtype, (ours, formula) = call["dtype"], PAIRS[call["name"]]
+    tensors = [
+        laid_out((call["size"] * numbers(*shape, seed=call["seed"] + i)).to(dtype), layout)
+        for i, (shape, layout) in enumerate(zip(call["shapes"], call["layouts"], strict=True))
+        if not (layout == "expanded" and shape[-2] == 0)
+    ]
+    hypothesis.assume(len(tensors) == 2)
+    exact = [x.detach().double().requires_grad_() for x in tensors]
+    tensors = [x.requires_grad_() for x in tensors]
+    found, expected = ours(*tensors), formula(*exact)
+    assert found.dtype == dtype and error(found, expected) <= 2 * TOLERANCE[dtype]
+    pairs = zip(
+        gradients(found, None, ..., tensors), gradients(expected, None, ..., exact), strict=True
+    )
+    for one, other in pairs:
+        assert error(one, other) <= 10 * GRADIENT_TOLERANCE[dtype]
+
+
+# --- arguments at random -----------------------------------------------------------------------
+
+SIZES = st.sampled_from([0, 1, 2, 3])
+ANYTHING = st.one_of(
+    st.builds(
+        lambda shape, dtype, device: torch.ones(shape, dtype=dtype, device=device),
+        st.lists(SIZES, max_size=4),
+        st.sampled_from([torch.float32, torch.float64, torch.int64, torch.bool, torch.complex64]),
+        st.sampled_from(["cpu", "cpu", "cpu", "meta"]),
+    ),
+    st.sampled_from([None, True, 0, 1, 3, -1, 0.5, NAN, INF, "3", [1.0], (), 10**30]),
+)
+# Functions and layers, and how many arguments each takes.
+TAKING = {
+    **{
+        f: 2 for f in (dot_scores, cosine_scores, split_heads, length_mask, soft_cap, BilinearScore)
+    },
+    **{f: 3 for f in (scaled_dot_scores, gaussian_scores, AdditiveScore)},
+    **{f: 1 for f in (softmax_jacobian, entropy, effective_keys, merge_heads, document_mask)},
+    **{f: 2 for f in (padding_mask, causal_mask, combine_masks, rotate_by_position, AddNorm)},
+    **{f: 3 for f in (alibi_bias, PositionalEncoding, sinusoidal_positions, alibi_slopes)},
+    **{f: 4 for f in (scaled_dot_product_attention, MultiHeadAttention(2, 1), rotary_scores)},
+    **{f: 4 for f in (DotProductAttention(), AdditiveAttention(2, 2, 2), cost.attend_in_blocks)},
+}
+TAKING |= {sinusoidal_positions: 2, alibi_slopes: 1, MultiHeadAttention: 2, masked_softmax: 2}
+
+
+@fuzz(0.1, st.tuples(st.sampled_from(range(len(TAKING))), st.lists(ANYTHING, min_size=4)))
+def test_any_arguments(drawn):
+    """A result, or one of our refusals: what is at fault, what was expected, what came."""
+    index, given = drawn
+    function, count = list(TAKING.items())[index]
+    try:
+        function(*given[:count])
+    except (TypeError, ValueError) as refused:
+        assert re.match(r"[^:]+: expected .*got .", str(refused)), refused
