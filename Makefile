@@ -17,7 +17,9 @@ JOBS ?= logical
 QUICK := $(filter-out tests/test_alignment.py tests/test_cost.py tests/test_cost_ring.py tests/test_environment.py tests/test_fuzz.py tests/test_parity.py tests/test_statistics.py tests/test_tracing.py tests/test_types.py,$(wildcard tests/test_*.py)) tests/website/test_rules.py attention_lib
 IN_VENV := .venv/bin/python
 
-unexport PYTHONPATH PYTHONHOME
+# One goal after the other, even under -j: test reads the pages that book writes.
+.NOTPARALLEL:
+unexport PYTHONPATH PYTHONHOME PYTHONWARNINGS PYTHONOPTIMIZE PYTHONINSPECT
 export PYTHONUTF8 := 1
 
 help:

@@ -202,6 +202,24 @@ def test_a_python_without_its_venv_module(machine):
     assert_refused(machine.make(), f"apt install python{VERSION}-venv")
 
 
+def test_settings_of_another_python_do_not_get_through(machine):
+    polluted = ("PYTHONPATH", "PYTHONHOME", "PYTHONWARNINGS", "PYTHONOPTIMIZE", "PYTHONINSPECT")
+    machine.command("python3", f'{shutil.which("env")} >>"$HOME/seen"; exit 127')
+    machine.make(**dict.fromkeys(polluted, "polluted"), PYTHONDEVMODE="is let through")
+    seen = (machine.root.parent / "seen").read_text()
+    assert "is let through" in seen and "polluted" not in seen
+
+
+def test_goals_side_by_side_run_one_after_the_other(machine):
+    sleep = shutil.which("sleep")
+    stub = machine.command("stub", f'echo start >>"$HOME/log"; {sleep} 0.1; echo end >>"$HOME/log"')
+    process = machine.start(MAKE, "-j4", "book", "test", f"PYTHON={stub}", f"IN_VENV={stub}")
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    steps = (machine.root.parent / "log").read_text().split()
+    assert steps == ["start", "end"] * (len(steps) // 2) and len(steps) >= 8
+
+
 def test_an_unreachable_registry(machine):
     machine.command("python3")
     with socket.socket() as closed:  # bound, but nobody listens
