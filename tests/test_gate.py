@@ -90,6 +90,17 @@ def test_nothing_in_the_gate_may_fail_unseen():
         assert "continue-on-error" not in path.read_text(encoding="utf-8"), path.name
 
 
+def test_the_nightly_workflow_asks_for_verbs_that_there_are():
+    jobs = jobs_of("nightly.yml")
+    verbs = set(jobs["search"]["strategy"]["matrix"]["verb"]) | {"test-matrix"}
+    assert verbs <= set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    steps = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    assert [step.split()[:2] for step in steps if step.startswith("make")] == [
+        ["make", "test-matrix"],
+        ["make", "${{"],
+    ]
+
+
 def test_workflows_use_actions_that_cannot_change():
     for path in WORKFLOWS.glob("*.yml"):
         for action in re.findall(r"uses: (.+)", path.read_text(encoding="utf-8")):
