@@ -340,7 +340,8 @@ def of_attention() -> Named:
         (lambda q, k, v: scaled(q, k), "these are the scores: softmax and the values are missing."),
         (
             with_scores(lambda q, k: scaled(k, q)),
-            "queries and keys have changed places: a row of the scores belongs to a query.",
+            "scores or weights are transposed: queries and keys have changed places, and a row "
+            "belongs to a query.",
         ),
         (
             with_weights(lambda scores: torch.softmax(causal(scores), dim=-1)),
