@@ -263,6 +263,8 @@ def write(path, text):
 
 
 async def run_all(paths, fresh):
+    # nbclient would take Ctrl-C for itself, and stumble where two notebooks run.
+    asyncio.get_running_loop().add_signal_handler = lambda *_: None
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def one(path):
@@ -339,6 +341,9 @@ def main():
     if arguments.check:
         failures = not_canonical(paths)
     else:
-        failures = asyncio.run(run_all(paths, arguments.fresh))
+        try:
+            failures = asyncio.run(run_all(paths, arguments.fresh))
+        except KeyboardInterrupt:
+            sys.exit("Stopped: each notebook is whole, stored anew or as it was.")
     if failures:
         sys.exit("\n".join(failures))

@@ -181,6 +181,22 @@ def test_a_full_disk_loses_no_notebook(tmp_path):
     assert [*path.parent.iterdir()] == [path]
 
 
+def test_a_run_that_is_interrupted_leaves_whole_notebooks(tmp_path):
+    stop = "import os, signal, time\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(60)"
+    path = write(tmp_path / "stopped.ipynb", notebook(code("1"), code(stop)))
+    before = path.read_bytes()
+    ran = subprocess.run(
+        [sys.executable, ROOT / "tools" / "notebooks.py", path],
+        **{"capture_output": True, "text": True, "timeout": 50},
+    )
+    assert ran.returncode == 1
+    # Above it, some kernels log that they were interrupted.
+    assert ran.stderr.endswith("Stopped: each notebook is whole, stored anew or as it was.\n")
+    assert "website" not in ran.stderr
+    assert path.read_bytes() == before
+    assert [*tmp_path.iterdir()] == [path]
+
+
 def test_check_names_the_file_that_is_not_canonical(everything, tmp_path):
     stored = json.loads(everything.read_text(encoding="utf-8"))
     stored["metadata"]["language_info"]["version"] = "3.11.7"
