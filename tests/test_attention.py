@@ -20,6 +20,7 @@ from attention_lib import (
     scaled_dot_product_attention,
     scaled_dot_scores,
 )
+from attention_lib._nonfinite import attend_without_looking
 from tests.strategies import (
     DTYPES,
     INF,
@@ -247,6 +248,40 @@ def test_huge_numbers_at_a_masked_position(dtype, share_of_largest, need_weights
         results.append((output, *torch.autograd.grad(100 * output.sum(), tensors)))
     for found, expected in zip(*reversed(results), strict=True):
         assert_close(found, expected)
+
+
+@pytest.mark.parametrize("seen_by", [(BATCH, LEN_Q, LEN_K), (BATCH, 1, LEN_K), (1, 1)], ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_in_a_graph_that_knows_no_numbers(dtype, seen_by):
+    """NaN for those who may see what is not finite, or has no square: for nobody else."""
+    mask, given = booleans(seen_by, seed=4, share=0.6), [x.detach() for x in drawn(dtype)]
+    clean = [x.clone() for x in given]
+    root = torch.tensor(torch.finfo(dtype).max, dtype=dtype)
+    root = root if dtype == torch.float16 else root.sqrt() * 0.99
+    given[1][0, 0, 2] = clean[1][0, 0, 2] = -root  # the largest that may stand
+    given[1][0, 3, 1], given[1][1, 6, 0], given[2][1, 2, 0] = NAN, INF, 2 * root
+    clean[1][0, 3], clean[1][1, 6], clean[1][1, 2] = 0, 0, 0  # whole vectors count as 0
+    clean[2][0, 3], clean[2][1, 6], clean[2][1, 2] = 0, 0, 0
+    visible = mask.expand(BATCH, LEN_Q, LEN_K)
+    hit = torch.stack([visible[0, :, 3], visible[1, :, 2] | visible[1, :, 6]])
+
+    def attend(queries, keys, values):
+        return (queries.double() @ keys.double().mT).tanh().to(dtype) @ values
+
+    for x in (*given, *clean):
+        x.requires_grad_()
+    output, expected = attend_without_looking(attend, *given, mask), attend(*clean)
+    assert output[hit].isnan().all() and torch.equal(output[~hit], expected[~hit])
+    for upstream in (~hit, torch.ones_like(hit)):  # asked for by the clean alone, by everybody
+        gradients = [
+            torch.autograd.grad(
+                y, x, upstream.unsqueeze(-1).expand_as(y).to(dtype), retain_graph=True
+            )
+            for y, x in ((output, given), (expected, clean))
+        ]
+        kept = [x.isfinite().all() for x in gradients[0]]
+        assert all(kept) if not (upstream & hit).any() else not any(kept)
+    assert torch.equal(gradients[0][0][~hit], gradients[1][0][~hit])
 
 
 def test_padding_costs_one_call_of_the_score():

@@ -143,7 +143,7 @@ def mutate(name, sample, seed, only):
         data = SourceFileMutationData(path=path)
         data.load()
         ended |= {key: status_by_exit_code[code] for key, code in data.exit_code_by_key.items()}
-    alive = {key: every[key] for key in tried if ended[key] not in ("killed", "timeout")}
+    alive = {key: every[key] for key in tried if ended[key] != "killed"}
     explained = EXPLAINED.read_text(encoding="utf-8")
     puzzles = {key: changed for key, changed in alive.items() if changed not in explained}
     print(
