@@ -13,17 +13,33 @@ from torch.autograd import forward_ad
 
 from attention_lib import (
     AdditiveAttention,
+    AdditiveScore,
+    AddNorm,
     Attention,
     BilinearScore,
     DotProductAttention,
     MultiHeadAttention,
+    PositionalEncoding,
     causal_mask,
+    combine_masks,
     cosine_scores,
+    document_mask,
+    dot_scores,
+    effective_keys,
+    entropy,
     gaussian_scores,
+    length_mask,
     masked_softmax,
+    merge_heads,
+    padding_mask,
     rotary_scores,
+    rotate_by_position,
     scaled_dot_product_attention,
+    scaled_dot_scores,
     soft_cap,
+    softmax_jacobian,
+    split_heads,
+    window_mask,
 )
 from tests.strategies import NAN, assert_close, booleans, numbers
 
@@ -246,6 +262,68 @@ def test_tensors_without_numbers(name, visibility, need_weights):
     for got, want in zip(found, expected, strict=True):
         assert (got is None) == (want is None)
         assert want is None or (got.shape == want.shape and got.dtype == want.dtype)
+
+
+class Everything(nn.Module):
+    """All that is public beside the attentions, in one graph, with masks that are made in it."""
+
+    def __init__(self):
+        super().__init__()
+        self.add_norm, self.positions = AddNorm(D).double(), PositionalEncoding(D).double()
+        self.bilinear, self.additive = seeded(BilinearScore(D, D)), seeded(AdditiveScore(D, D, 3))
+
+    def forward(self, x, y, documents):
+        x, y = self.add_norm(x, self.positions(y)), rotate_by_position(merge_heads(heads_of(y)))
+        mask = combine_masks(
+            causal_mask(x.shape[-2]),
+            window_mask(x.shape[-2], window=3),
+            document_mask(documents),
+            padding_mask(documents, pad_id=2),
+            length_mask(documents[:, 0] + 3, x.shape[-2]),
+        )
+        scores = [score(x, y) for score in (*SCORES, self.bilinear, self.additive)]
+        capped = torch.stack([soft_cap(s, 5.0) for s in scores], dim=1)
+        weights = masked_softmax(capped, mask=mask.unsqueeze(1))
+        by_score = softmax_jacobian(weights).diagonal(dim1=-2, dim2=-1)
+        return torch.cat([weights, by_score], -1), entropy(weights), effective_keys(weights)
+
+
+def heads_of(x):
+    return split_heads(x, 3)
+
+
+SCORES = [dot_scores, scaled_dot_scores, gaussian_scores, cosine_scores, rotary_scores]
+DOCUMENTS = torch.tensor([[0, 0, 1, 1, 2], [1, 1, 1, 0, 0]])
+
+
+def test_all_other_parts_in_one_graph():
+    """Compiled for all lengths, exported, over a new axis, forward mode, without numbers."""
+    parts, tensors = Everything(), [drawn("function")[0], drawn("function")[1]]
+    expected = parts(*tensors, DOCUMENTS)
+    torch._dynamo.reset()
+    compiled = torch.compile(parts, fullgraph=True, dynamic=True, backend="eager")
+    assert_same(compiled(*tensors, DOCUMENTS), expected)
+    longer = [torch.cat([x, x], dim=1) for x in (*tensors, DOCUMENTS)]
+    assert_same(compiled(*longer), parts(*longer))
+    exported = torch.export.export(parts, (*tensors, DOCUMENTS), strict=False)
+    assert_same(exported.module()(*tensors, DOCUMENTS), expected)
+    found = torch.func.vmap(parts)(*(torch.stack([x, x]) for x in (*tensors, DOCUMENTS)))
+    assert_same([x[1] for x in found], expected)
+
+    rates = numbers(*expected[0].shape, seed=3)
+
+    def run(*tensors):  # the slope of an entropy is infinite where a weight is 0
+        return (parts(*tensors, DOCUMENTS)[0] * rates).sum()
+
+    _, slope = torch.func.jvp(run, tuple(tensors), tuple(tensors[::-1]))
+    inputs = [x.requires_grad_() for x in tensors]
+    gradients = torch.autograd.grad(run(*inputs), inputs)
+    across = sum((g * t).sum() for g, t in zip(gradients, tensors[::-1], strict=True))
+    assert_close(slope, across, 1e-9)
+    assert torch.autograd.gradgradcheck(run, inputs, fast_mode=True)
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        found = parts(*map(mode.from_tensor, (*tensors, DOCUMENTS)))
+    assert [x.shape for x in found] == [x.shape for x in expected]
 
 
 def test_softmax_is_traced():
