@@ -7,9 +7,10 @@ of each row the median of the ratios stands there, and the quartiles beside it. 
 of the tensors alive at once, forward and backward, inputs included; what a kernel keeps for itself
 is not seen.
 
-``--lengths 64 256`` measures fewer lengths, ``--seconds 1`` spends less time on each case. The
+``--lengths 64 256`` measures fewer lengths, ``--seconds 0.1`` spends less time on each case. The
 longer the sequences, the fewer heads: 2 million pairs of query and key, or a single head. Results
-are written after every case, so a run may be stopped. ``--store`` leaves what the chapter on cost
+are written after every case, so a run may be stopped; ``--resume`` measures what the stored results
+of this machine, with these versions, still lack. ``--store`` leaves what the chapter on cost
 shows in ``attention_lib/cost/measured.json``, too.
 """
 
@@ -348,12 +349,19 @@ def main():
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
     parser.add_argument("--seconds", type=float, default=0.5, help="for a case, one way")
     parser.add_argument("--threads", type=int, default=1, help="one disturbs others least")
+    parser.add_argument("--resume", action="store_true", help="keep the rows that are there")
     parser.add_argument("--store", action="store_true", help="store what the chapter shows")
     options = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(options.threads)
-    made = [case for length in options.lengths for case in cases(length)]
-    results = []
+    results = earlier() if options.resume else []
+    done = {(row["what"], row["length"]) for row in results}
+    made = [
+        case
+        for length in options.lengths
+        for case in cases(length)
+        if not done.issuperset((what, length) for what, *_ in case.against)
+    ]
     print(f"{'ours':<28}{'keys':>5}  {'against':<22}{'forward':>20}{'and back':>20}{'memory':>8}")
     with tqdm(made, unit="case") as progress:
         for case in progress:
@@ -363,6 +371,14 @@ def main():
                 progress.write(line(row))
             keep({"machine": machine(), "results": results}, options.store)
     plot(results)
+
+
+def earlier():
+    """Return the rows that this machine, with these versions, has stored."""
+    stored = RESULTS / "attention.json"
+    report = json.loads(stored.read_text(encoding="utf-8")) if stored.is_file() else {}
+    here = machine() | {"date": report.get("machine", {}).get("date")}
+    return report["results"] if report.get("machine") == here else []
 
 
 def keep(report, store):
