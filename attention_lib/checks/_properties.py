@@ -186,7 +186,7 @@ _KINDS: list[tuple[str, Callable[[Any, Any], bool]]] = [
         _typed(torch.is_floating_point, _whole),
     ),
     (
-        "whole numbers come back: what stands after the point is lost.",
+        "whole numbers come back; right ones would have decimals.",
         _typed(_whole, torch.is_floating_point),
     ),
 ]
@@ -202,11 +202,12 @@ def _of_arguments(
     """Say that the right function with other arguments does the same."""
 
     def same(change: Callable[[list[Any]], list[Any]]) -> bool:
+        others = []
         for case, got in zip(cases, found, strict=True):
-            other = _call(reference, tuple(change(list(case))))
-            if isinstance(other, Exception) or not agree(got, other):
+            others.append(_call(reference, tuple(change(list(case)))))
+            if isinstance(others[-1], Exception) or not agree(got, others[-1]):
                 return False
-        return True
+        return any(map(_says_something, others))
 
     def put(place: int, new: Callable[[Any], Any]) -> Callable[[list[Any]], list[Any]]:
         return lambda case: [new(x) if i == place else x for i, x in enumerate(case)]
@@ -226,7 +227,10 @@ def _of_arguments(
         if i != j and same(move(i, j, both=False)):
             return f"`{names[j]}` stands where `{names[i]}` belongs."
     changes: list[tuple[str, Callable[[Tensor], Tensor]]] = [
-        ("`{}` is turned round: True and False are swapped.", lambda x: ~x),
+        (
+            "`{}` is turned round: True and False are swapped.",
+            lambda x: ~x if _boolean(x) else x[:0],
+        ),
         ("`{}` has a minus sign too many.", lambda x: -x),
         ("`{}` is transposed.", lambda x: x.mT),
         (
@@ -257,6 +261,13 @@ def _of_arguments(
         if same(put(i, step)):
             return str(sentence.format(names[i]))
     return ""
+
+
+def _says_something(result: Any) -> bool:
+    """Whether a result is more than zeros and NaN, which many mistakes have in common."""
+    if isinstance(result, tuple | list):
+        return any(map(_says_something, result))
+    return not isinstance(result, Tensor) or _boolean(result) or bool(result.nan_to_num(0).any())
 
 
 def _of_one_more(

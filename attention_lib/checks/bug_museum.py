@@ -66,6 +66,17 @@ row_sum = Number(
 )
 
 
+_PARTS: dict[str, tuple[Any, ...]] = {
+    "the first number": (0, 0, 0),
+    "the first column": (..., slice(1)),
+    "the last column": (..., slice(-1, None)),
+    "the first sample": (slice(1),),
+    "the last sample": (slice(-1, None),),
+    "the first row of each sample": (slice(None), slice(1)),
+    "the last row of each sample": (slice(None), slice(-1, None)),
+}
+
+
 class _Suspect:
     """An attention with a name, so that a grader can say which one was judged wrongly."""
 
@@ -88,6 +99,28 @@ def _little(queries: Tensor, keys: Tensor, values: Tensor, *_: object) -> Any:
     )
 
 
+def _reads(turned: int | None = None, **places: int) -> Callable[..., Tensor]:
+    """Return an attention that reads the values in one sample, key or column alone.
+
+    Its output may stand in reverse order along an axis; ``query`` says who alone reads them.
+    """
+
+    def attend(queries: Tensor, keys: Tensor, values: Tensor, *_: object) -> Tensor:
+        here = torch.ones(values.shape, dtype=torch.bool)
+        for axis, name in enumerate(("sample", "key", "column")):
+            if name in places:
+                shape = [-1 if i == axis else 1 for i in range(3)]
+                here &= (torch.arange(values.shape[axis]) == places[name]).view(shape)
+        output = museum.right_attention(queries, keys, torch.where(here, values, keys))[0]
+        if "query" in places:
+            unread = museum.right_attention(queries, keys, keys)[0]
+            asks = torch.arange(queries.shape[1]) == places["query"]
+            output = torch.where(asks[:, None], output, unread)
+        return output if turned is None else output.flip(turned)
+
+    return attend
+
+
 def _last_two(queries: Tensor, keys: Tensor, values: Tensor, *_: object) -> Any:
     """Mix the last two samples, and leave the others alone."""
     output = museum.right_attention(queries, keys, values)[0]
@@ -98,6 +131,17 @@ def _last_two(queries: Tensor, keys: Tensor, values: Tensor, *_: object) -> Any:
 def _first_two(queries: Tensor, keys: Tensor, values: Tensor, *_: object) -> Any:
     """Mix the first two samples, and leave the others alone."""
     return _last_two(queries.flip(0), keys.flip(0), values.flip(0)).flip(0)
+
+
+def _spoilt(part: tuple[Any, ...], by: float | Tensor = 1.0) -> Callable[..., Tensor]:
+    """Return an attention that adds to a part of its output what all samples' values sum to."""
+
+    def attend(queries: Tensor, keys: Tensor, values: Tensor, *_: object) -> Tensor:
+        output = museum.right_attention(queries, keys, values)[0].clone()
+        output[part] += by * (values.sum() - values[0].sum())
+        return output
+
+    return attend
 
 
 def _suspects(**named: Callable[..., Any]) -> list[tuple[Any, ...]]:
@@ -131,6 +175,11 @@ def reads_values(answer: object) -> Verdict:
     def right(attend: Any, queries: Tensor, keys: Tensor, values: Tensor) -> bool:
         return moved(attend, (queries, keys, values), (queries, keys, values + 1))
 
+    def one_up(values: Tensor, part: tuple[Any, ...]) -> Tensor:
+        up = torch.zeros_like(values)
+        up[part] = 1
+        return values + up
+
     def all_moved(attend: Any, queries: Tensor, keys: Tensor, values: Tensor) -> bool:
         before, after = attend(queries, keys, values), attend(queries, keys, values + 1)
         return not before.isclose(after).any()
@@ -163,6 +212,38 @@ def reads_values(answer: object) -> Verdict:
             "one number that stays is enough for you to say no: it is enough to move if any "
             "number moves.",
         ),
+        *(
+            (
+                lambda attend, q, k, v, part=part: (
+                    not torch.allclose(attend(q, k, v)[part], attend(q, k, v + 1)[part])
+                ),
+                f"only {name} of the output is compared; the values may be read elsewhere.",
+            )
+            for name, part in _PARTS.items()
+        ),
+        *(
+            (
+                lambda attend, q, k, v, part=part: moved(
+                    attend, (q, k, v), (q, k, one_up(v, part))
+                ),
+                f"only {name} of the values is changed; an attention may read another part alone.",
+            )
+            for name, part in _PARTS.items()
+        ),
+        *(
+            (
+                lambda attend, q, k, v, axis=axis: moved(attend, (q, k, v), (q, k, v.flip(axis))),
+                "the values stand in another order, and a mean of them does not move: change the "
+                "numbers.",
+            )
+            for axis in (-1, -2)
+        ),
+        (
+            lambda attend, q, k, v: (
+                not torch.allclose(attend(q, k, v).mean(), attend(q, k, v + 1).mean(), atol=0.1)
+            ),
+            "the means of the outputs are compared: what moves in one place alone is lost in them.",
+        ),
     ]
     cases: list[Any] = _suspects(
         a_right_one=museum.right_attention,
@@ -173,6 +254,21 @@ def reads_values(answer: object) -> Verdict:
         ),
         one_that_returns_its_queries=lambda q, *_: q.clone(),
         one_with_another_scale=museum.EXHIBITS["unscaled"].broken,
+        one_that_reads_the_first_column=_reads(column=0),
+        one_that_reads_the_last_sample=_reads(sample=2),
+        one_that_reads_the_first_sample=_reads(sample=0),
+        one_that_reads_the_values_of_the_last_key=_reads(key=3),
+        one_that_reads_the_values_of_the_first_key=_reads(key=0),
+        one_that_reads_them_for_the_last_query=_reads(query=3),
+        one_that_reads_them_for_the_first_query=_reads(query=0),
+        one_that_reads_one_number_of_each_sample=_reads(column=3, key=2),
+        one_that_reads_one_column_and_turns_them_round=_reads(-1, column=0),
+        one_that_reads_another_column_and_turns_them_round=_reads(-1, column=7),
+        one_that_reads_one_sample_and_turns_them_round=_reads(0, sample=0),
+        one_that_reads_another_sample_and_turns_them_round=_reads(0, sample=2),
+        one_that_reads_the_mean_over_columns_and_keys=lambda q, k, v, *_: (
+            v.mean(dim=(1, 2), keepdim=True) + 0 * q
+        ),
     )
     return grade(
         _booleans(answer), _booleans(right), cases, [(_booleans(f), s) for f, s in mistakes]
@@ -252,6 +348,89 @@ Does it compare the whole batch with itself, or by too large a tolerance?
             one_changed,
             "you change the last sample and look at the others: what they do to it you do not see.",
         ),
+        (
+            only(slice(1, None)),
+            "two samples are given together: they may be mixed with each other. Give one alone.",
+        ),
+        *(
+            (
+                lambda attend, *inputs, which=which: all(
+                    same(attend, inputs, slice(i, i + 1), 1e-5) for i in which
+                ),
+                f"the {left} sample is not tried; it may be the one that is spoilt.",
+            )
+            for which, left in (((0, 1), "last"), ((1, 2), "first"), ((0, 2), "second"))
+        ),
+        *(
+            (
+                lambda attend, *inputs, part=part: all(
+                    torch.allclose(
+                        attend(*(x[i : i + 1] for x in inputs))[0:1][part],
+                        attend(*inputs)[i : i + 1][part],
+                        atol=1e-5,
+                    )
+                    for i in range(3)
+                ),
+                f"only {name} of the output is compared; another part may be spoilt.",
+            )
+            for name, part in _PARTS.items()
+            if "sample" not in name or "each" in name
+        ),
+        *(
+            (
+                lambda attend, *inputs, tolerance=tolerance: all(
+                    same(attend, inputs, slice(i, i + 1), tolerance) for i in range(3)
+                ),
+                "the tolerance is too large: it lets through what is more than rounding.",
+            )
+            for tolerance in (0.01, 0.1, 1.0)
+        ),
+        (
+            lambda attend, *inputs: all(
+                float((attend(*(x[i : i + 1] for x in inputs))[0] - attend(*inputs)[i]).abs().max())
+                < 1e-8
+                for i in range(3)
+            ),
+            "exactly equal is too much: a batch is summed in another order, and rounds otherwise.",
+        ),
+        *(
+            (
+                lambda attend, *inputs, tolerance=tolerance: all(
+                    torch.allclose(
+                        attend(*(x[i : i + 1] for x in inputs)).mean(),
+                        attend(*inputs)[i].mean(),
+                        atol=tolerance,
+                    )
+                    for i in range(3)
+                ),
+                "means are compared, and what is spoilt upwards and downwards cancels in them.",
+            )
+            for tolerance in (1e-5, 1e-2)
+        ),
+        (
+            lambda attend, *inputs: torch.allclose(
+                attend(*(torch.cat([x, x]) for x in inputs))[:3], attend(*inputs), atol=1e-5
+            ),
+            "the batch is given twice, and a mean over twice the same is the same. Give each "
+            "sample alone.",
+        ),
+        (
+            lambda attend, *inputs: torch.allclose(
+                attend(*(x[:1].expand_as(x) for x in inputs))[:1],
+                attend(*(x[:1] for x in inputs)),
+                atol=1e-5,
+            ),
+            "a batch of one sample many times is tried; mixing the same with the same changes "
+            "nothing.",
+        ),
+        (
+            lambda attend, q, k, v: torch.allclose(
+                attend(q, k, v)[0],
+                attend(q, k, torch.cat([v[:1], v[1:] + 1]))[0],
+                atol=1e-5,
+            ),
+            "only the values of other samples are changed, and only the first sample is looked at.",
+        ),
     ]
     cases: list[Any] = _suspects(
         a_right_one=museum.right_attention,
@@ -267,6 +446,20 @@ Does it compare the whole batch with itself, or by too large a tolerance?
         one_that_spoils_the_first_sample=lambda q, k, v, *_: (
             museum.right_attention(q, k, v)[0]
             + (torch.arange(len(q)) == 0)[:, None, None] * (v.sum() - v[0].sum())
+        ),
+        **{
+            f"one that spoils {name.replace('the first number', 'one number')}": _spoilt(part)
+            for name, part in _PARTS.items()
+        },
+        one_that_spoils_the_second_sample=_spoilt((slice(1, 2),)),
+        one_whose_spoilt_numbers_have_the_right_mean=_spoilt(
+            (...,), torch.tensor([1.0, -1.0]).repeat(4)
+        ),
+        one_that_rounds_otherwise_in_a_batch=lambda q, k, v, *_: (
+            museum.right_attention(q, k, v)[0] + 1e-7 * len(q)
+        ),
+        one_that_moves_everything_a_little=lambda q, k, v, *_: (
+            museum.right_attention(q, k, v)[0] + 1e-3 * (len(q) - 1)
         ),
     )
     return grade(
@@ -329,6 +522,16 @@ def induction_weights(answer: object) -> Verdict:
 
     def around(tokens: Tensor) -> Tensor:
         return (tokens[:, None] == tokens.roll(1)) & causal_mask(len(tokens))
+
+    def around_by(tokens: Tensor, shift: int) -> Tensor:
+        return tokens[:, None] == tokens.roll(shift)
+
+    def matches_of(tokens: Tensor, of_keys: Callable[[Tensor], Tensor]) -> Tensor:
+        return tokens[:, None] == of_keys(tokens)
+
+    def later(tokens: Tensor) -> Tensor:
+        """Every key up to the query's own place but the first, which has no predecessor."""
+        return causal_mask(len(tokens)) & (torch.arange(len(tokens)) > 0)
 
     def ahead(tokens: Tensor) -> Tensor:
         found = tokens[:, None] == tokens.roll(1)
@@ -398,6 +601,71 @@ def induction_weights(answer: object) -> Verdict:
             ),
             "that is the head that looks one place back: the first of the two.",
         ),
+        *(
+            (wrong, sentence)
+            for seen, sentence in (
+                (
+                    lambda tokens: matches_of(tokens, lambda t: t) & later(tokens),
+                    "the keys that hold the same token are read; read those one place after them.",
+                ),
+                (
+                    lambda tokens: matches_of(tokens, lambda t: t.roll(-1)) & later(tokens),
+                    "the token after the key is compared; take the one just before it.",
+                ),
+                (
+                    lambda tokens: (tokens.roll(1)[:, None] == tokens) & later(tokens),
+                    "the query's predecessor is compared; it is the key's that counts.",
+                ),
+                (
+                    lambda tokens: matches_of(tokens.roll(1), lambda t: t) & later(tokens),
+                    "both predecessors are compared; compare the key's with the query itself.",
+                ),
+                (
+                    lambda tokens: (tokens[:, None] != tokens.roll(1)) & later(tokens),
+                    "== became !=: the keys that do not match are read.",
+                ),
+                (
+                    lambda tokens: ((tokens[:, None] - tokens.roll(1)).abs() <= 1) & later(tokens),
+                    "numbers of tokens that are only close count as equal: compare them with ==.",
+                ),
+                (
+                    lambda tokens: (around(tokens)) & (torch.arange(len(tokens)) > 0)[:, None],
+                    "row 0 is closed, not column 0: it is the first key that has no predecessor.",
+                ),
+                (
+                    lambda tokens: around(tokens) & (tokens[:, None] == tokens.roll(2)),
+                    "the token two places before the key is compared; take the one just before it.",
+                ),
+                (
+                    lambda tokens: around_by(tokens, 2) & later(tokens),
+                    "the token two places before the key is compared; take the one just before it.",
+                ),
+            )
+            for wrong in (lambda tokens, seen=seen: share(seen(tokens)),)
+        ),
+        *(
+            (
+                lambda tokens, add=add: right(tokens) + add(right(tokens).sum(-1) == 0),
+                "a row without a match should be 0: nothing else may take its weight.",
+            )
+            for add in (
+                lambda empty: torch.diag(empty.float()),
+                lambda empty: empty.float()[:, None] / len(empty),
+                lambda empty: empty.float()[:, None] * (torch.arange(len(empty)) == 0),
+            )
+        ),
+        *(
+            (
+                lambda tokens, count=count: matches(tokens) / count(matches(tokens)),
+                "the row is not divided by the number of its own matches.",
+            )
+            for count in (
+                lambda mask: len(mask),
+                lambda mask: torch.arange(1, len(mask) + 1)[:, None],
+                lambda mask: mask.sum(dim=0).clamp(min=1),
+                lambda mask: mask.sum().clamp(min=1),
+            )
+        ),
     ]
     cases = [
         (torch.tensor([0, 1, 2, 0]),),
@@ -406,6 +674,7 @@ def induction_weights(answer: object) -> Verdict:
         (torch.tensor([1, 2, 0, 1, 2, 0, 1]),),
         (torch.tensor([4, 1, 3, 0, 2]),),
         (torch.tensor([2, 0, 2, 2, 0, 1, 2, 0, 0, 2]),),
+        (torch.tensor([812, 9, 57, 812, 57, 9, 9, 812]),),
     ]
     return grade(answer, right, cases, mistakes, axes=["query", "key"])
 

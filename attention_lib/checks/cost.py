@@ -86,7 +86,11 @@ additive_bytes = Number(
     because="each of 8 × 512 × 512 pairs has 256 numbers of 4 bytes: 2 147 483 648.",
     mistakes=[
         (8 * 512 * 512 * 256, "that is the count of numbers; in float32 each takes 4 bytes."),
-        (8 * 512 * 512 * 4, "that is one number a pair; each pair has 256."),
+        (
+            8 * 512 * 512 * 4,
+            "that is one number a pair, or as many as in all W_q q and W_k k; each of 512 × 512 "
+            "pairs in each sequence has 256.",
+        ),
         (512 * 512 * 256 * 4, "that is one sequence; there are eight."),
         (8 * 512 * 256 * 4, "that is one number a query; the sum has a row for each pair."),
         (8 * 512 * 512 * 256 * 2, "2 bytes a number is half precision; float32 takes 4."),
@@ -240,6 +244,27 @@ def one_step(answer: object) -> Verdict:
         factor = torch.exp(largest - now)
         return now, summed, total * factor + torch.softmax(scores, dim=-1) @ values
 
+    def highest(scores: Tensor) -> Tensor:
+        return scores.amax(dim=-1, keepdim=True)
+
+    def changed(
+        largest: Tensor,
+        normaliser: Tensor,
+        total: Tensor,
+        scores: Tensor,
+        values: Tensor,
+        new: Tensor | None = None,
+        raised: Tensor | None = None,
+        summed: Callable[..., Tensor] = torch.sum,
+        keep: bool = True,
+    ) -> Three:
+        """Take the step with something else in one place."""
+        now = torch.maximum(largest, highest(scores)) if new is None else new
+        factor = torch.exp(largest - now)
+        powers = torch.exp(scores - now) if raised is None else raised
+        more = summed(powers, dim=-1, keepdim=keep)
+        return now, normaliser * factor + more, total * factor + powers @ values
+
     mistakes: Named = [
         (
             step(rescale_sum=False, rescale_total=False),
@@ -275,6 +300,83 @@ def one_step(answer: object) -> Verdict:
         (
             lambda *given: (reference(*given)[2] / reference(*given)[1],),
             "that is the output; the three numbers are asked for.",
+        ),
+        (
+            lambda m, n, t, s, v: changed(m, n, t, s, v, raised=torch.exp(s)),
+            "the block's powers count from 0; they count from the new largest score.",
+        ),
+        (
+            lambda m, n, t, s, v: changed(m, n, t, s, v, raised=torch.exp(s - m)),
+            "the block's powers count from the old largest score; they count from the new one.",
+        ),
+        (
+            lambda m, n, t, s, v: changed(m, n, t, s, v, raised=torch.softmax(s, dim=-1)),
+            "the block's weights are taken, which are divided already: e to the power of the "
+            "scores less the new largest one is added.",
+        ),
+        (
+            lambda m, n, t, s, v: changed(m, n, t, s, v, new=torch.minimum(m, highest(s))),
+            "the smaller of the two largest scores is taken; take the larger one.",
+        ),
+        (
+            lambda m, n, t, s, v: changed(m, n, t, s, v, new=m + highest(s)),
+            "the two largest scores are added; take the larger one.",
+        ),
+        *(
+            (
+                lambda m, n, t, s, v, old=old, block=block: (
+                    reference(m, n, t, s, v)[0],
+                    reference(m, n if old[0] else 0 * n, t, s if block[0] else s - 9999, v)[1]
+                    if old[0] or block[0]
+                    else 0 * n,
+                    reference(m, n, t if old[1] else 0 * t, s, v if block[1] else 0 * v)[2],
+                ),
+                sentence,
+            )
+            for old, block, sentence in (
+                ((0, 1), (1, 1), "the normaliser forgets what was read before."),
+                ((1, 0), (1, 1), "the total forgets what was read before."),
+                ((1, 1), (1, 0), "the block's values are not added to the total."),
+            )
+        ),
+        (
+            lambda m, n, t, s, v: (
+                reference(m, n, t, s, v)[0],
+                n * torch.exp(m - reference(m, n, t, s, v)[0]),
+                reference(m, n, t, s, v)[2],
+            ),
+            "the block's powers are not added to the normaliser.",
+        ),
+        (
+            lambda m, n, t, s, v: changed(m, n, t, s, v, summed=torch.mean),
+            "the mean of the block's powers is added to the normaliser; it is their sum.",
+        ),
+        (
+            lambda m, n, t, s, v: changed(m, n + 1, t, s, v),
+            "1 is added to the old normaliser; before the first block it is 0.",
+        ),
+        (
+            lambda *given: (given := reference(*given)) and (given[0], given[1].log(), given[2]),
+            "the logarithm of the normaliser comes back; the sum itself is asked for.",
+        ),
+        *(
+            (wrong, "an axis is lost: keepdim=True keeps (len_q, 1).")
+            for wrong in (
+                lambda m, n, t, s, v: changed(m, n, t, s, v, keep=False),
+                lambda m, n, t, s, v: changed(m, n, t, s, v, new=torch.maximum(m, s.amax(dim=-1))),
+            )
+        ),
+        *(
+            (
+                lambda m, n, t, s, v, first=first: (
+                    reference(m, n, t, s, v)
+                    if bool(m.isfinite().all())
+                    else (highest(s), *(torch.full_like(x, torch.nan) for x in (n, t)))
+                ),
+                "the first block comes out as NaN: e to the power of −∞ is 0, but −∞ times 0 or "
+                "divided by something is not.",
+            )
+            for first in (0,)
         ),
     ]
     cases = []
@@ -359,6 +461,28 @@ def merged_outputs(answer: object) -> Verdict:
 
         return merge
 
+    def by_sums(
+        a: Tensor,
+        log_a: Tensor,
+        b: Tensor,
+        log_b: Tensor,
+        total: Callable[[Tensor], Tensor],
+        less: Tensor | float = 0.0,
+    ) -> Two:
+        of_a, of_b = torch.exp(log_a - less), torch.exp(log_b - less)
+        return (a * of_a + b * of_b) / total(of_a + of_b), less + torch.log(of_a + of_b)
+
+    def with_joint(
+        a: Tensor,
+        log_a: Tensor,
+        b: Tensor,
+        log_b: Tensor,
+        joint: Callable[[Tensor, Tensor], Tensor],
+    ) -> Two:
+        total = joint(log_a, log_b)
+        safe = total.masked_fill(total == -INFINITY, 0.0)
+        return a * torch.exp(log_a - safe) + b * torch.exp(log_b - safe), total
+
     mistakes: Named = [
         (
             mixed(lambda a, b: (torch.full_like(a, 0.5), torch.full_like(b, 0.5))),
@@ -403,6 +527,64 @@ def merged_outputs(answer: object) -> Verdict:
             )[0],
             "the output is right; return the logarithm of the joint sum as well, for the next "
             "merge.",
+        ),
+        *(
+            (
+                lambda a, log_a, b, log_b, total=total: by_sums(a, log_a, b, log_b, total),
+                "e to the power of 900 overflows, and of −900 is 0: subtract the larger "
+                "logarithm first.",
+            )
+            for total in (lambda x: x, lambda x: x.clamp(min=1e-30), lambda x: x + 1e-9)
+        ),
+        (
+            lambda a, log_a, b, log_b: by_sums(
+                a, log_a, b, log_b, lambda x: x.clamp(min=1e-38), torch.maximum(log_a, log_b).max()
+            ),
+            "one largest logarithm is subtracted for all queries; each has its own.",
+        ),
+        *(
+            (
+                lambda a, log_a, b, log_b, joint=joint: with_joint(a, log_a, b, log_b, joint),
+                sentence,
+            )
+            for joint, sentence in (
+                (torch.add, "logarithms of sums are not added: the sums are."),
+                (torch.maximum, "the larger logarithm is not that of both sums together."),
+                (torch.logaddexp2, "that logarithm has the base 2; e is the base here."),
+            )
+        ),
+        (
+            mixed(lambda log_a, log_b: (log_a, log_b)),
+            "the outputs are multiplied by logarithms; take e to their power.",
+        ),
+        (
+            mixed(lambda log_a, log_b: ((log_a >= log_b).to(log_a), (log_a < log_b).to(log_a))),
+            "the block with the larger sum gets all; the other has its share, too.",
+        ),
+        (
+            mixed(lambda log_a, log_b: (right(log_a, log_b)[0], -right(log_a, log_b)[1])),
+            "the second output is subtracted; both are added.",
+        ),
+        (
+            mixed(lambda log_a, log_b: tuple(x**2 for x in right(log_a, log_b))),  # type: ignore
+            "the shares are squared, and do not sum to 1.",
+        ),
+        *(
+            (
+                and_log_sum(lambda a, b, fill=fill: torch.logaddexp(a, b).nan_to_num(neginf=fill)),  # type: ignore[misc]
+                "the output is right; the logarithm of a sum of nothing is −∞, for the next merge.",
+            )
+            for fill in (0.0, None)
+        ),
+        (
+            and_log_sum(lambda a, b: torch.logaddexp(a, b).squeeze(-1)),
+            "the output is right; the logarithm lost an axis: (len_q, 1).",
+        ),
+        (
+            and_log_sum(
+                lambda a, b: torch.logaddexp(a, b).logsumexp(dim=0, keepdim=True).expand_as(a)
+            ),
+            "the output is right; the logarithms of all queries are joined, and each has its own.",
         ),
     ]
     cases = []

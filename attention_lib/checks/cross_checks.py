@@ -153,6 +153,94 @@ def agrees(answer: object) -> Verdict:
             lambda printed, ours, decimals: (ours - printed).abs() <= 0.5001 * 10**-decimals,
             "there is an answer for each number: one for all of them is wanted.",
         ),
+        *(
+            (
+                lambda printed, ours, decimals, summary=summary: (
+                    printed.shape == ours.shape
+                    and bool(summary((ours - printed).abs()) <= 0.5001 * 10**-decimals)
+                ),
+                sentence,
+            )
+            for summary, sentence in (
+                (
+                    torch.sum,
+                    "the differences are summed; each alone may be half of the last digit.",
+                ),
+                (
+                    torch.nanmean,
+                    "a mean hides one wrong number among many right ones, and nanmean a NaN.",
+                ),
+                (torch.median, "the median hides all wrong numbers but half: take the largest."),
+                (lambda d: d.flatten()[0], "only the first number is compared."),
+                (lambda d: d.flatten()[-1], "only the last number is compared."),
+                (lambda d: d.square().amax(), "the difference is squared, and the bound is not."),
+                (lambda d: d.nan_to_num(0).amax(), nan),
+                (torch.amin, "one number that agrees is not enough: all of them must."),
+            )
+        ),
+        *(
+            (within(lambda decimals, share=share: share * 10**-decimals), sentence)  # type: ignore[misc]
+            for share, sentence in (
+                (0.6, "the tolerance is a little too large: half a unit, and room for rounding."),
+                (2.0, whole),
+                (
+                    0.1,
+                    "the tolerance is too small: rounding moves a number by up to half of the "
+                    "last digit.",
+                ),
+            )
+        ),
+        (
+            lambda printed, ours, decimals: (
+                printed.shape == ours.shape
+                and torch.allclose(
+                    ours.double(),
+                    printed.double(),
+                    rtol=0,
+                    atol=0.5001 * 10**-decimals,
+                    equal_nan=True,
+                )
+            ),
+            "a NaN on both sides counts as equal; NaN agrees with nothing.",
+        ),
+        (
+            lambda printed, ours, decimals: (
+                printed.shape == ours.shape and torch.allclose(printed, ours)
+            ),
+            "the fixed tolerance of allclose knows nothing of how many decimals were printed.",
+        ),
+        (
+            lambda printed, ours, decimals: (
+                printed.shape == ours.shape
+                and torch.allclose(printed, ours, rtol=0.5 * 10**-decimals, atol=0.0)
+            ),
+            "a relative tolerance is not what rounding to decimals does: it is the same for all.",
+        ),
+        (
+            within(lambda decimals: 0.05 / decimals if decimals else 0.5),
+            "the tolerance is divided by ten times the decimals; it is 10 to their power.",
+        ),
+        (
+            lambda printed, ours, decimals: (
+                printed.shape == ours.shape
+                and bool(((ours * 10**decimals).trunc() == (printed * 10**decimals).round()).all())
+            ),
+            "the digits are cut off; a printed number is rounded, up as well as down.",
+        ),
+        (
+            lambda printed, ours, decimals: (
+                right(printed.expand_as(ours), ours, decimals)
+                if printed.numel() == 1
+                else right(printed, ours, decimals)
+            ),
+            lost,
+        ),
+        (
+            lambda printed, ours, decimals: (
+                printed.shape == ours.shape and not bool((ours - printed).isnan().any())
+            ),
+            "only NaN is looked for; how far apart the numbers are is not.",
+        ),
     ]
     draw = draws(3, torch.float64)
     table = draw(3, 4)
@@ -182,6 +270,9 @@ def agrees(answer: object) -> Verdict:
         (torch.full((1, 6), 0.25), torch.full((6, 1), 0.25), 4),
         (torch.tensor([0.25]), torch.full((5,), 0.25), 4),
         (table.round(decimals=4), nowhere, 4),
+        (nowhere, nowhere, 4),
+        (torch.tensor([0.25], dtype=torch.float64), torch.tensor([0.25555]).double(), 2),
+        (torch.tensor([0.5]), torch.tensor([0.51]), 4),
     ]
     return grade(answer, right, cases, mistakes)
 
@@ -258,6 +349,29 @@ def true_hides(answer: object) -> Verdict:
             "with all values alike nobody can tell which keys are heard: give them different "
             "values.",
         ),
+        *(
+            (wrong, sentence)
+            for marks, sentence in (
+                (
+                    True,
+                    "every key is marked, so none is told from another: mark one, and see whether "
+                    "its value comes out.",
+                ),
+                (
+                    False,
+                    "no key is marked, so none is told from another: mark one, and see whether "
+                    "its value comes out.",
+                ),
+            )
+            for value in (0.5, 0.0, math.nan)
+            for turned in (False, True)
+            if not (marks and not turned and value != 0.5)
+            for wrong in (
+                lambda attend, marks=marks, value=value, turned=turned: (
+                    turned != _is(attend, marks, value)
+                ),
+            )
+        ),
     ]
     cases = [
         (ours(0.5),),
@@ -270,6 +384,13 @@ def true_hides(answer: object) -> Verdict:
         (inverted(ours(-2.0)),),
     ]
     return grade(answer, right, cases, mistakes)
+
+
+def _is(attend: Attend, marks: bool, value: float) -> bool:
+    """Say whether an attention under one mask everywhere gives a value; the values are 0 and 1."""
+    same, values = torch.zeros(1, 2, 4), torch.tensor([[[0.0], [1.0]]])
+    given = attend(same, same, values, torch.full((2, 2), marks))[0, 0, 0]
+    return bool(given.isnan() if math.isnan(value) else given == value)
 
 
 def turns_with_the_first(answer: object) -> Verdict:
@@ -351,6 +472,76 @@ def turns_with_the_first(answer: object) -> Verdict:
             lambda rotate, d_k: int((rotate(torch.ones(1, 4, d_k))[0, 1] - 1).abs().argmax()),
             "with ones everywhere all coordinates change: set coordinate 0 alone.",
         ),
+        *(
+            (
+                lambda rotate, d_k, read=read: read(turned(rotate, d_k)),
+                sentence,
+            )
+            for read, sentence in (
+                (
+                    lambda x: int(x[1:].abs().argmin()) + 1,
+                    "that is where least appears; look for the most.",
+                ),
+                (
+                    lambda x: int(x[1:].argmin()) + 1,
+                    "the sine may be positive: take the size of what appears.",
+                ),
+                (
+                    lambda x: int(x.abs().topk(2).indices[1]),
+                    "the second largest may be coordinate 0 itself: leave it out and look at the "
+                    "others.",
+                ),
+                (
+                    lambda x: int(x[1:].abs().argmax()) + 2,
+                    "one too far: coordinate 0 alone was cut off.",
+                ),
+                (
+                    lambda x: int((x.abs() > 1e-6).sum()),
+                    "that is how many coordinates are not 0; which one is asked for.",
+                ),
+                (
+                    lambda x: float(x[1:].abs().max()),
+                    "that is the number that appears; where it stands is asked for.",
+                ),
+                (
+                    lambda x: -1 - int(x.abs().flip(0)[:-1].argmax()),
+                    "the coordinates are counted from the last.",
+                ),
+                (
+                    lambda x: int(x[1:].round().abs().argmax()) + 1,
+                    "rounding makes a small sine 0; take the largest size as it is.",
+                ),
+                (
+                    lambda x: int((x[1:] > 1e-6).int().argmax()) + 1,
+                    "the sine may be negative: take the size of what appears.",
+                ),
+                (
+                    lambda x: int((x[1:] < -1e-6).int().argmax()) + 1,
+                    "the sine may be positive: take the size of what appears.",
+                ),
+            )
+        ),
+        (
+            lambda rotate, d_k: (
+                int((rotate(torch.ones(1, 2, d_k))[0, 1, 1:] - 1).abs().argmax()) + 1
+            ),
+            "with ones everywhere all coordinates change: set coordinate 0 alone.",
+        ),
+        *(
+            (
+                lambda rotate, d_k, start=start: (
+                    1
+                    + int(
+                        rotate(torch.eye(d_k)[start].expand(1, 2, -1).clone())[0, 1, 1:]
+                        .abs()
+                        .argmax()
+                    )
+                ),
+                "another coordinate is set to 1: it is the partner of coordinate 0 that is asked "
+                "for.",
+            )
+            for start in (1,)
+        ),
     ]
     cases = [
         (rotation("pairs"), 8),
@@ -361,6 +552,7 @@ def turns_with_the_first(answer: object) -> Verdict:
         (rotation("halves", 100.0), 64),
         (swapped, 8),
         (_clockwise, 8),
+        (_clockwise_halves, 8),
         (slowly, 8),
     ]
     return grade(answer, right, cases, mistakes)
@@ -374,6 +566,11 @@ def _clockwise(x: Tensor) -> Tensor:
     """Rotate the other way round: the sine that appears is negative."""
     mirror = torch.tensor([1.0, -1.0]).repeat(x.shape[-1] // 2)
     return rotate_by_position(x * mirror) * mirror
+
+
+def _clockwise_halves(x: Tensor) -> Tensor:
+    mirror = torch.tensor([1.0, -1.0]).repeat_interleave(x.shape[-1] // 2)
+    return rotate_by_position(x * mirror, layout="halves") * mirror
 
 
 quiz = Quiz(

@@ -541,6 +541,8 @@ def same_output(answer: object) -> Verdict:
     for seed, (len_q, len_k, d_v) in enumerate([(3, 7, 2), (5, 6, 3), (1, 11, 9), (2, 5, 3)]):
         normal = draws(60 + seed, torch.float64)
         cases.append((torch.softmax(normal(len_q, len_k) / 2, dim=-1), normal(len_k, d_v)))
+    rows = torch.tensor([[0.03, 0.94, 0.03], [0.485, 0.03, 0.485]], dtype=torch.float64)
+    cases.append((rows, torch.arange(3.0, dtype=torch.float64).unsqueeze(-1)))  # little room
     for weights, values in cases:
         given = weights.clone(), values.clone()
         try:

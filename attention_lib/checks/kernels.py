@@ -82,10 +82,28 @@ def regression(answer: object) -> Verdict:
 
         return estimate
 
-    def by_shares(kernel: Callable[[Tensor], Tensor], more: float = 0.0) -> Callable[..., Tensor]:
+    def boxcar(distance: Tensor, bandwidth: float) -> Tensor:
+        near = (distance / bandwidth).abs() < 1
+        return torch.zeros_like(distance).masked_fill(~near, -torch.inf)
+
+    def shifted(
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        bandwidth: float,
+        by: Callable[[Tensor], Tensor],
+    ) -> Tensor:
+        scores = -((queries.unsqueeze(-1) - keys) / bandwidth).square() / 2
+        found = (scores - by(scores)).exp()
+        return found @ values / found.sum(dim=-1)
+
+    def by_shares(
+        kernel: Callable[[Tensor], Tensor], more: float = 0.0, patch: bool = False
+    ) -> Callable[..., Tensor]:
         def estimate(queries: Tensor, keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:
             found = kernel((queries.unsqueeze(-1) - keys) / bandwidth)
-            return found @ values / (found.sum(dim=-1) + more)
+            result = found @ values / (found.sum(dim=-1) + more)
+            return result.nan_to_num(0.0) if patch else result
 
         return estimate
 
@@ -129,10 +147,11 @@ def regression(answer: object) -> Verdict:
             "and 0 over 0 is NaN: leave the exponentials to torch.softmax."),
         *(
             (
-                by_shares(lambda u: (-u.square() / 2).exp(), eps),
-                "something is added to the sum; far from all keys that leaves an estimate of 0.",
+                by_shares(lambda u: (-u.square() / 2).exp(), eps, patch=not eps),
+                "far from all keys the kernels' sum is 0. Something added to the sum, or 0 put in "
+                "NaN's place, leaves an estimate of 0.",
             )
-            for eps in (1e-6, 1e-8, 1e-9, 1e-10, 1e-12)
+            for eps in (0.0, 1e-6, 1e-8, 1e-9, 1e-10, 1e-12)
         ),
         (by_shares(lambda u: (u.abs() < 1).to(u)), "that is the boxcar; the Gaussian is asked "
             "for."),
@@ -166,6 +185,33 @@ def regression(answer: object) -> Verdict:
             lambda q, k, v, h: torch.softmax(-((q - k.unsqueeze(-1)) / h).square() / 2, -1) @ v,
             "the keys go down and the queries across: queries[:, None] - keys.",
         ),
+        (
+            lambda q, k, v, h: unnormalised(q, k, v, h) / (2 * torch.pi) ** 0.5,
+            "the kernels are divided as a density is; weights are divided by their sum.",
+        ),
+        (
+            lambda q, k, v, h: torch.softmax(
+                (-((q[:, None] - k) / h).square() / 2).flatten(), 0
+            ).view(len(q), -1) @ v,
+            "one softmax is taken over the whole table; each query has its own.",
+        ),
+        (
+            lambda q, k, v, h: shifted(q, k, v, h, lambda scores: scores.amax()),
+            "the largest score of the whole table is subtracted. A row far below it becomes 0 "
+            "over 0: subtract each row's own.",
+        ),
+        (by(lambda d, h: -(d / h**2).square() / 2), "the bandwidth is squared before the quotient "
+            "is; divide, and then square."),
+        *(
+            (
+                by(lambda d, h, low=low: (-(d / h).square() / 2).clamp(min=low)),  # type: ignore[misc]
+                "exponents are cut off, so that all far keys count alike.",
+            )
+            for low in (-20, -30, -50, -60, -80, -100)
+        ),
+        (by(lambda d, h: -(d / (2 * h)).square()), "the 2 is squared with the bandwidth: it is "
+            "u²/2, not (u/2)²."),
+        (by(boxcar), "that is the boxcar; the Gaussian is asked for."),
     ]  # fmt: skip
     normal, double = draws(21), draws(22, torch.float64)
     cases = [
@@ -174,6 +220,7 @@ def regression(answer: object) -> Verdict:
         (normal(7), 3 * normal(4), normal(4), 2.0),
         (double(2), double(11), double(11), 0.25),
         (torch.tensor([100.0]), normal(3), 5 + normal(3), 0.5),  # far off: exp(-u²/2) is 0
+        (torch.tensor([0.0, 100.0]), normal(3), 5 + normal(3), 0.5),  # one near, one far off
     ]
 
     def reference(queries: Tensor, keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:
@@ -227,6 +274,17 @@ def leave_one_out(answer: object) -> Verdict:
     def after_softmax(keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:
         weights = _weights(keys, keys, bandwidth) * (1 - torch.eye(len(keys)).to(keys))
         return (weights @ values - values).square().mean()
+
+    def masked(
+        keys: Tensor, values: Tensor, bandwidth: float, hidden: Tensor, dim: int = -1
+    ) -> Tensor:
+        scores = gaussian(keys.unsqueeze(-1) - keys, bandwidth).masked_fill(hidden, -torch.inf)
+        return mean_square(torch.softmax(scores, dim=dim) @ values - values)
+
+    def filled(keys: Tensor, values: Tensor, bandwidth: float, low: float) -> Tensor:
+        scores = gaussian(keys.unsqueeze(-1) - keys, bandwidth)
+        scores = scores.masked_fill(torch.eye(len(keys), dtype=torch.bool), low)
+        return mean_square(torch.softmax(scores, dim=-1) @ values - values)
 
     def with_itself(keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:
         return (_weights(keys, keys, bandwidth) @ values - values).square().mean()
@@ -289,6 +347,69 @@ def leave_one_out(answer: object) -> Verdict:
             lambda keys, values, bandwidth: (values.mean() - values).square().mean(),
             "that is the variance of the values.",
         ),
+        *(
+            (
+                lambda keys, values, bandwidth, low=low: filled(keys, values, bandwidth, low),
+                "each value keeps a small share of its own estimate: fill in −∞.",
+            )
+            for low in (-1.0, -10.0, -100.0)
+        ),
+        (
+            without(lambda errors: errors.mean().square()),
+            "errors of both signs cancel: square them before the mean.",
+        ),
+        (
+            lambda keys, values, bandwidth: reference(keys, values, bandwidth) / values.var(),
+            "the error is divided by the variance of the values; the error itself is asked for.",
+        ),
+        (
+            lambda keys, values, bandwidth: (
+                reference(keys, values, bandwidth) / values.var(correction=0)
+            ),
+            "the error is divided by the variance of the values; the error itself is asked for.",
+        ),
+        (without(mean_square, lambda d, h: -d.abs() / h / 2), "that is |u|/2, not u²/2."),
+        *(
+            (
+                lambda keys, values, bandwidth, hidden=hidden: masked(
+                    keys, values, bandwidth, hidden(len(keys))
+                ),
+                sentence,
+            )
+            for hidden, sentence in (
+                (
+                    lambda n: torch.ones(n, n, dtype=torch.bool).triu(),
+                    "only earlier keys estimate a value, and the first has none: hide the "
+                    "diagonal alone.",
+                ),
+                (
+                    lambda n: (torch.arange(n) == 0).expand(n, n),
+                    "one column is hidden, the same key for all; hide the diagonal.",
+                ),
+                (
+                    lambda n: (torch.arange(n) == n - 1).expand(n, n),
+                    "one column is hidden, the same key for all; hide the diagonal.",
+                ),
+                (
+                    lambda n: torch.eye(n, dtype=torch.bool).flip(0),
+                    "the other diagonal is hidden, from the lower left to the upper right.",
+                ),
+                (
+                    lambda n: torch.ones(n, n, dtype=torch.bool).tril(1).triu(-1),
+                    "the neighbours in the list are hidden as well; only the key itself is.",
+                ),
+            )
+        ),
+        (
+            lambda keys, values, bandwidth: masked(keys, values, bandwidth, keys[:, None] == keys),
+            "equal places are hidden; another measurement at the same place stays.",
+        ),
+        (
+            lambda keys, values, bandwidth: masked(
+                keys, values, bandwidth, torch.eye(len(keys), dtype=torch.bool), dim=0
+            ),
+            "softmax runs over the queries; each query shares its weight among the keys.",
+        ),
     ]
     normal, double = draws(23), draws(24, torch.float64)
     cases = [
@@ -296,6 +417,7 @@ def leave_one_out(answer: object) -> Verdict:
         (normal(5), normal(5), 0.5),
         (3 * normal(11), normal(11), 2.0),
         (double(7), double(7), 0.75),
+        (torch.tensor([0.0, 1.0, 1.0, 2.0]), normal(4), 1.0),  # two measurements at one place
     ]
     return grade(answer, reference, cases, mistakes)
 

@@ -8,6 +8,8 @@ True
 Not yet: the means differ by less than the seeds of one score do.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -73,6 +75,57 @@ def exact_match(answer: object) -> Verdict:
             lambda scores, digits: right(scores, digits).any(dim=-1).double().mean(),
             "one right digit is not enough: all of a date's digits have to be right.",
         ),
+        *(
+            (
+                lambda scores, digits, few=few: (
+                    (right(scores, digits).sum(dim=-1) > few(digits.shape[1])).double().mean()
+                ),
+                "wrong digits are let through: all of a date's digits have to be right.",
+            )
+            for few in (
+                lambda n: n - 2,
+                lambda n: n - 3,
+                lambda n: n / 2,
+                lambda n: n / 2 - 0.5,
+            )
+        ),
+        *(
+            (
+                lambda scores, digits, alike=alike: (
+                    alike(scores.argmax(dim=-1), digits).double().mean()
+                ),
+                sentence,
+            )
+            for alike, sentence in (
+                (
+                    lambda a, b: (a.sort(-1).values == b.sort(-1).values).all(-1),
+                    "the digits are compared without their order; each has its place.",
+                ),
+                (
+                    lambda a, b: a.sum(-1) == b.sum(-1),
+                    "the sums of the digits are compared; each digit has to be right.",
+                ),
+                (lambda a, b: a[:, 0] == b[:, 0], "only the first digit is looked at."),
+                (lambda a, b: a[:, -1] == b[:, -1], "only the last digit is looked at."),
+                (lambda a, b: (a == b)[:, 1:].all(-1), "the first digit is left out."),
+            )
+        ),
+        (
+            lambda scores, digits: right(scores, digits).double().mean() ** digits.shape[1],
+            "the share of right digits to the power of 8 guesses, as if mistakes came "
+            "independently; count.",
+        ),
+        *(
+            (
+                lambda scores, digits, number=number: number(right(scores, digits).all(dim=-1)),
+                "that is how many dates are right; what share of all are they?",
+            )
+            for number in (torch.sum, torch.count_nonzero)
+        ),
+        (
+            lambda scores, digits: (probability(scores, digits) > 0.5).all(-1).double().mean(),
+            "a right digit needs the largest score, and not a probability above one half.",
+        ),
         (
             lambda scores, digits: right(scores, digits).all(dim=0).double().mean(),
             "that asks for each place whether it is right in all dates; ask for each date whether "
@@ -125,6 +178,14 @@ def exact_match(answer: object) -> Verdict:
         scores[1] += 20 * torch.nn.functional.one_hot(digits[1], 10)
         scores[1, place, digits[1, place]] = -9  # and this one has one wrong digit
         cases.append((scores, digits))
+    digits = torch.tensor([[1, 9, 6, 1, 0, 5, 0, 3], [2, 0, 0, 4, 1, 2, 3, 1]])
+    others = [digits[0], digits[1].flip(-1), digits[0]]
+    others[2] = torch.tensor([1, 9, 1, 0, 4, 4, 4, 2])
+    for few in range(1, 8):  # as many are wrong
+        others.append(torch.where(torch.arange(8) < few, (digits[0] + 1) % 10, digits[0]))
+    guessed = torch.stack(others)
+    digits = torch.cat([digits, digits[:1].expand(len(others) - 2, -1)])
+    cases.append((torch.nn.functional.one_hot(guessed, 10).float(), digits))
     return grade(answer, reference, cases, mistakes)
 
 
@@ -167,6 +228,26 @@ def cross_attention(answer: object) -> Verdict:
         valid = torch.arange(keys.shape[-2]) < (valid_lens + more)[:, None, None]
         weights = torch.softmax(scores.masked_fill(~valid, fill), dim=dim).nan_to_num()
         return weights @ values, weights
+
+    def valid_of(scores: Tensor, lens: Tensor) -> Tensor:
+        return torch.arange(scores.shape[-1]) < lens[:, None, None]
+
+    def masked(
+        queries: Tensor,
+        states: Tensor,
+        W_k: Tensor,
+        W_v: Tensor,
+        valid: Tensor,
+        power: Callable[[Tensor], Tensor] | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Look under another mask, by softmax or by exponentials divided by their sum."""
+        scores = queries @ (states @ W_k.mT).mT / queries.shape[-1] ** 0.5
+        if power:
+            weights = power(scores) * valid
+            weights = weights / weights.sum(dim=-1, keepdim=True)
+        else:
+            weights = torch.softmax(scores.masked_fill(~valid, -torch.inf), -1).nan_to_num()
+        return weights @ (states @ W_v.mT), weights
 
     def late(queries, states, W_k, W_v, valid_lens):  # type: ignore[no-untyped-def]
         _, weights = parts(queries, states, W_k, W_v, valid_lens + len(states[0]))
@@ -249,6 +330,110 @@ def cross_attention(answer: object) -> Verdict:
             lambda q, states, W_k, W_v, lens: parts(q, states[:1], W_k, W_v, lens[:1]),
             "only the first of the batch is looked at.",
         ),
+        (
+            lambda q, states, W_k, W_v, lens: parts(q, states, W_k, W_v, lens, root=-0.5),
+            "the scores are multiplied by the square root of d_k, not divided.",
+        ),
+        *(
+            (
+                lambda q, states, W_k, W_v, lens, size=size: parts(
+                    q, states, W_k, W_v, lens, width=size(q, states)
+                ),
+                f"the scores are divided by the root of the number of {name}, not of d_k.",
+            )
+            for size, name in (
+                (lambda q, states: q.shape[0], "queries"),
+                (lambda q, states: states.shape[1], "keys"),
+                (lambda q, states: states.shape[0], "texts"),
+            )
+        ),
+        *(
+            (
+                lambda q, states, W_k, W_v, lens, valid=valid: masked(
+                    q, states, W_k, W_v, valid(torch.arange(states.shape[1]), lens[:, None, None])
+                ),
+                sentence,
+            )
+            for valid, sentence in (
+                (
+                    lambda place, lens: place >= lens,
+                    "the mask is upside down: the padding is looked at, and the text is hidden.",
+                ),
+                (
+                    lambda place, lens: place >= len(place) - lens,
+                    "the mask is that of padding on the left; here it is on the right.",
+                ),
+                (
+                    lambda place, lens: place < lens[:1].expand_as(lens),
+                    "every text gets the length of the first.",
+                ),
+                (
+                    lambda place, lens: place < lens.amax().expand_as(lens),
+                    "every text gets the length of the longest.",
+                ),
+            )
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: masked(
+                q,
+                states,
+                W_k,
+                W_v,
+                (torch.arange(len(q)) < lens[:, None])[..., None].expand(-1, -1, len(states[0])),
+            ),
+            "the lengths hide queries; it is keys that are padding.",
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: parts(q, states, W_k, W_v, lens, dim=0),
+            "softmax runs over the first axis (dim=0). Keys lie along the last one: dim=-1.",
+        ),
+        *(
+            (
+                lambda q, states, W_k, W_v, lens, of=of: (
+                    parts(q, states, W_k, W_v, lens)[0],
+                    of(q @ (states @ W_k.mT).mT / q.shape[-1] ** 0.5, lens),
+                ),
+                "the output is right; the scores come back for the weights.",
+            )
+            for of in (
+                lambda scores, lens: scores,
+                lambda scores, lens: scores.masked_fill(~valid_of(scores, lens), -torch.inf),
+            )
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: parts(q, states, W_v, W_k, lens),
+            "W_k and W_v have changed places.",
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: masked(
+                q, states, W_k, W_v, valid_of(states.mT, lens), torch.Tensor.exp
+            ),
+            "e to the power of a large score is infinity, and infinity over infinity is NaN: "
+            "leave the exponentials to torch.softmax.",
+        ),
+        *(
+            (
+                lambda q, states, W_k, W_v, lens, turn=turn: parts(
+                    q, states, turn(W_k), turn(W_v), lens
+                ),
+                "the matrices are (width, d_model): it is `states @ W_k.T`.",
+            )
+            for turn in (lambda W: W.mT,)
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: parts(
+                q, states[:1].expand_as(states), W_k, W_v, lens
+            ),
+            "only the first text is read; each has states of its own.",
+        ),
+        (
+            lambda q, states, W_k, W_v, lens: (
+                (q @ (states @ W_k.mT).mT / q.shape[-1] ** 0.5 * valid_of(states.mT, lens))
+                @ (states @ W_v.mT),
+                q @ (states @ W_k.mT).mT / q.shape[-1] ** 0.5 * valid_of(states.mT, lens),
+            ),
+            "the softmax is missing: the values are summed with scores.",
+        ),
     ]
     cases = [
         (
@@ -265,7 +450,8 @@ def cross_attention(answer: object) -> Verdict:
         lens = 2 + normal(batch, len_k - 2).argmax(dim=-1)  # 2 to len_k - 1
         given = (normal(len_q, d_k), normal(batch, len_k, d_model))
         cases.append((*given, normal(d_k, d_model), normal(d_v, d_model), lens))
-    return grade(answer, parts, cases, mistakes)
+    steep = (torch.tensor([[900.0, 0.0], [0.0, -900.0]]), *cases[0][1:])
+    return grade(answer, parts, [*cases, steep], mistakes)
 
 
 def without_key(answer: object) -> Verdict:
@@ -293,6 +479,14 @@ def without_key(answer: object) -> Verdict:
     def reference(weights: Tensor, key: int) -> Tensor:
         left = zeroed(weights, key)
         return left / left.sum(dim=-1, keepdim=True)
+
+    def divided(weights: Tensor) -> Tensor:
+        return weights / weights.sum(dim=-1, keepdim=True)
+
+    def emptied(weights: Tensor, place: tuple[object, ...]) -> Tensor:
+        kept = weights.clone()
+        kept[place] = 0  # type: ignore[index]
+        return kept
 
     def shared(weights: Tensor, key: int) -> Tensor:
         """The hidden weight is dealt out to the other keys in equal parts."""
@@ -355,6 +549,55 @@ def without_key(answer: object) -> Verdict:
         (
             lambda weights, key: weights / (1 - weights[..., key : key + 1]),
             "the hidden key keeps a weight: set it to 0.",
+        ),
+        (
+            lambda weights, key: (
+                weights + weights[..., key : key + 1] / weights.shape[-1]
+            ).index_fill(-1, torch.tensor([key]), 0),
+            "the hidden weight is dealt out in equal parts; in proportion it has to be.",
+        ),
+        (
+            lambda weights, key: (
+                zeroed(weights, key) + weights[..., key : key + 1] / weights.shape[-1]
+            ),
+            "the hidden weight is dealt out in equal parts, to the hidden key as well; in "
+            "proportion it has to be, to the others.",
+        ),
+        (
+            lambda weights, key: weights - zeroed(weights, key),
+            "that is the hidden key alone; it is the others that stay.",
+        ),
+        (
+            lambda weights, key: zeroed(weights, key) / zeroed(weights, key).amax(-1, True),
+            "divided by the largest weight; divide by the sum.",
+        ),
+        (
+            lambda weights, key: torch.nn.functional.normalize(zeroed(weights, key), dim=-1),
+            "divided by the root of the sum of squares; divide by the sum.",
+        ),
+        *(
+            (wrong, "a sum lost its axis: keepdim=True keeps it.")
+            for wrong in (
+                lambda weights, key: zeroed(weights, key) / zeroed(weights, key).sum(-1),
+                lambda weights, key: zeroed(weights, key) / (1 - weights[..., key]),
+            )
+        ),
+        (
+            lambda weights, key: divided(
+                weights * (torch.arange(weights.shape[-1]) > key).to(weights)
+            ),
+            "the keys before it are hidden as well; it is one key.",
+        ),
+        *(
+            (
+                lambda weights, key, place=place: divided(emptied(weights, place(key))),
+                "another axis is indexed: keys lie along the last one, [..., key].",
+            )
+            for place in (
+                lambda key: (key,),
+                lambda key: (0, ..., key),
+                lambda key: (..., key, slice(None)),
+            )
         ),
     ]
     cases: list[tuple[Tensor, int]] = [(torch.tensor([[0.5, 0.25, 0.25]]), 0)]

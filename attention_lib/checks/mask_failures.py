@@ -467,8 +467,8 @@ If you compare by >: a difference of NaN is not larger than anything.
         *(
             (
                 wrong,
-                "queries are tested with the poison of others still there: each needs fresh "
-                "copies, poisoned for it alone.",
+                "queries are tested with the poison of others: each needs fresh copies, poisoned "
+                "by its own row of the mask alone.",
             )
             for wrong in (once, left_there)
         ),
@@ -482,6 +482,28 @@ If you compare by >: a difference of NaN is not larger than anything.
         (
             lambda *case: ~right(*case),
             "True and False are swapped: True means that the output moves.",
+        ),
+        *(
+            (
+                judged_by(
+                    lambda before, after, near=near: (  # type: ignore[misc]
+                        ~before.isclose(after, atol=near, equal_nan=True).all(dim=-1)
+                    )
+                ),
+                "NaN before and NaN after count as equal; NaN is close to nothing.",
+            )
+            for near in (1e-8, 1e-6, 1e-5)
+        ),
+        *(
+            (
+                judged_by(
+                    lambda before, after, near=near: (  # type: ignore[misc]
+                        ~before.mean(dim=-1).isclose(after.mean(dim=-1), atol=near)
+                    )
+                ),
+                "the means of the outputs are compared: what moves up and what moves down cancel.",
+            )
+            for near in (1e-8, 1e-6, 1e-5)
         ),
     ]
     return grade(answer, right, _suspects(), mistakes, axes=["batch", "query"])
@@ -548,6 +570,14 @@ def _suspects() -> list[tuple[_Suspect, Tensor, Tensor, Tensor, Tensor]]:
         scores = queries @ keys.nan_to_num(0.0).mT / 8
         return scores.masked_fill(~mask, -4.0).softmax(dim=-1) @ values.nan_to_num(0.0)
 
+    def nan_where_empty(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        out = obeys(queries, keys, values, mask)
+        return out.masked_fill(~mask.any(dim=-1, keepdim=True), torch.nan)
+
+    def turns_round(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        out = obeys(queries, keys, values, mask)
+        return torch.where(keys.isnan().any(dim=(-2, -1), keepdim=True), out.flip(-1), out)
+
     normal = draws(21)
     padded = length_mask(torch.tensor([3, 5]), 5).expand(2, 3, 5)
     both = length_mask(torch.tensor([4, 2, 0]), 5) & causal_mask(5)
@@ -560,6 +590,8 @@ def _suspects() -> list[tuple[_Suspect, Tensor, Tensor, Tensor, Tensor]]:
         "one that hides padding and not the future": obeys,
         "one that leaks into the last column alone": last_column_leaks,
         "one that leaks a little, and never NaN": cleans_nan,
+        "one that answers an empty row with NaN": nan_where_empty,
+        "one that turns its output round where NaN is hidden": turns_round,
     }
     cases = []
     for mask in (padded, both):

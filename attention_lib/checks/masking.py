@@ -443,6 +443,23 @@ def packed_mask(answer: object) -> Verdict:
             lambda documents: (documents == documents).tril(),
             "every token is compared with itself alone: one of the two needs an axis of its own.",
         ),
+        (
+            lambda documents: (
+                (
+                    documents.unsqueeze(-1) * documents.unsqueeze(-2)
+                    == documents.unsqueeze(-1).square()
+                )
+                & causal(documents)
+            ),
+            "numbers are multiplied instead of compared, and 0 times anything is 0: use ==.",
+        ),
+        *(
+            (
+                lambda documents, reach=reach: packed(documents).triu(-reach),
+                "a token sees a few before it; it sees all before it in its document.",
+            )
+            for reach in (2, 3)
+        ),
     ]
     cases = [
         (torch.tensor([[0, 0, 0, 1, 1]]),),
@@ -450,6 +467,7 @@ def packed_mask(answer: object) -> Verdict:
         (torch.tensor([[7, 7, 2, 2, 2, 4]]),),
         (torch.tensor([[3], [5], [3]]),),
         (torch.tensor([[9, 8, 7], [4, 4, 4]]),),
+        (torch.tensor([[6, 6, 6, 6, 6, 0, 0]]),),
     ]
     return grade(answer, packed, cases, mistakes, axes=["query", "key"])
 

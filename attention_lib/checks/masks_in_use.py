@@ -147,6 +147,38 @@ def window_rule(answer: object) -> Verdict:
             ),
             "the row is cut into blocks; a window moves on with each query.",
         ),
+        *(
+            (
+                lambda len_q, len_k, window, start=start: (
+                    (behind(len_q, len_k, start(len_q, len_k)) >= 0)
+                    & (behind(len_q, len_k, start(len_q, len_k)) < window)
+                ),
+                sentence,
+            )
+            for start, sentence in (
+                (lambda q, k: k - q + 1, "every query stands one place too far to the right."),
+                (lambda q, k: q - k, "len_k − len_q is the wrong way round: queries stand late."),
+            )
+        ),
+        (
+            lambda len_q, len_k, window: right(len_q, len_q, window),
+            "there is a column for each query; the mask has one for each key.",
+        ),
+        (
+            lambda len_q, len_k, window: behind(len_q, len_k) == window - 1,
+            "only the key at the far end of the window is open.",
+        ),
+        (
+            lambda len_q, len_k, window: behind(len_q, len_k).abs() <= window // 2,
+            "half of the window lies ahead; it should look back only.",
+        ),
+        *(
+            (
+                lambda len_q, len_k, window, width=width: right(len_q, len_k, width),
+                "the window has one width, whatever is given.",
+            )
+            for width in (2, 3, 4, 5)
+        ),
     ]
     cases = [(4, 4, 2), (5, 5, 3), (2, 7, 3), (1, 6, 4), (3, 5, 1), (7, 11, 5)]
     return grade(answer, right, cases, mistakes, axes=["query", "key"])
@@ -254,6 +286,30 @@ def prefix_rule(answer: object) -> Verdict:
             ),
             "everything is open: what comes after the prefix reads only its past.",
         ),
+        (
+            lambda prefix_lens, length: (
+                torch.ones(length, length, dtype=torch.bool).tril(1) | prefix(prefix_lens, length)
+            ),
+            "the token after it is seen, too: the causal mask reaches one too far.",
+        ),
+        (
+            lambda prefix_lens, length: (
+                causal(length) | prefix(prefix_lens.amax().expand_as(prefix_lens), length)
+            ),
+            "every sequence gets the longest prefix; each has its own.",
+        ),
+        (
+            lambda prefix_lens, length: causal(length) | prefix(prefix_lens, length).flip(-1),
+            "the prefix is laid at the end of the row; it stands at the beginning.",
+        ),
+        (
+            lambda prefix_lens, length: torch.where(
+                prefix(prefix_lens, length).mT,
+                prefix(prefix_lens, length),
+                causal(length) & ~prefix(prefix_lens, length),
+            ),
+            "what comes after the prefix does not read it; it may read the whole prefix.",
+        ),
     ]
     cases = [
         (torch.tensor([2]), 4),
@@ -288,6 +344,12 @@ def restarting_positions(answer: object) -> Verdict:
 
     def right(documents: Tensor) -> Tensor:
         return before(documents).sum(dim=-1) - 1
+
+    def begins(documents: Tensor) -> Tensor:
+        """Say where a document begins."""
+        new = torch.ones_like(documents, dtype=torch.bool)
+        new[:, 1:] = documents[:, 1:] != documents[:, :-1]
+        return new
 
     def places(documents: Tensor) -> Tensor:
         return torch.arange(documents.shape[-1]).expand(documents.shape)
@@ -355,6 +417,53 @@ def restarting_positions(answer: object) -> Verdict:
             ),
             "that subtracts the document's length; subtract where it begins.",
         ),
+        *(
+            (
+                lambda documents, count=count: count(documents, begins(documents)),
+                sentence,
+            )
+            for count, sentence in (
+                (
+                    lambda d, new: new.cumsum(dim=-1) - 1,
+                    "that counts the documents; count the tokens in each.",
+                ),
+                (
+                    lambda d, new: (~new).cumsum(dim=-1),
+                    "the count does not begin again: it only stands still where a document begins.",
+                ),
+                (
+                    lambda d, new: (~new).long(),
+                    "every token but the first has position 1: the count goes on.",
+                ),
+                (
+                    lambda d, new: places(d).masked_fill(new, 0),
+                    "only the first token of a document begins again; the next count on from it.",
+                ),
+                (
+                    lambda d, new: places(d) - places(d).masked_fill(~new, 0).cummax(dim=0).values,
+                    "what is looked for along the batch (dim=0) lies along the row.",
+                ),
+                (
+                    lambda d, new: places(d) % (d + 1),
+                    "the remainder by a document's number says nothing of where it begins.",
+                ),
+                (
+                    lambda d, new: places(d) - (d != d[:, :1]) * (d == d[:, :1]).sum(-1, True),
+                    "the first document's length is taken from all others; each begins where the "
+                    "one before it ends.",
+                ),
+                (
+                    lambda d, new: (
+                        places(d) - (d == 1).int().argmax(dim=-1, keepdim=True) * (d == 1)
+                    ),
+                    "only the document with the number 1 begins again; each one does.",
+                ),
+                (
+                    lambda d, new: right(d.mT).mT,
+                    "the tokens are counted down the batch; a document lies along its row.",
+                ),
+            )
+        ),
     ]
     cases = [
         (torch.tensor([[0, 0, 0, 1, 1]]),),
@@ -418,7 +527,7 @@ def skipped_blocks(answer: object) -> Verdict:
         ),
         (
             lambda mask, size: (~tiles(mask, size).any(dim=-1).any(dim=1)).sum().double(),
-            "that is the number of skipped blocks: divide by the number of blocks.",
+            "that is the number of skipped blocks: divide by the number of all.",
         ),
         (
             lambda mask, size: 100 * right(mask, size),
@@ -455,11 +564,90 @@ def skipped_blocks(answer: object) -> Verdict:
             lambda mask, size: torch.tensor((1 - size / len(mask)) / 2, dtype=torch.double),
             "that formula holds for the causal mask alone.",
         ),
+        (
+            lambda mask, size: share(
+                mask[::size, ::size]
+                | mask[size - 1 :: size, ::size]
+                | mask[::size, size - 1 :: size]
+                | mask[size - 1 :: size, size - 1 :: size]
+            ),
+            "only the corners of each block are looked at.",
+        ),
+        (
+            lambda mask, size: share(
+                tiles(mask, size).transpose(1, 2).flatten(2)[..., :: size + 1].any(dim=-1)
+            ),
+            "only the diagonal of each block is looked at.",
+        ),
+        *(
+            (
+                lambda mask, size, blocks=blocks: blocks(~tiles(mask, size).any(dim=-1).any(dim=1)),
+                sentence,
+            )
+            for blocks, sentence in (
+                (torch.sum, "that is the number of skipped blocks: divide by the number of all."),
+                (
+                    lambda skipped: (~skipped).sum(),
+                    "that is the number of blocks that are computed; the share of the others is "
+                    "asked for.",
+                ),
+                (
+                    lambda skipped: skipped.sum() / len(skipped),
+                    "divided by the number of rows of blocks; divide by that of all blocks.",
+                ),
+                (
+                    lambda skipped: skipped.any().double(),
+                    "that says whether any block is skipped; which share is asked for.",
+                ),
+            )
+        ),
+        *(
+            (
+                lambda mask, size, pieces=pieces: share(pieces(mask, size).any(dim=-1)),
+                sentence,
+            )
+            for pieces, sentence in (
+                (lambda mask, size: mask, "that is the share of queries that see nothing."),
+                (lambda mask, size: mask.T, "that is the share of keys that nobody sees."),
+                (
+                    lambda mask, size: mask.reshape(-1, size * mask.shape[1]),
+                    "those are bands of whole rows; a block is `size` keys wide as well.",
+                ),
+                (
+                    lambda mask, size: mask.T.reshape(-1, size * mask.shape[0]),
+                    "those are bands of whole columns; a block is `size` queries high as well.",
+                ),
+            )
+        ),
+        (
+            lambda mask, size: (tiles(mask, size).double().mean(dim=(1, 3)) < 0.5).double().mean(),
+            "a block that is open in less than half is counted as skipped: any pair is enough to "
+            "have it computed.",
+        ),
+        (
+            lambda mask, size: share(tiles(mask, size).any(dim=2).any(dim=0)),
+            "the axes of the blocks are reduced, and those inside a block are kept: it is the "
+            "other way round.",
+        ),
+        (
+            lambda mask, size: share(
+                mask.reshape(size, len(mask) // size, size, mask.shape[1] // size)
+                .any(dim=3)
+                .any(dim=1)
+            ),
+            "size and number of blocks have changed places in the reshape.",
+        ),
+        (
+            lambda mask, size: right(mask[:, : len(mask)], size),
+            "only a square of the mask is looked at.",
+        ),
     ]
     stripes = torch.zeros(6, 8, dtype=torch.bool)
     stripes[1, 6] = stripes[4, 0] = True
     one_row = torch.zeros(4, 6, dtype=torch.bool)
     one_row[0] = True
+    centres = torch.zeros(6, 6, dtype=torch.bool)
+    centres[1, 1] = centres[4, 3] = True
     cases = [
         (masking.causal_mask(4), 2),
         (stripes, 2),
@@ -469,6 +657,7 @@ def skipped_blocks(answer: object) -> Verdict:
         (masking.document_mask(torch.tensor([0, 0, 0, 1, 1, 1, 1, 2, 2])), 3),
         (torch.zeros(4, 4, dtype=torch.bool), 2),
         (masking.causal_mask(3), 1),
+        (centres, 3),
     ]
 
     def judged(mask: Tensor, size: int) -> object:
