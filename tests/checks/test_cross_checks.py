@@ -186,7 +186,7 @@ WRONG = [
     (
         check.true_hides,
         lambda attend: bool(attend(ALIKE, ALIKE, HALVES, ~ALL_TRUE)[0, 0, 0] == 0),
-        "",
+        "no key is marked",
     ),
     (
         check.true_hides,
