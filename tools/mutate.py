@@ -38,6 +38,9 @@ TARGETS = {
     "checks": ("checks/*.py", "tests/checks", 300),
 }
 
+# Those whose living mutants have been looked at, one by one; the others run when they are named.
+EXAMINED = ("masking", "scoring", "positions")
+
 
 def install():
     """Make the environment of mutmut, which sees what .venv holds, unless it stands."""
@@ -157,14 +160,14 @@ def mutate(name, sample, seed, only):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("names", nargs="*", help=f"some of {', '.join(TARGETS)}; without, all")
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(TARGETS)}; without, the examined")
     parser.add_argument("--sample", type=int, help="how many mutants of each to draw; 0: all")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--only", default="", help="a pattern that the mutants' names match")
     asked = parser.parse_args()
     if unknown := set(asked.names) - set(TARGETS):
         parser.error(f"nothing is called {', '.join(sorted(unknown))}")
-    python, names = install(), asked.names or list(TARGETS)
+    python, names = install(), asked.names or EXAMINED
     if len(names) == 1 and Path(sys.prefix) == ENVIRONMENT:
         sys.exit(bool(mutate(*names, asked.sample, asked.seed, asked.only)))
     # Each in a process of its own: mutmut keeps what it knows of one.
