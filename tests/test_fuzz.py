@@ -195,17 +195,20 @@ class Call:
 
 @st.composite
 def calls(draw):
-    dtype = draw(st.sampled_from(DTYPES))
+    name, dtype = draw(st.sampled_from(sorted(ATTENTIONS))), draw(st.sampled_from(DTYPES))
     numbers_of = NOT_FINITE if dtype == torch.float16 else STRANGE
     strange = st.tuples(
         st.sampled_from([0.1, 0.3, 0.6]), st.integers(0, 999), st.sampled_from(numbers_of)
     )
+    given = [draw(st.one_of(st.none(), strange)) for _ in range(3)]
+    if name == "bilinear" and given[0] and given[0][2] not in NOT_FINITE:
+        given[0] = None  # queries @ W overflows before there is a score that shows it
     return Call(
-        name=draw(st.sampled_from(sorted(ATTENTIONS))),
+        name=name,
         case=draw(cases()),
         dtype=dtype,
         need_weights=draw(st.booleans()),
-        strange=tuple(draw(st.one_of(st.none(), strange)) for _ in range(3)),
+        strange=tuple(given),
     )
 
 
