@@ -18,10 +18,14 @@ A chapter that raises is left as it was on disk, and named with its cell and its
 
 import argparse
 import asyncio
+import atexit
+import functools
 import json
 import os
 import re
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import nbformat
@@ -199,7 +203,17 @@ def kernel_environment():
     kernels side by side do not wait for each other and sums have the same order on any machine.
     ATTENTION_THREADS asks for more: ``make test-matrix`` does."""
     environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"}
+    if not os.access(os.path.expanduser("~"), os.W_OK):  # else matplotlib warns, in a cell's output
+        environment.setdefault("MPLCONFIGDIR", scratch())
     return environment | {"OMP_NUM_THREADS": os.environ.get("ATTENTION_THREADS", "1")}
+
+
+@functools.cache
+def scratch():
+    """A folder of this process alone, gone when it ends."""
+    folder = tempfile.mkdtemp(prefix="attention-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 class CurrentEnvironment(AsyncKernelManager):

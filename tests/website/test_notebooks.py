@@ -197,6 +197,18 @@ def test_a_run_that_is_interrupted_leaves_whole_notebooks(tmp_path):
     assert [*tmp_path.iterdir()] == [path]
 
 
+def test_a_reader_without_a_home_stores_no_warning_of_it(tmp_path, monkeypatch):
+    """Root may write anywhere, so the home here is a path through a file."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "file" / "home"))
+    monkeypatch.delenv("MPLCONFIGDIR", raising=False)
+    source = "import matplotlib.pyplot as plt\n\nplt.rcParams['lines.linewidth']"
+    path = write(tmp_path / "homeless.ipynb", notebook(code(source)))
+    assert tool(path) == ""
+    [cell] = notebooks.code_cells(json.loads(path.read_text(encoding="utf-8")))
+    assert [output["output_type"] for output in cell["outputs"]] == ["execute_result"]
+
+
 def test_check_names_the_file_that_is_not_canonical(everything, tmp_path):
     stored = json.loads(everything.read_text(encoding="utf-8"))
     stored["metadata"]["language_info"]["version"] = "3.11.7"
