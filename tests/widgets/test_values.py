@@ -185,10 +185,12 @@ def test_forced_colours_keep_hatching_ramps_and_the_chosen_mark(show, scheme):
 
 @browser
 def test_text_twice_as_large_still_fits(show, figure):
-    style = {
-        "test.css": "html { font-size: 200%; } .attention-view { font-size: 30px !important; }"
-    }
+    style = {"test.css": "html { font-size: 200%; }"}
     page = show(figure, width=640, files=style, more=True)
+    sizes = page.locator(".attention-view :is(p, label, summary)").evaluate_all(
+        "all => all.map((node) => parseFloat(getComputedStyle(node).fontSize))"
+    )
+    assert min(sizes) >= 26
     assert page.evaluate("document.documentElement.scrollWidth") <= 640
     hidden = page.locator(
         ".attention-view :is(p, label, button, output, summary, .attention-name)"
