@@ -226,7 +226,7 @@ def masks(draw, kind, shape):
         share = draw(st.sampled_from([0.2, 0.7, 0.9]))
         mask = booleans(mask_shape, draw(st.integers(0, 999)), share)
         if mask.dim() >= 2 and draw(st.booleans()):
-            mask[..., 0, :] = False  # the first query sees nothing
+            mask[..., :1, :] = False  # the first query sees nothing
     return valid_lens, mask
 
 
