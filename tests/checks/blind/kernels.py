@@ -137,6 +137,7 @@ RIGHT = {
         "logsumexp": by_logsumexp,
     },
     "leave_one_out": {
+        "exponentials divided": _out(soft=divided),
         "loop": out_by_loop,
         "where": out_where,
         "the others' numbers": out_by_offdiagonal,
@@ -213,7 +214,6 @@ WRONG = {
         "distance not squared": _out(scores=lambda k, h: -(k[:, None] - k).abs() / h / 2),
         "sign forgotten": _out(scores=lambda k, h: -_square_scores(k, h)),
         "softmax over the queries": _out(soft=lambda s: s.softmax(0)),
-        "exponentials divided": _out(soft=divided),
         "causal": _out(mask=lambda s: s.masked_fill(torch.ones_like(s).triu().bool(), -torch.inf)),
         "one column, not the diagonal": _out(
             mask=lambda s: s.masked_fill(torch.arange(len(s)) == 0, -torch.inf)

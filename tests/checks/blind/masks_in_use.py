@@ -147,6 +147,9 @@ RIGHT = {
         "last rows of a square": window_rows,
     },
     "prefix_rule": {
+        "only prefix queries see the prefix": lambda lens, n: (
+            _causal(n) | (_key(lens, n) & _key(lens, n).mT)
+        ),
         "lists": prefix_lists,
         "loop": prefix_loop,
         "or": lambda lens, n: torch.logical_or(_causal(n), _key(lens, n)),
@@ -227,9 +230,6 @@ WRONG = {
         "prefix one too long": lambda lens, n: _causal(n) | _key(lens + 1, n),
         "prefix one too short": lambda lens, n: _causal(n) | _key(lens - 1, n),
         "rows for columns": lambda lens, n: _causal(n) | _key(lens, n).mT,
-        "only prefix queries see the prefix": lambda lens, n: (
-            _causal(n) | (_key(lens, n) & _key(lens, n).mT)
-        ),
         "xor": lambda lens, n: _causal(n) ^ _key(lens, n),
         "future open": lambda lens, n: _causal(n).T | _key(lens, n),
         "diagonal closed": lambda lens, n: _causal(n).tril(-1) | _key(lens, n),

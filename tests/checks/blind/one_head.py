@@ -103,6 +103,11 @@ RIGHT = {
         "0-d tensor": torch.tensor(8),
     },
     "head": {
+        "masked after softmax and divided": _head(
+            hide=lambda s, m: s,
+            soft=lambda s, m: s.softmax(-1) * m / (s.softmax(-1) * m).sum(-1, keepdim=True),
+        ),
+        "filled with −1e9": _head(hide=lambda s, m: s.masked_fill(~m, -1e9)),
         "loops": head_loop,
         "einsum": head_einsum,
         "torch.nn.functional": head_functional,
@@ -152,12 +157,7 @@ WRONG = {
         "mask inverted": _head(hide=lambda s, m: s.masked_fill(m, -torch.inf)),
         "no mask": _head(hide=lambda s, m: s),
         "masked after softmax": _head(hide=lambda s, m: s, soft=lambda s, m: s.softmax(-1) * m),
-        "masked after softmax and divided": _head(
-            hide=lambda s, m: s,
-            soft=lambda s, m: s.softmax(-1) * m / (s.softmax(-1) * m).sum(-1, keepdim=True),
-        ),
         "filled with 0": _head(hide=lambda s, m: s.masked_fill(~m, 0.0)),
-        "filled with −1e9": _head(hide=lambda s, m: s.masked_fill(~m, -1e9)),
         "filled with −10": _head(hide=lambda s, m: s.masked_fill(~m, -10.0)),
         "mask added": _head(hide=lambda s, m: s + m),
         "mask multiplied": _head(hide=lambda s, m: s * m),

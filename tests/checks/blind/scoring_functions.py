@@ -195,6 +195,7 @@ RIGHT = {
         "0-d tensor": 2 + torch.tensor(5.0).sqrt(),
     },
     "gaussian_by_product": {
+        "cdist": lambda q, k: -torch.cdist(q, k).square() / 2,
         "both squares kept": expanded,
         "vectors one number longer": longer_vectors,
         "keys taken from their mean": centred_keys,
@@ -209,6 +210,9 @@ RIGHT = {
         ),
     },
     "frugal_additive_scores": {
+        "detached": lambda q, k, W_q, W_k, w_v: _units()(
+            q.detach(), k.detach(), W_q.detach(), W_k.detach(), w_v.detach()
+        ),
         "by query": by_query,
         "by key": by_key,
         "by unit, einsum": by_unit_einsum,
@@ -275,7 +279,6 @@ WRONG = {
         "mean for the sum": lambda q, k: q @ k.mT - k.square().mean(-1).unsqueeze(-2) / 2,
         "a tensor of differences": difference_tensor,
         "a loop of differences": loop_of_differences,
-        "cdist": lambda q, k: -torch.cdist(q, k).square() / 2,
         "distance not squared": lambda q, k: -torch.cdist(q, k) / 2,
         "scaled by √d": lambda q, k: (
             (q @ k.mT - k.square().sum(-1).unsqueeze(-2) / 2) / q.shape[-1] ** 0.5
@@ -320,8 +323,5 @@ WRONG = {
         "difference for the sum": lambda q, k, W_q, W_k, w_v: _units()(q, -k, W_q, W_k, w_v),
         "absolute weights": _units(weight=lambda w, u: w[u].abs()),
         "softmax at the end": lambda *x: _units()(*x).softmax(-1),
-        "detached": lambda q, k, W_q, W_k, w_v: _units()(
-            q.detach(), k.detach(), W_q.detach(), W_k.detach(), w_v.detach()
-        ),
     },
 }

@@ -235,6 +235,7 @@ RIGHT = {
         "normalize": lambda s: F.normalize((s >= s.amax(-1)[..., None]).to(s.dtype), p=1, dim=-1),
     },
     "attend_or_abstain": {
+        "maximum without the 0": shift_without_clamp,
         "a score of 0 beside the others": null_score,
         "logsumexp": by_logsumexp,
         "by hand, with the larger of 0 and the maximum": shifted_by_hand,
@@ -354,7 +355,6 @@ WRONG = {
     "attend_or_abstain": {
         "the formula as it stands overflows": literal,
         "1 not shifted with the scores": one_after_shift,
-        "maximum without the 0": shift_without_clamp,
         "plain attention": lambda q, k, v: (q @ k.mT).softmax(-1) @ v,
         "scaled": scaled_abstain,
         "exponents clamped": clamped_exponents,

@@ -133,6 +133,8 @@ RIGHT = {
         "count": held_count,
     },
     "pointing_loss": {
+        "a number": _loss(loss=lambda r, m: F.cross_entropy(r, m).item()),
+        "detached": _loss(rows=lambda s, it: s.detach()[torch.arange(len(s)), it]),
         "loop": loss_loop,
         "nll_loss": loss_nll,
         "gather": loss_gather,
@@ -235,8 +237,6 @@ WRONG = {
             loss=lambda r, m: (r.softmax(-1) - F.one_hot(m, r.shape[-1])).square().mean()
         ),
         "accuracy": _loss(loss=lambda r, m: (r.argmax(-1) == m).float().mean()),
-        "detached": _loss(rows=lambda s, it: s.detach()[torch.arange(len(s)), it]),
-        "a number": _loss(loss=lambda r, m: F.cross_entropy(r, m).item()),
         "sigmoid": _loss(
             loss=lambda r, m: F.binary_cross_entropy_with_logits(r, F.one_hot(m, r.shape[-1]).to(r))
         ),

@@ -9,18 +9,11 @@ from torch.nn import functional as F
 
 
 def norms_by_loop(queries, keys, gain):
-    rows = []
-    for b in range(queries.shape[0]) if queries.dim() > 2 else [None]:
-        q, k = (queries, keys) if b is None else (queries[b], keys[b])
-        rows.append(
-            torch.stack(
-                [
-                    torch.stack([gain * (a @ c) / (a @ a).sqrt() / (c @ c).sqrt() for c in k])
-                    for a in q
-                ]
-            )
-        )
-    return rows[0] if queries.dim() == 2 else torch.stack(rows)
+    if queries.dim() > 2:
+        pairs = zip(queries, keys, strict=True)
+        return torch.stack([norms_by_loop(q, k, gain) for q, k in pairs])
+    unit = [[x / (x @ x).sqrt() for x in rows] for rows in (queries, keys)]
+    return torch.stack([torch.stack([gain * (q @ k) for k in unit[1]]) for q in unit[0]])
 
 
 def _normed(norm_q=None, norm_k=None, gain_of=lambda g, q, k: g, product=lambda q, k: q @ k.mT):

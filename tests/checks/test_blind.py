@@ -1,0 +1,95 @@
+"""Answers whose author had not seen the graders: what is accepted, refused, or given no name."""
+
+import importlib
+import pkgutil
+import re
+
+import pytest
+
+from attention_lib.checks._questions import Question
+from tests.checks import blind
+from tests.checks.tables import graders, questions
+
+GENERIC = (
+    0.30  # at most so many wrong functions of all chapters hear only where they fail; aim: .15
+)
+CHAPTERS = [module.name for module in pkgutil.iter_modules(blind.__path__)]
+VAGUE = (  # what is said after the input and is no name of a mistake
+    "The rows do not sum",
+    "What stands in one row",
+    "NaN: ",
+    "Right for numbers of",
+    "All ",
+    "Nothing is True",
+    "Everything is True",
+    "Every number is used",
+    "Each result has",
+    "Two tensors meet",
+    "In a matrix product",
+    "The sizes asked",
+    "An index counts",
+    "There is an axis",
+    "An axis is missing",
+)
+
+
+def parts(chapter):
+    """The graders of a chapter and its answers."""
+    return [
+        importlib.import_module(f"{package}.{chapter}")
+        for package in ("attention_lib.checks", "tests.checks.blind")
+    ]
+
+
+def generic(message):
+    """Whether a message says only where a function fails, or what many mistakes have in common."""
+    if "changed its input" in message or " Given " not in message:
+        return False
+    note = re.search(r" Given .*?\. (?=[A-Z`])(.*)$", message, re.DOTALL)
+    return not note or note[1].startswith(VAGUE)
+
+
+@pytest.fixture(scope="module")
+def heard():
+    """What is said of every wrong answer, by chapter, exercise and mistake."""
+    said = {}
+    for chapter in CHAPTERS:
+        checks, answers = parts(chapter)
+        for exercise, wrong in answers.WRONG.items():
+            grader = getattr(checks, exercise)
+            for mistake, answer in wrong.items():
+                said[chapter, exercise, mistake] = grader(answer)
+    return said
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_no_right_answer_is_refused(chapter):
+    checks, answers = parts(chapter)
+    for exercise, right in answers.RIGHT.items():
+        assert len(right) >= 4, exercise
+        for style, answer in right.items():
+            assert getattr(checks, exercise)(answer), (exercise, style)
+
+
+def test_every_exercise_has_met_a_dozen_wrong_answers():
+    every = {
+        f"{chapter}.{exercise}": len(wrong)
+        for chapter in CHAPTERS
+        for exercise, wrong in parts(chapter)[1].WRONG.items()
+    }
+    assert {case.id for case in [*graders(), *questions()]} <= set(every)
+    assert min(every[case.id] for case in graders()) >= 12
+
+
+def test_no_wrong_answer_is_accepted(heard):
+    assert [answer for answer, verdict in heard.items() if verdict] == []
+
+
+def test_few_wrong_functions_hear_only_where_they_fail(heard):
+    functions = {
+        answer: verdict.message
+        for answer, verdict in heard.items()
+        if not isinstance(getattr(parts(answer[0])[0], answer[1]), Question)
+    }
+    unnamed = [answer for answer, message in functions.items() if generic(message)]
+    assert len(unnamed) <= GENERIC * len(functions), f"{len(unnamed)} of {len(functions)}"
