@@ -23,8 +23,6 @@ and JavaScript paint the same. The first samples matplotlib's *viridis* (van der
 2003), which colour-blind readers can split at its middle.
 """
 
-import re
-
 __all__ = ["DARK", "LIGHT", "SCORE_MAP", "WEIGHT_MAP", "contrast", "css_variables", "readable_on"]
 
 LIGHT = {
@@ -153,7 +151,10 @@ def readable_on(ground: str) -> str:
 
 
 def _luminance(color: str) -> float:
-    if not (isinstance(color, str) and re.fullmatch("#[0-9a-fA-F]{6}", color)):
+    digits = {*"0123456789abcdefABCDEF"}
+    if not (
+        isinstance(color, str) and len(color) == 7 and color[0] == "#" and {*color[1:]} <= digits
+    ):
         raise ValueError(f"color: expected #rrggbb, got {color!r}")
     parts = [int(color[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     red, green, blue = (

@@ -323,9 +323,8 @@ def _shown(names: Sequence[str], case: Case) -> str:
 
 def _called(x: object, argument: str) -> str:
     """Write an argument that is no tensor: a function by its name, if it has one of its own."""
-    if not callable(x):
+    if not isinstance(name := getattr(x, "__name__", None), str):
         return str(x)
-    name = str(getattr(x, "__name__", "<lambda>"))
     return "a function of ours" if name in ("<lambda>", argument) else name
 
 
