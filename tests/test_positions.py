@@ -144,6 +144,9 @@ ROTARY_REFUSED = [
     (lambda: rotate_by_position(X, [0, 1, 2]), TypeError, ["positions", "list"]),
     (lambda: rotate_by_position(X, meta(3)), ValueError, ["positions: expected the device of x,"]),
     (lambda: rotary_scores(X, torch.ones(2, 3, 6)), ValueError, ["keys"]),
+    (lambda: rotary_scores(X, X, torch.arange(5)), ValueError, ["query_positions: expected"]),
+    (lambda: rotary_scores(X, X, None, torch.arange(5)), ValueError, ["key_positions: expected"]),
+    (lambda: rotary_scores(X, X, None, [0, 1, 2]), TypeError, ["key_positions: expected"]),
 ]
 
 
