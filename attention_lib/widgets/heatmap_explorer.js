@@ -212,7 +212,7 @@ export function render({ model, el }) {
   const state = () => Object.fromEntries(
     [...traits, "shape", "query_tokens", "key_tokens", "packed", "packed_mask", "head_names"].map((trait) => [trait, model.get(trait)]),
   );
-  const view = createView({ model, el }, { label: "Who looks at whom", task: "Point at a word to see where it looks, and who looks at it.", traits, aside: true });
+  const view = createView({ model, el }, { label: "Who looks at whom", task: "Point at a word: where does it look, and who looks at this word?", traits, aside: true });
   const [layers, heads] = model.get("shape");
   const names = model.get("head_names");
   const content = contents(model.get("packed"));
@@ -254,8 +254,9 @@ export function render({ model, el }) {
 
   const shows = [
     ["weight", "Weight"], ["row_max", "Largest in row"], ["row_entropy", "Entropy of row"],
-    ["effective_keys", "Effective keys"], ["column_mean", "Mean of column"],
+    ["effective_keys", "Effective keys"], ["column_mean", "Mean of the column"],
   ].map(([name, title]) => [name, view.readout({ name, label: title })]);
+  const mean = shows.at(-1)[1];
   const legend = element(
     "div", { class: "attention-legend", "aria-hidden": "true" },
     element("span", {}, "0"), element("span", { class: "attention-ramp" }), element("span", {}, "1"),
@@ -525,6 +526,9 @@ export function render({ model, el }) {
     for (const [name, show] of shows) {
       show(seen[name], name === "weight" && seen.masked && seen.weight === 0 ? "masked" : undefined);
     }
+    const column = `Mean of the column ${clipped(named(now.key, now.key_tokens), 150).text}`;
+    setText(mean.card.firstChild, column);
+    setAttributes(mean.card.lastChild, { "aria-label": column });
     view.say(words(state(), seen));
   });
   return view.cleanup;

@@ -129,7 +129,7 @@ class HeatmapExplorer(Figure):
 
     _script = "heatmap_explorer.js"
     _title = "Who looks at whom"
-    _task = "Point at a word to see where it looks, and who looks at it."
+    _task = "Point at a word: where does it look, and who looks at this word?"
 
     shape: traitlets.List[int] = traitlets.List(read_only=True).tag(sync=True)
     query_tokens: traitlets.List[str] = traitlets.List(read_only=True).tag(sync=True)
