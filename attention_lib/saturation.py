@@ -64,13 +64,18 @@ def entropy(weights: Tensor) -> Tensor:
     TypeError, ValueError
         If ``weights`` is no floating-point tensor with at least one axis.
 
+    Notes
+    -----
+    A weight of 0 adds nothing, to no derivative either: by the scores its share is flat there,
+    and the infinite slope of :math:`-p \ln p` at 0 would make NaN of that.
+
     Examples
     --------
     >>> entropy(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
     tensor([0.0000, 0.6931])
     """
     require_float("weights", weights, min_rank=1, axes="(..., len_k)")
-    shares: Tensor = torch.special.entr(weights)
+    shares: Tensor = torch.special.entr(weights.masked_fill(weights == 0, 1.0))  # both give 0
     return shares.sum(dim=-1)
 
 

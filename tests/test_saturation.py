@@ -1,11 +1,18 @@
 """Jacobian, entropy and sampled scores against what is known of them."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
 
-from attention_lib import effective_keys, entropy, sample_scores, softmax_jacobian
+from attention_lib import (
+    effective_keys,
+    entropy,
+    masked_softmax,
+    sample_scores,
+    softmax_jacobian,
+)
 from attention_lib.notebook import generator
 from tests.strategies import DTYPES, assert_blames, assert_close, inputs, name_of, numbers, refusals
 
@@ -117,8 +124,34 @@ def test_inputs_stay_and_have_gradients():
     (scores,) = inputs((3, 5))
     before = scores.clone()
     for function in (softmax_jacobian, entropy, effective_keys):
-        assert torch.autograd.gradcheck(lambda x, f=function: f(x.softmax(dim=-1)), scores)
+        of_scores = partial(lambda f, x: f(x.softmax(dim=-1)), function)
+        assert torch.autograd.gradcheck(of_scores, scores)
+        assert torch.autograd.gradgradcheck(of_scores, scores)
     assert torch.equal(scores, before)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # PyTorch's own
+@pytest.mark.parametrize("function", [entropy, effective_keys])
+def test_a_weight_of_0_changes_no_derivative(function):
+    """Masked or too small for the dtype, as if the key were not there: both ways, and twice."""
+    few, direction = numbers(2, 1, 3).requires_grad_(), numbers(2, 1, 3, seed=1)
+
+    def of_all(scores):
+        far, hidden = torch.full_like(scores[..., :1], -1000.0), torch.ones_like(scores[..., :1])
+        mask = torch.tensor([True] * 4 + [False])
+        return function(masked_softmax(torch.cat([scores, far, hidden], dim=-1), mask=mask))
+
+    def of_few(scores):
+        return function(scores.softmax(dim=-1))
+
+    assert torch.equal(of_all(few), of_few(few))
+    for derivative in (
+        lambda f: torch.autograd.grad(f(few).sum(), few)[0],
+        lambda f: torch.func.jvp(f, (few.detach(),), (direction,))[1],
+        lambda f: torch.autograd.functional.hessian(lambda x: f(x).sum(), few),
+        lambda f: torch.func.hessian(lambda x: f(x).sum())(few.detach()),
+    ):
+        assert_close(derivative(of_all), derivative(of_few), 1e-13)
 
 
 @pytest.mark.parametrize(("d", "scale", "variance"), [(3, 1.0, 3), (64, 1.0, 64), (64, 0.125, 1)])
