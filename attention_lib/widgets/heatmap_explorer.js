@@ -254,7 +254,7 @@ export function render({ model, el }) {
 
   const shows = [
     ["weight", "Weight"], ["row_max", "Largest in row"], ["row_entropy", "Entropy of row"],
-    ["effective_keys", "Effective keys"], ["column_mean", "Mean of the column"],
+    ["effective_keys", "Effective keys"], ["column_mean", "Mean of column"],
   ].map(([name, title]) => [name, view.readout({ name, label: title })]);
   const mean = shows.at(-1)[1];
   const legend = element(
@@ -526,7 +526,7 @@ export function render({ model, el }) {
     for (const [name, show] of shows) {
       show(seen[name], name === "weight" && seen.masked && seen.weight === 0 ? "masked" : undefined);
     }
-    const column = `Mean of the column ${clipped(named(now.key, now.key_tokens), 150).text}`;
+    const column = `Mean of column ${clipped(named(now.key, now.key_tokens), 150).text}`;
     setText(mean.card.firstChild, column);
     setAttributes(mean.card.lastChild, { "aria-label": column });
     view.say(words(state(), seen));
