@@ -181,7 +181,7 @@ export function render({ model, el }) {
   const high = element("span");
   const steps = element("span");
   view.stage.append(element(
-    "div", { class: "attention-legend" }, low, element("span", { class: "attention-ramp attention-scores" }), high, steps,
+    "div", { class: "attention-legend" }, element("span", {}, "score"), low, element("span", { class: "attention-ramp attention-scores" }), high, steps,
   ));
 
   const height = () => Math.min(HEIGHT, plot.width);
@@ -263,8 +263,8 @@ export function render({ model, el }) {
 
   function describe(settings) {
     const [limit, step] = scaleOf(settings);
-    sign.replaceChildren(...formula(settings).map((line) => element(
-      "span", {}, ...line.split(/_(\w)/).map((text, i) => (i % 2 ? element("sub", {}, text) : text)),
+    sign.replaceChildren(...formula(settings).map((line, first) => element(
+      "span", {}, first === 0 ? "score = " : "", ...line.split(/_(\w)/).map((text, i) => (i % 2 ? element("sub", {}, text) : text)),
     )));
     setText(low, fixed(-limit, 0));
     setText(high, fixed(limit, 0));
