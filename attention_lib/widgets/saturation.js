@@ -1,8 +1,8 @@
 import { DTYPES, createView, element, entropy, fixed, isStill, roundedSoftmax, setAttributes, setChildren, setText, short, softmax, svg } from "./_shared/index.js";
 
-const DIVISORS = { 0: "nothing", 0.5: "√d", 1: "d" };
+const DIVISORS = { 0: "not divided", 0.5: "divided by √d", 1: "divided by d" };
 const BARS = { height: 286, left: 34, right: 4, top: 12, bottom: 30 };
-const CURVE = { height: 40, inset: 6 };
+const CURVE = { height: 40, inset: 6, left: 34 };
 
 /** The standard deviation of q·k / d^exponent / temperature over keys of width d. */
 export function spread({ d, exponent, temperature }) {
@@ -109,7 +109,8 @@ export function render({ model, el }) {
     const ground = plot.svg.appendChild(svg("line", { class: "attention-grid" }));
     const line = plot.svg.appendChild(svg("path", { class: "attention-line" }));
     const dot = plot.svg.appendChild(svg("circle", { r: 5, fill: "var(--aw-accent)" }));
-    return { name, top, show, plot, ground, line, dot };
+    const ticks = plot.svg.appendChild(svg("g", { "text-anchor": "end" }));
+    return { name, top, show, plot, ground, line, dot, ticks };
   });
   const last = curves.at(-1).plot;
   const ends = [["d = 1", "start"], ["d = 4096", "end"]].map(([text, anchor]) => last.svg.appendChild(
@@ -130,9 +131,9 @@ export function render({ model, el }) {
     value: (power) => 2 ** power, position: Math.log2, words: (d) => `${d} ${d === 1 ? "dimension" : "dimensions"}`,
   });
   view.slider({
-    trait: "exponent", label: "Scores divided by", min: 0, max: 1, step: 0.5,
+    trait: "exponent", label: "Scores", min: 0, max: 1, step: 0.5,
     text: (exponent) => DIVISORS[exponent],
-    words: (exponent) => ({ 0: "nothing", 0.5: "the square root of d", 1: "d" })[exponent],
+    words: (exponent) => ({ 0: "not divided", 0.5: "divided by the square root of d", 1: "divided by d" })[exponent],
   });
   view.slider({
     trait: "len_k", label: "Number of keys", more: true, min: 2, max: 64, words: (len_k) => `${len_k} keys`,
@@ -163,7 +164,7 @@ export function render({ model, el }) {
       ["text", { class: "attention-muted", x: left - 8, y: y(tick) + 4, "text-anchor": "end" }, short(tick)],
     ]));
     setAttributes(axisName, { x: (left + bars.width - right) / 2, y: height - 6 });
-    ends.forEach((end, i) => setAttributes(end, { x: i * last.width }));
+    ends.forEach((end, i) => setAttributes(end, { x: i ? last.width : CURVE.left }));
   }
 
   function drawBars(weights) {
@@ -176,17 +177,21 @@ export function render({ model, el }) {
     setText(axisName, `weights of ${weights.length} keys`);
   }
 
-  function drawCurve({ name, top, plot, ground, line }, settings, along) {
+  function drawCurve({ name, top, plot, ground, line, ticks }, settings, along) {
     const [x, height] = placeOn(plot, top(settings.len_k));
     setAttributes(ground, { x1: x(1), x2: x(4096), y1: height(0), y2: height(0) });
     const points = along.map((seen, i) => `${x(WIDTHS[i]).toFixed(1)} ${height(seen[name]).toFixed(1)}`);
     setAttributes(line, { d: `M${points.join("L")}` });
+    const highest = top(settings.len_k);
+    setChildren(ticks, [0, highest].map((value) => [
+      "text", { class: "attention-muted", x: CURVE.left - 8, y: height(value) + 4 }, value === 0 || value === 1 ? String(value) : fixed(value, 2),
+    ]));
   }
 
   function placeOn(plot, top) {
-    const { height, inset } = CURVE;
+    const { height, inset, left } = CURVE;
     return [
-      (d) => inset + (Math.log2(d) / 12) * (plot.width - 2 * inset),
+      (d) => left + (Math.log2(d) / 12) * (plot.width - left - inset),
       (value) => height - inset - (value / top) * (height - 2 * inset),
     ];
   }

@@ -14,7 +14,7 @@ from attention_lib.widgets._rounding import DTYPES, fixed, rounded_softmax, shor
 from attention_lib.widgets._traits import Numbers, OneOf, Real, Whole, refusal
 
 _MOST_KEYS = 64
-_DIVISORS = {0.0: "nothing", 0.5: "√d", 1.0: "d"}
+_DIVISORS = {0.0: "not divided", 0.5: "divided by √d", 1.0: "divided by d"}
 
 
 class _PowerOfTwo(Whole):
@@ -90,7 +90,7 @@ class SoftmaxSaturation(Figure):
         dead = [dtype for dtype in DTYPES if np.count_nonzero(self._weights(dtype)) == 1]
         gradient = f"exactly 0 in {', '.join(dead)}" if dead else "not 0 in any dtype"
         return (
-            f"Width d = {self.d}, scores divided by {_DIVISORS[self.exponent]}, "
+            f"Width d = {self.d}, scores {_DIVISORS[self.exponent]}, "
             f"temperature {short(self.temperature)}. "
             f"Scores of standard deviation {short(self._spread())}: the largest of {self.len_k} "
             f"weights is {fixed(weights.max())}, the entropy {fixed(entropy)} (as of "
