@@ -163,10 +163,12 @@ export function render({ model, el }) {
     return { left, bottom: top + 5 * down };
   }
 
-  function drawLegend({ left, bottom }, color) {
+  function drawLegend({ left, bottom }, color, { allowed, weights, nan_cells }) {
+    const leaks = weights.flatMap((row, i) => row.filter((weight, j) => !allowed[i][j] && weight > 0));
     const { masked, nan } = after.fills;
     const start = after.plot.width < left + 245 ? 0 : left;
-    const items = [[0, "masked", masked], [96, "a leak", masked, `rgb(${color(0.45)})`], [182, "NaN", nan]];
+    const items = [[0, "masked", masked], [96, "a leak", masked, `rgb(${color(Math.max(0, ...leaks))})`]];
+    if (nan_cells > 0) items.push([182, "NaN", nan]);
     setChildren(legend, items.flatMap(([x, text, ground, middle = "none"]) => [
       ["rect", { x: start + x, y: bottom + 10, width: 26, height: 18, rx: 3, fill: ground }],
       ["rect", { x: start + x + 6, y: bottom + 15, width: 14, height: 8, rx: 1, fill: middle }],
@@ -182,7 +184,7 @@ export function render({ model, el }) {
     const largest = Math.max(...settings.scores.flat().map(Math.abs), 1e-3);
     draw(before, seen, seen.filled, (score) => scoreColor((score / largest + 1) / 2), false);
     const place = draw(after, seen, seen.weights, weightColor, true);
-    drawLegend(place, weightColor);
+    drawLegend(place, weightColor, seen);
     for (const [{ plot }, below] of [[before, 0], [after, 32]]) {
       const height = Math.ceil(place.bottom + below);
       setAttributes(plot.svg, { height, viewBox: `0 0 ${plot.width} ${height}` });
