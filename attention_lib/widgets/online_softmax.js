@@ -52,7 +52,7 @@ export function words({ block_size }, { blocks, read, seen, maximum, normaliser,
 
 export function render({ model, el }) {
   const traits = ["block_size", "step", "scores", "outcomes"];
-  const view = createView({ model, el }, { label: "Softmax in one pass", task: "Read the blocks, and watch the output come to the dashed line.", traits });
+  const view = createView({ model, el }, { label: "Softmax in one pass", task: "Read the blocks, and watch the output come to the full answer, the lower dashed line.", traits });
   const settings = () => Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
   const plot = view.plot({ height: HEIGHT, description: "Scores read block by block, and the weights of those read so far" });
   const ground = plot.svg.appendChild(svg("g"));

@@ -49,7 +49,7 @@ class OnlineSoftmax(Figure):
 
     _script = "online_softmax.js"
     _title = "Softmax in one pass"
-    _task = "Read the blocks, and watch the output come to the dashed line."
+    _task = "Read the blocks, and watch the output come to the full answer, the lower dashed line."
 
     block_size = Whole(3, min=1, max=_COUNT).tag(sync=True)
     step = Whole(2, min=0, max=_COUNT).tag(sync=True)
