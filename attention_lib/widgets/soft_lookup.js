@@ -16,7 +16,7 @@ export function measure({ query_x, query_y, temperature, key_points, value_point
 /** The finding in words; `SoftLookup.words` says the same in Python. */
 export function words({ tokens }, { weights, output_x, output_y }) {
   const top = Math.max(...weights);
-  let kind = "It lies inside the hull of the values.";
+  let kind = "It lies inside the tinted area between the values.";
   if (top > 0.99) kind = `Nearly a hard lookup: it sits on the value of ${tokens[weights.indexOf(top)]}.`;
   else if (top < 1 / weights.length + 0.01) kind = "Nearly the mean: every value has the same share.";
   return `Output (${fixed(output_x)}, ${fixed(output_y)}). ${kind}`;

@@ -89,7 +89,7 @@ class SoftLookup(Figure):
         elif top < 1 / _COUNT + 0.01:
             kind = "Nearly the mean: every value has the same share."
         else:
-            kind = "It lies inside the hull of the values."
+            kind = "It lies inside the tinted area between the values."
         return (
             f"Query ({fixed(self.query_x, 2)}, {fixed(self.query_y, 2)}), temperature "
             f"{short(self.temperature)}. Weights: {shares}. Output ({fixed(x)}, {fixed(y)}). {kind}"
