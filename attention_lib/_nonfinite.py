@@ -13,7 +13,7 @@ from torch import Tensor
 from attention_lib._arguments import numbers_in
 from attention_lib.masking import masked_softmax
 
-__all__ = ["attend_with_care", "attend_without_looking", "tamed"]
+__all__ = ["attend_with_care", "attend_without_looking", "tame", "tamed"]
 
 
 def tame(x: Tensor) -> bool | None:
@@ -64,27 +64,35 @@ def attend_with_care(
 ) -> tuple[Tensor, Tensor]:
     """Attend where a number that one query sees, and another may not, is not finite.
 
-    The products run with 0 in place of what is not finite in queries, keys, values and scores.
-    What a query makes of the true numbers that it sees is computed apart, without gradients, and
-    put in place of its output and weights.
+    The products run with 0 in place of what is not finite in keys, values and scores, and in
+    place of queries that are not, see a score that is not, or see nothing: what a score makes of
+    them on its way may not be finite, either. What a query makes of the true numbers that it sees
+    is computed apart, without gradients, and put in place of its output and weights.
     """
     strange_queries, strange_keys, strange_values = (~x.isfinite() for x in (queries, keys, values))
-    finite_queries = _replace(queries, strange_queries, 0.0)
-    finite_keys = _replace(keys, strange_keys, 0.0)
-    finite_values = _replace(values, strange_values, 0.0)
-    scores = score(finite_queries, finite_keys)  # (..., len_q, len_k)
+    scores = score(queries, keys)  # (..., len_q, len_k)
     strange_scores = ~(scores < float("inf"))  # -inf is a score like any other: weight 0,
     some = (mask & (scores > -float("inf"))).any(dim=-1, keepdim=True)  # but where all are -inf
     strange_scores = strange_scores | (mask & ~some)
-    weights = masked_softmax(_replace(scores, strange_scores, 0.0), mask=mask)
-    kept = drop(torch.ones_like(weights))
-    output = (kept * weights) @ finite_values
     strange = (strange_queries, strange_keys, strange_values, strange_scores)
     if numbers_in(torch.stack([x.any() for x in strange]).any()) is False:
-        return output, weights
+        weights = masked_softmax(scores, mask=mask)
+        return drop(weights) @ values, weights
 
+    seen_scores = scores.detach()
+    strange_scores = strange_scores | strange_keys.any(dim=-1).unsqueeze(-2)
+    hit = (mask & strange_scores).any(dim=-1, keepdim=True)  # (..., len_q, 1)
+    hit = hit | strange_queries.any(dim=-1, keepdim=True)
+    out_of_play = hit | ~mask.any(dim=-1, keepdim=True)
+    finite_queries = _replace(queries.expand(*hit.shape[:-1], -1), out_of_play, 0.0)
+    finite_keys = _replace(keys, strange_keys, 0.0)
+    finite_values = _replace(values, strange_values, 0.0)
+    scores = score(finite_queries, finite_keys)
+    weights = masked_softmax(_replace(scores, hit | ~(scores < float("inf")), 0.0), mask=mask)
+    kept = drop(torch.ones_like(weights))
+    output = (kept * weights) @ finite_values
     with torch.no_grad():
-        seen_weights = masked_softmax(score(queries, keys), mask=mask)
+        seen_weights = masked_softmax(seen_scores, mask=mask)
         seen_output = (kept * seen_weights) @ finite_values
         visible = mask.expand(*mask.shape[:-1], keys.shape[-2]).to(values.dtype)
         rises = visible @ ((values == float("inf")) | values.isnan()).to(values.dtype)
@@ -92,9 +100,6 @@ def attend_with_care(
         infinity = torch.full_like(seen_output, float("inf"))
         seen_output = torch.where(rises > 0, seen_output + infinity, seen_output)
         seen_output = torch.where(falls > 0, seen_output - infinity, seen_output)
-        strange_scores = strange_scores | strange_keys.any(dim=-1).unsqueeze(-2)
-        hit = (mask & strange_scores).any(dim=-1, keepdim=True)  # (..., len_q, 1)
-        hit = hit | strange_queries.any(dim=-1, keepdim=True)
         hit_output = hit | ~seen_output.isfinite()
     return _replace(output, hit_output, seen_output), _replace(weights, hit, seen_weights)
 

@@ -16,7 +16,7 @@ from attention_lib._arguments import (
     require_same_kind,
     shape_of,
 )
-from attention_lib._nonfinite import attend_with_care, attend_without_looking, tamed
+from attention_lib._nonfinite import attend_with_care, attend_without_looking, tame, tamed
 from attention_lib.masking import Visible, masked_softmax, opened, resolve_visible
 from attention_lib.scoring import AdditiveScore, fast_or_plain, resolve_scale, scaled_dot_scores
 
@@ -86,7 +86,8 @@ def scaled_dot_product_attention(
     the gradients that come from this output.
 
     Three things are read, and on a GPU waited for: the lengths, whether a mask hides anything,
-    and how large the numbers are. A mask of :func:`~attention_lib.masking.causal_mask` is not
+    and how large the numbers are (in float16, those of the scores, too, where they are not left to
+    the fused kernel). A mask of :func:`~attention_lib.masking.causal_mask` is not
     read: it is known by being that very object, unchanged. In a graph that is traced
     (``torch.compile``, ``torch.export``) and under ``torch.func`` nothing is read: the promise
     is kept by other means, a length out of range is not refused, and with
@@ -339,9 +340,12 @@ def attend_tamed(
     score, drop = partial(_scores, score, shape), partial(_drop, dropout_p)
     if visible.mask is not None and not are_tame:
         return attend_with_care(score, drop, queries, keys, values, visible.mask)
+    scores = score(queries, keys)
+    if visible.mask is not None and scores.dtype == torch.float16 and not tame(scores):
+        return attend_with_care(score, drop, queries, keys, values, visible.mask)
     mask, empty = opened(visible)
     hidden = None if mask is None else ~mask
-    weights = _weights(score(queries, keys), hidden, empty, is_fresh)
+    weights = _weights(scores, hidden, empty, is_fresh)
     shown = weights if hidden is None else _masked_on_the_way_back(weights, hidden)
     narrow = torch.float16 in (weights.dtype, values.dtype)  # a sane gradient may overflow, too
     return drop(shown if narrow else weights) @ values, shown

@@ -250,6 +250,44 @@ def test_huge_numbers_at_a_masked_position(dtype, share_of_largest, need_weights
         assert_close(found, expected)
 
 
+OVERFLOWING = {
+    "function": lambda d: scaled_dot_product_attention,
+    "dot": lambda d: Attention(dot_scores),
+    "scaled dot": lambda d: Attention(scaled_dot_scores),
+    "gaussian": lambda d: Attention(gaussian_scores),
+    "bilinear": lambda d: Attention(BilinearScore(d, d)),
+    "additive": lambda d: AdditiveAttention(d, d, 3),
+}
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=name_of)
+@pytest.mark.parametrize("share_of_largest", [1.0, 300 / 65504], ids=["largest", "300"])
+@pytest.mark.parametrize("name", OVERFLOWING)
+def test_scores_of_finite_numbers_overflow(name, share_of_largest, dtype, need_weights):
+    """In a query that others do not ask for, and with a key that they may not see."""
+    torch.manual_seed(0)
+    attention, d, huge = OVERFLOWING[name](64), 64, share_of_largest * torch.finfo(dtype).max
+    if isinstance(attention, nn.Module):
+        attention.to(dtype)
+    mask = torch.tensor([[True, True, False], [True, True, True], [False, False, False]])
+    results = []
+    for big in (1.0, huge):
+        tensors = [numbers(1, 3, d, seed=i, dtype=dtype) for i in range(3)]
+        tensors[0][:, 1:], tensors[1][:, 2], tensors[2][:, 2] = big, big, big
+        for x in tensors:
+            x.requires_grad_()
+        output, weights = attention(*tensors, mask=mask, need_weights=need_weights)
+        assert not output[:, 2].any()
+        if need_weights:
+            assert not weights[:, ~mask].any(), "a masked key has weight"
+        loss = output[:, 0].sum() + (0 if weights is None else weights[0, 0, 0])
+        results.append((output[:, 0], *torch.autograd.grad(loss, tensors)))
+        assert not any(x[:, 2].any() for x in results[-1][1:]), "the hidden have a gradient"
+    for found, expected in zip(*reversed(results), strict=True):
+        assert_close(found, expected)
+
+
 @pytest.mark.parametrize("seen_by", [(BATCH, LEN_Q, LEN_K), (BATCH, 1, LEN_K), (1, 1)], ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
 def test_in_a_graph_that_knows_no_numbers(dtype, seen_by):

@@ -152,9 +152,7 @@ ATTENTIONS = {
 }
 
 # What may stand at strange places: a factor on the dtype's largest number, or a number itself.
-# In float16 a score of finite numbers overflows so early that no look at the numbers foretells it.
-NOT_FINITE = (NAN, INF, -INF)
-STRANGE = (*NOT_FINITE, "1", "-1", "0.5", "-0.03", "1e-8", "-1e-20", "root")
+STRANGE = (NAN, INF, -INF, "1", "-1", "0.5", "-0.03", "1e-8", "-1e-20", "root")
 
 
 def strange_number(word, dtype):
@@ -196,13 +194,10 @@ class Call:
 @st.composite
 def calls(draw):
     name, dtype = draw(st.sampled_from(sorted(ATTENTIONS))), draw(st.sampled_from(DTYPES))
-    numbers_of = NOT_FINITE if dtype == torch.float16 else STRANGE
     strange = st.tuples(
-        st.sampled_from([0.1, 0.3, 0.6]), st.integers(0, 999), st.sampled_from(numbers_of)
+        st.sampled_from([0.1, 0.3, 0.6]), st.integers(0, 999), st.sampled_from(STRANGE)
     )
     given = [draw(st.one_of(st.none(), strange)) for _ in range(3)]
-    if name == "bilinear" and given[0] and given[0][2] not in NOT_FINITE:
-        given[0] = None  # queries @ W overflows before there is a score that shows it
     return Call(
         name=name,
         case=draw(cases()),
