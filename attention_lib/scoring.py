@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -564,6 +565,7 @@ class _FastThenPlain(torch.autograd.Function):
             output = fast(*inner)
         ctx.save_for_backward(*tensors)
         ctx.plain, ctx.inner, ctx.output = plain, inner, output
+        ctx.autocast = _autocast_of_now(output.device.type)
         return output.detach()
 
     @staticmethod
@@ -572,12 +574,21 @@ class _FastThenPlain(torch.autograd.Function):
         again = torch.is_grad_enabled()  # somebody asked for create_graph=True
         if again:
             inputs = ctx.saved_tensors
-            output = ctx.plain(*inputs).to(grad.dtype)
+            with ctx.autocast():
+                output = ctx.plain(*inputs).to(grad.dtype)
         wanted = [x for x in inputs if x.requires_grad]
         found = iter(
             torch.autograd.grad(output, wanted, grad, retain_graph=True, create_graph=again)
         )
         return None, None, *(next(found) if x.requires_grad else None for x in inputs)
+
+
+def _autocast_of_now(device_type: str) -> Callable[[], AbstractContextManager[Any]]:
+    """Return what brings autocast back, later, to where it stands now: on or off."""
+    if not torch.amp.is_autocast_available(device_type):
+        return nullcontext
+    dtype, enabled = torch.get_autocast_dtype(device_type), torch.is_autocast_enabled(device_type)
+    return partial(torch.autocast, device_type, dtype, enabled)
 
 
 _unpack_dual: Callable[[Tensor], Any] = forward_ad.unpack_dual

@@ -343,6 +343,28 @@ def test_autocast(name):
     assert_blames(lambda: score(queries.float(), keys.bfloat16()), TypeError, "keys")
 
 
+@pytest.mark.parametrize("name", FORMULAS)
+def test_derivatives_of_what_autocast_made(name):
+    """Taken outside, and to be differentiated again: the plain form runs as the fast one did."""
+    score = FORMULAS[name][0]
+    score = copy.deepcopy(score).float() if isinstance(score, torch.nn.Module) else score
+    given = inputs((2, LEN_Q, D), (2, LEN_K, D), dtype=torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        scores = score(*given)
+    slopes = torch.autograd.grad(scores.sum(), given, create_graph=True)
+    for slope, wanted in zip(slopes, torch.autograd.grad(score(*given).sum(), given), strict=True):
+        assert_close(slope, wanted, 0.1)
+    if any(x.requires_grad for x in slopes):
+        again = torch.autograd.grad(sum(x.square().sum() for x in slopes), given)
+        assert all(x.isfinite().all() for x in again)
+    scores = score(*given)  # and the other way about: autocast is off where it was off
+    expected = torch.autograd.grad(scores.sum(), given, retain_graph=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        slopes = torch.autograd.grad(scores.sum(), given, create_graph=True)
+    for slope, wanted in zip(slopes, expected, strict=True):
+        assert_close(slope, wanted, 0.05)
+
+
 def test_scaling_comes_before_the_product():
     """In float16 the product, 100 * 100 * 16, overflows; divided by sqrt(16) it does not."""
     x = torch.full((1, 16), 100.0, dtype=torch.float16)
