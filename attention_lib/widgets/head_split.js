@@ -1,4 +1,4 @@
-import { createView, setAttributes, setChildren, svg } from "./_shared/index.js";
+import { createView, element, setAttributes, setChildren, svg } from "./_shared/index.js";
 
 const SIDE = 95; // of a cell of 100
 
@@ -52,6 +52,7 @@ export function render({ model, el }) {
   const split = plot.svg.appendChild(svg("g", grid));
   const tiles = []; // of the heads, by number: a number keeps its tile, which moves
   const names = plot.svg.appendChild(svg("g"));
+  view.stage.append(element("div", { class: "attention-legend" }, element("span", {}, "tint: head; red frame: wrong place")));
 
   const readouts = [["misplaced", "numbers are not where they belong"], ["head", "Lands in head"], ["position", "At position"], ["column", "In column"]]
     .map(([name, label], i) => [name, view.readout({ name, label, large: i === 0 })]);
