@@ -88,7 +88,7 @@ export function words({ query }, { weights, estimate, in_reach, effective_keys, 
 
 export function render({ model, el }) {
   const traits = ["kernel", "bandwidth", "query", "key_points", "noise"];
-  const view = createView({ model, el }, { label: "Regression as attention", task: "Find the bandwidth that comes nearest to the dashed curve.", traits });
+  const view = createView({ model, el }, { label: "Regression as attention", task: "Find the bandwidth whose squared error from the dashed curve is least.", traits });
   const plot = view.plot({
     height: SIZE.height,
     description: "Noisy values over their keys, the true function, the regression curve, and below them the weights of the keys for the query",
@@ -117,6 +117,7 @@ export function render({ model, el }) {
     sample(["circle", { cx: 13, cy: 7, r: 4.5, fill: "var(--aw-value)" }], "values"),
     sample(["path", { d: "M1 7L25 7", class: "attention-truth" }], "true function"),
     sample(["path", { d: "M1 7L25 7", class: "attention-estimate" }], "estimate"),
+    sample(["rect", { x: 1, y: 0, width: 24, height: 14, fill: "var(--aw-weight)", "fill-opacity": 0.12 }], "one bandwidth from the query"),
     sample(["rect", { x: 10, y: 1, width: 6, height: 12, fill: "var(--aw-weight)" }], "weights"),
     element("span", { class: "attention-sample" }, element("span", { class: "attention-swatch" }), "no key in reach"),
   ));

@@ -64,7 +64,7 @@ class KernelRegression(Figure):
 
     _script = "kernel_regression.js"
     _title = "Regression as attention"
-    _task = "Find the bandwidth that comes nearest to the dashed curve."
+    _task = "Find the bandwidth whose squared error from the dashed curve is least."
 
     kernel = OneOf(list(_KERNELS), "Gaussian").tag(sync=True)
     bandwidth = Real(0.25, min=1 / 32, max=4.0).tag(sync=True)
