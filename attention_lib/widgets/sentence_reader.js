@@ -214,17 +214,20 @@ export function render({ model, el }) {
     cells.replaceChildren(...shown.map(({ cell }) => cell));
   }
 
-  /** Lines from the top of the asking word to the tops of the others. */
+  /** Lines from the top of the asking word to the tops of the others; between rows, through the gap. */
   function drawStrands(asking, weights) {
     const top = ({ button }) => [button.offsetLeft + button.offsetWidth / 2, button.offsetTop];
+    const bottom = ({ cell }) => cell.offsetTop + cell.offsetHeight;
     const [x1, y1] = top(shown[asking]);
     setAttributes(drawing, { width: sentence.clientWidth, height: sentence.clientHeight });
     setChildren(drawing, weights.flatMap((weight, place) => {
       if (weight < 0.02) return [];
       const [x2, y2] = top(shown[place]);
       const rise = Math.min(20 + Math.abs(x2 - x1) / 6, 44);
-      const d = place === asking ? `M${x1 - 7} ${y1}c-14 -30 28 -30 14 0`
+      let d = place === asking ? `M${x1 - 7} ${y1}c-14 -30 28 -30 14 0`
         : `M${x1} ${y1}C${x1} ${y1 - rise} ${x2} ${y2 - rise} ${x2} ${y2}`;
+      if (y2 < y1 - 20) d = `M${x1} ${y1}C${x1} ${y1 - 30} ${x2} ${bottom(shown[place]) + 30} ${x2} ${bottom(shown[place])}`;
+      if (y2 > y1 + 20) d = `M${x1} ${bottom(shown[asking])}C${x1} ${bottom(shown[asking]) + 30} ${x2} ${y2 - 30} ${x2} ${y2}`;
       return [["path", { d, "stroke-width": 1 + 7 * weight, "stroke-opacity": 0.25 + 0.75 * weight }]];
     }));
   }
@@ -276,7 +279,7 @@ export function render({ model, el }) {
     shown.forEach(({ button, weight, cell }, place) => {
       setAttributes(button, { "aria-pressed": String(place === asking) });
       setAttributes(cell, { "data-meant": String(place === seen.meant) });
-      setText(weight, weights[place] < 0.005 ? "·" : fixed(weights[place], 2));
+      setText(weight, weights[place] < 0.005 ? "\u00a0" : fixed(weights[place], 2));
       setAttributes(weight, { "data-value": String(weights[place]) });
       cell.style.setProperty("--share", weights[place].toFixed(4));
     });
