@@ -161,7 +161,8 @@ def difference(
         return "there is nothing to compare with"
     found = _tensor(result, target)
     if found is None:
-        return f"a tensor is expected, not {_kind(result)}"
+        wanted = "True or False" if target.dtype == torch.bool and not target.dim() else "a tensor"
+        return f"{wanted} is expected, not {_kind(result)}"
     if found.shape != target.shape:
         return f"expected shape {shape_of(target)}, got {shape_of(found)}"
     if _family(found) != _family(target):

@@ -122,6 +122,14 @@ def of_sink() -> Named:
     def of_a_row(x: Tensor) -> Tensor:
         return x.sum(dim=-1, keepdim=True)
 
+    def right(scores: Tensor) -> Any:
+        return padded(0, 1)(scores)[..., :-1]
+
+    def down_a_column(scores: Tensor) -> Tensor:
+        m = highest(scores).clamp(min=0)
+        exponentials = (scores - m).exp()
+        return torch.div(exponentials, exponentials.sum(dim=-2, keepdim=True) + (-m).exp())
+
     same = "the 1 is divided by the same power as the rest: it becomes exp(−m)."
     of_all = (
         "one maximum was taken for all rows; each row has its own, and a row far below is lost."
@@ -147,6 +155,26 @@ def of_sink() -> Named:
         (
             shifted(lambda s: highest(s).clamp(min=0), torch.exp),
             "the 1 has the wrong sign in its exponent: it becomes exp(−m).",
+        ),
+        (
+            shifted(lambda s: s.amax(dim=-2, keepdim=True).clamp(min=0)),
+            "the largest score is sought down a column, over the queries; each row has its own.",
+        ),
+        (
+            down_a_column,
+            "the sum runs over the queries (dim=-2). Keys lie along dim=-1.",
+        ),
+        (
+            lambda scores: right(scores.clamp(min=0)),
+            "negative scores become 0; they come as they are, and the sink's alone is 0.",
+        ),
+        (
+            partial(torch.softmax, dim=-2),
+            "the softmax runs over the queries (dim=-2). Keys lie along dim=-1.",
+        ),
+        (
+            lambda scores: padded(0, scores.shape[-1])(scores)[..., : scores.shape[-1]],
+            "a 1 is added for every key; one for each row is enough.",
         ),
         (shifted(torch.amax), of_all),
         (shifted(lambda s: s.amax().clamp(min=0)), of_all),
@@ -269,6 +297,22 @@ def of_scaled_scores() -> Named:
         (over(lambda q, k: 8), "8 is the root of 64: take the root of the width that comes."),
         (over(lambda q, k: q.shape[-1] / 2), "the root of d_k is not half of it."),
         (
+            over(lambda q, k: (q.shape[-1] + 1) ** 0.5),
+            "the scores are divided by the root of d_k + 1; nothing is added to d_k.",
+        ),
+        (
+            over(lambda q, k: q.numel() ** 0.5),
+            "the scores are divided by the root of how many numbers the queries hold in all; d_k "
+            "is the width of one.",
+        ),
+        *(
+            (
+                lambda q, k, spread=spread: dot(q, k) / spread(dot(q, k)),
+                "the scores are divided by their own standard deviation; it is the root of d_k.",
+            )
+            for spread in (torch.std, lambda scores: scores.std(dim=-1, keepdim=True))
+        ),
+        (
             over(lambda q, k: math.isqrt(q.shape[-1])),
             "the root of d_k is rounded down to a whole number.",
         ),
@@ -308,6 +352,9 @@ def of_scaled_scores() -> Named:
             for wrong in (
                 lambda q, k: torch.cdist(q, k) / math.sqrt(q.shape[-1]),
                 lambda q, k: -torch.cdist(q, k),
+                lambda q, k: -torch.cdist(q, k) / math.sqrt(q.shape[-1]),
+                lambda q, k: -torch.cdist(q, k).square() / math.sqrt(q.shape[-1]),
+                lambda q, k: -torch.cdist(q, k).square() / 2 / math.sqrt(q.shape[-1]),
             )
         ),
     ]
@@ -340,8 +387,7 @@ def of_attention() -> Named:
         (lambda q, k, v: scaled(q, k), "these are the scores: softmax and the values are missing."),
         (
             with_scores(lambda q, k: scaled(k, q)),
-            "scores or weights are transposed: queries and keys have changed places, and a row "
-            "belongs to a query.",
+            "scores or weights are transposed: a row belongs to a query, a column to a key.",
         ),
         (
             with_weights(lambda scores: torch.softmax(causal(scores), dim=-1)),
@@ -365,6 +411,19 @@ def of_attention() -> Named:
         (
             lambda q, k, v: torch.softmax(dot(q, k) / v.shape[-1] ** 0.5, dim=-1) @ v,
             "the scores are divided by the root of the values' width. It is the keys' that counts.",
+        ),
+        *(
+            (
+                lambda q, k, v, kept=kept: with_scores(scaled)(q, k[..., kept, :], v[..., kept, :]),
+                f"the {which} key is left out, and its value with it.",
+            )
+            for which, kept in (("first", slice(1, None)), ("last", slice(-1)))
+        ),
+        (
+            lambda q, k, v: with_scores(scaled)(q, k, v).index_fill(
+                -2, torch.tensor(q.shape[-2] - 1), 0
+            ),
+            "the last query gets zeros: a loop over the queries ends one too early.",
         ),
         (
             lambda q, k, v: v.mean(dim=-2, keepdim=True).expand(*q.shape[:-1], -1),

@@ -109,6 +109,30 @@ def key_padding(answer: object) -> Verdict:
             "the last real key is ignored, too: with a length of 2 the positions 0 and 1 are real.",
         ),
         (
+            lambda valid_lens, len_k: (
+                positions(len_k) >= torch.where(valid_lens == 0, len_k, valid_lens)[:, None] - 1
+            ),
+            "the last real key is ignored, too, and for a length of 0 only the last of all.",
+        ),
+        (
+            lambda valid_lens, len_k: positions(len_k) != valid_lens[:, None] - 1,
+            "every key but the last real one is ignored: >=, not !=.",
+        ),
+        *(
+            (
+                lambda valid_lens, len_k, of_all=of_all: positions(len_k) >= of_all(valid_lens),
+                "there is one row for the whole batch; each sequence has a row of its own.",
+            )
+            for of_all in (torch.max, torch.min, lambda valid_lens: valid_lens[0])
+        ),
+        *(
+            (
+                lambda valid_lens, len_k, width=width: ignored(valid_lens, width),
+                "the mask is equally wide for every len_k; it has len_k columns.",
+            )
+            for width in (3, 4, 5)
+        ),
+        (
             lambda valid_lens, len_k: positions(len_k) < len_k - valid_lens[:, None],
             "that ignores keys at the left; the padding stands at the right.",
         ),
@@ -202,6 +226,14 @@ and scores below the fill lose to it.
         kept = (scores - highest).exp().masked_fill(~mask, 0.0)
         return kept / kept.sum(dim=-1, keepdim=True).clamp(min=least)
 
+    def over_sum(kept: Tensor, least: float) -> Tensor:
+        return kept / kept.sum(dim=-1, keepdim=True).clamp(min=least)
+
+    def below_one(scores: Tensor, mask: Tensor, most: Callable[[Tensor], Tensor]) -> Tensor:
+        filled = scores.masked_fill(~mask, -torch.inf)
+        kept = (filled - most(filled)).exp()
+        return (kept / kept.sum(dim=-1, keepdim=True)).where(mask, 0.0)
+
     def lowest(scores: Tensor, mask: Tensor) -> Tensor:
         return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
 
@@ -252,7 +284,74 @@ and scores below the fill lose to it.
                 lambda s, m: (s + torch.where(m, 0.0, -torch.inf)).softmax(dim=-1),
                 lambda s, m: (s - 1e9 * ~m).softmax(dim=-1),
                 lambda s, m: (s - 1e9 * ~m).softmax(dim=-1) * m,
+                lambda s, m: (s + m.to(s.dtype).log()).softmax(dim=-1).where(m, 0.0),
             )
+        ),
+        *(
+            (
+                wrong,
+                "the mask is added as 1 and 0, and hidden keys keep a share: hidden scores must "
+                "become −infinity.",
+            )
+            for wrong in (
+                lambda s, m: (s + m).softmax(dim=-1),
+                lambda s, m: (s - (~m).to(s.dtype)).softmax(dim=-1),
+            )
+        ),
+        (
+            lambda scores, mask: (scores + ~mask * -torch.inf).softmax(dim=-1),
+            "0 times infinity is NaN: masked_fill puts −infinity at the hidden keys alone.",
+        ),
+        (
+            lambda scores, mask: scores.masked_fill(~mask, -torch.inf).log_softmax(dim=-1),
+            "that is the logarithm of the weights.",
+        ),
+        (
+            lambda scores, mask: (
+                scores.float().masked_fill(~mask, -torch.inf).softmax(dim=-1).where(mask, 0.0)
+            ),
+            "float32 has no room for large scores of float64: keep the dtype of the scores.",
+        ),
+        (
+            lambda scores, mask: (
+                scores.masked_fill(~mask, -torch.inf)
+                .flatten(-2)
+                .softmax(dim=-1)
+                .view_as(scores)
+                .where(mask, 0.0)
+                .nan_to_num(0.0)
+            ),
+            "one softmax is taken over the whole table; each query has its own.",
+        ),
+        (
+            lambda scores, mask: below_one(scores, mask, torch.amax),
+            "one largest score is subtracted from all rows. A row far below it becomes 0 over 0: "
+            "subtract each row's own.",
+        ),
+        (
+            lambda scores, mask: over_sum(
+                (scores - scores.amax(dim=-1, keepdim=True)).exp().where(mask, 0.0), 1e-38
+            ),
+            "hidden scores count before they are hidden: 900 takes everything, NaN the row. Fill "
+            "them first.",
+        ),
+        *(
+            (
+                lambda scores, mask, least=least: over_sum(
+                    scores.softmax(dim=-1).where(mask, 0.0), least
+                ),
+                "hidden scores count before they are hidden: 900 takes everything, NaN the row. "
+                "Fill them first.",
+            )
+            for least in (1e-6, 1e-8, 1e-9, 1e-12)
+        ),
+        *(
+            (
+                lambda scores, mask, least=least: over_sum(scores.exp().where(mask, 0.0), least),
+                "e to the power of a large score is infinity, and of a very low one 0: leave the "
+                "exponentials to torch.softmax.",
+            )
+            for least in (1e-9, 1e-12, 1e-30)
         ),
         (
             lambda scores, mask: scores.masked_fill(~mask, torch.inf).softmax(dim=-1),
@@ -305,6 +404,7 @@ and scores below the fill lose to it.
         ),
         (along(-2), "the softmax runs over the queries (dim=-2). Keys lie along dim=-1."),
         (along(0), "the softmax runs over the first axis (dim=0). Keys lie along dim=-1."),
+        (along(1), "the softmax runs over axis 1, whatever it is. Keys lie along dim=-1."),
         (
             lambda scores, mask: scores.masked_fill(~mask, -torch.inf),
             "these are the scores, filled: the softmax is missing.",
@@ -429,6 +529,14 @@ def packed_mask(answer: object) -> Verdict:
                 "the documents are laid out by their numbers; they stand in any order in a row.",
             )
             for cut in (torch.Tensor.tril, torch.Tensor.bool)
+        ),
+        (
+            lambda documents: (documents.unsqueeze(-1) == torch.arange(documents.shape[1])).tril(),
+            "a document's number is compared with positions; compare it with those of the keys.",
+        ),
+        (
+            lambda documents: packed(documents) & ((documents == 0) | (documents == 1))[:, None],
+            "only the documents 0 and 1 are seen; a document may have any number.",
         ),
         (
             lambda documents: packed(documents).triu(-1),

@@ -259,6 +259,37 @@ def merge(answer: object) -> Verdict:
             lambda x: x.permute(2, 0, 1, 3).reshape(x.shape[0], x.shape[2], -1),
             "the positions came before the batch when the axes were joined.",
         ),
+        (
+            lambda x: x.transpose(1, 3).flatten(-2),
+            "axes 1 and 3 are swapped before they are joined; it is 1 and 2, heads and len.",
+        ),
+        (
+            lambda x: x.permute(1, 2, 0, 3).reshape(x.shape[0], x.shape[2], -1),
+            "the batch stands among the heads when the axes are joined: it comes first and stays "
+            "there.",
+        ),
+        *(
+            (
+                lambda x, kept=kept: merge_heads(x[:, kept]),
+                f"the {which} head is left out; all of them stand side by side.",
+            )
+            for which, kept in (("first", slice(1, None)), ("last", slice(-1)))
+        ),
+        (
+            lambda x: torch.cat([x[:, head] for head in range(x.shape[1] - 1)], dim=-1),
+            "the last head is left out; all of them stand side by side.",
+        ),
+        (
+            lambda x: x[:, 0].repeat(1, 1, x.shape[1]),
+            "the first head stands there again and again; each has its own place.",
+        ),
+        *(
+            (wrong, "two heads are joined, whatever their number.")
+            for wrong in (
+                lambda x: torch.cat([x[:, 0], x[:, 1]], dim=-1),
+                lambda x: merge_heads(x[:, :2]),
+            )
+        ),
         (lambda x: x.squeeze(1), "squeeze takes away an axis of length 1; the heads are several."),
     ]
     shapes = [(1, 2, 2, 1), (1, 2, 3, 2), (2, 3, 5, 7), (3, 5, 2, 3), (2, 1, 7, 4), (1, 4, 3, 1)]
@@ -326,6 +357,43 @@ def share_of_head(answer: object) -> Verdict:
                 outputs[:, i] @ W_o[i * outputs.shape[1] :][: outputs.shape[-1]]
             ),
             "the block of W_o starts at row i · num_heads; it starts at row i · d_v.",
+        ),
+        (
+            lambda outputs, W_o, i: outputs[:, i] @ W_o[i * outputs.shape[1] :][: outputs.shape[1]],
+            "the block of W_o has num_heads rows, from row i · num_heads; it has d_v rows, from "
+            "row i · d_v.",
+        ),
+        (
+            lambda outputs, W_o, i: (
+                outputs[:, i] @ rows(W_o, (i + 1) % outputs.shape[1], outputs.shape[-1])
+            ),
+            "the rows of W_o belong to the head after it; head i meets its own.",
+        ),
+        (
+            lambda outputs, W_o, i: reference(outputs, W_o, (i - 1) % outputs.shape[1]),
+            "that is the head before: heads are counted from 0.",
+        ),
+        (
+            lambda outputs, W_o, i: (
+                merge_heads(outputs)[..., i :: outputs.shape[1]] @ rows(W_o, i, outputs.shape[-1])
+            ),
+            "the columns of the joined heads are taken in turns; a head's columns are a block.",
+        ),
+        (
+            lambda outputs, W_o, i: reference(outputs[..., :-1], _but_last(outputs, W_o), i),
+            "the head's last column is left out, and the row of W_o that it meets.",
+        ),
+        (
+            lambda outputs, W_o, i: outputs.mean(dim=1) @ rows(W_o, i, outputs.shape[-1]),
+            "the heads are averaged before W_o; only head i meets its rows.",
+        ),
+        (
+            lambda outputs, W_o, i: reference(outputs, W_o, i).sum(dim=1),
+            "the positions are added up; each has a share of its own.",
+        ),
+        (
+            lambda outputs, W_o, i: reference(outputs[:1], W_o, i),
+            "only the first sentence of the batch comes back.",
         ),
         (
             lambda outputs, W_o, i: outputs[:, i] @ W_o,
@@ -513,6 +581,41 @@ def multi_head(answer: object) -> Verdict:
             "the axes are not swapped: the heads of one word attend to each other. The positions "
             "must come just before d_k.",
         ),
+        (
+            layer(join=lambda x: x.permute(0, 2, 3, 1).flatten(-2)),
+            "the heads are blocks when they are cut, and interleaved when they are joined.",
+        ),
+        (
+            lambda X, W_q, W_k, W_v, W_o, n: (
+                scaled_dot_product_attention(X @ W_q * n**0.5, X @ W_k, X @ W_v)[0] @ W_o
+            ),
+            "that is one head of the whole width: nothing is cut into num_heads.",
+        ),
+        (
+            lambda X, W_q, W_k, W_v, W_o, n: layer()(
+                X, *(W * _own_block(W, n) for W in (W_q, W_k, W_v)), W_o, n
+            ),
+            "the words are cut before they are projected: a head's matrices take the whole word.",
+        ),
+        (
+            layer(join=lambda x: torch.cat([merge_heads(x[:, :-1]), 0 * x[:, -1]], dim=-1)),
+            "the last head brings nothing: a loop over the heads ends one too early.",
+        ),
+        (
+            layer(join=lambda x: x.sum(dim=1).repeat(1, 1, x.shape[1])),
+            "the heads are added up; they stand side by side.",
+        ),
+        (
+            layer(lambda x, n: x.reshape(*x.shape[:-1], 2, -1).transpose(1, 2)),
+            "the width is cut into two heads, whatever num_heads is.",
+        ),
+        (
+            layer(
+                root=lambda d_k, d_model: 1,
+                soften=lambda scores: (scores / scores.shape[-1] ** 0.5).softmax(dim=-1),
+            ),
+            "the scores are divided by the root of the sentence's length; it must be that of d_k.",
+        ),
         (layer(join=averaged), "the heads are averaged; they stand side by side."),
         (layer(join=lambda x: merge_heads(x.flip(1))), "the heads are joined in reverse order."),
         (layer(root=lambda d_k, d_model: 1), "the scores are not divided by the square root of "
@@ -623,6 +726,17 @@ quiz = Quiz(
         },
     ),
 )
+
+
+def _but_last(outputs: Tensor, W_o: Tensor) -> Tensor:
+    """Return the matrix without the last row of each head."""
+    return W_o.reshape(*outputs.shape[1::2], -1)[:, :-1].flatten(0, 1)
+
+
+def _own_block(W: Tensor, num_heads: int) -> Tensor:
+    """Return 1 where a head's columns meet its own rows, 0 elsewhere."""
+    head = torch.arange(len(W)) * num_heads // len(W)
+    return (head.unsqueeze(-1) == head).to(W.dtype)
 
 
 def _count(*shape: int) -> Tensor:

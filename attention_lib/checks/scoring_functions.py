@@ -100,6 +100,13 @@ def scaled_scores(answer: object) -> Verdict:
             lambda q, k: (q.unsqueeze(-2) * k.unsqueeze(-3)) / q.shape[-1] ** 0.5,
             "the products are not summed: a score is one number for each pair.",
         ),
+        *(
+            (
+                lambda q, k, dim=dim: scaled(q, k).sum(dim=dim),
+                f"the scores of all {which} are added up; each pair has its own.",
+            )
+            for dim, which in ((-1, "keys"), (-2, "queries"))
+        ),
         (
             lambda q, k: torch.softmax(scaled(q, k), dim=-1),
             "these are the weights. The scores come before softmax.",
@@ -167,6 +174,18 @@ def gaussian_by_product(answer: object) -> Verdict:
         (
             _weights_of(lambda q, k: -(-2 * gaussian_scores(q, k)).clamp(min=0).sqrt()),
             "the distance is not squared.",
+        ),
+        (
+            _weights_of(lambda q, k: -torch.cdist(q, k) / 2),
+            "the distance is not squared.",
+        ),
+        (
+            _weights_of(lambda q, k: (dot_scores(q, k) - k.square().sum(-1).unsqueeze(-2)) / 2),
+            "the dot product is halved, too; half of −2 q·k is −q·k.",
+        ),
+        (
+            _weights_of(lambda q, k: dot_scores(q, torch.nn.functional.normalize(k, dim=-1))),
+            "the keys' lengths are divided out, and here they count.",
         ),
         (
             _weights_of(lambda q, k: gaussian_scores(q, k) / q.shape[-1] ** 0.5),
@@ -358,6 +377,31 @@ def frugal_additive_scores(answer: object) -> Verdict:
                 f"only the {which} hidden feature counts; the loop must add all of them up.",
             )
             for i, which in ((0, "first"), (-1, "last"))
+        ),
+        *(
+            (
+                lambda queries, keys, W_q, W_k, w_v, kept=kept: _additive(
+                    queries, keys, W_q[kept], W_k[kept], w_v[kept]
+                ),
+                f"the {which} hidden feature is left out; the loop must run over all of them.",
+            )
+            for which, kept in (("first", slice(1, None)), ("last", slice(-1)))
+        ),
+        (
+            lambda queries, keys, W_q, W_k, w_v: (
+                (queries @ W_q.T).tanh() * w_v @ (keys @ W_k.T).tanh().mT
+            ),
+            "the hidden vectors are multiplied; they are added, and tanh is taken of the sum.",
+        ),
+        (
+            lambda queries, keys, W_q, W_k, w_v: _additive(queries, keys, W_q, W_k, w_v)[:1].expand(
+                len(queries), -1, -1
+            ),
+            "every sentence gets the scores of the first.",
+        ),
+        (
+            lambda queries, keys, W_q, W_k, w_v: _additive(queries, keys, W_q, W_k, w_v.abs()),
+            "the entries of w_v lose their sign.",
         ),
         (
             lambda queries, keys, W_q, W_k, w_v: torch.stack(

@@ -93,7 +93,24 @@ def attention(answer: object) -> Verdict:
     >>> attention(unscaled)
     Not yet: the scores are not divided by the square root of d_k.
     """
-    return grade(answer, _attention, memories(), of_attention(), axes=["query", "column"])
+    mistakes: Named = [
+        *of_attention(),
+        *(
+            (
+                lambda q, k, v, divisor=divisor: (dot(q, k) / divisor(q.shape[-1])).softmax(-1) @ v,
+                sentence,
+            )
+            for divisor, sentence in (
+                (lambda d_k: d_k // 2, "the root of d_k is not half of it."),
+                (
+                    lambda d_k: 2**0.5,
+                    "the scores are divided by the root of 2, whatever the width: take the root of "
+                    "d_k.",
+                ),
+            )
+        ),
+    ]
+    return grade(answer, _attention, memories(), mistakes, axes=["query", "column"])
 
 
 def hard_lookup(answer: object) -> Verdict:
@@ -185,6 +202,7 @@ def hard_lookup(answer: object) -> Verdict:
             for wrong in (
                 lambda scores: _is_best(scores) / _is_best(scores).sum(dim=-1),
                 lambda scores: scores == scores.amax(dim=-1),
+                lambda scores: _shared(scores == scores.amax(dim=-1)),
             )
         ),
         (
@@ -192,11 +210,53 @@ def hard_lookup(answer: object) -> Verdict:
             "the best keys are divided by their mean; divide by their number, the sum.",
         ),
         (lambda scores: _is_best(scores) / 2, "a tie of two is taken to be everywhere."),
+        (
+            lambda scores: _is_best(scores) / scores.shape[-1],
+            "the best keys are divided by the number of all keys; divide by the number of best.",
+        ),
+        (
+            lambda scores: scores.softmax(dim=-1) * _is_best(scores),
+            "the best key keeps its share of softmax; in the limit it has all the weight.",
+        ),
+        (
+            lambda scores: _shared(
+                scores >= scores.topk(min(2, scores.shape[-1])).values[..., -1:]
+            ),
+            "the two best keys share the weight, a tie or not; only equal scores share.",
+        ),
+        (
+            lambda scores: _shared(_is_best(scores.abs())),
+            "the score of largest size wins, whatever its sign; it is the largest score.",
+        ),
+        (
+            lambda scores: torch.nn.functional.normalize(
+                (scores > 0).to(scores.dtype), p=1, dim=-1
+            ),
+            "every positive score wins; it is the largest of the row alone.",
+        ),
+        (
+            lambda scores: _shared(_is_best(scores.float())),
+            "float32 takes two close scores of float64 for a tie: compare them as they come.",
+        ),
+        *(
+            (
+                lambda scores, decimals=decimals: _shared(
+                    _is_best(scores.round(decimals=decimals))
+                ),
+                "scores that are only close count as a tie. However close they are, the larger one "
+                "takes all in the limit: compare them with ==.",
+            )
+            for decimals in (0, 1, 2, 3, 4, 5, 6, 8)
+        ),
         (lambda scores: scores * _is_best(scores), "the best scores stand there, not weights."),
         (lambda scores: scores.argmax(dim=-1), "that is where the best key stands, not a weight."),
         *(
-            (partial(torch.amax, dim=-1, keepdim=kept), "that is the best score, not a weight.")
-            for kept in (False, True)
+            (best, "that is the best score, not a weight.")
+            for best in (
+                partial(torch.amax, dim=-1),
+                partial(torch.amax, dim=-1, keepdim=True),
+                lambda scores: scores.amax(dim=-1, keepdim=True).expand_as(scores),
+            )
         ),
         *of_softmax(),
         *(
@@ -265,6 +325,21 @@ def attend_or_abstain(answer: object) -> Verdict:
         (
             with_a_pair(key=0.0, value=1.0),
             "the added pair has a value of ones. Its value must add nothing to the output.",
+        ),
+        *(
+            (
+                lambda q, k, v, which=which: _plain(
+                    q, _longer(k, 0.0), torch.cat([v, v[..., which, :].unsqueeze(-2)], dim=-2)
+                ),
+                "the added pair has a value of the memory's. Its value must add nothing to the "
+                "output.",
+            )
+            for which in (0, -1)
+        ),
+        (
+            with_a_pair(key=-torch.inf, value=0.0),
+            "the added key is −infinity, and its score is infinite or NaN. Its score must be 0 for "
+            "every query.",
         ),
         (
             with_a_pair(key=1.0, value=0.0),

@@ -140,6 +140,39 @@ def pointing_loss(answer: object) -> Verdict:
             "softmax runs over the queries (dim=-2). Keys lie along the last axis: dim=-1.",
         ),
         (
+            lambda scores, it, meant: -gathered(row(scores.log_softmax(0), it), meant).mean(),
+            "softmax runs over the batch (dim=0). Keys lie along the last axis: dim=-1.",
+        ),
+        (
+            lambda scores, it, meant: (
+                -gathered(row(scores.flatten(1).log_softmax(-1).view_as(scores), it), meant).mean()
+            ),
+            "one softmax is taken over the whole table of a sentence; each row has its own.",
+        ),
+        *(
+            (
+                lambda scores, it, meant, weights=weights: (
+                    -gathered(weights(row(scores, it)).log(), meant).mean()
+                ),
+                "e to the power of a large score is infinity, and the logarithm of 0 is, too: "
+                "leave both to cross_entropy or log_softmax.",
+            )
+            for weights in (
+                lambda rows: rows.exp() / rows.exp().sum(-1, keepdim=True),
+                lambda rows: rows.softmax(-1),
+            )
+        ),
+        *(
+            (
+                lambda scores, it, meant, little=little: (
+                    -gathered((row(scores, it).softmax(-1) + little).log(), meant).mean()
+                ),
+                "something is added to the weights before their logarithm; log_softmax needs it "
+                "nowhere.",
+            )
+            for little in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-9, 1e-12)
+        ),
+        (
             lambda scores, it, meant: reference(scores, it, meant) / torch.tensor(2.0).log(),
             "that is in bits; the loss takes the natural logarithm.",
         ),
@@ -170,6 +203,9 @@ def pointing_loss(answer: object) -> Verdict:
             for wrong in (
                 lambda scores, it, meant: F.cross_entropy(scores[:, it], meant),
                 lambda scores, it, meant: F.cross_entropy(scores[it], meant),
+                lambda scores, it, meant: F.cross_entropy(
+                    scores[:, it].flatten(0, 1), meant.repeat(len(it))
+                ),
             )
         ),
         (
@@ -291,7 +327,33 @@ def held_out_sentences(answer: object) -> Verdict:
             for few, what in (
                 (lambda count: count == 1, "one pair"),
                 (lambda count: count == 2, "two pairs"),
+                (lambda count: count % 2 == 1, "an odd number of pairs"),
             )
+        ),
+        (
+            lambda held_out, nouns, adjective: (
+                pairs(held_out, nouns, adjective).any(-1)
+                & ~pairs(held_out, nouns, adjective).all(-1)
+            ),
+            "these are the sentences with some of their pairs held out; all must be.",
+        ),
+        (
+            lambda held_out, nouns, adjective: held_out[:, adjective].all(0),
+            "the nouns are not looked at; a pair is a noun with its adjective.",
+        ),
+        (
+            lambda held_out, nouns, adjective: held_out[
+                nouns, adjective[: nouns.shape[1]].expand_as(nouns)
+            ].all(-1),
+            "the adjectives of the first sentences are taken for all: adjective[:, None] gives "
+            "each sentence its own.",
+        ),
+        (
+            lambda held_out, nouns, adjective: held_out[
+                adjective.unsqueeze(-1).clamp(max=len(held_out) - 1),
+                nouns.clamp(max=held_out.shape[1] - 1),
+            ].all(-1),
+            "the table's rows are nouns, its columns adjectives: they have changed places.",
         ),
         (
             lambda held_out, nouns, adjective: (
@@ -408,6 +470,12 @@ def without_columns(answer: object) -> Verdict:
             lambda weight, num_heads, head: zeroed(weight, num_heads, head, 1, True),
             "every num_heads-th column is taken; a head's columns stand side by side.",
         ),
+        (
+            lambda weight, num_heads, head: weight.index_fill(
+                1, torch.arange(head, weight.shape[1], weight.shape[1] // num_heads), 0
+            ),
+            "every d_k-th column is taken; a head's columns stand side by side.",
+        ),
         (one_column, "one column is set to 0; a head has d_model / num_heads of them."),
         (first_rows, "one row is set to 0; a head has d_model / num_heads columns."),
         (
@@ -451,6 +519,18 @@ def without_columns(answer: object) -> Verdict:
                     lambda width, n, head: (head, head + width // n),
                     "the columns start at head; they start at head * d_k.",
                 ),
+                (
+                    lambda width, n, head: (head * width // n, (head + 1) * width // n + 1),
+                    "one column too many is taken away: a slice ends before its last number.",
+                ),
+                (
+                    lambda width, n, head: (head * width // n, (head + 1) * width // n - 1),
+                    "the head's last column is left: a slice ends before its last number.",
+                ),
+                (
+                    lambda width, n, head: ((n - 1 - head) * width // n, (n - head) * width // n),
+                    "the heads are counted from the last; the first columns are head 0's.",
+                ),
             )
         ),
         (
@@ -481,6 +561,16 @@ def without_columns(answer: object) -> Verdict:
             lambda weight, num_heads, head: weight.chunk(num_heads, dim=1)[head],
             "that is what the head brings; it is to be taken away from the matrix.",
         ),
+        (
+            lambda weight, num_heads, head: torch.cat(
+                [
+                    part.mean().expand_as(part) if number == head else part
+                    for number, part in enumerate(weight.chunk(num_heads, dim=1))
+                ],
+                dim=1,
+            ),
+            "the columns are set to their mean; set them to 0.",
+        ),
         *(
             (
                 lambda weight, num_heads, head, fill=fill: weight.where(
@@ -492,6 +582,7 @@ def without_columns(answer: object) -> Verdict:
                 (lambda weight: weight.mean(), "the mean"),
                 (lambda weight: torch.tensor(torch.nan).to(weight), "NaN"),
                 (lambda weight: torch.tensor(1.0).to(weight), "1"),
+                (lambda weight: torch.tensor(-torch.inf).to(weight), "−infinity"),
             )
         ),
     ]

@@ -1,12 +1,14 @@
 """Graders for the chapter on where the variance argument ends."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
 from attention_lib.checks._grading import Verdict, grade
-from attention_lib.checks._mistakes import of_sink
+from attention_lib.checks._mistakes import Named, of_sink
 from attention_lib.checks._questions import Choice, Number, Quiz
 from attention_lib.scoring import cosine_scores, dot_scores
 
@@ -237,6 +239,49 @@ def qk_norm_scores(answer: object) -> Verdict:
             ),
             "a length is the root of the sum of squares, not of their mean.",
         ),
+        (
+            lambda q, k, gain: gain * dot_scores(_over_largest(q), _over_largest(k)),
+            "each vector is divided by its largest coordinate; its length is the root of the sum "
+            "of squares.",
+        ),
+        (
+            lambda q, k, gain: (
+                gain
+                * torch.nn.functional.layer_norm(q, q.shape[-1:])
+                @ torch.nn.functional.layer_norm(k, k.shape[-1:]).mT
+            ),
+            "that is layer norm, which takes out the mean, too; only the length is divided out.",
+        ),
+        (
+            lambda q, k, gain: (
+                gain * dot_scores(q, k) / dot_scores(q, k).abs().amax(dim=-1, keepdim=True)
+            ),
+            "each row of scores is divided by its largest; each vector has its own length.",
+        ),
+        *(
+            (
+                lambda q, k, gain, join=join: (
+                    gain
+                    * dot_scores(q, k)
+                    / join(q.norm(dim=-1)[..., :, None], k.norm(dim=-1)[..., None, :])
+                ),
+                sentence,
+            )
+            for join, sentence in (
+                (torch.add, "the lengths are added; a score is divided by their product."),
+                (
+                    lambda a, b: a.mT * b.mT,
+                    "the queries' lengths lie along the keys' axis, the keys' along the queries'.",
+                ),
+            )
+        ),
+        *(
+            (
+                lambda q, k, gain, fixed=fixed: fixed * cosine_scores(q, k),
+                "the gain is a number of your own; take the one that comes.",
+            )
+            for fixed in (2.0, 10.0)
+        ),
         *(
             (
                 lambda q, k, gain, eps=eps: gain * dot_scores(_nearly(q, eps), _nearly(k, eps)),
@@ -283,20 +328,47 @@ def softmax_with_sink(answer: object) -> Verdict:
         sink = scores.new_zeros(*scores.shape[:-1], 1)
         return torch.softmax(torch.cat([scores, sink], dim=-1), dim=-1)[..., :-1]
 
+    def shifted(scores: Any, by: Callable[[Any], Any]) -> Any:
+        powers = (scores - by(scores)).exp()
+        return powers / (powers.sum(dim=-1, keepdim=True) + (-by(scores)).exp())
+
     def unclamped(scores: Any) -> Any:
-        most = scores.amax(dim=-1, keepdim=True)
-        powers = (scores - most).exp()
-        return powers / (powers.sum(dim=-1, keepdim=True) + (-most).exp())
+        return shifted(scores, lambda scores: scores.amax(dim=-1, keepdim=True))
 
     def nothing_kept(scores: Any) -> Any:
         most = scores.amax(dim=-1).clamp(min=0)
         powers = (scores - most.unsqueeze(-1)).exp()
         return powers / ((-most).exp() + powers.sum(dim=-1))
 
-    mistakes = [
+    def most_not_kept(scores: Any) -> Any:
+        most = scores.amax(dim=-1).clamp(min=0)
+        powers = (scores - most).exp()
+        return powers / (powers.sum(dim=-1) + 1)
+
+    mistakes: Named = [
         *of_sink(),
+        *(
+            (
+                partial(shifted, by=by),
+                "less than the largest score is subtracted, and e to the power of what is left may "
+                "be infinite: subtract the larger of it and 0.",
+            )
+            for by in (
+                lambda scores: scores.mean(dim=-1, keepdim=True),
+                lambda scores: scores.amax(dim=-1, keepdim=True).clamp(max=0),
+            )
+        ),
+        (
+            lambda scores: (
+                reference(scores) / reference(scores).sum(dim=-1, keepdim=True).clamp(min=1e-30)
+            ),
+            "the weights are divided by their sum again, so that nothing is left over.",
+        ),
         (unclamped, "a row of −∞ gives NaN: count the sink's 0 among the scores, m ≥ 0."),
-        (nothing_kept, "the sum of each row lost its axis: keepdim=True keeps it."),
+        *(
+            (wrong, "the sum of each row lost its axis: keepdim=True keeps it.")
+            for wrong in (nothing_kept, most_not_kept)
+        ),
         (
             lambda scores: torch.nn.functional.pad(scores, (0, 1)).softmax(dim=-1),
             "the sink's own weight is still there: drop it after the softmax.",
@@ -314,6 +386,10 @@ def softmax_with_sink(answer: object) -> Verdict:
         (torch.randn(7, generator=generator, dtype=torch.float64),),
     ]
     return grade(answer, reference, cases, mistakes, axes=["query", "key"])
+
+
+def _over_largest(x: torch.Tensor) -> torch.Tensor:
+    return torch.div(x, x.abs().amax(dim=-1, keepdim=True))
 
 
 def _nearly(x: torch.Tensor, eps: float) -> torch.Tensor:

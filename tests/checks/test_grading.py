@@ -146,6 +146,13 @@ def raises_another(x):
     raise ValueError("no.")
 
 
+@pytest.mark.parametrize("target", [True, torch.tensor(False)])
+def test_where_true_or_false_is_wanted_no_tensor_is_asked_for(target):
+    for said in ("yes", None, [True]):
+        assert difference(said, target).startswith("True or False is expected, not ")
+        assert difference(said, TABLE > 2).startswith("a tensor is expected, not ")
+
+
 def test_infinity_and_nan_are_equal_to_themselves_alone():
     endless = torch.tensor([float("inf"), float("-inf"), float("nan"), 0.0])
     assert difference(endless, endless.clone()) == ""
