@@ -170,7 +170,7 @@ WRONG = [
     (check.key_padding, lambda lens, n: torch.zeros(len(lens), n).bool(), "nothing is ignored"),
     (check.key_padding, lambda lens, n: (torch.arange(n) >= lens[:, None]).T, "transposed"),
     (check.key_padding, lambda lens, n: (torch.arange(n) >= lens[:, None]).float(), "as numbers"),
-    (check.key_padding, lambda lens, n: torch.arange(n) >= lens[0], "shape"),
+    (check.key_padding, lambda lens, n: torch.arange(n) >= lens[0], "one row for the whole batch"),
     (check.key_padding, lambda lens, n: torch.arange(n) >= lens, "along the same axis"),
     (check.key_padding, lambda lens, n: [], "list"),
     (check.masked_softmax, filled(-torch.inf), "is NaN"),
