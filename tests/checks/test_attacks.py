@@ -63,7 +63,7 @@ def one_more(s):
 ATTENTION = [
     (lambda q, k, v: (q @ k.reshape(len(k), k.shape[2], -1) / q.shape[-1] ** 0.5).softmax(-1) @ v,
         "reshape and view"),
-    (lambda q, k, v: (scores(k, q)).softmax(-1) @ v, "have changed places"),
+    (lambda q, k, v: (scores(k, q)).softmax(-1) @ v, "a row belongs to a query"),
     (lambda q, k, v: scores(q, k).softmax(-1).softmax(-1) @ v, "softmax is taken twice"),
     (lambda q, k, v: unit(scores(q, k)) @ v, "divided by its length"),
     (lambda q, k, v: scores(q, k).relu() @ v, "that is relu"),
@@ -171,7 +171,7 @@ MASKED = [
     (lambda s, m: s.softmax(-1).masked_fill(~m, -torch.inf).softmax(-1).nan_to_num(0), "twice"),
     (lambda s, m: s[m.expand_as(s)].softmax(-1), "one long list"),
     (lambda s, m: (s.softmax(-1) * m / (s.softmax(-1) * m).sum(-1, keepdim=True)).nan_to_num(0),
-        "0 is divided by 0"),
+        "hidden scores count before"),
 ]  # fmt: skip
 
 
