@@ -97,7 +97,8 @@ def pinned():
     """Name and version of what requirements.txt pins, as far as the rows need it."""
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     found = dict(re.findall(r"^([\w-]+)==(\S+)", text, re.MULTILINE))
-    return {name.lower(): version for name, version in found.items() if name not in LEFT_OUT}
+    found = {name.lower().replace("_", "-"): version for name, version in found.items()}
+    return {name: version for name, version in found.items() if name not in LEFT_OUT}
 
 
 def requirements(row):

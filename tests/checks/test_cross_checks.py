@@ -205,7 +205,7 @@ WRONG = [
         lambda attend: attend(ALIKE, ALIKE, HALVES, HALF),
         "expected shape ()",
     ),
-    (check.true_hides, lambda attend: "hides", "a tensor is expected"),
+    (check.true_hides, lambda attend: "hides", "True or False is expected, not str"),
     (check.turns_with_the_first, lambda rotate, d_k: 1, "answer for neighbours"),
     (check.turns_with_the_first, lambda rotate, d_k: d_k // 2, "answer for halves"),
     (check.turns_with_the_first, lambda rotate, d_k: d_k - 1, "last coordinate"),

@@ -184,8 +184,9 @@ def test_every_grader_survives_what_is_no_answer(module, grader):
 def test_every_grader_tells_its_mistakes_apart(module, grader):
     with asked_in(module) as asked:
         grader(lambda *arguments: 1 / 0)
-    if not asked:
-        pytest.skip("it grades by a property, not beside a reference")
+    if not asked:  # it grades by a property, beside no reference
+        assert grader.__name__ == "same_output"
+        return
     _, reference, cases, mistakes, options = asked[0]
     tolerance = {"tolerance": options.get("tolerance")}
 
