@@ -29,9 +29,9 @@ from xml.etree import ElementTree
 from website import ROOT
 
 FOLDER = ROOT / ".matrix"
-# What builds the site, drives a browser or reads source code: it meets no reader's versions.
+# What builds site or package, drives a browser, reads source code: it meets no reader's versions.
 LEFT_OUT = {"jupyter-book", "jupyterlab", "fonttools", "brotli", "ruff", "mypy"}
-LEFT_OUT |= {"playwright", "axe-playwright-python"}
+LEFT_OUT |= {"playwright", "axe-playwright-python", "pip-audit", "flit-core"}
 SHOWN = ("torch", "numpy", "matplotlib", "anywidget", "ipywidgets", "ipython")
 NO_SITE = ["-m", "not site and not browser", "--ignore=tests/website"]
 NO_SITE += [f"--ignore=tests/test_{name}.py" for name in ("environment", "gate", "types")]
