@@ -108,17 +108,20 @@ export function render({ model, el }) {
   const name = add("text", { class: "attention-query", "text-anchor": "middle", y: SIZE.top - 8 });
   name.textContent = "query";
 
-  const sample = (attributes, text) => element(
+  const sample = (text, ...drawn) => element(
     "span", { class: "attention-sample" },
-    svg("svg", { width: 26, height: 14, "aria-hidden": "true" }, svg(...attributes)), text,
+    svg("svg", { width: 26, height: 14, "aria-hidden": "true" }, ...drawn.map((each) => svg(...each))), text,
   );
+  const line = (kind) => ["path", { d: "M1 7L25 7", class: kind }];
   view.stage.append(element(
     "div", { class: "attention-legend" },
-    sample(["circle", { cx: 13, cy: 7, r: 4.5, fill: "var(--aw-value)" }], "values"),
-    sample(["path", { d: "M1 7L25 7", class: "attention-truth" }], "true function"),
-    sample(["path", { d: "M1 7L25 7", class: "attention-estimate" }], "estimate"),
-    sample(["rect", { x: 1, y: 0, width: 24, height: 14, fill: "var(--aw-weight)", "fill-opacity": 0.12 }], "one bandwidth from the query"),
-    sample(["rect", { x: 10, y: 1, width: 6, height: 12, fill: "var(--aw-weight)" }], "weights"),
+    sample("query: drag its ring", ["path", { d: "M13 0L13 7", class: "attention-reach" }], ["circle", { cx: 13, cy: 7, r: 6, fill: "none", stroke: "var(--aw-ink)", "stroke-dasharray": "3 2" }]),
+    sample("data: noisy values", ["circle", { cx: 13, cy: 7, r: 4.5, fill: "var(--aw-value)" }]),
+    sample("data: their keys", ["circle", { cx: 13, cy: 7, r: 3, fill: "var(--aw-key)" }]),
+    sample("true function", line("attention-truth")),
+    sample("weights of the keys", ["rect", { x: 10, y: 1, width: 6, height: 12, fill: "var(--aw-weight)" }]),
+    sample("estimate, and its dot at the query", line("attention-estimate"), ["circle", { cx: 13, cy: 7, r: 6, class: "attention-dot attention-output-dot" }]),
+    sample("one bandwidth from the query", ["rect", { x: 1, y: 0, width: 24, height: 14, fill: "var(--aw-weight)", "fill-opacity": 0.12 }]),
     element("span", { class: "attention-sample" }, element("span", { class: "attention-swatch" }), "no key in reach"),
   ));
 

@@ -121,7 +121,7 @@ class KernelRegression(Figure):
         )
 
     def picture(self) -> Markup:
-        width, height, left, right, top, middle, base = 640, 400, 44, 12, 14, 260, 356
+        width, height, left, right, top, middle, base = 640, 436, 44, 12, 28, 274, 370
         (weights,), (reached,) = self._weights([self.query])
         values = self._values()
         grid = np.linspace(0, _END, 251)
@@ -163,6 +163,8 @@ class KernelRegression(Figure):
         )
         x = across(self.query)
         parts.append(tag("line", x1=x, x2=x, y1=top, y2=base, stroke=LIGHT["query"]))
+        place = {"x": min(x, width - 26), "y": top - 8, "text_anchor": "middle"}
+        parts.append(tag("text", "query", **place, fill=LIGHT["query"], font_weight=600))
         for key, value, weight in zip(self.key_points, values, weights, strict=True):
             x, tall = across(key), weight * (base - middle - 12)
             far = 1 if weight else 0.4
@@ -180,8 +182,10 @@ class KernelRegression(Figure):
             place = {"x": left - 10, "y": y, "text_anchor": "end"}
             parts.append(tag("text", text, **place, fill=LIGHT["muted"]))
         names = (
-            f"dots: values; dashed: true function; line: estimate; bars: weights of {_COUNT} keys"
+            "dots above: noisy values; dots below: their keys; bars: weights of the keys",
+            "dashed: true function; line: estimate, with a dot at the query",
         )
-        place = {"x": (left + width - right) / 2, "y": height - 14, "text_anchor": "middle"}
-        parts.append(tag("text", names, **place, fill=LIGHT["muted"]))
+        for text, y in zip(names, (height - 30, height - 12), strict=True):
+            place = {"x": (left + width - right) / 2, "y": y, "text_anchor": "middle"}
+            parts.append(tag("text", text, **place, fill=LIGHT["muted"]))
         return svg(*parts, width=width, height=height)

@@ -9,6 +9,7 @@ import torch
 import traitlets
 
 from attention_lib import effective_keys, gaussian_scores, masked_softmax
+from attention_lib.palette import LIGHT
 from attention_lib.widgets import KernelRegression
 
 KERNELS = ["Gaussian", "boxcar", "triangular", "Epanechnikov"]
@@ -246,3 +247,35 @@ def test_the_query_can_be_dragged(show):
     page.mouse.move(box["x"] + 300, box["y"] + 60)  # not held any more
     page.settle()
     assert page.figure().readouts() == wanted
+
+
+@pytest.mark.browser
+def test_the_legend_names_whatever_is_drawn(show):
+    """Each mark of the plot stands in the legend in its own colours, with its name."""
+    page = show(KernelRegression())
+    color = "(node, part) => getComputedStyle(node)[part]"
+    samples = page.locator(".attention-sample")
+    for name, mark, place, part in [
+        ("query: drag its ring", ".attention-reach", 0, "stroke"),
+        ("query: drag its ring", ".attention-grip", 1, "stroke"),
+        ("data: noisy values", ".attention-value-dots > circle", 0, "fill"),
+        ("data: their keys", ".attention-keys > circle", 0, "fill"),
+        ("true function", ".attention-truth", 0, "strokeDasharray"),
+        ("estimate", ".attention-estimate", 0, "stroke"),
+        ("its dot at the query", ".attention-output-dot", 1, "fill"),
+        ("weights of the keys", "g[fill='var(--aw-weight)'] > rect", 0, "fill"),
+        ("one bandwidth from the query", "rect[fill-opacity]", 0, "fill"),
+    ]:
+        sample = samples.filter(has_text=name).locator("svg > *").nth(place)
+        drawn = page.locator(f".attention-frame {mark}").first
+        assert sample.evaluate(color, part) == drawn.evaluate(color, part), name
+    assert samples.count() == 8
+
+
+@pytest.mark.parametrize("query", [0.0, 2.5, 5.0])
+def test_the_still_picture_names_query_values_and_keys(query):
+    picture = KernelRegression(query=query).picture()
+    line = re.search(rf'<line x1="([\d.]+)"[^>]* stroke="{LIGHT["query"]}"', picture)
+    name = re.search(r'<text x="([\d.]+)" y="20" [^>]*>query<', picture)
+    assert float(name[1]) == pytest.approx(min(float(line[1]), 614))
+    assert "noisy values; dots below: their keys" in picture
