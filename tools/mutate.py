@@ -2,7 +2,7 @@
 
 ``make mutate`` calls this; ``.venv/bin/python tools/mutate.py --help`` says what can be asked.
 mutmut makes the changes, the "mutants", and runs the tests that reach each; it is installed when
-first needed, in _build/mutation, as tools/mutation.txt pins it. Its settings are in pyproject.toml;
+first needed, in .matrix/mutation, as tools/mutation.txt pins it. Its settings are in pyproject.toml;
 here stands which tests belong to what, and which mutants are not worth a run. What lives stands
 with its reason in tests/mutants.md; a mutant that lives and does not stand there makes this fail.
 """
@@ -21,7 +21,7 @@ from difflib import ndiff
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SCRATCH = ROOT / "_build" / "mutation"
+SCRATCH = ROOT / ".matrix" / "mutation"  # not _build: a build of the website begins by emptying it
 ENVIRONMENT = SCRATCH / "environment"
 PINNED = ROOT / "tools" / "mutation.txt"
 EXPLAINED = ROOT / "tests" / "mutants.md"
