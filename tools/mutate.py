@@ -2,9 +2,9 @@
 
 ``make mutate`` calls this; ``.venv/bin/python tools/mutate.py --help`` says what can be asked.
 mutmut makes the changes, the "mutants", and runs the tests that reach each; it is installed when
-first needed, in .matrix/mutation, as tools/mutation.txt pins it. Its settings are in pyproject.toml;
-here stands which tests belong to what, and which mutants are not worth a run. What lives stands
-with its reason in tests/mutants.md; a mutant that lives and does not stand there makes this fail.
+first needed, in .matrix/mutation, as tools/mutation.txt pins it. Its settings are in
+pyproject.toml; here stands which tests belong to what, and which mutants are not worth a run. What
+lives stands with its reason in tests/mutants.md; one that does not stand there makes this fail.
 """
 
 import argparse
