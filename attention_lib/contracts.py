@@ -210,10 +210,10 @@ def assert_permutation_equivariant(
     """
     _require_inputs(attend, queries, keys, values)
     len_q, len_k = queries.shape[-2], keys.shape[-2]
-    order_q = torch.randperm(len_q, generator=_generator()).to(queries.device)
+    order_q = torch.randperm(len_q, generator=_generator(), device="cpu").to(queries.device)
     order_k = order_q
     if len_q != len_k:
-        order_k = torch.randperm(len_k, generator=_generator()).to(keys.device)
+        order_k = torch.randperm(len_k, generator=_generator(), device="cpu").to(keys.device)
     before = _output(attend, queries, keys, values)[..., order_q, :]
     after = _output(
         attend, queries[..., order_q, :], keys[..., order_k, :], values[..., order_k, :]
@@ -312,8 +312,7 @@ def assert_pure(
         moved = _moved(x, given[name], 0.0)
         if moved:
             raise AssertionError(f"{name} changed in the call: at {moved[0]} it {moved[1]}")
-    everywhere = torch.ones((), dtype=torch.bool)
-    _output(attend, *[_replaced(x, everywhere.to(x.device), None) for x in named.values()])
+    _output(attend, *[_replaced(x, _everywhere(x), None) for x in named.values()])
     moved = _moved(before, _output(attend, *[x.clone() for x in named.values()]), tolerance)
     if moved:
         raise AssertionError(
@@ -565,8 +564,7 @@ def assert_reads_values(attend: Attend, queries: Tensor, keys: Tensor, values: T
     """
     _require_inputs(attend, queries, keys, values)
     before = _output(attend, queries, keys, values)
-    everywhere = torch.ones((), dtype=torch.bool, device=values.device)
-    after = _output(attend, queries, keys, _replaced(values, everywhere, None))
+    after = _output(attend, queries, keys, _replaced(values, _everywhere(values), None))
     if not _moved(before, after, None):
         raise AssertionError(
             "the values are not read: with other values every output is the same; are they "
@@ -661,8 +659,7 @@ def assert_reads_queries(attend: Attend, queries: Tensor, keys: Tensor, values: 
     """
     _require_inputs(attend, queries, keys, values)
     before = _output(attend, queries, keys, values)
-    everywhere = torch.ones((), dtype=torch.bool, device=queries.device)
-    after = _output(attend, _replaced(queries, everywhere, None), keys, values)
+    after = _output(attend, _replaced(queries, _everywhere(queries), None), keys, values)
     if not _moved(before, after, None):
         raise AssertionError(
             "the queries are not read: with other queries every output is the same; does a "
@@ -768,7 +765,7 @@ def assert_looks_around(attend: Attend, queries: Tensor, keys: Tensor, values: T
             f"queries, keys, values: expected one shape, got {shape_of(queries)}, "
             f"{shape_of(keys)} and {shape_of(values)}"
         )
-    tokens = torch.randn(keys.shape, generator=_generator()).to(keys)
+    tokens = _normal(keys)
     weights = _pair(attend, tokens, tokens, tokens)[1]
     own = weights.double().diagonal(dim1=-2, dim2=-1).mean().item()
     if own > 0.5:
@@ -947,8 +944,7 @@ def assert_differentiable(
         if gradient is not None and not gradient.isfinite().all():
             raise AssertionError(f"the gradient of {name} is NaN or infinite")
         if gradient is None:
-            everywhere = torch.ones((), dtype=torch.bool, device=x.device)
-            others = inputs | {name: _replaced(x, everywhere, None)}
+            others = inputs | {name: _replaced(x, _everywhere(x), None)}
             if _moved(without, _output(attend, *others.values()), tolerance):
                 raise AssertionError(f"{name} move the output and get no gradient; is it detached?")
 
@@ -1306,6 +1302,16 @@ def _generator() -> torch.Generator:
     return torch.Generator().manual_seed(0)
 
 
+def _normal(x: Tensor) -> Tensor:
+    """Return normal numbers like ``x``, the same ones on every device."""
+    return torch.randn(x.shape, generator=_generator(), device="cpu").to(x)
+
+
+def _everywhere(x: Tensor) -> Tensor:
+    """Return True for every position."""
+    return torch.ones((), dtype=torch.bool, device=x.device)
+
+
 def _from(length: int, start: int, device: torch.device) -> Tensor:
     """Return True at the positions from ``start`` on, shape ``(length, 1)``."""
     return (torch.arange(length, device=device) >= start).unsqueeze(-1)
@@ -1316,8 +1322,7 @@ def _replaced(x: Tensor, where: Tensor, poison: float | None) -> Tensor:
     if poison is not None:
         return x.masked_fill(where, poison)
     # At least 1 away from what stood there: no replacement can happen to be the same.
-    other = torch.randn(x.shape, generator=_generator()).to(x)
-    return torch.where(where, x + 1 + other.abs() * 3, x)
+    return torch.where(where, x + 1 + _normal(x).abs() * 3, x)
 
 
 def _moved(

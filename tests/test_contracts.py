@@ -28,7 +28,8 @@ NAN = float("nan")
 
 
 def numbers(*shape, seed=0, dtype=torch.float32):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+    seeded = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=seeded, device="cpu").to(dtype)
 
 
 @pytest.fixture
@@ -190,6 +191,17 @@ class RemembersKeys(nn.Module):
 
 def always_drops(queries, keys, values):
     return F.scaled_dot_product_attention(queries, keys, values, dropout_p=0.5)
+
+
+def random_by_a_hair(queries, keys, values):
+    return unmasked(queries, keys, values) + 1e-6 * torch.rand(values.shape)
+
+
+def mean_of_what_may_be_seen(queries, keys, values):
+    """Every query gets the same; neither queries nor keys are read."""
+    real = length_mask(EMPTY_LENS, keys.shape[-2])
+    shares = real / real.sum(dim=-1, keepdim=True).clamp(min=1)
+    return (shares @ values).expand(-1, queries.shape[-2], -1)
 
 
 def ours_with_lengths(queries, keys, values, valid_lens=None):
@@ -397,13 +409,19 @@ def mask_where_the_keys_are(queries, keys, values):
 
 def window_of(size):
     def attend(queries, keys, values):
-        mask = window_mask(queries.shape[-2], keys.shape[-2], window=size)
+        mask = window_mask(queries.shape[-2], keys.shape[-2], window=size, device=keys.device)
         return scaled_dot_product_attention(queries, keys, values, mask=mask)
 
     return attend
 
 
 window_of_2, window_of_3, window_of_4 = map(window_of, (2, 3, 4))
+
+
+def window_of_3_after_softmax(queries, keys, values):
+    """Beyond the window no value is read, and one key still takes its share."""
+    weights = window_of_4(queries, keys, values)[1]
+    return (weights * window_mask(queries.shape[-2], keys.shape[-2], window=3)) @ values
 
 
 def rotary(queries, keys, values):
@@ -424,7 +442,11 @@ RIGHT = {
     contracts.assert_weights_explain_output: [ours_padded, identity_heads],
     contracts.assert_looks_around: [projected],
     contracts.assert_padding_removable: [with_padding, torch_with_padding, rotary_by_place],
-    contracts.assert_survives_empty_rows: [ours_with_an_empty_row, torch_with_an_empty_row],
+    contracts.assert_survives_empty_rows: [
+        ours_with_an_empty_row,
+        torch_with_an_empty_row,
+        mean_of_what_may_be_seen,
+    ],
     contracts.assert_differentiable: [
         ours_padded,
         ours_multi_head,
@@ -535,6 +557,7 @@ WRONG = {
         (window_of_4, r"a window of 3 holds 3 keys: the last query reads the key 3 places back"),
         (window_of_2, r"the last query does not read the key 2 places back"),
         (ours_causal, r"the last query reads the key 3 places back"),
+        (window_of_3_after_softmax, r"the last query reads the key 3 places back"),
     ],
     contracts.assert_rotary_layout: [
         (rotary_halves, r"not the layout 'pairs': coordinates 0 and 5 turn together"),
@@ -590,6 +613,7 @@ WRONG = {
     ],
     contracts.assert_deterministic_in_eval: [
         (always_drops, r"random in evaluation mode: .* is dropout still on\?"),
+        (random_by_a_hair, r"random in evaluation mode: .* moved by \d(\.\d+)?e-0[67]"),
     ],
 }
 
@@ -670,6 +694,12 @@ def test_scaled_asks_the_head_that_has_the_first_coordinate(x):
     with pytest.raises(AssertionError, match=r"scores are scaled by 0\.4472"):
         contracts.assert_scaled(identity_heads, x, x, x)
 
+    def heads_of_width_1(queries, keys, values):
+        heads = [split_heads(x, D_MODEL) for x in (queries, keys, values)]
+        return merge_heads(scaled_dot_product_attention(*heads)[0])
+
+    contracts.assert_scaled(heads_of_width_1, x, x, x, scale=1.0)
+
 
 def test_the_other_layout_can_be_the_right_one(x):
     contracts.assert_rotary_layout(rotary_halves, x, x, x, layout="halves")
@@ -692,6 +722,89 @@ def test_the_fast_path_is_seen():
     with pytest.raises(AssertionError, match="depends on whether gradients are recorded"):
         contracts.assert_differentiable(attend, x, x, x)
     contracts.assert_differentiable(lambda q, k, v: encoder(q), x, x, x)
+
+
+# contract -> (an attention that is right, one that breaks it)
+TOLERANT = {
+    contracts.assert_batch_independent: (ours_with_lengths, normalised_over_the_batch),
+    contracts.assert_causal: (ours_causal, unmasked),
+    contracts.assert_decodes_like_prefill: (ours_causal, upper_left),
+    contracts.assert_differentiable: (unmasked, other_without_gradients),
+    contracts.assert_padding_invariant: (ours_padded, unmasked),
+    contracts.assert_padding_removable: (with_padding, mean_of_the_row),
+    contracts.assert_permutation_equivariant: (unmasked, with_positions),
+    contracts.assert_pure: (unmasked, RemembersKeys()),
+    contracts.assert_rows_sum_to_one: (ours_padded, masked_after_softmax),
+    contracts.assert_weights_explain_output: (ours_padded, mean_over_padding),
+}
+
+
+@pytest.mark.parametrize("contract", TOLERANT, ids=name)
+def test_what_moves_less_than_the_tolerance_stays(contract, x):
+    """A thousandth of the output comes from an attention that breaks the contract."""
+
+    def mostly_right(*given):
+        right, wrong = (attend(*given) for attend in attends)
+        if isinstance(right, tuple) and isinstance(wrong, tuple):
+            return tuple(a.lerp(b, 1e-3) for a, b in zip(right, wrong, strict=True))
+        right, wrong = (x[0] if isinstance(x, tuple) else x for x in (right, wrong))
+        return right.lerp(wrong, 1e-3)
+
+    for tolerance in (0.1, 1e-6, None):
+        attends = copy.deepcopy(TOLERANT[contract])
+        if tolerance == 0.1:
+            check(contract, mostly_right, x, tolerance=tolerance)
+        else:
+            with pytest.raises(AssertionError, match=r"moved by|sum to"):
+                check(contract, mostly_right, x, tolerance=tolerance)
+
+
+def test_every_tolerance_is_tried():
+    named = {getattr(contracts, name) for name in contracts.__all__}
+    taken = {x for x in named if "tolerance" in inspect.signature(x).parameters}
+    assert taken == {*TOLERANT, contracts.assert_scaled}  # whose tolerance is of the factor
+
+
+def test_no_gradient_is_missed_where_nothing_moves_beyond_the_tolerance(x):
+    def hardly_reads_the_keys(queries, keys, values):
+        return values + 1e-3 * unmasked(queries, keys.detach(), values)
+
+    contracts.assert_differentiable(hardly_reads_the_keys, x, x, x, tolerance=0.1)
+    with pytest.raises(AssertionError, match="keys move the output and get no gradient"):
+        contracts.assert_differentiable(hardly_reads_the_keys, x, x, x)
+
+
+def test_the_tolerance_of_a_factor_is_relative(x):
+    def nearly_scaled(queries, keys, values):
+        return scaled_dot_product_attention(queries * 1.05, keys, values)
+
+    contracts.assert_scaled(nearly_scaled, x, x, x, tolerance=0.06)
+    contracts.assert_scaled(nearly_scaled, x, x, x, tolerance=0.0501)
+    with pytest.raises(AssertionError, match=r"scaled by 0\.332, expected 0\.3162"):
+        contracts.assert_scaled(nearly_scaled, x, x, x, tolerance=0.0499)
+
+
+ANYWHERE = {  # attentions that make what they need where their inputs are
+    contracts.assert_causal: mask_where_the_keys_are,
+    contracts.assert_decodes_like_prefill: mask_where_the_keys_are,
+    contracts.assert_looks_around: projected,
+    contracts.assert_mask_beats_any_score: ours_padded,
+    contracts.assert_owns_parameters: torch_module(),
+    contracts.assert_padding_invariant: ours_padded,
+    contracts.assert_padding_removable: with_padding,
+    contracts.assert_rotary_layout: identity_heads,
+    contracts.assert_survives_empty_rows: ours_with_an_empty_row,
+    contracts.assert_window: window_of_3,
+    contracts.assert_batch_independent: ours_with_lengths,
+}
+
+
+@pytest.mark.parametrize("name", contracts.__all__)
+def test_what_is_made_is_made_where_the_inputs_are(name, x):
+    """Not where PyTorch makes tensors by default, here a device that has no numbers."""
+    contract = getattr(contracts, name)
+    with torch.device("meta"):
+        check(contract, ANYWHERE.get(contract, scaled_dot_product_attention), x)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
