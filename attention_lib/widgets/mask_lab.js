@@ -111,12 +111,13 @@ export function render({ model, el }) {
   ].map(([name, label]) => [name, view.readout({ name, label, parent: view.more.readouts })]);
 
   view.slider({
-    trait: "valid_len", label: "Valid keys", min: 0, max: 5,
+    trait: "valid_len", label: "Valid keys", min: 0, max: 5, marks: ["0", "1", "2", "3", "4", "5"],
     words: (count) => `${count} of 5 keys ${count === 1 ? "is" : "are"} valid`,
   });
   view.slider({
     trait: "fill", label: "Fill value", min: 0, max: ORDER.length - 1,
     value: (position) => ORDER[position], position: (fill) => ORDER.indexOf(fill),
+    marks: ORDER.map((fill) => (fill === "safe" ? "safe" : FILLS[fill].text)),
     text: (fill) => FILLS[fill].text, words: (fill) => FILLS[fill].words,
   });
   view.choice({

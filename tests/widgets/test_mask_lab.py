@@ -322,3 +322,38 @@ def test_numbers_stay_in_their_cells(show, width):
     )
     assert len(overflow) == 50
     assert max(overflow) <= 1
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [320, 860])
+def test_what_a_slider_can_be_set_to_stands_below_it(show, width):
+    page = show(MaskLab(), width=width, font=True)
+    figure = page.figure()
+    view = figure.locator.bounding_box()
+    for trait, last in (("valid_len", "5"), ("fill", "safe")):
+        control = figure.control(trait)
+        track = control.locator("input").bounding_box()
+        marks = control.locator(".attention-marks > span").all()
+        places = []
+        for position, mark in enumerate(marks):
+            figure.set(trait, position)
+            shown, written = control.locator(".attention-value").inner_text(), mark.inner_text()
+            assert shown == ("−∞, and 0 for an empty row" if written == "safe" else written)
+            places.append(
+                mark.evaluate(
+                    """mark => {
+                        const range = document.createRange();
+                        range.selectNodeContents(mark);
+                        const { left, right, top } = range.getBoundingClientRect();
+                        return [left, right, top];
+                    }"""
+                )
+            )
+            left, right, top = places[-1]
+            thumb = track["x"] + 8 + (track["width"] - 16) * position / 5
+            assert (left + right) / 2 == pytest.approx(thumb, abs=1.5)
+            assert top >= track["y"] + 20
+        assert len(marks) == 6 and marks[-1].inner_text() == last
+        for (_, right, _), (left, _, _) in itertools.pairwise(places):
+            assert left - right >= 4
+        assert view["x"] <= places[0][0] and places[-1][1] <= view["x"] + view["width"]

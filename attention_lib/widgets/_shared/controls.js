@@ -17,9 +17,10 @@ export function createControls({ model, set, signal, place, further }) {
   const kinds = {
     /** A range input. Where its positions are not the trait's values, `value` makes a value of a
         position and `position` the other way; `text` is shown, `words` are read out. `max` may be a
-        function, where it depends on what else is set: a value beyond it counts as the last one. */
+        function, where it depends on what else is set: a value beyond it counts as the last one.
+        `marks` are written below the slider, evenly from one end to the other. */
     slider({
-      trait, label: title, min, max, step = 1, more = false,
+      trait, label: title, min, max, step = 1, more = false, marks = [],
       value = (position) => position, position = (given) => given, text = String, words = text,
     }) {
       const highest = typeof max === "function" ? max : () => max;
@@ -36,6 +37,7 @@ export function createControls({ model, set, signal, place, further }) {
         element(
           "label", { class: "attention-control", "data-trait": trait },
           element("span", { class: "attention-name" }, title), shown, input,
+          marks.length ? element("span", { class: "attention-marks", "aria-hidden": "true" }, ...marks.map((mark) => element("span", {}, mark))) : null,
         ),
         () => {
           const most = highest();
