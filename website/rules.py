@@ -439,11 +439,11 @@ def code_is_short(notebook):
 
 
 def imports_alone(cell):
-    """Whether a cell imports and does nothing else but ``plots.use_style()``."""
+    """Whether a cell imports, says how many threads there are, and sets the figures' style."""
     body = cell.tree.body if cell.tree else []
     imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
     others = [ast.unparse(node) for node in body if node not in imports]
-    return bool(imports) and others in ([], ["plots.use_style()"])
+    return bool(imports) and others == ["torch.set_num_threads(1)", "plots.use_style()"]
 
 
 @rule
@@ -455,7 +455,7 @@ def everything_is_imported_in_one_folded_cell(notebook):
         yield (
             found[0] if found else None,
             "between '## Objectives' and '## The idea' stands one cell, tagged hide-input: all "
-            "imports, then plots.use_style() if the chapter draws",
+            "imports, then torch.set_num_threads(1) and plots.use_style()",
         )
     for cell in notebook.code:
         body = cell.tree.body if cell.tree and cell not in found and cell.number != 2 else []

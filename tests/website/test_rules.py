@@ -135,7 +135,8 @@ GOOD = [
     ),
     markdown(f"## Objectives\n\n{BULLETS}\n\n{NEEDED}\n\n{TIME}"),
     code(
-        "import torch\n\nfrom attention_lib import plots, show\n\nplots.use_style()",
+        "import torch\n\nfrom attention_lib import plots, show\n\n"
+        "torch.set_num_threads(1)\nplots.use_style()",
         tags=["hide-input"],
     ),
     markdown(
