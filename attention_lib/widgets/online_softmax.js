@@ -1,25 +1,30 @@
 import { createView, fixed, setAttributes, setChildren, svg } from "./_shared/index.js";
 
-const HEIGHT = 440;
-// Where the blocks of scores and of weights stand, top to bottom, and in them the bars.
-const SCORES = { top: 22, bottom: 176, inset: 12 };
-const WEIGHTS = { top: 210, bottom: 338, inset: 10, base: 314 };
-const OUTPUT = { top: 372, bottom: HEIGHT - 2, inset: 10 };
+const HEIGHT = 484;
+// Where the blocks of scores and of weights stand, top to bottom, and in them the bars; the two bars
+// of the normaliser, one below the other; and the output.
+const SCORES = { top: 22, bottom: 156, inset: 12 };
+const WEIGHTS = { top: 190, bottom: 310, inset: 10, base: 286 };
+const TOTAL = { top: 344, bottom: 390, bar: 16 };
+const OUTPUT = { top: 424, bottom: HEIGHT - 2, inset: 8 };
 
 export const blocksOf = ({ block_size, scores }) => Math.ceil(scores.length / block_size);
 
-/** Maximum, normaliser and output after `step` blocks, read one by one; the weights they imply. */
+/** Maximum, normaliser and output after `step` blocks, read one by one; the weights they imply; the
+    normaliser `before` the last block, and the `factor` that it was multiplied by. */
 export function measure({ block_size, step, scores, outcomes }) {
   const blocks = blocksOf({ block_size, scores });
   const read = Math.min(step, blocks);
   let maximum = -Infinity;
   let normaliser = 0;
+  let before = 0;
   let total = 0;
   let factor = 1;
   for (let block = 0; block < read; block += 1) {
     const here = scores.slice(block * block_size, (block + 1) * block_size);
     const larger = Math.max(maximum, ...here);
     factor = Math.exp(maximum - larger); // 0 before the first block
+    before = normaliser;
     normaliser *= factor;
     total *= factor;
     here.forEach((score, i) => {
@@ -31,21 +36,21 @@ export function measure({ block_size, step, scores, outcomes }) {
   }
   const seen = Math.min(read * block_size, scores.length);
   const weights = scores.slice(0, seen).map((score) => Math.exp(score - maximum) / normaliser);
-  return { blocks, read, seen, maximum, normaliser, factor, weights, output: read ? total / normaliser : 0 };
+  return { blocks, read, seen, maximum, normaliser, before, factor, weights, output: read ? total / normaliser : 0 };
 }
 
-/** The output after each block, the last of them the softmax's own. */
-export function outputs(settings) {
-  return Array.from({ length: blocksOf(settings) }, (_, i) => measure({ ...settings, step: i + 1 }).output);
+/** What stands after each block; the last output is the softmax's own. */
+export function stages(settings) {
+  return Array.from({ length: blocksOf(settings) }, (_, i) => measure({ ...settings, step: i + 1 }));
 }
 
 /** The finding in words; `OnlineSoftmax.words` says the same in Python. */
 export function words({ block_size }, { blocks, read, seen, maximum, normaliser, output, factor }) {
   if (read === 0) return `No block of ${block_size} read yet: no maximum, normaliser 0, output 0.`;
   const end = read === blocks ? "the whole softmax, in one pass" : `of ${seen} ${seen === 1 ? "key" : "keys"} so far`;
-  const kept = factor === 1
-    ? "the maximum stayed, nothing was rescaled"
-    : `what stood before was multiplied by ${fixed(factor)}`;
+  let kept = `what stood before was multiplied by ${fixed(factor)}`;
+  if (factor === 1) kept = "the maximum stayed, nothing was rescaled";
+  if (read === 1) kept = "nothing stood before";
   return `${read} of ${blocks} ${blocks === 1 ? "block" : "blocks"} of ${block_size} read. Maximum ${fixed(maximum)}, `
     + `normaliser ${fixed(normaliser)}, output ${fixed(output)}: ${end}; ${kept}.`;
 }
@@ -61,10 +66,11 @@ export function render({ model, el }) {
   const maximum = plot.svg.appendChild(svg("line", { stroke: "var(--aw-accent)", "stroke-width": 2, "stroke-dasharray": "5 4" }));
   const maximumName = plot.svg.appendChild(svg("text", { class: "attention-muted", "text-anchor": "end" }, "╌╌ maximum so far"));
 
+  const totals = plot.svg.appendChild(svg("g", { class: "attention-totals" }));
   const track = plot.svg.appendChild(svg("g"));
 
-  const readouts = [["output", "Output so far"], ["maximum", "Maximum"], ["normaliser", "Normaliser"], ["factor", "Rescaled by"]]
-    .map(([name, label], i) => [name, view.readout({ name, label, parent: i ? view.more.readouts : view.readouts })]);
+  const readouts = [["output", "Output so far"], ["factor", "Rescaled by"], ["maximum", "Maximum"], ["normaliser", "Normaliser"]]
+    .map(([name, label], i) => [name, view.readout({ name, label, parent: i < 2 ? view.readouts : view.more.readouts })]);
   const full = view.readout({ name: "full", label: "The full answer" });
   view.slider({
     trait: "step", label: "Blocks read", min: 0, max: () => blocksOf(settings()), words: (step) => `${step} ${step === 1 ? "block" : "blocks"} read`,
@@ -83,6 +89,28 @@ export function render({ model, el }) {
       return !isDone();
     },
   });
+
+  /** The normaliser before the last block, what the factor leaves of it, and what the block adds. */
+  function drawTotals({ read, before, factor, normaliser }, largest) {
+    const [left, most] = [4, plot.width - 8];
+    const wide = (total) => (total / largest) * most;
+    const [old, kept, end] = [wide(before), wide(before * factor), wide(normaliser)];
+    const [upper, lower] = [TOTAL.top, TOTAL.bottom - TOTAL.bar];
+    const bar = (x, y, width, colors) => ["rect", { x: left + x, y, width, height: TOTAL.bar, ...colors }];
+    const room = old < most - 80; // for the factor beside the bar, and not in it
+    setChildren(totals, [
+      ["text", { class: "attention-muted", x: left, y: TOTAL.top - 8 }, "normaliser before the block, and with it"],
+      ...(read > 1 ? [
+        ["path", { d: `M${left + old} ${upper + TOTAL.bar}L${left + kept} ${lower}`, stroke: "var(--aw-weight)" }],
+        bar(0, upper, old, { fill: "none", stroke: "var(--aw-weight)" }),
+        ["text", { class: "attention-chosen", x: left + old + (room ? 8 : -8), y: upper + 13, "text-anchor": room ? "start" : "end" }, `× ${fixed(factor)}`],
+      ] : []),
+      ...(read > 0 ? [
+        bar(0, lower, kept, { fill: "var(--aw-weight)" }),
+        bar(kept, lower, end - kept, { fill: "var(--aw-weight)", "fill-opacity": 0.3 }),
+      ] : []),
+    ]);
+  }
 
   view.start(() => {
     const state = settings();
@@ -118,7 +146,7 @@ export function render({ model, el }) {
       }], ["rect", {
         x: x(i) + room * 0.16, width: room * 0.68, y: WEIGHTS.base - height, height, fill: "var(--aw-weight)",
       }], ["text", {
-        x: x(i) + room / 2, y: 332, "text-anchor": "middle", class: known ? "" : "attention-muted",
+        x: x(i) + room / 2, y: WEIGHTS.base + 18, "text-anchor": "middle", class: known ? "" : "attention-muted",
       }, `${outcomes[i]}`]];
     }));
     const level = seen.read ? y(seen.maximum) : 0;
@@ -126,12 +154,12 @@ export function render({ model, el }) {
     setAttributes(maximumName, {
       x: plot.width - left - 4, y: 16, visibility: seen.read ? "visible" : "hidden",
     });
-    const along = outputs(state);
-    const answer = along.at(-1);
+    const along = stages(state);
+    const answer = along.at(-1).output;
     const [least, most] = [Math.min(...outcomes), Math.max(...outcomes)];
     const up = (value) => OUTPUT.bottom - OUTPUT.inset
       - ((value - least) / (most - least || 1)) * (OUTPUT.bottom - OUTPUT.top - 2 * OUTPUT.inset);
-    const ends = along.slice(0, seen.read).map((value, i) => [x(Math.min((i + 1) * block_size, scores.length)) - 8, up(value)]);
+    const ends = along.slice(0, seen.read).map(({ output: value }, i) => [x(Math.min((i + 1) * block_size, scores.length)) - 8, up(value)]);
     setChildren(track, [
       ["rect", { x: left + 1, y: OUTPUT.top, width: plot.width - 2 * left - 2, height: OUTPUT.bottom - OUTPUT.top, rx: 6, fill: "none", stroke: "var(--aw-grid)" }],
       ["text", { class: "attention-muted", x: left, y: OUTPUT.top - 8 }, "output so far"],
@@ -140,9 +168,10 @@ export function render({ model, el }) {
       ["path", { d: ends.length ? `M${ends.map((end) => end.map((number) => number.toFixed(1)).join(" ")).join("L")}` : null, fill: "none", stroke: "var(--aw-output)", "stroke-width": 2 }],
       ...ends.map(([cx, cy], i) => ["circle", { cx, cy, r: i === ends.length - 1 ? 7 : 4, fill: "var(--aw-output)", stroke: "var(--aw-paper)", "stroke-width": 1.5 }]),
     ]);
+    drawTotals(seen, Math.max(...along.map(({ normaliser }) => normaliser)));
     full(answer);
     for (const [name, show] of readouts) {
-      const none = seen.read === 0 && (name === "maximum" || name === "factor");
+      const none = seen.read < { maximum: 1, factor: 2 }[name];
       show(seen[name], none ? "none" : fixed(seen[name]));
     }
     view.say(words(state, seen));

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import pytest
 import torch
@@ -20,16 +21,38 @@ def truth(figure):
     seen = min(figure.step * figure.block_size, 12)
     before = (math.ceil(seen / figure.block_size) - 1) * figure.block_size
     if seen == 0:
-        return {"maximum": -math.inf, "normaliser": 0.0, "factor": 1.0, "output": 0.0}
+        nothing = {"maximum": -math.inf, "normaliser": 0.0, "before": 0.0}
+        return nothing | {"factor": 1.0, "output": 0.0}
     weights = masked_softmax(scores.unsqueeze(0), mask=(torch.arange(12) < seen).unsqueeze(0))[0]
     maximum = scores[:seen].max()
     earlier = scores[:before].max() if before > 0 else torch.tensor(-math.inf)
     return {
         "maximum": maximum.item(),
         "normaliser": (scores[:seen] - maximum).exp().sum().item(),
+        "before": (scores[:before] - earlier).exp().sum().item(),
         "factor": (earlier - maximum).exp().item(),
         "output": (weights @ values).item(),
     }
+
+
+def readouts_of(figure):
+    """What the figure's readouts are to show."""
+    shown = truth(figure)
+    del shown["before"]
+    return shown | {"full": truth(OnlineSoftmax(block_size=12, step=1))["output"]}
+
+
+def bars_of(figure):
+    """What is written at the normaliser's bars, and their lengths, the longest at any step 1."""
+    now, read = truth(figure), min(figure.step, math.ceil(12 / figure.block_size))
+    largest = max(
+        truth(OnlineSoftmax(block_size=figure.block_size, step=step))["normaliser"]
+        for step in range(1, 13)
+    )
+    kept = now["before"] * now["factor"]
+    lengths = [now["before"]] * (read > 1) + [kept, now["normaliser"] - kept] * (read > 0)
+    told = [f"× {now['factor']:.3f}"] * (read > 1)
+    return told, [length / largest for length in lengths]
 
 
 def figure_of(setting):
@@ -72,6 +95,19 @@ def test_python_says_in_words_what_javascript_says(node):
     for figure, sentence in zip(figures, node("online_softmax.js", "words", pairs), strict=True):
         assert figure.words() == sentence, figure
     assert OnlineSoftmax(step=0).words().startswith("No block of 3 read yet")
+    assert OnlineSoftmax(step=1).words().endswith("; nothing stood before.")
+    assert OnlineSoftmax(step=2).words().endswith("; what stood before was multiplied by 0.407.")
+    assert OnlineSoftmax(step=4).words().endswith("; the maximum stayed, nothing was rescaled.")
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_the_still_picture_shows_what_the_factor_leaves_of_the_normaliser(setting):
+    picture = figure_of(setting).picture()
+    _, _, below = picture.partition("normaliser before the block, and with it")
+    told, lengths = bars_of(figure_of(setting))
+    assert re.findall(r">(×[^<]*)<", below) == told
+    widths = [float(width) / 568 for width in re.findall(r'<rect [^>]*?width="([\d.]+)"', below)]
+    assert widths == pytest.approx(lengths, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -97,8 +133,17 @@ def test_readouts_agree_with_the_library(show):
     for block_size, step in SETTINGS:
         figure.set("block_size", block_size)
         figure.set("step", min(step, math.ceil(12 / block_size)))
-        wanted = truth(figure_of((block_size, step)))
-        wanted["full"] = truth(figure_of((12, 1)))["output"]
-        assert figure.readouts() == pytest.approx(wanted, abs=1e-6), (block_size, step)
+        wanted = figure_of((block_size, step))
+        assert figure.readouts() == pytest.approx(readouts_of(wanted), abs=1e-6), wanted
+        told, lengths = bars_of(wanted)
+        bars = page.locator(".attention-totals")
+        assert bars.locator("text").all_text_contents()[1:] == told
+        widths = bars.locator("rect").evaluate_all(
+            "bars => bars.map(bar => Number(bar.getAttribute('width')))"
+        )
+        room = page.locator(".attention-frame svg").evaluate("svg => svg.clientWidth - 8")
+        assert [width / room for width in widths] == pytest.approx(lengths, abs=1e-4), wanted
+        shown = figure.locator.locator("[data-readout=factor]").inner_text()
+        assert shown == (told[0].removeprefix("× ") if told else "none")
     assert len(SETTINGS) >= 25
     assert page.errors == []
