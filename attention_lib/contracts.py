@@ -878,11 +878,8 @@ def assert_survives_empty_rows(
     gradients = torch.autograd.grad(
         output[~empty].double().square().sum(), leaves, allow_unused=True
     )
-    for name, x in zip(
-        ("the output", "the gradient of queries", "the gradient of keys", "the gradient of values"),
-        (output, *gradients),
-        strict=True,
-    ):
+    names = ("the output", *(f"the gradient of {name}" for name in ("queries", "keys", "values")))
+    for name, x in zip(names, (output, *gradients), strict=True):
         if x is not None and not x.isfinite().all():
             sequence = int((~x.isfinite()).flatten(1).any(dim=1).int().argmax())
             raise AssertionError(

@@ -104,6 +104,11 @@ def one_key_too_many(queries, keys, values):
     return scaled_dot_product_attention(queries, keys, values, mask=mask)
 
 
+def adds_the_next_query(queries, keys, values):
+    """Causal in keys and values; the future comes in by the queries."""
+    return ours_causal(queries, keys, values)[0] + queries.roll(-1, dims=-2)
+
+
 def wrong_reshape(queries, keys, values):
     """Causal in every head, but positions were mixed into heads before."""
     shape = (len(queries), NUM_HEADS, queries.shape[1], D_MODEL // NUM_HEADS)
@@ -585,6 +590,7 @@ WRONG = {
     contracts.assert_causal: [
         (unmasked, r"not causal: with every position after query 0 .* output of query 0 at \(\d"),
         (one_key_too_many, r"after query 0 replaced, the output of query 0 at .* moved by \d"),
+        (adds_the_next_query, r"after query 0 replaced, the output of query 0 at .* moved by \d"),
         (wrong_reshape, r"not causal: .* moved by \d"),
         (wrong_reshape_back, r"not causal: .* moved by \d"),
     ],
@@ -805,6 +811,38 @@ def test_what_is_made_is_made_where_the_inputs_are(name, x):
     contract = getattr(contracts, name)
     with torch.device("meta"):
         check(contract, ANYWHERE.get(contract, scaled_dot_product_attention), x)
+
+
+@pytest.mark.parametrize("name", contracts.__all__)
+def test_no_random_state_is_used_up(name, x):
+    contract = getattr(contracts, name)
+    before = torch.random.get_rng_state()
+    check(contract, ANYWHERE.get(contract, scaled_dot_product_attention), x)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_lengths_are_of_sequences_not_of_heads():
+    x = numbers(BATCH, 2, LENGTH, D_MODEL)  # (batch, heads, len, width)
+
+    def a_key_more_for_head_1(queries, keys, values):
+        seen = torch.arange(LENGTH) < (VALID_LENS[:, None] + torch.tensor([0, 1]))[..., None, None]
+        return scaled_dot_product_attention(queries, keys, values, mask=seen)
+
+    contracts.assert_padding_invariant(ours_padded, x, x, x, VALID_LENS)
+    contracts.assert_mask_beats_any_score(ours_padded, x, x, x, VALID_LENS)
+    contracts.assert_mask_beats_any_score(ours_with_an_empty_row, x, x, x, EMPTY_LENS)
+    contracts.assert_survives_empty_rows(ours_with_an_empty_row, x, x, x, EMPTY_LENS)
+    with pytest.raises(AssertionError, match=r"padding leaks: .* at \(\d, 1, \d, \d\) moved"):
+        contracts.assert_padding_invariant(a_key_more_for_head_1, x, x, x, VALID_LENS)
+
+
+def test_the_smallest_width_that_has_two_pairs():
+    x = numbers(1, LENGTH, 4)
+    contracts.assert_rotary_layout(rotary, x, x, x)
+    with pytest.raises(AssertionError, match="coordinates 0 and 2 turn together"):
+        contracts.assert_rotary_layout(rotary_halves, x, x, x)
+    with pytest.raises(ValueError, match="queries: expected an even width of at least 4"):
+        contracts.assert_rotary_layout(rotary, x[..., :2], x[..., :2], x)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
