@@ -413,11 +413,14 @@ def test_a_nan_query_with_nothing_to_attend_to(name, need_weights):
 def test_a_visible_nan_query_is_seen(need_weights):
     queries, keys, values = (x.detach().clone() for x in drawn())
     queries[0, 2, 1] = NAN
+    tensors = [x.requires_grad_() for x in (queries, keys, values)]
     output, _ = scaled_dot_product_attention(
-        queries, keys, values, torch.tensor([3, 7]), need_weights=need_weights
+        *tensors, torch.tensor([3, 7]), need_weights=need_weights
     )
     rows = output.isnan().all(dim=-1)
     assert rows[0, 2] and rows.sum() == 1 and output.isnan().sum() == D_V
+    gradients = torch.autograd.grad(output[~rows].sum(), tensors)
+    assert all(gradient.isfinite().all() for gradient in gradients), "the others asked for none"
 
 
 @pytest.mark.parametrize("name", ATTENTIONS)
@@ -515,6 +518,18 @@ def test_without_weights_the_kernel_does_the_work(name, visibility, kernel_calls
     attend(name, drawn(), *VISIBILITY[visibility], need_weights=True)
     assert not kernel_calls
     attend(name, drawn(), *VISIBILITY[visibility], need_weights=False)
+    assert len(kernel_calls) == 1
+
+
+def test_nan_in_the_padding_leaves_the_work_to_the_kernel(kernel_calls):
+    """And NaN that a query may see takes it away: the kernel would spread it."""
+    queries, keys, values = (x.detach().clone() for x in drawn())
+    lens = torch.tensor([3, 7])
+    keys[0, 3:] = values[0, 3:] = NAN
+    scaled_dot_product_attention(queries, keys, values, lens, need_weights=False)
+    assert len(kernel_calls) == 1
+    values[0, 0] = NAN
+    scaled_dot_product_attention(queries, keys, values, lens, need_weights=False)
     assert len(kernel_calls) == 1
 
 
@@ -640,6 +655,40 @@ def test_a_score_of_minus_infinity_is_a_score():
     assert (results[0][1][0, :, :5] == 0).any(), "no key is out of reach: nothing is tested"
     for with_zero, with_nan in zip(*results, strict=True):
         assert_close(with_nan, with_zero)
+
+
+def test_a_score_that_overflows_on_its_way_in_a_query_with_nothing_to_attend_to():
+    """inf / inf in its scores, and 0 * NaN on the way back: in no gradient of the other query."""
+
+    def saturating(queries, keys):
+        distances = (queries.unsqueeze(-2) - keys.unsqueeze(-3)).pow(2).sum(dim=-1)
+        return -distances / (1 + distances)
+
+    mask, results = torch.tensor([[True, True, True], [False, False, False]]), []
+    for big in (1.0, 300.0):
+        queries, keys, values = (numbers(1, n, D, seed=n, dtype=torch.float16) for n in (2, 3, 3))
+        queries[:, 1] = big
+        tensors = [x.requires_grad_() for x in (queries, keys, values)]
+        output, weights = Attention(saturating)(*tensors, mask=mask)
+        results.append((output, weights, *torch.autograd.grad(output.sum(), tensors)))
+    for found, expected in zip(*reversed(results), strict=True):
+        assert_close(found, expected)
+
+
+def test_every_score_of_a_query_overflows_to_minus_infinity():
+    """Softmax over nothing but -inf is NaN: in this query alone, and in no gradient of another."""
+    mask = torch.tensor([[True, True, False], [False, False, True], [True, True, True]])
+    results = []
+    for big in (1.0, 1e200):
+        queries, keys, values = (numbers(1, 3, D, seed=seed) for seed in range(3))
+        queries[:, 1], keys[:, 2], queries[:, 2] = big, -big, 0.0
+        tensors = [x.requires_grad_() for x in (queries, keys, values)]
+        output, weights = scaled_dot_product_attention(*tensors, mask=mask)
+        gradients = torch.autograd.grad(output[:, 0].sum() + weights[0, 0, 0], tensors)
+        results.append((output[:, [0, 2]], weights[:, [0, 2]], *gradients))
+    assert output[:, 1].isnan().all() and weights[0, 1].isnan().tolist() == [False, False, True]
+    for found, expected in zip(*reversed(results), strict=True):
+        assert_close(found, expected)
 
 
 def test_the_pieces_compose_to_the_whole():
