@@ -26,14 +26,20 @@ ENVIRONMENT = SCRATCH / "environment"
 PINNED = ROOT / "tools" / "mutation.txt"
 EXPLAINED = ROOT / "tests" / "mutants.md"
 
+# What others trace (but for what they compile, which takes a minute).
+TRACED = " ".join(
+    f"tests/test_tracing.py::test_{what}"
+    for what in ("vmap", "forward_mode", "tensors_without_numbers")
+)
+
 # What is mutated, the tests that have to notice, and how many mutants are drawn (0: all are tried).
 TARGETS = {
     "masking": ("masking.py", "tests/test_masking.py", 0),
-    "_nonfinite": ("_nonfinite.py", "tests/test_attention.py", 0),
-    "attention": ("attention.py", "tests/test_attention.py", 0),
+    "_nonfinite": ("_nonfinite.py", f"tests/test_attention.py {TRACED}", 0),
+    "attention": ("attention.py", f"tests/test_attention.py {TRACED}", 0),
     "scoring": ("scoring.py", "tests/test_scoring.py", 0),
     "positions": ("positions.py", "tests/test_positions.py", 0),
-    "multihead": ("multihead.py", "tests/test_multihead.py", 0),
+    "multihead": ("multihead.py", f"tests/test_multihead.py {TRACED}", 0),
     "contracts": ("contracts.py", "tests/test_contracts.py", 0),
     "checks": ("checks/*.py", "tests/checks", 300),
 }
