@@ -365,6 +365,22 @@ def test_derivatives_of_what_autocast_made(name):
         assert_close(slope, wanted, 0.05)
 
 
+def test_the_plain_form_runs_in_the_dtype_of_autocast():
+    """Here float16, which is not what autocast takes on a CPU by itself."""
+    made = []
+
+    def product(x):
+        y = x @ x.mT
+        made.append(y.dtype)
+        return y
+
+    x = torch.ones(2, 2, requires_grad=True)
+    with torch.autocast("cpu", dtype=torch.float16):
+        y = scoring.fast_or_plain(product, product, x)
+    torch.autograd.grad(y.sum(), x, create_graph=True)
+    assert made == [torch.float16, torch.float16]
+
+
 def test_scaling_comes_before_the_product():
     """In float16 the product, 100 * 100 * 16, overflows; divided by sqrt(16) it does not."""
     x = torch.full((1, 16), 100.0, dtype=torch.float16)
@@ -439,6 +455,13 @@ SLOPES = {
 @pytest.mark.parametrize("num_heads", SLOPES)
 def test_alibi_slopes(num_heads):
     assert alibi_slopes(num_heads).tolist() == pytest.approx(SLOPES[num_heads], abs=5e-5)
+
+
+@pytest.mark.parametrize("num_heads", [16, 64, 128])
+def test_alibi_slopes_are_rounded_once(num_heads):
+    """Powers taken in float32 would be a digit off, for 64 heads eight times."""
+    exact = [2 ** (-8 * i / num_heads) for i in range(1, num_heads + 1)]
+    assert torch.equal(alibi_slopes(num_heads), torch.tensor(exact))
 
 
 @pytest.mark.parametrize(("len_q", "len_k"), [(5, 5), (1, 4), (3, 7), (4, 2), (0, 3), (3, 0)])
