@@ -1,6 +1,7 @@
 """Attention against a loop that gives each query the keys it may see and no others."""
 
 import copy
+import itertools
 
 import pytest
 import torch
@@ -29,6 +30,7 @@ from tests.strategies import (
     assert_close,
     attend_by_loop,
     booleans,
+    error,
     inputs,
     name_of,
     numbers,
@@ -144,6 +146,34 @@ def test_equals_the_loop(name, visibility, need_weights):
         assert not weights[~visible].any()
     else:
         assert weights is None
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize(
+    "leading",
+    [((), (), ()), ((2, 3), (1, 3), (2, 1)), ((2, 1, 3), (1, 2, 1), (3,)), ((3,), (), (2, 1))],
+    ids=str,
+)
+def test_leading_axes_broadcast(leading, need_weights):
+    """None, two and three of them, some of length 1, some left out; a mask of each rank."""
+    ends, upstream = ((LEN_Q, D), (LEN_K, D), (LEN_K, D_V)), numbers(LEN_Q, D_V, seed=9)
+    tensors = inputs(*((*first, *last) for first, last in zip(leading, ends, strict=True)))
+    shape = (*torch.broadcast_shapes(*leading), LEN_Q, LEN_K)
+    masks = [booleans(shape[i:], seed=i, share=0.6) for i in range(len(shape))]
+    masks += [None, booleans((*(1 for _ in shape[2:]), *shape[-2:]), seed=7, share=0.6)]
+    lengths = [None] + [torch.arange(1, 1 + shape[0])] * (len(shape) > 2)
+    for mask, lens in itertools.product(masks, lengths):
+        visible = visible_by_loop(shape, lens, mask)
+        expected, expected_weights = attend_by_loop(scaled_dot_scores, *tensors, visible)
+        output, weights = attend("function", tensors, lens, mask, need_weights)
+        assert_close(output, expected)
+        assert weights is None or error(weights, expected_weights) < 1e-10
+        for found, gradient in zip(
+            torch.autograd.grad((output * upstream).sum(), tensors),
+            torch.autograd.grad((expected * upstream).sum(), tensors),
+            strict=True,
+        ):
+            assert_close(found, gradient)
 
 
 def test_by_hand():
@@ -636,13 +666,14 @@ def test_any_function_of_two_vectors_is_a_score():
     assert_close(weights, expected_weights)
 
 
+def within_reach(queries, keys):
+    """Score as a kernel of bounded support."""
+    distances = (queries.unsqueeze(-2) - keys.unsqueeze(-3)).abs().sum(dim=-1)
+    return (-distances).masked_fill(distances > 3.5, -INF)
+
+
 def test_a_score_of_minus_infinity_is_a_score():
-    """A kernel of bounded support: beside a NaN in the padding it keeps weights and gradient."""
-
-    def within_reach(queries, keys):
-        distances = (queries.unsqueeze(-2) - keys.unsqueeze(-3)).abs().sum(dim=-1)
-        return (-distances).masked_fill(distances > 3.5, -INF)
-
+    """Beside a NaN in the padding it keeps weights and gradient."""
     lens, results = torch.tensor([5, 3]), []
     for strange in (0.0, NAN):
         tensors = [x.detach().clone() for x in drawn()]
@@ -655,6 +686,19 @@ def test_a_score_of_minus_infinity_is_a_score():
     assert (results[0][1][0, :, :5] == 0).any(), "no key is out of reach: nothing is tested"
     for with_zero, with_nan in zip(*results, strict=True):
         assert_close(with_nan, with_zero)
+
+
+def test_a_nan_query_where_zero_is_out_of_reach_of_every_key():
+    """What is computed in its place has no weights either: no other query hears of it."""
+    queries, keys, values = (x.detach().clone() for x in drawn())
+    queries, keys = queries + 9, keys + 9
+    queries[0, 2] = NAN
+    tensors = [x.requires_grad_() for x in (queries, keys, values)]
+    output, _ = Attention(within_reach)(*tensors, torch.tensor([5, 7]))
+    clean = ~output.isnan().any(dim=-1)
+    assert clean[0].tolist() == [True, True, False, True, True] and clean[1].all()
+    gradients = torch.autograd.grad(output[clean].sum(), tensors)
+    assert all(gradient.isfinite().all() for gradient in gradients)
 
 
 def test_a_score_that_overflows_on_its_way_in_a_query_with_nothing_to_attend_to():
