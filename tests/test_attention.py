@@ -551,15 +551,16 @@ def test_without_weights_the_kernel_does_the_work(name, visibility, kernel_calls
     assert len(kernel_calls) == 1
 
 
-def test_nan_in_the_padding_leaves_the_work_to_the_kernel(kernel_calls):
+@pytest.mark.parametrize("which", [0, 1, 2], ids=["queries", "keys", "values"])
+def test_nan_that_nobody_sees_leaves_the_work_to_the_kernel(which, kernel_calls):
     """And NaN that a query may see takes it away: the kernel would spread it."""
-    queries, keys, values = (x.detach().clone() for x in drawn())
-    lens = torch.tensor([3, 7])
-    keys[0, 3:] = values[0, 3:] = NAN
-    scaled_dot_product_attention(queries, keys, values, lens, need_weights=False)
+    tensors = [x.detach().clone() for x in drawn()]
+    lens = torch.tensor([[3, 0, 2, 1, 3], [7, 7, 7, 7, 7]])
+    tensors[which][0, 1 if which == 0 else slice(3, None)] = NAN
+    scaled_dot_product_attention(*tensors, lens, need_weights=False)
     assert len(kernel_calls) == 1
-    values[0, 0] = NAN
-    scaled_dot_product_attention(queries, keys, values, lens, need_weights=False)
+    tensors[which][0, 0] = NAN
+    scaled_dot_product_attention(*tensors, lens, need_weights=False)
     assert len(kernel_calls) == 1
 
 
