@@ -64,10 +64,10 @@ def attend_with_care(
 ) -> tuple[Tensor, Tensor]:
     """Attend where a number that one query sees, and another may not, is not finite.
 
-    The products run with 0 in place of what is not finite in keys, values and scores, and in
-    place of queries that are not, see a score that is not, or see nothing: what a score makes of
-    them on its way may not be finite, either. What a query makes of the true numbers that it sees
-    is computed apart, without gradients, and put in place of its output and weights.
+    The products run with 0 in place of what is not finite in keys and values, and in place of
+    queries that are not, see a score that is not, or see nothing: what a score makes of them on
+    its way may not be finite, either. What a query makes of the true numbers that it sees is
+    computed apart, without gradients, and put in place of its output and weights.
     """
     strange_queries, strange_keys, strange_values = (~x.isfinite() for x in (queries, keys, values))
     scores = score(queries, keys)  # (..., len_q, len_k)
@@ -88,7 +88,7 @@ def attend_with_care(
     finite_keys = _replace(keys, strange_keys, 0.0)
     finite_values = _replace(values, strange_values, 0.0)
     scores = score(finite_queries, finite_keys)
-    weights = masked_softmax(_replace(scores, hit | ~(scores < float("inf")), 0.0), mask=mask)
+    weights = masked_softmax(_replace(scores, hit, 0.0), mask=mask)
     kept = drop(torch.ones_like(weights))
     output = (kept * weights) @ finite_values
     with torch.no_grad():
