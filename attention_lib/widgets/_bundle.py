@@ -19,28 +19,7 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MU
 _EXPORTED = re.compile(r"^export (?:async )?(?:function|const|class) (\w+)", re.MULTILINE)
 _PART = re.compile(r'^export \* from "\./(\w+\.js)";$', re.MULTILINE)
 _FROM_PART = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
-
-# What brings a figure to life on a page of its own, in place of the host script.
-_ALONE = """
-const figure = document.querySelector(".attention-widget");
-const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-const values = JSON.parse(figure.dataset.state, (_, value) => (
-  typeof value?.base64 === "string" ? new DataView(bytes(value.base64).buffer) : value));
-const changes = new EventTarget();
-const model = {
-  get: (name) => values[name],
-  set(name, value) {
-    if (Object.is(values[name], value)) return;
-    values[name] = value;
-    changes.dispatchEvent(new Event(`change:${name}`));
-  },
-  on: (event, listener) => changes.addEventListener(event, listener),
-  off: (event, listener) => changes.removeEventListener(event, listener),
-  save_changes() {},
-};
-render({ model, el: figure.appendChild(document.createElement("div")) });
-figure.classList.add("attention-live");
-"""
+_VIEW = "export default { render };\n"
 
 
 def as_expression(module: str) -> str:
@@ -71,7 +50,7 @@ def script_source(name: str, script: str) -> str:
 
 def page_source(figure: str, script: str, title: str) -> str:
     """Return a whole page with one figure's HTML, which needs no other file and no network."""
-    view = module_source(script).replace("export default { render };", _ALONE)
+    view = module_source(script).removesuffix(_VIEW) + "shared.standAlone(render);\n"
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}'
         '</title><meta name="viewport" content="width=device-width">'

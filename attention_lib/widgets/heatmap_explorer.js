@@ -209,9 +209,8 @@ function haveLines({ query_tokens, key_tokens }) {
 
 export function render({ model, el }) {
   const traits = [...AXES, "beside", "pasted", "typed"];
-  const state = () => Object.fromEntries(
-    [...traits, "shape", "query_tokens", "key_tokens", "packed", "packed_mask", "head_names"].map((trait) => [trait, model.get(trait)]),
-  );
+  const all = [...traits, "shape", "query_tokens", "key_tokens", "packed", "packed_mask", "head_names"];
+  const state = () => Object.fromEntries(all.map((trait) => [trait, model.get(trait)]));
   const view = createView({ model, el }, { label: "Who looks at whom", task: "Point at a word: where does it look, and who looks at this word?", traits, aside: true });
   const [layers, heads] = model.get("shape");
   const names = model.get("head_names");
@@ -355,6 +354,7 @@ export function render({ model, el }) {
     `The weights have ${content.bytes[0]} bits each: they are rounded by ${error}.`,
   );
   view.more.place.append(note);
+  view.saving("HeatmapExplorer", all);
 
   const color = colorMap(view.root);
   let pixels;

@@ -1,11 +1,10 @@
-// The helpers that all figures share, and the host's model: what needs no page.
+// The helpers that all figures share: what needs no page.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { createModel, parseState } from "../../website/extensions/slider_host.js";
 import {
-  DTYPES, colorMap, entropy, fixed, readableOn, round, short, softmax, uniqueId,
+  DTYPES, colorMap, createModel, entropy, fixed, parseState, readableOn, round, short, softmax, uniqueId,
 } from "../../attention_lib/widgets/_shared/index.js";
 
 test("fixed shows so many decimals, a true minus, and no minus zero", () => {

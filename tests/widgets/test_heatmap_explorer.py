@@ -1,5 +1,6 @@
 """The figure HeatmapExplorer: its numbers are those it was given, to the steps that it says."""
 
+import html
 import itertools
 import json
 import re
@@ -19,6 +20,9 @@ from attention_lib import (
 )
 from attention_lib.reader import load_reader, read
 from attention_lib.widgets import HeatmapExplorer, heatmap_explorer
+
+from .conftest import FigurePage
+from .test_mechanism import looks_alike
 
 SPREADS = {"even": 0.0, "random": 1.0, "sharp": 40.0}
 LARGE = (12, 12, 128, 128)
@@ -605,3 +609,68 @@ def test_a_reader_pastes_a_table_and_types_tokens_and_starts_over(show):
     page.settle()
     assert page.locator(".attention-finding").inner_text().startswith("Layer 0, head 1: query 7")
     assert page.figure().control("layer").is_visible() and page.errors == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["example", "leak"])
+def test_it_is_saved_as_one_file_in_the_browser_as_in_python(chromium, show, tmp_path, name):
+    figure = explorer(name)
+    page = show(figure, more=True)
+    figure.head, figure.query, figure.beside = 2, 4, 0
+    figure.typed = '1 </script> "d" &amp; 人' if name == "leak" else ""
+    for trait in ("head", "query", "beside"):
+        page.figure().set(trait, getattr(figure, trait))
+    page.get_by_label("Tokens of your own").fill(figure.typed)
+    page.settle()
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Save as one file").click()
+    assert saving.value.suggested_filename == "HeatmapExplorer.html"
+    saving.value.save_as(tmp_path / "browser.html")
+    figure.save(tmp_path / "python.html")
+    assert page.errors == [] and page.refused == []
+
+    context = chromium.new_context(offline=True)
+    said, seen = [], []
+    for file in ("browser.html", "python.html"):
+        alone = FigurePage(context.new_page())
+        alone.goto((tmp_path / file).as_uri())
+        alone.locator(".attention-live .attention-finding").wait_for()
+        alone.wait_for_timeout(300)  # the small heads are painted one by one
+        attributes = alone.locator("figure").evaluate("node => ({ ...node.dataset })")
+        picture = alone.locator(".attention-view").screenshot()
+        seen.append((picture, json.loads(attributes.pop("state")), attributes, alone.title()))
+        assert alone.figure().readouts() == page.figure().readouts()
+        cells = alone.locator(".attention-map > canvas").first
+        width = cells.bounding_box()["width"]
+        cells.click(position={"x": width - 4, "y": 4}, force=True)  # below the SVG that listens
+        alone.settle()
+        assert alone.figure().readouts() != page.figure().readouts()
+        said.append(alone.locator(".attention-finding").inner_text())
+        assert alone.evaluate("performance.getEntriesByType('resource').length") == 0
+        assert alone.errors == []
+    context.close()
+    (first, *ours), (second, *theirs) = seen
+    assert ours == theirs and looks_alike(first, second)
+    assert said[0] == said[1]
+    caption = re.search(r"<figcaption>(.*?)</figcaption>", (tmp_path / "browser.html").read_text())
+    finding = page.locator(".attention-finding").inner_text()
+    assert (
+        html.unescape(caption[1]) == f"<strong>{figure._title}.</strong> {figure._task} {finding}"
+    )
+    assert figure.words().endswith(finding)
+
+
+@pytest.mark.browser
+def test_where_the_stylesheet_cannot_be_read_no_file_is_offered(show):
+    page = show(HeatmapExplorer(), more=True)
+    button = page.get_by_role("button", name="Save as one file")
+    assert button.count() == 1
+    page.evaluate(
+        """async () => {
+        const figure = document.querySelector('figure');
+        document.querySelector('link[href*="figure.css"]').remove();
+        attentionWidgets.unmount(figure);
+        await attentionWidgets.mount(figure);
+        }"""
+    )
+    assert button.count() == 0 and page.errors == []

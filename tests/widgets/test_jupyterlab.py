@@ -14,7 +14,7 @@ import pytest
 
 from attention_lib import widgets
 
-from .conftest import ROOT, FigureView
+from .conftest import ROOT, FigurePage, FigureView
 
 pytestmark = pytest.mark.browser
 
@@ -180,6 +180,26 @@ def test_python_moves_the_sliders(notebook, figure):
     notebook.run(2)
     notebook.until(lambda: first.readouts() == second.readouts() != before)
     assert notebook.errors == []
+
+
+def test_a_figure_is_saved_as_one_file(chromium, notebook, tmp_path):
+    figure, _ = notebook.views("HeatmapExplorer")
+    for more in figure.locator.locator("details.attention-more:not([open]) > summary").all():
+        more.click()
+    notebook.run(2)
+    notebook.until(lambda: figure.control("layer").locator("input").input_value() == "1")
+    with notebook.page.expect_download() as saving:
+        figure.locator.get_by_role("button", name="Save as one file").click()
+    saving.value.save_as(tmp_path / "figure.html")
+    context = chromium.new_context(offline=True)
+    alone = FigurePage(context.new_page())
+    alone.goto((tmp_path / "figure.html").as_uri())
+    alone.locator(".attention-live .attention-finding").wait_for()
+    assert alone.figure().readouts() == figure.readouts()
+    alone.figure().set("layer", 0)
+    assert alone.figure().readouts() != figure.readouts()
+    assert alone.errors == [] and notebook.errors == []
+    context.close()
 
 
 def test_interact_runs_the_function_in_the_kernel(notebook):

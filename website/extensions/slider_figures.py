@@ -30,7 +30,7 @@ def assets():
     texts = {
         "figure.css": _bundle.stylesheet(),
         "host.js": f"window.attentionWidgets = {host}"
-        f".createHost(document, {_bundle.shared_source()});\n",
+        f".createHost(document, () => {_bundle.shared_source()});\n",
     }
     for name in widgets.__all__:
         texts[f"{name}.js"] = _bundle.script_source(name, getattr(widgets, name)._script)

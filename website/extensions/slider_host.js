@@ -1,48 +1,34 @@
 // Brings the figures with sliders on a static page to life, without a kernel. A classic script, as
 // pages opened from a folder load no modules; the figures' scripts follow it and register.
 
-/** A model like the one Jupyter gives a view, made from plain values. */
-export function createModel(values) {
-  const listeners = new Map();
-  const emit = (event) => [...(listeners.get(event) ?? [])].forEach((listener) => listener());
-  return {
-    get: (name) => values[name],
-    set(name, value) {
-      if (Object.is(values[name], value)) return;
-      values[name] = value;
-      emit(`change:${name}`);
-      emit("change");
-    },
-    on(event, listener) {
-      listeners.set(event, (listeners.get(event) ?? new Set()).add(listener));
-    },
-    off(event, listener) {
-      listeners.get(event)?.delete(listener);
-    },
-    save_changes() {},
-    /** How many listeners there are: none after a view's cleanup. */
-    get listenerCount() {
-      return [...listeners.values()].reduce((sum, some) => sum + some.size, 0);
-    },
-  };
-}
-
-/** The values in a figure's `data-state`; `{"base64": …}` becomes a DataView, as in Jupyter. */
-export function parseState(text) {
-  return JSON.parse(text, (_, value) => {
-    if (typeof value?.base64 !== "string") return value;
-    const bytes = Uint8Array.from(atob(value.base64), (character) => character.charCodeAt(0));
-    return new DataView(bytes.buffer);
-  });
-}
-
-/** Let figures register; `shared` is what `_shared.js` exports. */
-export function createHost(page, shared) {
+/** Let figures register; `share` makes what `_shared/index.js` exports. */
+export function createHost(page, share) {
+  const shared = share();
+  const sources = new Map();
   const modules = new Map();
   const mounted = new Map();
 
+  /** A figure's values; and as in Jupyter its view as one module and the stylesheet, for a file of its
+      own. A page that was opened from a folder may not read its stylesheet. */
+  function valuesOf({ dataset: { state, widget } }) {
+    return {
+      ...shared.parseState(state),
+      get _esm() {
+        return `const shared = (${share})();\nconst { render } = (${sources.get(widget)})(shared);\nexport default { render };\n`;
+      },
+      get _css() {
+        try {
+          const { cssRules } = page.querySelector('link[href*="figure.css"]').sheet;
+          return Array.from(cssRules, (rule) => rule.cssText).join("\n");
+        } catch {
+          return "";
+        }
+      },
+    };
+  }
+
   /** Show a figure's sliders in place of its still picture, which stays where anything fails. */
-  async function mount(figure, model = createModel(parseState(figure.dataset.state))) {
+  async function mount(figure, model = shared.createModel(valuesOf(figure))) {
     const el = page.createElement("div");
     figure.append(el);
     try {
@@ -65,6 +51,7 @@ export function createHost(page, shared) {
   }
 
   function register(name, define) {
+    sources.set(name, define);
     modules.set(name, define(shared));
     const figures = page.querySelectorAll(`.attention-widget[data-widget="${name}"]`);
     return Promise.all([...figures].map((figure) => mount(figure)));

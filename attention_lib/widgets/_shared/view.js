@@ -7,6 +7,7 @@ import { createFrame } from "./frame.js";
 import { fixed } from "./numbers.js";
 import { createPlay } from "./play.js";
 import { createPlot } from "./plot.js";
+import { download, pageOf } from "./save.js";
 
 /**
  * A figure: title and task, a stage to draw on, at most two controls in sight and the others under
@@ -146,6 +147,19 @@ export function createView({ model, el }, { label, task = "", traits, aside = fa
         setAttributes(output, { "data-value": String(value) });
       };
       return Object.assign(show, { card });
+    },
+
+    /** Under More, a button that saves the figure as it stands as one file, where the page has what
+        the file needs: `name` is its class, `traits` are all that Python gave it. */
+    saving(name, traits) {
+      if (!model.get("_css")) return;
+      const button = element("button", { type: "button", class: "attention-tool" }, "Save as one file");
+      button.addEventListener("click", () => download(`${name}.html`, pageOf({
+        name, title: label, words: `${taskLine.textContent} ${finding.textContent}`,
+        state: Object.fromEntries(traits.map((trait) => [trait, model.get(trait)])),
+        script: model.get("_esm"), style: model.get("_css"),
+      })), { signal });
+      more.place.append(button);
     },
 
     /** Draw a part, unless it stands: `needed`, a text, is all that it depends on. */
