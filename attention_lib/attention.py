@@ -326,8 +326,8 @@ def attend_tamed(
     shape: tuple[int, ...],
     are_tame: bool | None,
     *,
-    dropout_p: float = 0.0,
-    fused_scale: float | None = None,
+    dropout_p: float,
+    fused_scale: float | None,
 ) -> tuple[Tensor, Tensor | None]:
     """Run the pipeline on numbers that are tame, or may not be (``False``, ``None``: unknown).
 

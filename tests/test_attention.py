@@ -149,6 +149,17 @@ def test_equals_the_loop(name, visibility, need_weights):
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
+def test_queries_and_keys_of_different_widths(need_weights):
+    attention = seeded(AdditiveAttention(D + 1, D, HIDDEN))
+    tensors = inputs((BATCH, LEN_Q, D + 1), (BATCH, LEN_K, D), (BATCH, LEN_K, D_V))
+    expected, _ = attend_by_loop(
+        attention.score, *tensors, visible_by_loop((BATCH, LEN_Q, LEN_K), torch.tensor([3, 7]))
+    )
+    found, _ = attention(*tensors, torch.tensor([3, 7]), need_weights=need_weights)
+    assert_close(found, expected)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize(
     "leading",
     [((), (), ()), ((2, 3), (1, 3), (2, 1)), ((2, 1, 3), (1, 2, 1), (3,)), ((3,), (), (2, 1))],
@@ -528,7 +539,7 @@ def kernel_calls(monkeypatch):
     calls, kernel = [], F.scaled_dot_product_attention
 
     def counted(*tensors, **options):
-        calls.append(options)
+        calls.append(options | {"shapes": [tuple(x.shape) for x in tensors]})
         return kernel(*tensors, **options)
 
     monkeypatch.setattr(F, "scaled_dot_product_attention", counted)
@@ -540,6 +551,18 @@ def test_the_kernel_is_shown_no_row_with_nothing_to_attend_to(kernel_calls):
     lens = torch.tensor([[0, 2, 0, 5, 7], [7, 0, 5, 4, 1]])
     scaled_dot_product_attention(*drawn(), lens, need_weights=False)
     assert kernel_calls[0]["attn_mask"].any(dim=-1).all()
+
+
+@pytest.mark.parametrize(
+    "leading", [((), ()), ((2,), ()), ((2, 3), (3,)), ((3, 3), (3,)), ((2, 1, 3), (5, 1))], ids=str
+)
+def test_the_kernel_is_shown_two_leading_axes(leading, kernel_calls):
+    """The form in which it is fastest; lengths of 3, which a leading axis may have too."""
+    queries, others = ((*axes, 3, D) for axes in leading)
+    scaled_dot_product_attention(*inputs(queries, others, others), need_weights=False)
+    batch, heads, *_ = kernel_calls[0]["shapes"][0]
+    assert kernel_calls[0]["shapes"] == [(batch, heads, 3, D)] * 3
+    assert batch * heads == torch.empty(torch.broadcast_shapes(*leading)).numel()
 
 
 @pytest.mark.parametrize("visibility", ["all", "lengths", "causal", "no key for one sequence"])
