@@ -480,6 +480,12 @@ def test_nothing_given_is_changed(name, need_weights):
             assert torch.equal(x.nan_to_num(), was.nan_to_num())
 
 
+def test_what_the_module_says_of_itself():
+    """Its scale where one is given."""
+    assert repr(DotProductAttention()).startswith("DotProductAttention(\n  (dropout)")
+    assert repr(DotProductAttention(scale=0.3)).startswith("DotProductAttention(\n  scale=0.3\n")
+
+
 @pytest.mark.parametrize("name", ["dot product", "bilinear", "additive"])
 def test_nothing_is_stored_on_the_module(name):
     attention = ATTENTIONS[name][0]

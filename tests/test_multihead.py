@@ -164,6 +164,16 @@ def test_parameters():
     }
 
 
+def test_what_the_module_says_of_itself():
+    """Its key and value heads where they are fewer."""
+    assert repr(MultiHeadAttention(6, 3)).startswith(
+        "MultiHeadAttention(\n  d_model=6, num_heads=3\n"
+    )
+    assert repr(MultiHeadAttention(6, 3, num_kv_heads=1)).startswith(
+        "MultiHeadAttention(\n  d_model=6, num_heads=3, num_kv_heads=1\n"
+    )
+
+
 def test_the_output_keeps_the_values_of_one_visible_key():
     """With one key to see and identity projections the output is that value, head by head."""
     made = MultiHeadAttention(D_MODEL, HEADS).double()
