@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from attention_lib.checks._cases import memories, rows_of_scores
 from attention_lib.checks._grading import _copied, _outcome, difference, grade
 from tests.checks.tables import asked_in, graders
 
@@ -139,11 +140,17 @@ def test_a_mistake_that_raises_is_known_by_its_error():
     mistakes = [(lambda x: x / x.sum(dim=-1), "the sum lost its axis: keepdim=True.")]
     normalised = lambda x: x / x.sum(dim=-1, keepdim=True)  # noqa: E731
     assert "lost its axis" in grade(lambda x: x / x.sum(-1), normalised, CASES, mistakes).message
-    assert "raised ValueError" in grade(raises_another, normalised, CASES, mistakes).message
+    said = grade(raises_another, normalised, CASES, mistakes).message
+    assert said.startswith("it raised ValueError: no. Given x")  # which ends as the error does
 
 
 def raises_another(x):
     raise ValueError("no.")
+
+
+def test_chance_is_heard_of_where_there_is_some():
+    for answer, random in [(lambda x: x[:, 0], False), (lambda x: torch.rand(len(x)), True)]:
+        assert ("wo runs on the same input differ" in grade(answer, mean, CASES).message) == random
 
 
 @pytest.mark.parametrize("target", [True, torch.tensor(False)])
@@ -229,6 +236,17 @@ def test_as_much_of_a_mistake_is_run_as_agrees():
     mistakes = [(lambda x: runs.append(x) or x[:, 0] + 5, "five more.")]
     assert not grade(lambda x: x[:, 0], mean, CASES, mistakes)
     assert len(runs) == 2  # the first case, as it is and patched
+
+
+def test_large_scores_of_the_cases_are_whole_and_tie():
+    """900 and −900 once they are divided by the root of d_k; two keys share a row at 900."""
+    for queries, keys, _ in memories()[-2:]:
+        scores = queries @ keys.mT / queries.shape[-1] ** 0.5
+        assert torch.equal(scores, scores.round())
+        assert (scores.amax(), scores.amin()) == (900, -900)
+    rows = [row for (scores,) in rows_of_scores() for row in scores.flatten(0, 1)]
+    highest = {row.amax().item(): (row == row.amax()).sum().item() for row in rows}
+    assert highest[900] == 2 and highest[-900] == 1
 
 
 def test_cases_are_no_readers_seeds():
