@@ -363,6 +363,16 @@ def test_in_a_graph_that_knows_no_numbers(dtype, seen_by):
     assert torch.equal(gradients[0][0][~hit], gradients[1][0][~hit])
 
 
+def test_in_a_graph_that_knows_no_numbers_the_largest_of_float16_may_stand():
+    """A number beyond it is infinity; in keys and in values."""
+    largest = torch.full((1, 1, 1), torch.finfo(torch.float16).max, dtype=torch.float16)
+    mask = torch.ones(1, 1, dtype=torch.bool)
+    for bigger, expected in ((largest, largest), (2 * largest, torch.full_like(largest, NAN))):
+        for tensors in ((bigger, largest), (largest, bigger)):
+            output = attend_without_looking(lambda q, k, v: largest, largest, *tensors, mask)
+            assert output.equal(expected) or (output.isnan() & expected.isnan()).all()
+
+
 def test_padding_costs_one_call_of_the_score():
     """However many of its keys hold NaN; a key that a query may see costs one more."""
     calls = []

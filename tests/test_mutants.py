@@ -16,8 +16,9 @@ LIVING = [
 
 
 def code(module):
-    """A module's lines without comments, each run of blanks one blank."""
-    source = (LIBRARY / f"{module}.py").read_text(encoding="utf-8")
+    """The lines of a module or package without comments, each run of blanks one blank."""
+    files = [LIBRARY / f"{module}.py", *sorted(LIBRARY.glob(f"{module}/*.py"))]
+    source = "\n".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
     return " ".join(re.sub("  # .*", "", source).split())
 
 
