@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attention_lib.checks._cases import memories, rows_of_scores
+from attention_lib.checks._cases import draws, memories, rows_of_scores
 from attention_lib.checks._grading import _copied, _outcome, difference, grade
 from tests.checks.tables import asked_in, graders
 
@@ -222,6 +222,29 @@ def test_a_function_among_the_inputs_is_shown_by_its_name():
         verdict = grade(lambda f, x: x**3, lambda f, x: f(x), [(given, TABLE[:1] + 0.5)])
         assert f" Given f = {shown}" in verdict.message and ", x = [[1.5, " in verdict.message
         assert " at 0x" not in verdict.message
+
+
+def raised_to(base, shift, power):
+    return base.exp() ** power + 2 * shift
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda b, s, p: raised_to(s, b, p), "`base` and `shift` are exchanged."),
+        (lambda b, s, p: raised_to(b, b, p), "`base` stands where `shift` belongs."),
+        (lambda b, s, p: raised_to(b, -s, p), "`shift` has a minus sign too many."),
+        (lambda b, s, p: raised_to(b.flip(-1), s, p), "`base` is read from its end."),
+        (lambda b, s, p: raised_to(b, s[:1], p), "stands first in `shift` is read, `shift[0]`."),
+        (lambda b, s, p: raised_to(b, s, p - 1), "`power` is one too small."),
+        (lambda b, s, p: raised_to(b, s, p + 1), "`power` is one too large."),
+        (lambda b, s, p: raised_to(b, s, 1), "`power` has no effect: it is taken to be 1."),
+    ],
+)
+def test_the_right_function_of_wrong_arguments_is_known(answer, said):
+    normal = draws(5)
+    cases = [(normal(2, 3), normal(2, 3), 3), (normal(3, 5), normal(3, 5), 5)]
+    assert said.lower() in grade(answer, raised_to, cases).message.lower()
 
 
 def test_a_mistake_is_known_under_a_patch_over_its_nan():

@@ -116,6 +116,27 @@ def divided_again(scores, mask):
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
+def masked_twice(scores, mask):
+    return masked_softmax(masked_softmax(scores, mask=mask), mask=mask)
+
+
+def divided_by_at_least(least):
+    def weights(scores, mask):
+        kept = torch.where(mask, scores.softmax(dim=-1), 0.0)
+        return kept / kept.sum(dim=-1, keepdim=True).clamp(min=least)
+
+    return weights
+
+
+def sum_of_at_least(least):
+    def weights(scores, mask):
+        highest = scores.nan_to_num(-1e30).amax(dim=-1, keepdim=True)
+        kept = torch.where(mask, (scores - highest).exp(), 0.0)
+        return kept / kept.sum(dim=-1, keepdim=True).clamp(min=least)
+
+    return weights
+
+
 def exponentials(scores, mask):
     weights = scores.exp() * mask
     return weights / weights.sum(dim=-1, keepdim=True)
@@ -183,6 +204,11 @@ WRONG = [
     (check.masked_softmax, lambda s, m: (s * m).softmax(-1), "hidden scores become 0"),
     (check.masked_softmax, lambda s, m: s.softmax(-1), "no effect"),
     (check.masked_softmax, lambda s, m: s.softmax(-1) * m, "after the softmax"),
+    (check.masked_softmax, masked_twice, "softmax is taken twice: its weights lie close"),
+    (check.masked_softmax, divided_by_at_least(1e-9), "before they are hidden"),
+    (check.masked_softmax, divided_by_at_least(1e-6), "before they are hidden"),
+    (check.masked_softmax, sum_of_at_least(1e-3), "it is not to be raised"),
+    (check.masked_softmax, sum_of_at_least(1.0), "it is not to be raised"),
     (check.masked_softmax, divided_again, "900"),
     (check.masked_softmax, exponentials, "e to the power of 900"),
     (check.masked_softmax, lambda s, m: masked_softmax(s, mask=~m), "wrong way round"),
