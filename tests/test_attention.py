@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.autograd import forward_ad
 
 from attention_lib import (
     AdditiveAttention,
@@ -692,6 +693,27 @@ def test_gradients_around_a_masked_nan():
 
     assert torch.autograd.gradcheck(run, (queries, keys, values))
     assert torch.autograd.gradgradcheck(run, (queries, keys, values))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PyTorch's, of its own parts
+@pytest.mark.parametrize("pace", [0.0, 1.0, -2.5])
+def test_forward_mode_around_a_visible_nan(pace):
+    """Its slope is NaN where the number is, unless nothing moves; the others keep theirs."""
+    slopes = []
+    for strange in (0.0, NAN):
+        queries, keys, values = (x.detach().clone() for x in drawn())
+        values[0, -1, 1] = strange
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(queries, torch.full_like(queries, pace))
+            output, _ = scaled_dot_product_attention(
+                dual, keys, values, mask=causal_mask(LEN_Q, LEN_K)
+            )
+            output, slope = forward_ad.unpack_dual(output)
+        slopes.append(slope)
+    hit = output.isnan()
+    assert hit.nonzero().tolist() == [[0, LEN_Q - 1, 1]]
+    assert slopes[1][hit].isnan().all() if pace else not slopes[1].any()
+    assert_close(slopes[1][~hit], slopes[0][~hit])
 
 
 def test_any_function_of_two_vectors_is_a_score():
