@@ -47,7 +47,7 @@ TARGETS = {
 }
 
 # Those whose living mutants have been looked at, one by one; the others run when they are named.
-EXAMINED = ("masking", "scoring", "positions")
+EXAMINED = ("masking", "_nonfinite", "scoring", "positions")
 
 
 def install():
