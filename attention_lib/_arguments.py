@@ -33,9 +33,12 @@ def shape_of(tensor: Tensor) -> str:
 def require_tensor(
     name: str, value: object, *, min_rank: int = 0, rank: int | None = None, axes: str = "..."
 ) -> None:
-    """Refuse what is no tensor, or has the wrong number of axes."""
+    """Refuse what is no dense tensor, or has the wrong number of axes."""
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"{name}: expected a torch.Tensor {axes}, got {type(value).__name__}")
+    if value.is_nested or value.layout != torch.strided:
+        got = "a nested one" if value.is_nested else f"layout {value.layout}"
+        raise TypeError(f"{name}: expected a dense tensor, got {got}")
     if rank is not None and value.dim() != rank:
         raise ValueError(f"{name}: expected {rank} axes {axes}, got shape {shape_of(value)}")
     if value.dim() < min_rank:
@@ -49,6 +52,8 @@ def require_float(name: str, value: Tensor, **shape: Any) -> None:
     require_tensor(name, value, **shape)
     if not value.is_floating_point():
         raise TypeError(f"{name}: expected a floating-point tensor, got dtype {value.dtype}")
+    if value.dtype.itemsize < 2:  # torch stores such numbers, and cannot add them
+        raise TypeError(f"{name}: expected at least 16 bits a number, got dtype {value.dtype}")
 
 
 def require_same_kind(first_name: str, first: Tensor, name: str, value: Tensor) -> None:
@@ -193,9 +198,13 @@ def _fit(queries: Tensor, keys: Tensor, values: Tensor) -> bool:
     """Say in one look whether nothing is to be refused, in the usual case of equal shapes."""
     if not (type(queries) is type(keys) is type(values) is Tensor and queries.dim() >= 2):
         return False
+    if queries.is_nested or keys.is_nested or values.is_nested:  # these have no shape
+        return False
     return (
         queries.dtype == keys.dtype == values.dtype
+        and queries.layout == keys.layout == values.layout == torch.strided
         and queries.is_floating_point()
+        and queries.dtype.itemsize > 1
         and queries.device == keys.device == values.device
         and queries.shape[:-2] == keys.shape[:-2] == values.shape[:-2]
         and queries.shape[-1] == keys.shape[-1] > 0

@@ -1215,6 +1215,17 @@ def verdicts(
     return dict(_verdicts(attend, batch, widths, num_heads))
 
 
+def _chosen(names: Sequence[str] | None) -> list[Exhibit]:
+    """Return the exhibits of some names, all of them without any."""
+    if names is None:
+        return list(EXHIBITS.values())
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise TypeError(f"names: expected a sequence of names of EXHIBITS, got {names!r}")
+    if unknown := [name for name in names if name not in EXHIBITS]:
+        raise ValueError(f"names: expected names of EXHIBITS, got {unknown[0]!r}")
+    return [EXHIBITS[name] for name in names]
+
+
 class Gallery:
     """The exhibits as a table: what is wrong, what is seen, what catches it, the repair, a thread.
 
@@ -1225,7 +1236,7 @@ class Gallery:
 
     Raises
     ------
-    KeyError
+    ValueError
         If there is no such exhibit.
 
     Examples
@@ -1236,7 +1247,7 @@ Caught by: assert_scaled. Repair: divide by √d. Thread: none
     """
 
     def __init__(self, names: Sequence[str] | None = None) -> None:
-        self.exhibits = [EXHIBITS[name] for name in names or EXHIBITS]
+        self.exhibits = _chosen(names)
 
     def __repr__(self) -> str:
         return "\n".join(
@@ -1284,7 +1295,7 @@ class Matrix:
 
     Raises
     ------
-    KeyError
+    ValueError
         If there is no such exhibit.
 
     Examples
@@ -1300,7 +1311,7 @@ class Matrix:
 
     def __init__(self, names: Sequence[str] | None = None) -> None:
         self.letters = dict(zip(ascii_lowercase, CONTRACTS, strict=False))
-        self.marks = {name: self._row(EXHIBITS[name]) for name in names or EXHIBITS}
+        self.marks = {exhibit.name: self._row(exhibit) for exhibit in _chosen(names)}
 
     @staticmethod
     def _row(exhibit: Exhibit) -> str:

@@ -90,6 +90,7 @@ SIGNATURES = {
 }
 
 BATCH, LEN_Q, LEN_K, D = 2, 3, 5, 6
+RAGGED = torch.nested.nested_tensor([torch.ones(LEN_K, D)] * BATCH, layout=torch.jagged)
 
 SCORES = {
     "dot_scores": dot_scores,
@@ -133,6 +134,10 @@ QUERIES_AND_KEYS = [
         TypeError,
         "keys",
     ),
+    ({"queries": torch.ones(BATCH, LEN_Q, D).to_sparse()}, TypeError, "queries"),
+    ({"keys": torch.ones(BATCH, LEN_K, D).to_sparse()}, TypeError, "keys"),
+    ({"keys": RAGGED}, TypeError, "keys"),
+    ({"keys": torch.ones(BATCH, LEN_K, D).to(torch.float8_e4m3fn)}, TypeError, "keys"),
     ({"queries": torch.ones(D)}, ValueError, "queries"),
     ({"keys": torch.ones(D)}, ValueError, "keys"),
     ({"keys": torch.ones(BATCH, LEN_K, D + 1)}, ValueError, "keys"),
@@ -157,6 +162,8 @@ VALUES = [
         TypeError,
         "values",
     ),
+    ({"values": torch.ones(BATCH, LEN_K, D).to_sparse()}, TypeError, "values"),
+    ({"values": RAGGED}, TypeError, "values"),
     ({"values": torch.ones(D)}, ValueError, "values"),
     ({"values": torch.ones(BATCH, 7, D)}, ValueError, "values"),
     ({"values": torch.ones(7, LEN_K, D)}, ValueError, "leading axes"),
@@ -190,6 +197,8 @@ MASKS = [
     ),
     ({"mask": torch.ones(LEN_K)}, TypeError, "mask"),
     ({"mask": [True] * LEN_K}, TypeError, "mask"),
+    ({"mask": torch.ones(LEN_Q, LEN_K, dtype=torch.bool).to_sparse()}, TypeError, "mask"),
+    ({"valid_lens": torch.tensor([1, 2]).to_sparse()}, TypeError, "valid_lens"),
     ({"valid_lens": [1, 2]}, TypeError, "valid_lens"),
     (
         {"valid_lens": torch.tensor([1.0, 2.0])},
@@ -319,6 +328,18 @@ WORDING = {
     "no floating point": (
         lambda: _arguments.require_float("x", X.int()),
         "x: expected a floating-point tensor, got dtype torch.int32",
+    ),
+    "8 bits": (
+        lambda: _arguments.require_float("x", X.to(torch.float8_e5m2)),
+        "x: expected at least 16 bits a number, got dtype torch.float8_e5m2",
+    ),
+    "sparse": (
+        lambda: _arguments.require_tensor("x", X.to_sparse()),
+        "x: expected a dense tensor, got layout torch.sparse_coo",
+    ),
+    "nested": (
+        lambda: _arguments.require_tensor("x", RAGGED),
+        "x: expected a dense tensor, got a nested one",
     ),
     "another dtype": (
         lambda: _arguments.require_same_kind("y", X, "x", X.double()),
@@ -481,10 +502,22 @@ BLAMES = (
 @pytest.fixture(scope="module")
 def at_hand():
     """Return the names that the calls use."""
-    from attention_lib import alignment, contracts, cost, notebook, palette, plots, reader, widgets
+    from attention_lib import (
+        alignment,
+        contracts,
+        cost,
+        museum,
+        notebook,
+        palette,
+        plots,
+        published,
+        reader,
+        widgets,
+    )
 
     x = torch.ones(2, 3, 4)
-    modules = (alignment, contracts, cost, notebook, palette, plots, reader, widgets)
+    modules = (alignment, contracts, cost, museum, notebook, palette, plots)
+    modules += (published, reader, widgets)
     return {
         **{name: getattr(attention_lib, name) for name in attention_lib.__all__},
         **{module.__name__.rpartition(".")[2]: module for module in modules},

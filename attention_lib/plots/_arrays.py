@@ -85,7 +85,10 @@ def as_positive(name: str, number: float) -> float:
 
 
 def as_strings(name: str, texts: Sequence[str], size: int) -> list[str]:
-    """Return a sequence of strings as a list; refuse one of another length."""
+    """Return a sequence of strings as a list; refuse what else it holds, and another length."""
+    wanted = f"{name}: expected a sequence of {size} strings, got {texts!r}"
+    if not isinstance(texts, (Sequence, np.ndarray)) or not all(isinstance(x, str) for x in texts):
+        raise TypeError(wanted)
     if isinstance(texts, str) or len(texts) != size:
-        raise ValueError(f"{name}: expected a sequence of {size} strings, got {texts!r}")
+        raise ValueError(wanted)
     return list(texts)

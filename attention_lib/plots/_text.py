@@ -99,7 +99,7 @@ def drawable(name: str, tokens: Sequence[str], size: int) -> tuple[list[str], li
     has the characters; where none has, they are written as code points, and a warning says so.
     """
     texts = [
-        str(token).replace("\n", "↵").replace("\t", "⇥") for token in as_strings(name, tokens, size)
+        token.replace("\n", "↵").replace("\t", "⇥") for token in as_strings(name, tokens, size)
     ]
     missing = sorted({char for text in texts for char in text if not _has(_bundled_font(), char)})
     if not missing:
