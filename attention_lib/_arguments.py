@@ -1,8 +1,11 @@
 """Refusals in words, written once: each names the argument, what was expected and what came."""
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
+from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -91,7 +94,7 @@ def require_size(name: str, value: Tensor, axis: int, expected: int, meaning: st
 
 def require_count(name: str, value: object, minimum: int = 1) -> None:
     """Refuse what is no whole number of at least ``minimum``."""
-    if isinstance(value, bool) or not isinstance(value, int | torch.SymInt):
+    if isinstance(value, bool) or not isinstance(value, (int, torch.SymInt)):
         raise TypeError(f"{name}: expected a whole number, got {value!r}")
     if value < minimum:
         raise ValueError(f"{name}: expected at least {minimum}, got {value}")
@@ -133,7 +136,7 @@ def require_device(name: str, value: object) -> None:
     """Refuse what names no device; ``None`` is the default one."""
     if value is None or isinstance(value, torch.device):
         return
-    if isinstance(value, bool) or not isinstance(value, str | int):
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise TypeError(f"{name}: expected a torch.device, got {value!r}")
     try:
         torch.device(value)
@@ -222,3 +225,69 @@ def require_values(keys: Tensor, values: Tensor) -> None:
             f"keys {shape_of(keys)} and values {shape_of(values)}"
         )
     broadcast_leading([("keys", keys), ("values", values)], trailing=2)
+
+
+def require_a(name: str, value: object, *kinds: type) -> None:
+    """Refuse what is of none of these kinds."""
+    if not isinstance(value, kinds):
+        wanted = _names(kinds)
+        article = "an" if wanted[0] in "AEIOUaeiou" else "a"
+        raise TypeError(f"{name}: expected {article} {wanted}, got {type(value).__name__}")
+
+
+def require_each(name: str, values: object, *kinds: type, minimum: int = 1) -> list[Any]:
+    """Return what an iterable holds; refuse a string for it, too few, and one of another kind."""
+    single = isinstance(values, str) or getattr(values, "ndim", 1) == 0
+    if single or not isinstance(values, Iterable):
+        raise TypeError(f"{name}: expected a sequence of {_names(kinds)}, got {values!r}")
+    found = [*values]
+    for number, value in enumerate(found):
+        if not isinstance(value, kinds):
+            require_a(f"{name}[{number}]", value, *kinds)
+    if len(found) < minimum:
+        raise ValueError(f"{name}: expected at least {minimum}, got {len(found)}")
+    return found
+
+
+def _names(kinds: Sequence[type]) -> str:
+    return " or ".join(kind.__name__ for kind in kinds)
+
+
+def is_index(value: object, end: int) -> bool:
+    """Say whether this is a whole number from 0 to before ``end``; True and 1.0 are none."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return whole and value in range(end)
+
+
+def require_ids(name: str, ids: Tensor, embedding: Tensor, longest: int) -> None:
+    """Refuse what are no numbers of an embedding's rows, (batch, len)."""
+    require_tensor(name, ids, rank=2, axes="(batch, len)")
+    if ids.dtype not in (torch.int32, torch.int64):  # torch looks up no others
+        raise TypeError(f"{name}: expected integers of 32 or 64 bits, got dtype {ids.dtype}")
+    require_same_device("the module's parameters", embedding, name, ids)
+    if ids.shape[1] > longest:
+        raise ValueError(f"{name}: expected at most {longest} on axis 1, got shape {shape_of(ids)}")
+    bounds = numbers_in(torch.stack(ids.aminmax())) if ids.numel() else None
+    if bounds and not 0 <= bounds[0] <= bounds[1] < len(embedding):
+        got = "ids from {} to {}".format(*bounds)
+        raise ValueError(f"{name}: expected ids from 0 to {len(embedding) - 1}, got {got}")
+
+
+def require_training(seed: int, steps: int, batch: int, progress: bool, watch: object) -> None:
+    """Refuse what no training can be run with."""
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise TypeError(f"seed: expected a whole number, got {seed!r}")
+    if not -(2**63) <= seed < 2**64:
+        raise ValueError(f"seed: expected a whole number of at most 64 bits, got {seed}")
+    require_count("steps", steps)
+    require_count("batch", batch)
+    require_flag("progress", progress)
+    if watch is not None and not callable(watch):
+        raise TypeError(f"watch: expected a callable (step, loss), got {watch!r}")
+
+
+def require_path(name: str, value: object) -> Path:
+    """Return a path; refuse what is none."""
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name}: expected a path, got {value!r}")
+    return Path(value)

@@ -5,6 +5,8 @@ import datetime
 import re
 from functools import cache
 
+from attention_lib._arguments import require_a
+
 __all__ = ["FORMATS", "days", "parse_date", "split_dates", "write_date"]
 
 FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)
@@ -69,19 +71,30 @@ def write_date(date: datetime.date, form: str) -> str:
     -------
     str
 
+    Raises
+    ------
+    TypeError, ValueError
+        If ``date`` is none, or ``form`` no such template.
+
     Examples
     --------
     >>> date = datetime.date(2010, 11, 1)
     >>> write_date(date, "{english} {nth}, {y}"), write_date(date, "{jour} {premier} {french} {y}")
     ('November 1st, 2010', 'lundi 1er novembre 2010')
     """
+    require_a("date", date, datetime.date)
+    require_a("form", form, str)
     day, month = date.day, date.month
     fields: dict[str, object] = {"y": date.year, "m": month, "d": day}
     fields |= {"mm": f"{month:02}", "dd": f"{day:02}", "nth": f"{day}{_ending(day)}"}
     fields |= {"premier": "1er" if day == 1 else day}
     fields |= {name: words[month - 1] for name, words in _MONTHS.items()}
     fields |= {name: words[date.weekday()] for name, words in _WEEKDAYS.items()}
-    return form.format(**fields)
+    try:
+        return form.format(**fields)
+    except (AttributeError, LookupError, TypeError, ValueError):  # what a wrong template raises
+        wanted = f"a template with the fields {', '.join(fields)}"
+        raise ValueError(f"form: expected {wanted}, got {form!r}") from None
 
 
 def _ending(day: int) -> str:
@@ -104,6 +117,8 @@ def parse_date(text: str) -> datetime.date:
 
     Raises
     ------
+    TypeError
+        If ``text`` is no string.
     ValueError
         If the text is written in none of the ways of :data:`FORMATS`, if there is no such date,
         or if the weekday is another one.
@@ -117,6 +132,8 @@ def parse_date(text: str) -> datetime.date:
         ...
     ValueError: There is no such date as 2010-02-31: February 2010 has 28 days.
     """
+    if not isinstance(text, str):
+        raise TypeError(f"text: expected a date as a string, got {type(text).__name__}")
     for form, pattern in _patterns().items():
         if found := pattern.fullmatch(text.strip().lower()):
             date = real_date(*_numbers(found.groupdict()))

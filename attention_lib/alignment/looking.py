@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_lib._arguments import require_a, require_each
 from attention_lib.alignment.network import DIGITS, SCORES, Aligner, align
 from attention_lib.alignment.training import load_aligner
 
@@ -27,12 +28,18 @@ def maps(text: str, scores: Iterable[str] = tuple(SCORES)) -> dict[str, Any]:
         ``weights`` of shape ``(scores, 8, len)``, rounded to three decimals, with the names of
         their ``queries`` and ``keys``.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If the text is none that an aligner can read, or a score is none of theirs.
+
     Examples
     --------
     >>> arguments = maps("12.11.2010")
     >>> arguments["weights"].shape, arguments["keys"][:3]
     (torch.Size([3, 8, 10]), ['1', '2', '.'])
     """
+    scores = require_each("scores", scores, str)
     weights = torch.stack([align(load_aligner(score), text).weights for score in scores])
     return {"weights": weights.round(decimals=3), "queries": DIGITS, "keys": list(text)}
 
@@ -43,10 +50,20 @@ def hide_each(aligner: Aligner, text: str) -> Tensor:
 
     The other characters have still read it: only the last look is barred.
 
+    Parameters
+    ----------
+    aligner : Aligner
+    text : str
+
     Returns
     -------
     Tensor
         Booleans ``(8, len)``: does this digit change when this character is hidden?
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``aligner`` is none, or the text none that it can read.
 
     Examples
     --------
@@ -54,8 +71,7 @@ def hide_each(aligner: Aligner, text: str) -> Tensor:
     >>> changed.shape, bool(changed.any())
     (torch.Size([8, 10]), True)
     """
-    if not isinstance(aligner, Aligner):
-        raise TypeError(f"aligner: expected an Aligner, got {type(aligner).__name__}")
+    require_a("aligner", aligner, Aligner)
     ids = torch.tensor([aligner.characters.encode(text)]).expand(len(text), -1)  # (len, len)
     may = ~torch.eye(len(text), dtype=torch.bool).unsqueeze(1)  # (len, 1, len)
     digits = torch.tensor([int(digit) for digit in align(aligner, text).digits])  # (8,)

@@ -8,6 +8,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_lib._arguments import (
+    is_index,
+    require_a,
+    require_count,
+    require_each,
+    require_float,
+    require_ids,
+    require_parameter_kind,
+    require_size,
+)
 from attention_lib.alignment.dates import FORMATS, days, real_date, write_date
 from attention_lib.attention import Attention
 from attention_lib.multihead import AddNorm, MultiHeadAttention
@@ -34,6 +44,11 @@ class Characters:
     ----------
     known : str
 
+    Raises
+    ------
+    TypeError, ValueError
+        If ``known`` is no string and no sequence of strings, or empty.
+
     Examples
     --------
     >>> characters = Characters("0123456789-")
@@ -49,6 +64,7 @@ class Characters:
         if known is None:  # every weekday in every month
             dates = (date for date in days() if date.year in (1985, 2034, 2067))
             known = sorted({c for date in dates for f in FORMATS for c in write_date(date, f)})
+        known = require_each("known", [*known] if isinstance(known, str) else known, str)
         self.known = "".join(dict.fromkeys("".join(known).lower()))
         self._ids = {character: number for number, character in enumerate(self.known, 1)}
 
@@ -147,8 +163,9 @@ class Aligner(nn.Module):
 
     Raises
     ------
-    ValueError
-        If there is no such score.
+    TypeError, ValueError
+        If there is no such score, if ``characters`` are none, or if ``num_heads`` does not divide
+        ``d_model``.
 
     Examples
     --------
@@ -166,10 +183,12 @@ class Aligner(nn.Module):
         num_heads: int = 4,
     ) -> None:
         super().__init__()
-        if score not in SCORES:
+        if score not in [*SCORES]:
             raise ValueError(f"score: expected one of {', '.join(SCORES)}, got {score!r}")
         self.score = score
         self.characters = Characters() if characters is None else characters
+        require_a("characters", self.characters, Characters)
+        require_count("d_model", d_model)
         self.embedding = nn.Embedding(1 + len(self.characters), d_model)
         nn.init.normal_(self.embedding.weight, std=0.3)  # positions must be heard beside characters
         self.positions = PositionalEncoding(d_model, max_len=MAX_LEN)
@@ -206,7 +225,16 @@ class Aligner(nn.Module):
             Shape ``(batch, 8, 10)``: before softmax, how much speaks for each digit.
         weights : Tensor
             Shape ``(batch, 8, len)``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If dtypes, devices or shapes do not fit.
         """
+        for name, x, length in (("queries", queries, "8"), ("states", states, "len")):
+            require_float(name, x, rank=3, axes=f"(batch, {length}, d_model)")
+            require_size(name, x, -1, self.W_v.in_features, "features")
+            require_parameter_kind(name, x, self.W_v.weight)
         gathered, weights = self.cross(queries, states, self.W_v(states), valid_lens, mask=mask)
         return self.output(self.add_norms[2](queries, gathered)), weights
 
@@ -228,7 +256,14 @@ class Aligner(nn.Module):
         -------
         tuple of Tensor
             As :meth:`look`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``ids`` are no numbers of characters, more than :data:`MAX_LEN` in a row, or do not
+            fit ``valid_lens`` or ``mask``.
         """
+        require_ids("ids", ids, self.embedding.weight, MAX_LEN)
         states = self.encode(self.positions(self.embedding(ids)), valid_lens)
         return self.look(self.queries.expand(len(ids), -1, -1), states, valid_lens, mask=mask)
 
@@ -305,14 +340,13 @@ def align(aligner: Aligner, text: str, *, hide: Iterable[int] = ()) -> Alignment
     >>> print(align(load_aligner(), "14 juillet 2010"))
     2010-07-14
     """
-    if not isinstance(aligner, Aligner):
-        raise TypeError(f"aligner: expected an Aligner, got {type(aligner).__name__}")
+    require_a("aligner", aligner, Aligner)
     if not isinstance(hide, Iterable):
         raise TypeError(f"hide: expected positions, got {hide!r}")
     ids = torch.tensor([aligner.characters.encode(text)])  # (1, len)
     may = torch.ones(1, 1, len(text), dtype=torch.bool)
     for position in hide:
-        if position not in range(len(text)):
+        if not is_index(position, len(text)):
             raise ValueError(f"hide: expected positions 0 to {len(text) - 1}, got {position!r}")
         may[..., position] = False
     digit_scores, weights = aligner(ids, mask=may)

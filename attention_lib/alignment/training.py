@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attention_lib._arguments import require_a, require_each, require_path, require_training
 from attention_lib._training import Watch, fit, restore, store, stored
 from attention_lib.alignment.dates import FORMATS, split_dates, write_date
 from attention_lib.alignment.network import SCORES, Aligner, Characters
@@ -67,13 +69,20 @@ def examples(
     -------
     list of (str, str)
 
+    Raises
+    ------
+    TypeError
+        If these are no dates, or ``generator`` no ``torch.Generator``.
+
     Examples
     --------
     >>> examples([datetime.date(2010, 11, 12)])
     [('2010-11-12', '20101112')]
     """
+    dates = require_each("dates", dates, datetime.date, minimum=0)
     chosen = torch.arange(len(dates)) % len(FORMATS)
     if generator is not None:
+        require_a("generator", generator, torch.Generator)
         chosen = torch.randint(len(FORMATS), (len(dates),), generator=generator)
     return [
         (write_date(date, FORMATS[number]), f"{date:%Y%m%d}")
@@ -82,9 +91,15 @@ def examples(
 
 
 def encode(
-    characters: Characters, pairs: Sequence[tuple[str, str]]
+    characters: Characters, pairs: Sequence[tuple[str, str]], name: str = "pairs"
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Ids, padded with 0 to equal length; numbers of characters; digits ``(examples, 8)``."""
+    """Ids, padded with 0 to equal length; numbers of characters; digits ``(examples, 8)``.
+
+    Refuse what are no such pairs, by the ``name`` of the argument.
+    """
+    for number, pair in enumerate(require_each(name, pairs, tuple)):
+        if [*map(type, pair)] != [str, str] or not re.fullmatch("[0-9]{8}", pair[1]):
+            raise ValueError(f"{name}[{number}]: expected a text and eight digits, got {pair!r}")
     rows = [torch.tensor(characters.encode(text)) for text, _ in pairs]
     ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
     valid_lens = torch.tensor([len(row) for row in rows])
@@ -127,8 +142,9 @@ def train_aligner(
 
     Raises
     ------
-    ValueError
-        If there is no such score, or nothing to learn from.
+    TypeError, ValueError
+        If there is no such score, if ``train`` holds no texts with eight digits each, or if
+        something else is of the wrong kind.
 
     Examples
     --------
@@ -136,14 +152,13 @@ def train_aligner(
     >>> sum(parameter.numel() for parameter in aligner.parameters()) < 20_000
     True
     """
+    require_training(seed, steps, batch, progress, watch)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         aligner = Aligner(score)
     generator = torch.Generator().manual_seed(seed)
     train = examples(split_dates()[0], generator) if train is None else train
-    if not train:
-        raise ValueError("train: expected at least one example, got none")
-    ids, valid_lens, digits = encode(aligner.characters, train)
+    ids, valid_lens, digits = encode(aligner.characters, train, "train")
 
     def surprise() -> Tensor:
         chosen = torch.randint(len(train), (batch,), generator=generator)
@@ -173,20 +188,32 @@ def read_digits(aligner: Aligner, pairs: Sequence[tuple[str, str]]) -> Tensor:
 def exact_match(aligner: Aligner, pairs: Sequence[tuple[str, str]]) -> float:
     """Return the share of examples of which an aligner reads all eight digits rightly.
 
+    Parameters
+    ----------
+    aligner : Aligner
+    pairs : sequence of (str, str)
+        Texts and their digits, at least one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``aligner`` is none, or ``pairs`` hold no texts that it can read with eight digits each.
+
     Examples
     --------
     >>> _, test = split_dates()
     >>> exact_match(load_aligner(), examples(test)) >= 0.99
     True
     """
+    require_a("aligner", aligner, Aligner)
     return float(read_digits(aligner, pairs).all(dim=-1).double().mean())
 
 
 def file_of(score: str, folder: str | Path = STORED) -> Path:
     """Where the aligner with a score is stored."""
-    if score not in SCORES:
+    if score not in [*SCORES]:
         raise ValueError(f"score: expected one of {', '.join(SCORES)}, got {score!r}")
-    return Path(folder) / f"{score}.safetensors"
+    return require_path("folder", folder) / f"{score}.safetensors"
 
 
 def save_aligner(aligner: Aligner, folder: str | Path, runs: Sequence[Run] = ()) -> None:
@@ -201,6 +228,11 @@ def save_aligner(aligner: Aligner, folder: str | Path, runs: Sequence[Run] = ())
     runs : sequence of Run, optional
         What was measured when it and its like were trained.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If ``aligner`` or one of the runs is none, or ``folder`` no folder that exists.
+
     Examples
     --------
     >>> import tempfile
@@ -209,6 +241,10 @@ def save_aligner(aligner: Aligner, folder: str | Path, runs: Sequence[Run] = ())
     >>> load_aligner("dot", folder).score, measured_runs("dot", folder)[0].seconds
     ('dot', 30.0)
     """
+    require_a("aligner", aligner, Aligner)
+    runs = require_each("runs", runs, Run, minimum=0)
+    if not require_path("folder", folder).is_dir():
+        raise ValueError(f"folder: expected a folder that exists, got {folder}")
     heads = str(aligner.attention.num_heads)
     told = aligner.characters.known, heads, json.dumps(runs), aligner.score
     store(aligner, file_of(aligner.score, folder), dict(zip(TOLD, told, strict=True)))
@@ -228,8 +264,9 @@ def load_aligner(score: str = "scaled", folder: str | Path = STORED) -> Aligner:
     ------
     FileNotFoundError
         If nothing was stored there for this score.
-    ValueError
-        If there is no such score, or the file is damaged, or holds the weights of something else.
+    TypeError, ValueError
+        If there is no such score, if ``folder`` is no path, or if the file is damaged or holds the
+        weights of something else.
 
     Examples
     --------
@@ -248,6 +285,17 @@ def load_aligner(score: str = "scaled", folder: str | Path = STORED) -> Aligner:
 
 def measured_runs(score: str, folder: str | Path = STORED) -> list[Run]:
     """Return what was measured when the aligners with a score were trained, one run for each seed.
+
+    Parameters
+    ----------
+    score : str
+    folder : str or path, optional
+        Where they were stored; the book's own by default.
+
+    Raises
+    ------
+    FileNotFoundError, TypeError, ValueError
+        As :func:`load_aligner`.
 
     Examples
     --------

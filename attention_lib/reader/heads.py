@@ -8,6 +8,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from attention_lib._arguments import is_index, require_a
 from attention_lib.multihead import MultiHeadAttention, split_heads
 from attention_lib.reader.network import Reader, Reading, read
 
@@ -26,6 +27,11 @@ def without_head(reader: Reader, layer: int, head: int) -> Reader:
         It stays as it is.
     layer, head : int
         Counted from 0. The pointing head is none of them: without it there is no answer.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``reader`` is none, or has no such head.
 
     Examples
     --------
@@ -64,8 +70,9 @@ def exchange(reader: Reader, text: str, other: str, layer: int, head: int, word:
 
     Raises
     ------
-    ValueError
-        If there is no such head, or the word is not in both sentences.
+    TypeError, ValueError
+        If ``reader`` is none or has no such head, if it cannot read a sentence, or if the word is
+        not in both.
 
     Examples
     --------
@@ -81,6 +88,7 @@ def exchange(reader: Reader, text: str, other: str, layer: int, head: int, word:
     'animal'
     """
     columns = _columns(reader, layer, head)
+    require_a("other", other, str)
     lender, taker = (_place(reader, sentence, word) for sentence in (other, text))
     lent: list[Tensor] = []
 
@@ -107,10 +115,21 @@ def value_norms(reader: Reader, reading: Reading) -> tuple[Tensor, ...]:
     A weight says how much a word is looked at; weight times this norm says how much comes of it.
     The vector of head :math:`h` is :math:`W_o^h W_v^h x`.
 
+    Parameters
+    ----------
+    reader : Reader
+    reading : Reading
+        What this reader made of a sentence.
+
     Returns
     -------
     tuple of Tensor
         One for each layer but the pointing one, ``(num_heads, len)``.
+
+    Raises
+    ------
+    TypeError
+        If these are no reader and no reading.
 
     Examples
     --------
@@ -119,6 +138,8 @@ def value_norms(reader: Reader, reading: Reading) -> tuple[Tensor, ...]:
     >>> [tuple(layer.shape) for layer in value_norms(load_reader(), reading)]
     [(4, 13), (2, 13)]
     """
+    require_a("reader", reader, Reader)
+    require_a("reading", reading, Reading)
     norms = []
     for layer, heads in enumerate(reader.num_heads):
         attention = _attention(reader, layer)
@@ -135,12 +156,11 @@ def _attention(reader: Reader, layer: int) -> MultiHeadAttention:
 
 def _columns(reader: Reader, layer: int, head: int) -> slice:
     """The columns of ``W_o`` that belong to a head."""
-    if not isinstance(reader, Reader):
-        raise TypeError(f"reader: expected a Reader, got {type(reader).__name__}")
-    if layer not in range(len(reader.num_heads)):
+    require_a("reader", reader, Reader)
+    if not is_index(layer, len(reader.num_heads)):
         raise ValueError(f"layer: expected 0 to {len(reader.num_heads) - 1}, got {layer!r}")
     heads = reader.num_heads[layer]
-    if head not in range(heads):
+    if not is_index(head, heads):
         raise ValueError(f"head: expected 0 to {heads - 1} in layer {layer}, got {head!r}")
     d_k = reader.embedding.embedding_dim // heads
     return slice(head * d_k, (head + 1) * d_k)

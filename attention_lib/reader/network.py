@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from attention_lib._arguments import require_a, require_count, require_each, require_ids
 from attention_lib.masking import length_mask, masked_softmax
 from attention_lib.multihead import AddNorm, MultiHeadAttention
 from attention_lib.positions import PositionalEncoding
@@ -32,6 +33,11 @@ class Vocabulary:
     ----------
     words : tuple of str
 
+    Raises
+    ------
+    TypeError, ValueError
+        If ``words`` are no sequence of strings, or none.
+
     Examples
     --------
     >>> vocabulary = Vocabulary(["(nothing)", "it", "was", "dark"])
@@ -44,6 +50,8 @@ class Vocabulary:
     def __init__(self, words: Iterable[str] | None = None) -> None:
         if words is None:
             words = (word for sentence in sentences() for word in sentence.words)
+        else:
+            words = require_each("words", words, str)
         self.words = tuple(dict.fromkeys(words))
         self._ids = {word: number for number, word in enumerate(self.words)}
 
@@ -51,11 +59,29 @@ class Vocabulary:
         return len(self.words)
 
     def encode(self, words: Iterable[str]) -> list[int]:
-        """Return the ids of words that are known."""
-        return [self._ids[word] for word in words]
+        """Return the ids of words that are known.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``words`` are no sequence of strings, or one of them is not known.
+        """
+        words = require_each("words", words, str, minimum=0)
+        try:
+            return [self._ids[word] for word in words]
+        except KeyError as unknown:
+            raise ValueError(f"words: expected words that are known, got {unknown}") from None
 
     def near(self, word: str) -> list[str]:
-        """Return up to three known words that are spelled nearly like a word, the nearest first."""
+        """Return up to three known words that are spelled nearly like a word, the nearest first.
+
+        Raises
+        ------
+        TypeError
+            If ``word`` is no string.
+        """
+        if not isinstance(word, str):
+            raise TypeError(f"word: expected a word, got {word!r}")
         return difflib.get_close_matches(word, self.words[1:], n=3)
 
     def parse(self, text: str) -> tuple[str, ...]:
@@ -148,6 +174,11 @@ class Reader(nn.Module):
     W_q, W_k : torch.nn.Linear
         Queries and keys of the pointing head.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If ``vocabulary`` is none, or ``num_heads`` no sequence of divisors of ``d_model``.
+
     Examples
     --------
     >>> reader = Reader()
@@ -164,12 +195,14 @@ class Reader(nn.Module):
     ) -> None:
         super().__init__()
         self.vocabulary = Vocabulary() if vocabulary is None else vocabulary
-        self.num_heads = tuple(num_heads)
+        require_a("vocabulary", self.vocabulary, Vocabulary)
+        require_count("d_model", d_model)
+        self.num_heads = tuple(require_each("num_heads", num_heads, int, minimum=0))
         self.embedding = nn.Embedding(len(self.vocabulary), d_model)
         nn.init.normal_(self.embedding.weight, std=0.3)  # positions must be heard beside words
         self.positions = PositionalEncoding(d_model, max_len=MAX_LEN)
-        self.attentions = nn.ModuleList(MultiHeadAttention(d_model, heads) for heads in num_heads)
-        self.add_norms = nn.ModuleList(AddNorm(d_model) for _ in num_heads)
+        self.attentions = nn.ModuleList(MultiHeadAttention(d_model, h) for h in self.num_heads)
+        self.add_norms = nn.ModuleList(AddNorm(d_model) for _ in self.num_heads)
         self.W_q = nn.Linear(d_model, d_model, bias=False)
         self.W_k = nn.Linear(d_model, d_model, bias=False)
 
@@ -182,7 +215,14 @@ class Reader(nn.Module):
             Word numbers, ``(batch, len)``.
         valid_lens : Tensor, optional
             How many of them are words, ``(batch,)``; the rest is padding.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``ids`` are no word numbers, more than :data:`MAX_LEN` in a row, or do not fit
+            ``valid_lens``.
         """
+        require_ids("ids", ids, self.embedding.weight, MAX_LEN)
         x = self.positions(self.embedding(ids))  # (batch, len, d_model)
         states, weights = [x], []
         for attention, add_norm in zip(self.attentions, self.add_norms, strict=True):
@@ -264,7 +304,7 @@ def read(reader: Reader, text: str) -> Reading:
     Raises
     ------
     TypeError, ValueError
-        If the text is no sentence that the reader can read; the message says why.
+        If ``reader`` is none, or the text no sentence that it can read; the message says why.
 
     Examples
     --------
@@ -274,8 +314,7 @@ def read(reader: Reader, text: str) -> Reading:
     >>> reading.words[reading.meant]
     'animal'
     """
-    if not isinstance(reader, Reader):
-        raise TypeError(f"reader: expected a Reader, got {type(reader).__name__}")
+    require_a("reader", reader, Reader)
     words = reader.vocabulary.parse(text)
     ids = torch.tensor([reader.vocabulary.encode(words)], device=reader.embedding.weight.device)
     _, weights, states = reader(ids)

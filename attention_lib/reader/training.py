@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attention_lib._arguments import require_a, require_each, require_path, require_training
 from attention_lib._training import Watch, fit, restore, store, stored
 from attention_lib.reader.network import Reader, Vocabulary
 from attention_lib.reader.sentences import Sentence, split
@@ -20,9 +21,16 @@ TOLD = ("words", "num_heads")  # in the order of the checksum
 
 
 def encode(
-    vocabulary: Vocabulary, sentences: Sequence[Sentence]
+    vocabulary: Vocabulary, sentences: Sequence[Sentence], name: str = "sentences"
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Ids, padded with 0 to equal length; numbers of words; places of *it*; places meant."""
+    """Ids, padded with 0 to equal length; numbers of words; places of *it*; places meant.
+
+    Refuse what are no such sentences, by the ``name`` of the argument.
+    """
+    for number, one in enumerate(require_each(name, sentences, Sentence)):
+        if "it" not in one.words or one.meant not in range(len(one.words)):
+            wanted = "words, one of them “it”, and the place of one"
+            raise ValueError(f"{name}[{number}]: expected {wanted}, got {one!r}")
     rows = [torch.tensor(vocabulary.encode(sentence.words)) for sentence in sentences]
     ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
     valid_lens = torch.tensor([len(row) for row in rows])
@@ -61,20 +69,25 @@ def train_reader(
     -------
     Reader
 
+    Raises
+    ------
+    TypeError, ValueError
+        If ``train`` holds no sentences that a reader can read, or something else is of the wrong
+        kind.
+
     Examples
     --------
     >>> reader = train_reader(steps=2, progress=False)
     >>> sum(parameter.numel() for parameter in reader.parameters()) < 60_000
     True
     """
+    require_training(seed, steps, batch, progress, watch)
     train = split()[0] if train is None else train
-    if not train:
-        raise ValueError("train: expected at least one sentence, got none")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         reader = Reader(Vocabulary())
     generator = torch.Generator().manual_seed(seed)
-    ids, valid_lens, it, meant = encode(reader.vocabulary, train)
+    ids, valid_lens, it, meant = encode(reader.vocabulary, train, "train")
     frequency = Counter(sentence.frame for sentence in train)
     share = torch.tensor([1 / frequency[sentence.frame] for sentence in train])
 
@@ -98,12 +111,24 @@ def train_reader(
 def accuracy(reader: Reader, sentences: Sequence[Sentence]) -> float:
     """Return the share of sentences of which a reader says rightly what *it* means.
 
+    Parameters
+    ----------
+    reader : Reader
+    sentences : sequence of Sentence
+        At least one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``reader`` is none, or ``sentences`` are none that it can read.
+
     Examples
     --------
     >>> train, test = split()
     >>> accuracy(load_reader(), test) >= 0.99
     True
     """
+    require_a("reader", reader, Reader)
     ids, valid_lens, it, meant = encode(reader.vocabulary, sentences)
     scores = reader(ids, valid_lens).scores[torch.arange(len(ids)), it]  # (sentences, len)
     return float((scores.argmax(-1) == meant).double().mean())
@@ -114,6 +139,11 @@ def save_reader(reader: Reader, path: str | Path) -> None:
 
     The numbers are rounded to float16, half the bytes; what it concludes stays the same.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If ``reader`` is none, or ``path`` no file in a folder that exists.
+
     Examples
     --------
     >>> import tempfile
@@ -122,6 +152,9 @@ def save_reader(reader: Reader, path: str | Path) -> None:
     >>> load_reader(path).num_heads
     (4, 2)
     """
+    require_a("reader", reader, Reader)
+    if not require_path("path", path).parent.is_dir():
+        raise ValueError(f"path: expected a file in a folder that exists, got {path}")
     told = json.dumps(reader.vocabulary.words), json.dumps(reader.num_heads)
     store(reader, path, dict(zip(TOLD, told, strict=True)))
 
@@ -131,8 +164,10 @@ def load_reader(path: str | Path = STORED) -> Reader:
 
     Raises
     ------
-    ValueError
-        If the file is damaged, or holds the weights of something else.
+    FileNotFoundError
+        If there is no such file.
+    TypeError, ValueError
+        If ``path`` is no file, or the file is damaged, or holds the weights of something else.
 
     Examples
     --------
@@ -140,6 +175,8 @@ def load_reader(path: str | Path = STORED) -> Reader:
     >>> len(reader.vocabulary) >= 60
     True
     """
+    if require_path("path", path).is_dir():
+        raise ValueError(f"path: expected a file, got the folder {path}")
     tensors, told = stored(path, TOLD, "save_reader")
     d_model = tensors["embedding.weight"].shape[-1]
     words, num_heads = (json.loads(told[name]) for name in TOLD)
