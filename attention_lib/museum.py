@@ -30,8 +30,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention_lib import contracts
+from attention_lib._arguments import (
+    require_a,
+    require_all,
+    require_count,
+    require_flag,
+    require_size,
+    require_tensor,
+)
 from attention_lib.attention import Attention, scaled_dot_product_attention
-from attention_lib.masking import causal_mask, length_mask, window_mask
+from attention_lib.masking import causal_mask, length_mask, require_mask, window_mask
 from attention_lib.multihead import merge_heads, split_heads
 from attention_lib.positions import rotary_scores, sinusoidal_positions
 from attention_lib.scoring import AdditiveScore, scaled_dot_scores
@@ -72,6 +80,11 @@ class Exhibit:
     num_heads : int
         Into how many heads it splits them.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If the forms are not callable, what is said of them is no string, or the sizes are none.
+
     Examples
     --------
     >>> EXHIBITS["rotary_halves"].seen
@@ -90,6 +103,12 @@ class Exhibit:
     widths: tuple[int, int, int] = (8, 8, 8)
     num_heads: int = 1
 
+    def __post_init__(self) -> None:
+        _require_attention("broken", self.broken, self.batch, self.widths, self.num_heads)
+        _require_attention("repaired", self.repaired, self.batch, self.widths, self.num_heads)
+        for name in ("name", "wrong", "seen", "contract", "repair", "thread"):
+            require_a(name, getattr(self, name), str)
+
     def caught_by(self) -> dict[str, str]:
         """Return what the contracts say that its repaired form keeps and it does not, by name."""
         kept = _verdicts(self.repaired, self.batch, self.widths, self.num_heads)
@@ -100,6 +119,25 @@ class Exhibit:
         """Return the contracts that its repaired form keeps, by name."""
         said = _verdicts(self.repaired, self.batch, self.widths, self.num_heads)
         return [name for name in CONTRACTS if not said[name]]
+
+
+def _require_attention(name: str, attend: object, batch: int, widths: object, heads: int) -> None:
+    """Refuse what the contracts cannot be run on."""
+    if not callable(attend):
+        wanted = "a callable (queries, keys, values, real, causal)"
+        raise TypeError(f"{name}: expected {wanted}, got {attend!r}")
+    require_count("batch", batch)
+    if batch > 3:
+        raise ValueError(f"batch: expected at most 3, got {batch}")
+    if not isinstance(widths, tuple) or len(widths) != 3:
+        raise TypeError(f"widths: expected a tuple of three whole numbers, got {widths!r}")
+    for number, width in enumerate(widths):
+        require_count(f"widths[{number}]", width)
+    require_count("num_heads", heads)
+    if widths[1] % heads:
+        raise ValueError(
+            f"num_heads: expected a divisor of the keys' width {widths[1]}, got {heads}"
+        )
 
 
 EXHIBITS: dict[str, Exhibit] = {}
@@ -143,6 +181,12 @@ def right_attention(
     tensor([[[1., 0.],
              [1., 0.]]])
     """
+    require_all(queries, keys, values)
+    require_flag("causal", causal)
+    if real is not None:
+        require_mask("real", real)
+        require_tensor("real", real, rank=2, axes="(batch, len_k)")
+        require_size("real", real, -1, keys.shape[-2], "keys")
     mask = _allowed(queries, keys, real, causal)
     return scaled_dot_product_attention(queries, keys, values, mask=mask)
 
@@ -1199,8 +1243,8 @@ def verdicts(
 
     Raises
     ------
-    TypeError
-        If ``attend`` is not callable.
+    TypeError, ValueError
+        If ``attend`` is not callable, or a size is none.
 
     Examples
     --------
@@ -1208,10 +1252,7 @@ def verdicts(
     >>> [name for name, complaint in said.items() if complaint]
     ['assert_window', 'assert_scaled', 'assert_looks_around']
     """
-    if not callable(attend):
-        raise TypeError(
-            f"attend: expected a callable (queries, keys, values, real, causal), got {attend!r}"
-        )
+    _require_attention("attend", attend, batch, widths, num_heads)
     return dict(_verdicts(attend, batch, widths, num_heads))
 
 

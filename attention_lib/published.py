@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_lib._arguments import require_each
 from attention_lib.attention import Attention, scaled_dot_product_attention
 from attention_lib.cost import cache_bytes, latent_cache_bytes
 from attention_lib.masking import causal_mask, masked_softmax, window_mask
@@ -178,6 +179,11 @@ class Table:
     rows : iterable of Result or Disagreement
         All of one kind. They are computed when the table is made.
 
+    Raises
+    ------
+    TypeError
+        If these are other rows, or rows of both kinds.
+
     Examples
     --------
     >>> print(Table(RESULTS[:1]))
@@ -185,6 +191,9 @@ class Table:
     """
 
     def __init__(self, rows: Iterable[Result | Disagreement]) -> None:
+        rows = require_each("rows", rows, Result, Disagreement, minimum=0)
+        if len({*map(type, rows)}) > 1:
+            raise TypeError("rows: expected all of one kind, got Result and Disagreement")
         self.rows = [(row, row._number()) for row in rows]
 
     def __repr__(self) -> str:
