@@ -92,7 +92,8 @@ def show(tensor: Tensor, decimals: int = 3) -> None:
     Raises
     ------
     TypeError, ValueError
-        If ``tensor`` is no tensor, or ``decimals`` no whole number of at least 0.
+        If ``tensor`` is no dense tensor, or on the meta device, which holds no numbers; or if
+        ``decimals`` is no whole number of at least 0.
 
     Examples
     --------
@@ -102,6 +103,11 @@ def show(tensor: Tensor, decimals: int = 3) -> None:
     """
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"tensor: expected a torch.Tensor, got {type(tensor).__name__}")
+    if tensor.is_nested or tensor.layout != torch.strided:
+        got = "a nested one" if tensor.is_nested else f"layout {tensor.layout}"
+        raise TypeError(f"tensor: expected a dense tensor, got {got}")
+    if tensor.is_meta:
+        raise ValueError("tensor: expected a tensor with numbers, got one on the meta device")
     if isinstance(decimals, bool) or not isinstance(decimals, int):
         raise TypeError(f"decimals: expected a whole number, got {decimals!r}")
     if decimals < 0:
@@ -181,7 +187,17 @@ def pretrained_attentions(
         The attentions, a tuple with one tensor ``(1, num_heads, len, len)`` for each layer, and
         the list of tokens. Without the package ``transformers`` a line is printed that says how
         to get it, and ``None`` is returned.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``text`` or ``name`` is no string, or ``text`` is empty.
     """
+    for argument, value in (("text", text), ("name", name)):
+        if not isinstance(value, str):
+            raise TypeError(f"{argument}: expected a string, got {type(value).__name__}")
+    if not text.strip():
+        raise ValueError(f"text: expected a few words, got {text!r}")
     if not importlib.util.find_spec("transformers"):
         print("For a real model: pip install transformers, then run this cell again.")
         return None

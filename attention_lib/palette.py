@@ -95,6 +95,11 @@ def css_variables(colors: dict[str, str]) -> dict[str, str]:
         ``--aw-score-map``: the colours of a map with commas between, as ``linear-gradient``
         takes them.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If ``colors`` is no dict of names, or a colour is no ``#rrggbb``.
+
     Examples
     --------
     >>> css_variables(DARK)["--aw-mask-line"]
@@ -102,6 +107,10 @@ def css_variables(colors: dict[str, str]) -> dict[str, str]:
     >>> css_variables(LIGHT)["--aw-weight-map"].split(", ")[0]
     '#440154'
     """
+    if not isinstance(colors, dict) or not all(isinstance(name, str) for name in colors):
+        raise TypeError(f"colors: expected a dict that gives each name its colour, got {colors!r}")
+    for color in colors.values():
+        _require_color(color)
     properties = {f"--aw-{name.replace('_', '-')}": color for name, color in colors.items()}
     maps = {"--aw-weight-map": WEIGHT_MAP, "--aw-score-map": SCORE_MAP}
     return properties | {name: ", ".join(stops) for name, stops in maps.items()}
@@ -119,6 +128,11 @@ def contrast(first: str, second: str) -> float:
     -------
     float
         At least 4.5 between a text and its ground.
+
+    Raises
+    ------
+    ValueError
+        If a colour is no ``#rrggbb``.
 
     Examples
     --------
@@ -142,6 +156,11 @@ def readable_on(ground: str) -> str:
     str
         ``"#000000"`` or ``"#ffffff"``.
 
+    Raises
+    ------
+    ValueError
+        If the colour is no ``#rrggbb``.
+
     Examples
     --------
     >>> readable_on(WEIGHT_MAP[0]), readable_on(WEIGHT_MAP[10]), readable_on(WEIGHT_MAP[-1])
@@ -150,12 +169,16 @@ def readable_on(ground: str) -> str:
     return max(("#000000", "#ffffff"), key=lambda color: contrast(color, ground))
 
 
-def _luminance(color: str) -> float:
+def _require_color(color: object) -> None:
     digits = {*"0123456789abcdefABCDEF"}
     if not (
         isinstance(color, str) and len(color) == 7 and color[0] == "#" and {*color[1:]} <= digits
     ):
         raise ValueError(f"color: expected #rrggbb, got {color!r}")
+
+
+def _luminance(color: str) -> float:
+    _require_color(color)
     parts = [int(color[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts

@@ -138,7 +138,10 @@ def merge(*tallies: Tally) -> Tally:
     for tally in tallies:
         if not isinstance(tally, Tally):
             raise TypeError(f"tallies: expected Tally, got {type(tally).__name__}")
-        if broadcast(tally.total.shape, tallies[0].total.shape) is None:
+        if not all(isinstance(part, Tensor) for part in tally):
+            raise TypeError(f"tallies: expected three tensors in each, got {tally}")
+        shapes = tally.total.shape, tallies[0].total.shape
+        if shapes[0][-2:] != shapes[1][-2:] or broadcast(*shapes) is None:
             raise ValueError(
                 "tallies: expected totals of one shape, got "
                 f"{shape_of(tallies[0].total)} and {shape_of(tally.total)}"

@@ -159,7 +159,8 @@ def fitted_exponent(sizes: Sequence[float], costs: Sequence[float]) -> Exponent:
     2.00 ± 0.00
     """
     for name, given in (("sizes", sizes), ("costs", costs)):
-        if not (hasattr(given, "__len__") and all(isinstance(x, Real) for x in given)):
+        many = hasattr(given, "__len__") and getattr(given, "ndim", 1) > 0
+        if not (many and all(isinstance(x, Real) and not isinstance(x, bool) for x in given)):
             raise TypeError(f"{name}: expected a sequence of numbers, got {given!r}")
     if len(sizes) != len(costs) or len({*sizes}) < 3:
         raise ValueError(

@@ -22,6 +22,8 @@ from attention_lib._arguments import (
     INTEGER_DTYPES,
     require_all,
     require_count,
+    require_each,
+    require_positive,
     require_same_device,
     require_tensor,
     shape_of,
@@ -342,7 +344,8 @@ def run_ring(
     Raises
     ------
     TypeError, ValueError
-        If ``processes`` is no whole number of at least 1, or a length is no multiple of it.
+        If ``processes`` is no whole number of at least 1, if there is no length or one that is no
+        multiple of it, or if ``timeout`` is no positive number.
     RuntimeError, subprocess.TimeoutExpired
         If the processes fail, or do not end in time.
 
@@ -353,7 +356,8 @@ def run_ring(
     True
     """
     require_count("processes", processes)
-    for length in lengths:
+    require_positive("timeout", timeout)
+    for length in require_each("lengths", lengths, int):
         require_count("lengths", length)
         if length % processes:
             raise ValueError(f"lengths: expected multiples of {processes}, got {length}")
