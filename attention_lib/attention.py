@@ -305,7 +305,8 @@ def without_cut_keys(visible: Visible, tensors: Tensors) -> tuple[Visible, Tenso
     if visible.mask is not None:
         mask = visible.mask.expand(*visible.mask.shape[:-1], visible.len_k)
         full = min(-(-visible.len_k // FULL) * FULL, len_k)
-        visible = visible._replace(mask=F.pad(mask, (0, full - visible.len_k)), len_k=full)
+        mask = F.pad(mask, (0, full - visible.len_k))
+        visible = Visible(mask, full, visible.is_causal, visible.some_empty)
     return visible, (queries, keys[..., : visible.len_k, :], values[..., : visible.len_k, :])
 
 

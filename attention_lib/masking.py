@@ -470,7 +470,7 @@ def _require_lengths_for(
         raise ValueError(
             f"valid_lens: expected scores with a batch axis, got scores {tuple(shape)}"
         )
-    if tuple(valid_lens.shape) not in ((shape[0],), (shape[0], shape[-2])):
+    if tuple(valid_lens.shape) != (shape[0], shape[-2])[: valid_lens.dim()]:
         raise ValueError(
             f"valid_lens: expected shape ({shape[0]},) or ({shape[0]}, {shape[-2]}) for "
             f"scores {tuple(shape)}, got {shape_of(valid_lens)}"

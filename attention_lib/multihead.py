@@ -273,7 +273,8 @@ class MultiHeadAttention(nn.Module):
         if visible.mask is None or visible.mask.dim() == 4:
             return visible
         mask = visible.mask if visible.mask.dim() == 3 else visible.mask.unsqueeze(0)
-        return visible._replace(mask=mask.unsqueeze(1))  # the same in every head
+        mask = mask.unsqueeze(1)  # the same in every head
+        return Visible(mask, visible.len_k, visible.is_causal, visible.some_empty)
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> Self:

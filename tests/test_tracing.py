@@ -123,11 +123,20 @@ pairs = pytest.mark.parametrize(
     ],
 )
 paths = pytest.mark.parametrize("need_weights", [True, False])
+# Without fullgraph it works there, too: in two graphs.
+NO_PARTIAL = pytest.mark.xfail(
+    torch.__version__.startswith("2.6."), reason="torch 2.6 compiles no call of a module's partial"
+)
 
 
 @pytest.mark.parametrize(
     ("name", "need_weights"),
-    [*((name, True) for name in ATTENTIONS), ("function", False), ("grouped heads", False)],
+    [
+        *((name, True) for name in ATTENTIONS if name != "dot product"),
+        pytest.param("dot product", True, marks=NO_PARTIAL),
+        ("function", False),
+        ("grouped heads", False),
+    ],
 )
 def test_compiled_in_one_graph_for_all_lengths(name, need_weights):
     """With a mask of each kind, and a NaN behind it; the promise holds on the way back, too."""

@@ -34,7 +34,9 @@ LEFT_OUT = {"jupyter-book", "jupyterlab", "fonttools", "brotli", "ruff", "mypy"}
 LEFT_OUT |= {"playwright", "axe-playwright-python", "pip-audit", "flit-core"}
 SHOWN = ("torch", "numpy", "matplotlib", "anywidget", "ipywidgets", "ipython")
 NO_SITE = ["-m", "not site and not browser", "--ignore=tests/website"]
-NO_SITE += [f"--ignore=tests/test_{name}.py" for name in ("environment", "gate", "types")]
+NO_SITE += [
+    f"--ignore=tests/test_{name}.py" for name in ("environment", "gate", "security", "types")
+]
 PARTS = {"library": ["tests", "attention_lib", *NO_SITE], "notebooks": ["book"]}
 # What an old companion deprecates, or a new one, is no fault of ours: it is said in the log.
 LENIENT = [f"-Wdefault::{kind}Warning" for kind in ("Deprecation", "PendingDeprecation", "Future")]

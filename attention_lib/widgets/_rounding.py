@@ -45,7 +45,8 @@ def rounded(array: ArrayLike, dtype: str) -> NDArray[Any]:
         if dtype != "bfloat16":
             return single.astype(dtype)
     bits = single.view(np.uint32)
-    nearest = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
+    last = (bits >> np.uint32(16)) & np.uint32(1)  # numpy 1 widens a 0-d array beside an int
+    nearest = (bits + np.uint32(0x7FFF) + last) & np.uint32(0xFFFF0000)
     return np.where(np.isnan(single), single, nearest.view(np.float32))
 
 

@@ -50,8 +50,9 @@ def truth(setting):
         filled = torch.where(mask, scores, -torch.inf)
         filled[~mask.any(dim=-1)] = 0.0
     else:
-        filled = scores.clone()
-        filled[~mask] = float(setting["fill"])
+        # Some torch refuses to assign what overflows float16, some makes it -inf, as rounding does.
+        fill = torch.tensor(float(setting["fill"]), dtype=torch.float64).to(scores.dtype)
+        filled = torch.where(mask, scores, fill)
         weights = torch.softmax(filled, dim=-1)
     weights = weights.double()
     attending = mask.any(dim=-1)

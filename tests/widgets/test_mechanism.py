@@ -215,6 +215,7 @@ def test_no_two_shared_modules_give_one_name():
         assert path.name == "index.js" or f'"./{path.name}"' in index, f"{path.name} is left out"
 
 
+@pytest.mark.site
 def test_scripts_ask_nothing_of_a_page_that_a_strict_policy_refuses(assets):
     for name, text in assets.items():
         for word in (
@@ -263,6 +264,7 @@ def test_javascript_helpers():
     assert int(passed[1]) >= len(tests)
 
 
+@pytest.mark.site
 def test_all_figures_add_few_bytes(assets):
     sizes = {name: len(gzip.compress(text.encode())) for name, text in assets.items()}
     print(sizes)

@@ -76,6 +76,7 @@ def own_scripts(page):
     return [re.fullmatch(r".*/(\w+)\.js\?v=\w+", source)[1] for source in found]
 
 
+@pytest.mark.site
 def test_a_page_loads_the_scripts_of_its_figures_and_no_others(small_book):
     html, _ = small_book
     assert own_scripts(page_of(html, "book/index")) == ["host", "SoftmaxSaturation"]
@@ -88,6 +89,7 @@ def test_a_page_loads_the_scripts_of_its_figures_and_no_others(small_book):
     assert len(page_of(html, "book/index").select("link[href*=attention_widgets]")) == 1
 
 
+@pytest.mark.site
 def test_every_figure_stands_on_its_page(small_book):
     html, _ = small_book
     figures = page_of(html, "book/figures").select("figure.attention-widget[data-state] > img")
@@ -97,6 +99,7 @@ def test_every_figure_stands_on_its_page(small_book):
         assert set(state) == set(getattr(widgets, figure.parent["data-widget"])().state())
 
 
+@pytest.mark.site
 def test_a_widget_that_would_vanish_is_a_warning(small_book):
     _, said = small_book
     lines = [line for line in said.splitlines() if "vanishes" in line]
@@ -104,6 +107,7 @@ def test_a_widget_that_would_vanish_is_a_warning(small_book):
     assert "lost" in lines[0] and "WARNING: a widget without text/html vanishes: VBox()" in lines[0]
 
 
+@pytest.mark.site
 def test_an_unknown_figure_is_an_error():
     from docutils.core import publish_doctree
     from docutils.parsers.rst import directives
@@ -166,6 +170,7 @@ def answers(page, figure, slider):
     return False
 
 
+@pytest.mark.site
 @pytest.mark.browser
 def test_a_book_opened_from_its_folder_has_sliders(small_book, visit):
     html, _ = small_book
