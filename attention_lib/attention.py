@@ -272,8 +272,8 @@ def attend(
     shape: tuple[int, ...],
     *,
     dropout_p: float = 0.0,
-    fused_scale: float | None = None,
-    need_weights: bool = True,
+    fused_scale: float | None,
+    need_weights: bool,
 ) -> tuple[Tensor, Tensor | None]:
     """Run the pipeline on queries, keys and values that fit; ``shape`` is that of the scores."""
     are_tame: bool | None = True
@@ -289,7 +289,9 @@ def attend(
         dropout_p=dropout_p,
         fused_scale=fused_scale,
     )
-    return output, with_cut_keys(weights, shape[-1]) if need_weights else None
+    if weights is None or not need_weights:
+        return output, None
+    return output, with_cut_keys(weights, shape[-1])
 
 
 def without_cut_keys(visible: Visible, tensors: Tensors) -> tuple[Visible, Tensors]:
@@ -313,9 +315,9 @@ def without_cut_keys(visible: Visible, tensors: Tensors) -> tuple[Visible, Tenso
 FULL = 16  # numbers of float32 that fill the widest vector
 
 
-def with_cut_keys(weights: Tensor | None, len_k: int) -> Tensor | None:
+def with_cut_keys(weights: Tensor, len_k: int) -> Tensor:
     """Give the keys that were cut off their weight, 0."""
-    if weights is None or weights.shape[-1] == len_k:
+    if weights.shape[-1] == len_k:
         return weights
     return F.pad(weights, (0, len_k - weights.shape[-1]))
 

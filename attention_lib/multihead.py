@@ -246,7 +246,9 @@ class MultiHeadAttention(nn.Module):
             fused_scale=None if need_weights else self.attention._fused_scale(queries),
         )
         output = self.W_o(merge_heads(output))
-        return output, with_cut_keys(weights, len_k) if need_weights else None
+        if weights is None or not need_weights:
+            return output, None
+        return output, with_cut_keys(weights, len_k)
 
     def _require_inputs(self, queries: Tensor, keys: Tensor, values: Tensor) -> None:
         inputs = {"queries": queries, "keys": keys, "values": values}

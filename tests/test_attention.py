@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+from functools import partial
 
 import pytest
 import torch
@@ -186,6 +187,63 @@ def test_leading_axes_broadcast(leading, need_weights):
             strict=True,
         ):
             assert_close(found, gradient)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_a_layer_has_the_scale_it_was_made_with_and_drops_nothing_unless_told(need_weights):
+    tensors = drawn()
+    for scale in (None, 0.3):
+        expected = scaled_dot_product_attention(*tensors, scale=scale)[0]
+        layer = DotProductAttention(scale=scale).train()
+        assert_close(layer(*tensors, need_weights=need_weights)[0], expected)
+    layer = AdditiveAttention(D, D, HIDDEN).double().train()
+    assert_close(*(layer(*tensors, need_weights=flag)[0] for flag in (True, need_weights)), 1e-12)
+
+
+def count_from_the_last_key(queries, keys):
+    """A score of places alone, which changes by more than a constant where keys are cut off."""
+    places = torch.arange(keys.shape[-2], 0, -1, dtype=keys.dtype)
+    return (1 / places).expand(*queries.shape[:-1], -1)
+
+
+def test_a_score_that_counts_from_the_last_key_is_shown_all_of_them():
+    """Lengths that are all alike: the only case in which the dot product sees fewer keys."""
+    queries, keys, values = drawn()
+    lens = torch.tensor([3, 3])
+    scores = count_from_the_last_key(queries, keys)
+    _, weights = Attention(count_from_the_last_key)(queries, keys, values, lens)
+    assert_close(weights, masked_softmax(scores, lens))
+
+
+@pytest.mark.parametrize("heads", [(), (2,)])
+def test_keys_that_were_cut_off_get_their_weight_back(heads):
+    """As many queries as keys, and more keys than are seen: the axes must not be taken for each
+    other."""
+    tensors = inputs(*[(BATCH, *heads, LEN_K, D)] * 3)
+    for lens in (torch.tensor([3, 3]), torch.tensor([0, 0])):
+        _, weights = scaled_dot_product_attention(*tensors, lens)
+        assert weights.shape == (BATCH, *heads, LEN_K, LEN_K)
+        assert not weights[..., int(lens[0]) :].any()
+
+
+@pytest.mark.parametrize("mask", [None, booleans((LEN_Q, LEN_K), seed=3, share=0.5)])
+def test_scores_that_somebody_keeps_are_not_written_into(mask):
+    table = numbers(BATCH, LEN_Q, LEN_K, seed=4)
+    kept = table.clone()
+    Attention(partial(lambda table, queries, keys: table, table))(*drawn(), mask=mask)
+    assert torch.equal(table, kept)
+
+
+def test_weights_without_a_mask_have_gradients():
+    tensors = drawn()
+    _, weights = scaled_dot_product_attention(*tensors)
+    expected = torch.softmax(scaled_dot_scores(*tensors[:2]), dim=-1)
+    for found, gradient in zip(
+        torch.autograd.grad(weights[..., 0].sum(), tensors[:2]),
+        torch.autograd.grad(expected[..., 0].sum(), tensors[:2]),
+        strict=True,
+    ):
+        assert_close(found, gradient)
 
 
 def test_by_hand():

@@ -145,6 +145,17 @@ def test_equals_the_loop_over_heads(visibility, num_kv_heads, bias, need_weights
         assert_close(gradient, expected_gradient)
 
 
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize(("num_kv_heads", "bias"), KINDS)
+def test_fewer_queries_than_heads(num_kv_heads, bias, need_weights):
+    """As when tokens come one by one: what a query finds does not depend on who else asks."""
+    made, (queries, keys, values) = module(num_kv_heads, bias), drawn()
+    expected, _ = made(queries, keys, values, need_weights=need_weights)
+    for some in (slice(0, 1), slice(0, 2), slice(2, 5)):
+        found, _ = made(queries[:, some], keys, values, need_weights=need_weights)
+        assert_close(found, expected[:, some])
+
+
 def test_parameters():
     shapes = {name: tuple(p.shape) for name, p in MultiHeadAttention(6, 3).named_parameters()}
     assert shapes == {f"W_{letter}.weight": (6, 6) for letter in "qkvo"}

@@ -32,16 +32,20 @@ TRACED = " ".join(
     for what in ("vmap", "forward_mode", "tensors_without_numbers")
 )
 
-GROUPED = "tests/test_multihead.py::test_equals_the_loop_over_heads"  # heads that share keys
+# Heads that share keys.
+GROUPED = "tests/test_multihead.py::test_equals_the_loop_over_heads"
+GROUPED += " tests/test_multihead.py::test_fewer_queries_than_heads"
+
+REFUSALS = "tests/test_arguments.py"
 
 # What is mutated, the tests that have to notice, and how many mutants are drawn (0: all are tried).
 TARGETS = {
     "masking": ("masking.py", "tests/test_masking.py", 0),
     "_nonfinite": ("_nonfinite.py", f"tests/test_attention.py {TRACED}", 0),
-    "attention": ("attention.py", f"tests/test_attention.py {TRACED} {GROUPED}", 0),
+    "attention": ("attention.py", f"tests/test_attention.py {TRACED} {GROUPED} {REFUSALS}", 0),
     "scoring": ("scoring.py", "tests/test_scoring.py", 0),
     "positions": ("positions.py", "tests/test_positions.py", 0),
-    "multihead": ("multihead.py", f"tests/test_multihead.py {TRACED}", 0),
+    "multihead": ("multihead.py", f"tests/test_multihead.py {TRACED} {REFUSALS}", 0),
     "contracts": ("contracts.py", "tests/test_contracts.py", 0),
     "checks": ("checks/*.py", "tests/checks", 300),
 }
