@@ -608,6 +608,21 @@ def test_dropout_acts_in_training_only(name, need_weights):
     assert_close(DROPPING[name](1.0)(*tensors, **arguments)[0], torch.zeros_like(expected), 0)
 
 
+def test_a_gradient_with_a_graph_of_its_own_knows_what_was_dropped():
+    """Against PyTorch's kernel, which draws the same weights to drop from the same seed."""
+
+    def derivatives(attend, queries, keys, values):
+        torch.manual_seed(1)
+        output = attend(queries, keys, values)
+        first = torch.autograd.grad(output.sum(), values, create_graph=True)[0]
+        return output, first, *torch.autograd.grad(first.square().sum(), (queries, keys))
+
+    layer, kernel = DotProductAttention(0.5), partial(F.scaled_dot_product_attention, dropout_p=0.5)
+    found = derivatives(lambda *tensors: layer(*tensors, need_weights=False)[0], *drawn())
+    for ours, theirs in zip(found, derivatives(kernel, *drawn()), strict=True):
+        assert_close(ours, theirs, 1e-12)
+
+
 @pytest.fixture
 def kernel_calls(monkeypatch):
     """Count the calls of PyTorch's kernel."""
@@ -626,6 +641,14 @@ def test_the_kernel_is_shown_no_row_with_nothing_to_attend_to(kernel_calls):
     lens = torch.tensor([[0, 2, 0, 5, 7], [7, 0, 5, 4, 1]])
     scaled_dot_product_attention(*drawn(), lens, need_weights=False)
     assert kernel_calls[0]["attn_mask"].any(dim=-1).all()
+
+
+def test_the_kernel_is_told_of_a_causal_mask_and_not_shown_it(kernel_calls):
+    """Some of PyTorch's kernels refuse to be given both."""
+    scaled_dot_product_attention(
+        *inputs(*[(BATCH, LEN_Q, D)] * 3), mask=causal_mask(LEN_Q), need_weights=False
+    )
+    assert kernel_calls[0]["is_causal"] and kernel_calls[0]["attn_mask"] is None
 
 
 @pytest.mark.parametrize(

@@ -348,8 +348,9 @@ def test_without_weights_the_kernel_does_the_work(monkeypatch, training):
     made = module(num_kv_heads=2, dropout=0.25).train(training)
     made(*drawn(), torch.tensor([3, 7]))
     assert not calls
-    made(*drawn(), torch.tensor([3, 7]), need_weights=False)
-    assert calls == [((BATCH, HEADS, LEN_Q, D_HEAD), 0.25 if training else 0.0)]
+    for lens in (torch.tensor([3, 7]), None):
+        made(*drawn(), lens, need_weights=False)
+    assert calls == [((BATCH, HEADS, LEN_Q, D_HEAD), 0.25 if training else 0.0)] * 2
 
 
 @pytest.mark.parametrize(
@@ -460,6 +461,11 @@ def test_from_torch_is_a_copy():
     assert all(p.requires_grad and p.is_leaf for p in ours.parameters())
 
 
+def test_to_torch_stays_on_the_device_and_takes_the_batch_first():
+    made = module().to("meta").to_torch()
+    assert made.batch_first and all(p.device.type == "meta" for p in made.parameters())
+
+
 @pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize(("num_kv_heads", "bias"), KINDS)
 def test_to_torch(num_kv_heads, bias, batch_first):
@@ -519,6 +525,12 @@ def test_add_norm_drops_the_sublayer_in_training_only():
     assert_close(made.eval()(x, added), F.layer_norm(x + added, (D_MODEL,)), 1e-12)
     assert {name for name, _ in made.named_parameters()} == {"norm.weight", "norm.bias"}
     assert torch.equal(x, numbers(3, D_MODEL))
+
+
+@pytest.mark.parametrize("leading", [(), (3,), (2, 3)])
+def test_add_norm_takes_any_leading_axes_and_drops_nothing_unless_told(leading):
+    made, x = AddNorm(4).double().train(), numbers(*leading, 4)
+    assert_close(made(x, 2 * x), F.layer_norm(3 * x, (4,)))
 
 
 def test_add_norm_takes_autocast_and_has_a_gradient():
