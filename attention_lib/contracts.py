@@ -23,8 +23,15 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from attention_lib._arguments import require_count, require_finite, require_float, shape_of
+from attention_lib._arguments import (
+    require_count,
+    require_finite,
+    require_float,
+    require_tensor,
+    shape_of,
+)
 from attention_lib.masking import length_mask, require_mask
+from attention_lib.scoring import resolve_scale
 
 __all__ = [
     "assert_batch_independent",
@@ -406,6 +413,7 @@ def assert_batch_independent(
     tensors = (queries, keys, values, *for_each)
     batch = len(queries)
     for name, x in zip(("keys", "values", *["for_each"] * len(for_each)), tensors[1:], strict=True):
+        require_tensor(name, x, axes="(batch, ...)")
         if x.dim() == 0 or len(x) != batch:
             raise ValueError(f"{name}: expected {batch} samples (batch), got shape {shape_of(x)}")
     together = _output(attend, *tensors)
@@ -599,8 +607,8 @@ def assert_scaled(
     ------
     AssertionError
         If the factor is another.
-    ValueError
-        If there are fewer than two keys.
+    TypeError, ValueError
+        If there are fewer than two keys, or ``scale`` is no finite number other than 0.
 
     Examples
     --------
@@ -612,7 +620,9 @@ def assert_scaled(
     d_k, len_k = queries.shape[-1], keys.shape[-2]
     if len_k < 2:
         raise ValueError(f"keys: expected at least two keys, got {shape_of(keys)}")
-    right = d_k**-0.5 if scale is None else scale
+    right = resolve_scale(scale, d_k)
+    if right == 0:
+        raise ValueError(f"scale: expected another number than 0, got {scale!r}")
     first = _from(len_k, 1, keys.device).logical_not()  # the key that is not 0, with value 1
     output = _output(
         attend,

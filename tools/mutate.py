@@ -43,10 +43,10 @@ TARGETS = {
     "masking": ("masking.py", "tests/test_masking.py", 0),
     "_nonfinite": ("_nonfinite.py", f"tests/test_attention.py {TRACED}", 0),
     "attention": ("attention.py", f"tests/test_attention.py {TRACED} {GROUPED} {REFUSALS}", 0),
-    "scoring": ("scoring.py", "tests/test_scoring.py", 0),
+    "scoring": ("scoring.py", f"tests/test_scoring.py {REFUSALS}", 0),
     "positions": ("positions.py", "tests/test_positions.py", 0),
     "multihead": ("multihead.py", f"tests/test_multihead.py {TRACED} {REFUSALS}", 0),
-    "contracts": ("contracts.py", "tests/test_contracts.py", 0),
+    "contracts": ("contracts.py", f"tests/test_contracts.py {REFUSALS}", 0),
     "checks": ("checks/*.py", "tests/checks", 300),
 }
 
