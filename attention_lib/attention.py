@@ -334,9 +334,11 @@ def attend_tamed(
 ) -> tuple[Tensor, Tensor | None]:
     """Run the pipeline on numbers that are tame, or may not be (``False``, ``None``: unknown).
 
-    With ``fused_scale`` PyTorch's kernel does it, without weights.
+    With ``fused_scale`` PyTorch's kernel does it, without weights; but not over an axis of length
+    0, which makes some versions of it divide by 0 and end the process.
     """
-    if fused_scale is not None and are_tame is not False and visible.len_k:
+    every_axis = all((*shape, tensors[2].shape[-1]))
+    if fused_scale is not None and are_tame is not False and every_axis:
         return _fused(tensors, visible, shape, are_tame, dropout_p, fused_scale), None
     queries, keys, values = _for_each_head(tensors, shape)
     is_fresh = isinstance(score, partial) and score.func is scaled_dot_scores

@@ -304,10 +304,10 @@ def alibi_slopes(num_heads: int) -> Tensor:
     tensor([0.2500, 0.0625, 0.0156, 0.0039])
     """
     require_count("num_heads", num_heads)
-    return _slopes(num_heads, torch.device("cpu"))
+    return _slopes(num_heads)
 
 
-def _slopes(num_heads: int, device: torch.device) -> Tensor:
+def _slopes(num_heads: int, device: torch.device | None = None) -> Tensor:
     power = 2 ** int(math.log2(num_heads))  # the largest that is not above num_heads
     numbers = torch.arange(num_heads, dtype=torch.float64, device=device)
     exponents = torch.cat([8 * (numbers[:power] + 1), 8 * numbers[: num_heads - power] + 4]) / power

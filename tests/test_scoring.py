@@ -226,8 +226,8 @@ def test_gradients(name):
 def test_both_ways_to_differentiate_give_the_same(name):
     """A backward that can be differentiated again goes another way than one that cannot."""
     score = FORMULAS[name][0]
-    given = inputs((2, LEN_Q, D), (1, LEN_K, D))
-    upstream = numbers(2, LEN_Q, LEN_K, seed=2)
+    given = inputs((2, 1, LEN_Q, D), (3, LEN_K, D))
+    upstream = numbers(2, 3, LEN_Q, LEN_K, seed=2)
     expected = torch.autograd.grad(score(*given), given, upstream)
     again = torch.autograd.grad(score(*given), given, upstream, create_graph=True)
     for slope, other in zip(expected, again, strict=True):
@@ -365,6 +365,28 @@ def test_derivatives_of_what_autocast_made(name):
         assert_close(slope, wanted, 0.05)
 
 
+def test_the_plain_form_takes_no_autocast_where_the_fast_one_had_none():
+    """In float32 a product under autocast would keep two digits."""
+    given = [numbers(4, 4, seed=seed, dtype=torch.float32).requires_grad_() for seed in (1, 2)]
+    product = scoring.fast_or_plain(torch.matmul, torch.matmul, *given)
+    (slope,) = torch.autograd.grad(product.square().sum(), given[0], create_graph=True)
+    expected = 2 * (given[0] @ given[1]) @ given[1].mT
+    assert torch.allclose(slope, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("asked", [(True, False), (False, True)])
+def test_derivatives_are_those_of_what_requires_them(asked):
+    given = [numbers(4, 4, seed=seed).requires_grad_(ask) for seed, ask in enumerate(asked)]
+    product = scoring.fast_or_plain(torch.matmul, torch.matmul, *given)
+    x = given[asked.index(True)]
+    for again in (True, False):
+        (slope,) = torch.autograd.grad(
+            product.square().sum(), x, retain_graph=True, create_graph=again
+        )
+        (wanted,) = torch.autograd.grad((given[0] @ given[1]).square().sum(), x)
+        assert_close(slope, wanted, 1e-12)
+
+
 def test_the_plain_form_runs_in_the_dtype_of_autocast():
     """Here float16, which is not what autocast takes on a CPU by itself."""
     made = []
@@ -388,10 +410,14 @@ def test_scaling_comes_before_the_product():
     assert scaled_dot_scores(x, x).item() == 40_000
 
 
-def test_gaussian_loses_no_digits_far_from_the_origin():
-    """The expanded |q|^2 + |k|^2 - 2 q.k would give 0 or noise here."""
-    queries = torch.tensor([[10_000.0]])
-    assert gaussian_scores(queries, queries + 0.125).item() == -(0.125**2) / 2
+@pytest.mark.parametrize("bandwidth", [1, 2, 0.5])
+@pytest.mark.parametrize("length", [1, 40])
+def test_gaussian_loses_no_digits_far_from_the_origin(length, bandwidth):
+    """|q|^2 + |k|^2 - 2 q.k would give 0 or noise here, and PyTorch takes it for over 25 keys."""
+    queries = 10_000 + torch.arange(length).unsqueeze(-1) / 8
+    exact = gaussian_scores(queries.double(), queries.double() + 0.125, bandwidth)
+    assert torch.equal(gaussian_scores(queries, queries + 0.125, bandwidth), exact.float())
+    assert exact[0, 0].item() == -((0.125 / bandwidth) ** 2) / 2
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)

@@ -43,7 +43,7 @@ TARGETS = {
     "masking": ("masking.py", "tests/test_masking.py", 0),
     "_nonfinite": ("_nonfinite.py", f"tests/test_attention.py {TRACED}", 0),
     "attention": ("attention.py", f"tests/test_attention.py {TRACED} {GROUPED} {REFUSALS}", 0),
-    "scoring": ("scoring.py", f"tests/test_scoring.py {REFUSALS}", 0),
+    "scoring": ("scoring.py", f"tests/test_scoring.py {TRACED} {REFUSALS}", 0),
     "positions": ("positions.py", "tests/test_positions.py", 0),
     "multihead": ("multihead.py", f"tests/test_multihead.py {TRACED} {REFUSALS}", 0),
     "contracts": ("contracts.py", f"tests/test_contracts.py {REFUSALS}", 0),
