@@ -47,6 +47,7 @@ from tests.strategies import NAN, assert_close, booleans, numbers
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:.*quantize_per_tensor:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Guards may run slower on Python 3.13:RuntimeWarning"),
 ]
 
 BATCH, LEN, D = 2, 5, 6
