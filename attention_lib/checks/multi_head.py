@@ -29,7 +29,6 @@ __all__ = [
     "multi_head",
     "quiz",
     "share_of_head",
-    "split",
 ]
 
 D_MODEL, NUM_HEADS = 512, 8
@@ -70,121 +69,6 @@ both_at_once = Number(
         (0, "a head can look at two tokens: it must share its weight between them."),
     ],
 )
-
-
-def split(answer: object) -> Verdict:
-    """Grade a function that cuts vectors into heads.
-
-    Parameters
-    ----------
-    answer : callable
-        ``answer(x, num_heads)`` takes ``(batch, len, num_heads * d_k)`` and returns
-        ``(batch, num_heads, len, d_k)``: each head is a block of neighbouring columns.
-
-    Returns
-    -------
-    Verdict
-
-    Examples
-    --------
-    >>> split(lambda x, num_heads: x.reshape(len(x), num_heads, x.shape[1], -1))
-    Not yet: the columns are not cut first: a head gets whole vectors of some places, and \
-parts of no vector. Cut the width into (num_heads, d_k), then swap the axes.
-    """
-
-    def sizes(x: Tensor, num_heads: int) -> tuple[int, int, int, int]:
-        return x.shape[0], x.shape[1], num_heads, x.shape[2] // num_heads
-
-    def straight(x: Tensor, num_heads: int) -> Tensor:
-        batch, length, _, d_k = sizes(x, num_heads)
-        return x.reshape(batch, num_heads, length, d_k)
-
-    def unswapped(x: Tensor, num_heads: int) -> Tensor:
-        return x.reshape(sizes(x, num_heads))
-
-    def interleaved(x: Tensor, num_heads: int) -> Tensor:
-        batch, length, _, d_k = sizes(x, num_heads)
-        return x.reshape(batch, length, d_k, num_heads).permute(0, 3, 1, 2)
-
-    def folded(x: Tensor, num_heads: int) -> Tensor:
-        return split_heads(x, num_heads).flatten(0, 1)
-
-    def heads_first(x: Tensor, num_heads: int) -> Tensor:
-        return split_heads(x, num_heads).transpose(0, 1)
-
-    def exchanged(x: Tensor, num_heads: int) -> Tensor:
-        """The two numbers of the cut change places: d_k heads of width num_heads."""
-        return split_heads(x, x.shape[-1] // num_heads)
-
-    def from_transposed(x: Tensor, num_heads: int) -> Tensor:
-        return straight(x.mT, num_heads)
-
-    def flipped(x: Tensor, num_heads: int) -> Tensor:
-        return split_heads(x, num_heads).flip(1)
-
-    def repeated(x: Tensor, num_heads: int) -> Tensor:
-        return x.unsqueeze(1).repeat(1, num_heads, 1, 1)
-
-    mistakes: Named = [
-        (
-            straight,
-            "the columns are not cut first: a head gets whole vectors of some places, and parts "
-            "of no vector. Cut the width into (num_heads, d_k), then swap the axes.",
-        ),
-        (
-            unswapped,
-            "the width is cut, but the axes are not swapped: this is (batch, len, num_heads, d_k).",
-        ),
-        (
-            interleaved,
-            "the heads are interleaved: head 0 gets every num_heads-th column. A head is a block "
-            "of neighbours.",
-        ),
-        (
-            from_transposed,
-            "the axes are swapped before the width is cut, so a head mixes the places.",
-        ),
-        (folded, "the heads are folded into the batch; they have an axis of their own."),
-        (heads_first, "the heads come before the batch: swap the first two axes."),
-        (exchanged, "there are d_k heads of width num_heads: the two numbers are exchanged."),
-        (flipped, "the heads are in reverse order."),
-        (repeated, "every head gets the whole vector; it gets its part of the columns."),
-        (lambda x, num_heads: x, "nothing is cut."),
-        (
-            lambda x, num_heads: split_heads(x, num_heads).mT,
-            "each head is transposed: (…, d_k, len) should be (…, len, d_k).",
-        ),
-        (
-            lambda x, num_heads: unswapped(x, num_heads).mT,
-            "the last two axes are swapped; heads and positions are axes 1 and 2.",
-        ),
-        (
-            lambda x, num_heads: unswapped(x, num_heads).transpose(0, 1),
-            "axes 0 and 1 are swapped; heads and positions are axes 1 and 2.",
-        ),
-        (
-            lambda x, num_heads: torch.cat(x.chunk(num_heads, dim=-1)),
-            "the heads stand in the batch's axis, one below the other; they have one of their own.",
-        ),
-        *(
-            (
-                lambda x, num_heads, dim=dim: torch.stack(x.chunk(num_heads, dim=dim), dim=1),
-                f"the {what} is cut into heads; it is the width that is shared out.",
-            )
-            for dim, what in ((0, "batch"), (1, "sentence"))
-        ),
-        (
-            lambda x, num_heads: x[..., : x.shape[-1] // num_heads],
-            "only the first head comes back.",
-        ),
-    ]
-    shapes = [(1, 2, 2, 2), (1, 2, 3, 2), (2, 3, 5, 7), (3, 5, 2, 3), (2, 7, 1, 4), (1, 3, 4, 1)]
-    cases = [
-        (_count(batch, length, num_heads * d_k), num_heads)
-        for batch, length, num_heads, d_k in shapes
-    ]
-    names = ["batch", "head", "position", "column"]
-    return grade(answer, split_heads, cases, mistakes, axes=names)
 
 
 def merge(answer: object) -> Verdict:

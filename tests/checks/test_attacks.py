@@ -324,21 +324,6 @@ CROSS = [
     (lambda t, s: (t != 0)[..., None] == (s != 0)[:, None], "both padding, or both not"),
 ]  # fmt: skip
 
-SPLIT = [
-    (lambda x, n: x.unflatten(-1, (n, -1)).transpose(-1, -2), "the last two axes are swapped"),
-    (lambda x, n: x.unflatten(-1, (n, -1)).transpose(0, 1), "axes 0 and 1 are swapped"),
-    (lambda x, n: x.chunk(n, -1), "A tuple comes back"),
-    (lambda x, n: torch.stack(x.chunk(n, -1)), "before the batch"),
-    (lambda x, n: torch.cat(x.chunk(n, -1)), "one below the other"),
-    (lambda x, n: torch.stack(x.chunk(n, 1), 1), "the sentence is cut"),
-    (lambda x, n: torch.stack(x.chunk(n, 0), 1), "the batch is cut"),
-    (lambda x, n: x[..., : x.shape[-1] // n], "only the first head"),
-    (lambda x, n: x.mT.reshape(len(x), n, -1, x.shape[1]), "each head is transposed"),
-    (lambda x, n: split_heads(x, n).flatten(2), "The last two axes are one"),
-    (lambda x, n: split_heads(x, n) / x.shape[-1] ** 0.5, "divided by the root of a size"),
-    (lambda x, n: [x[..., i::n] for i in range(n)], "A Python list"),
-]
-
 
 def flat(x):
     return x.shape[0], x.shape[2], -1
@@ -590,7 +575,6 @@ WRONG = [
         softmax_gradient.softmax_backward: BACKWARD,
         one_head.head: HEAD,
         one_head.cross_mask: CROSS,
-        multi_head.split: SPLIT,
         multi_head.merge: MERGE,
         multi_head.share_of_head: SHARE,
         multi_head.multi_head: LAYER,
@@ -641,10 +625,6 @@ RIGHT = [
     (masking.packed_mask, lambda d: torch.from_numpy(
         d.numpy()[:, :, None] == d.numpy()[:, None]).tril()),
     (variance_limits.softmax_with_sink, lambda s: F.pad(s.double(), (0, 1)).softmax(-1)[..., :-1]),
-    (multi_head.split, lambda x, n: torch.cat([c[:, None] for c in x.chunk(n, -1)], 1)),
-    (multi_head.split, lambda x, n: x.numpy().reshape(*x.shape[:2], n, -1).swapaxes(1, 2)),
-    (multi_head.split, lambda x, n: torch.einsum("blhd->bhld", x.unflatten(-1, (n, -1)))),
-    (multi_head.split, lambda x, n: torch.stack([torch.stack(b.chunk(n, -1)) for b in x])),
     (heatmaps.rollout, rolled),
     (heatmaps.rollout, lambda w: rolled(w.double())),
     (heatmaps.sureness, lambda w, m: w.amax(-1).transpose(1, 2)[m].mean(0)),

@@ -26,39 +26,9 @@ def split_by_chunks(x, num_heads):
     return torch.stack(x.chunk(num_heads, dim=-1), dim=1)
 
 
-def split_by_slices(x, num_heads):
-    d_k = x.shape[-1] // num_heads
-    return torch.stack([x[..., i * d_k : (i + 1) * d_k] for i in range(num_heads)], 1)
-
-
-def split_by_numpy(x, num_heads):
-    return torch.from_numpy(np.stack(np.split(x.numpy(), num_heads, axis=-1), axis=1))
-
-
 def cut(x, num_heads, *shape):
     sizes = {"b": x.shape[0], "l": x.shape[1], "h": num_heads, "d": x.shape[2] // num_heads}
     return x.reshape([sizes[axis] for axis in shape])
-
-
-SPLIT = [
-    (lambda x, h: cut(x, h, *"bhld"), "the columns are not cut first"),
-    (lambda x, h: cut(x, h, *"blhd"), "the axes are not swapped"),
-    (lambda x, h: cut(x, h, *"bldh").permute(0, 3, 1, 2), "interleaved"),
-    (lambda x, h: cut(x.mT, h, *"bhld"), "swapped before the width is cut"),
-    (lambda x, h: split_heads(x, h).flatten(0, 1), "folded into the batch"),
-    (lambda x, h: split_heads(x, h).transpose(0, 1), "the heads come before the batch"),
-    (lambda x, h: split_heads(x, x.shape[-1] // h), "the two numbers are exchanged"),
-    (lambda x, h: split_heads(x, h).flip(1), "in reverse order"),
-    (lambda x, h: x.unsqueeze(1).expand(-1, h, -1, -1), "every head gets the whole vector"),
-    (lambda x, h: x, "nothing is cut"),
-    (lambda x, h: split_heads(x, h).mT, "each head is transposed"),
-    (lambda x, h: split_heads(x, h).contiguous().view(-1, h, x.shape[1] * x.shape[2] // h),
-     "expected shape"),
-    (lambda x, h: x.chunk(h, dim=-1), "a tensor is expected, not a tuple of 2"),
-    (lambda x, h: list(x.chunk(h, dim=-1)), "a tensor is expected, not a list of 2"),
-    (lambda x, h: x.view(h, -1), "expected shape"),
-    (lambda x, h: x.view(7, 7, 7), "raised RuntimeError"),
-]  # fmt: skip
 
 
 # Joining heads.
@@ -235,9 +205,6 @@ LAYER = [
 
 test_right, test_wrong = judged(
     [
-        *((check.split, answer) for answer in (split_heads, view_and_transpose, split_by_chunks)),
-        (check.split, split_by_slices),
-        (check.split, split_by_numpy),
         *((check.merge, answer) for answer in (merge_heads, transpose_and_reshape, merge_by_cat)),
         (check.merge, merge_by_permute),
         (check.merge, merge_by_loops),
@@ -250,7 +217,6 @@ test_right, test_wrong = judged(
         (check.both_at_once, 1 / 2),
     ],
     [
-        *((check.split, *row) for row in SPLIT),
         *((check.merge, *row) for row in MERGE),
         *((check.share_of_head, *row) for row in SHARE),
         *((check.multi_head, *row) for row in LAYER),
