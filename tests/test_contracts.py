@@ -869,6 +869,89 @@ def test_poison_is_sharper(x):
         contracts.assert_padding_invariant(multiplies_by_zero, x, x, x, VALID_LENS, poison=NAN)
 
 
+def test_poison_goes_into_the_keys_too(x):
+    def reads_no_later_value(queries, keys, values):
+        shut = causal_mask(LENGTH).logical_not() * -1e9
+        weights = torch.softmax(scores_of(queries, keys) + shut, dim=-1)
+        rows = [weights[..., n : n + 1, : n + 1] @ values[..., : n + 1, :] for n in range(LENGTH)]
+        return torch.cat(rows, dim=-2)
+
+    contracts.assert_causal(reads_no_later_value, x, x, x)
+    with pytest.raises(AssertionError, match="became NaN or infinite"):
+        contracts.assert_causal(reads_no_later_value, x, x, x, poison=NAN)
+
+
+def test_nan_that_stays_is_no_movement(x):
+    """And where something else moves, it is that which is told."""
+
+    def starts_with_nan(queries, keys, values):
+        output = ours_causal(queries, keys, values)[0].clone()
+        output[:, 0] = NAN
+        return output
+
+    def and_leaks_at_the_end(queries, keys, values):
+        output = starts_with_nan(queries, keys, values)
+        output[:, -2] += values[:, -1]
+        return output
+
+    contracts.assert_causal(starts_with_nan, x, x, x)
+    with pytest.raises(AssertionError, match=rf"of query {LENGTH - 2} at"):
+        contracts.assert_causal(and_leaks_at_the_end, x, x, x)
+
+
+def test_one_sequence_without_a_batch(x):
+    one = x[0]
+    contracts.assert_causal(ours_causal, one, one, one)
+    odd = one[:, :5]
+    contracts.assert_weights_explain_output(scaled_dot_product_attention, odd, odd, odd)
+    with pytest.raises(AssertionError, match="not causal"):
+        contracts.assert_causal(unmasked, one, one, one)
+
+
+def test_weights_of_heads_behind_two_leading_axes():
+    x = numbers(2, 3, LENGTH, D_MODEL)
+
+    def heads_side_by_side(queries, keys, values):
+        tensors = (x.unflatten(-1, (NUM_HEADS, -1)) for x in (queries, keys, values))
+        output, weights = scaled_dot_product_attention(*(x.transpose(-3, -2) for x in tensors))
+        return output.transpose(-3, -2).flatten(-2), weights
+
+    contracts.assert_weights_explain_output(heads_side_by_side, x, x, x)
+
+
+def test_two_keys_are_enough_to_see_the_scale():
+    x = numbers(1, 2, 4)
+    contracts.assert_scaled(unmasked, x, x, x)
+    with pytest.raises(AssertionError, match="no scaling"):
+        contracts.assert_scaled(unscaled, x, x, x)
+
+
+def test_an_input_that_changes_by_a_hair_has_changed():
+    def adds_a_hair(queries, keys, values):
+        queries += 1e-15
+        return unmasked(queries, keys, values)
+
+    x = numbers(BATCH, LENGTH, D_MODEL, dtype=torch.float64)
+    with pytest.raises(AssertionError, match="queries changed in the call"):
+        contracts.assert_pure(adds_a_hair, x, x, x)
+
+
+def test_the_sequence_that_an_empty_row_spoils_is_told(x):
+    def spoils_the_last(queries, keys, values):
+        output = ours_with_an_empty_row(queries, keys, values)
+        spoilt = torch.arange(BATCH)[:, None, None] == BATCH - 1
+        spoilt = spoilt & (torch.arange(LENGTH)[:, None] == 1)
+        return torch.where(spoilt, NAN, output[0] if isinstance(output, tuple) else output)
+
+    with pytest.raises(AssertionError, match=rf"in sequence 1, .* in sequence {BATCH - 1}$"):
+        contracts.assert_survives_empty_rows(spoils_the_last, x, x, x, EMPTY_LENS)
+
+
+def test_an_output_in_a_tuple_of_one_is_no_pair(x):
+    with pytest.raises(TypeError, match="got no weights"):
+        contracts.assert_rows_sum_to_one(lambda *tensors: (unmasked(*tensors),), x, x, x)
+
+
 def test_causal_with_a_cache_is_lower_right():
     queries, memory = numbers(1, 2, 4), numbers(1, 5, 4, seed=1)
     contracts.assert_causal(ours_causal, queries, memory, memory)
@@ -886,6 +969,8 @@ def test_permutation_with_other_lengths():
     contracts.assert_permutation_equivariant(unmasked, queries, memory, memory)
     with pytest.raises(AssertionError, match="the order matters"):
         contracts.assert_permutation_equivariant(prefers_the_first_key, queries, memory, memory)
+    with torch.device("meta"):
+        contracts.assert_permutation_equivariant(unmasked, queries, memory, memory)
 
 
 def test_evaluation_mode_is_given_back(x):
