@@ -121,7 +121,9 @@ class Exhibit:
         return [name for name in CONTRACTS if not said[name]]
 
 
-def _require_attention(name: str, attend: object, batch: int, widths: object, heads: int) -> None:
+def _require_attention(
+    name: str, attend: object, batch: int, widths: object, num_heads: int
+) -> None:
     """Refuse what the contracts cannot be run on."""
     if not callable(attend):
         wanted = "a callable (queries, keys, values, real, causal)"
@@ -133,10 +135,10 @@ def _require_attention(name: str, attend: object, batch: int, widths: object, he
         raise TypeError(f"widths: expected a tuple of three whole numbers, got {widths!r}")
     for number, width in enumerate(widths):
         require_count(f"widths[{number}]", width)
-    require_count("num_heads", heads)
-    if widths[1] % heads:
+    require_count("num_heads", num_heads)
+    if widths[1] % num_heads:
         raise ValueError(
-            f"num_heads: expected a divisor of the keys' width {widths[1]}, got {heads}"
+            f"num_heads: expected a divisor of the keys' width {widths[1]}, got {num_heads}"
         )
 
 
