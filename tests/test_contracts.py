@@ -938,13 +938,21 @@ def test_an_input_that_changes_by_a_hair_has_changed():
 
 def test_the_sequence_that_an_empty_row_spoils_is_told(x):
     def spoils_the_last(queries, keys, values):
-        output = ours_with_an_empty_row(queries, keys, values)
+        output, _ = ours_with_an_empty_row(queries, keys, values)
         spoilt = torch.arange(BATCH)[:, None, None] == BATCH - 1
         spoilt = spoilt & (torch.arange(LENGTH)[:, None] == 1)
-        return torch.where(spoilt, NAN, output[0] if isinstance(output, tuple) else output)
+        return torch.where(spoilt, NAN, output)
 
     with pytest.raises(AssertionError, match=rf"in sequence 1, .* in sequence {BATCH - 1}$"):
         contracts.assert_survives_empty_rows(spoils_the_last, x, x, x, EMPTY_LENS)
+
+
+def test_nobody_learns_from_an_empty_row(x):
+    def huge_where_nothing_is_seen(queries, keys, values):
+        output, _ = ours_with_an_empty_row(queries, keys, values)
+        return torch.where(EMPTY_LENS[:, None, None] == 0, 1e30 * queries, output)
+
+    contracts.assert_survives_empty_rows(huge_where_nothing_is_seen, x, x, x, EMPTY_LENS)
 
 
 def test_an_output_in_a_tuple_of_one_is_no_pair(x):
