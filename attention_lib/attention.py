@@ -337,8 +337,7 @@ def attend_tamed(
     With ``fused_scale`` PyTorch's kernel does it, without weights; but not over an axis of length
     0, which makes some versions of it divide by 0 and end the process.
     """
-    every_axis = all((*shape, tensors[2].shape[-1]))
-    if fused_scale is not None and are_tame is not False and every_axis:
+    if fused_scale is not None and are_tame is not False and all((*shape, tensors[2].shape[-1])):
         return _fused(tensors, visible, shape, are_tame, dropout_p, fused_scale), None
     queries, keys, values = _for_each_head(tensors, shape)
     is_fresh = isinstance(score, partial) and score.func is scaled_dot_scores

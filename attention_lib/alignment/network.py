@@ -125,6 +125,12 @@ SCORES: dict[str, Callable[[int], nn.Module]] = {
 }
 
 
+def require_score(score: object) -> None:
+    """Refuse what names none of the scores."""
+    if score not in [*SCORES]:  # a list: a dict would first ask for a hash
+        raise ValueError(f"score: expected one of {', '.join(SCORES)}, got {score!r}")
+
+
 class Aligner(nn.Module):
     r"""An encoder of characters, and eight learned queries that look at them, one for each digit.
 
@@ -183,8 +189,7 @@ class Aligner(nn.Module):
         num_heads: int = 4,
     ) -> None:
         super().__init__()
-        if score not in [*SCORES]:
-            raise ValueError(f"score: expected one of {', '.join(SCORES)}, got {score!r}")
+        require_score(score)
         self.score = score
         self.characters = Characters() if characters is None else characters
         require_a("characters", self.characters, Characters)

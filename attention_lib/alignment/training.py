@@ -14,7 +14,7 @@ from torch import Tensor
 from attention_lib._arguments import require_a, require_each, require_path, require_training
 from attention_lib._training import Watch, fit, restore, store, stored
 from attention_lib.alignment.dates import FORMATS, split_dates, write_date
-from attention_lib.alignment.network import SCORES, Aligner, Characters
+from attention_lib.alignment.network import Aligner, Characters, require_score
 
 __all__ = [
     "Run",
@@ -211,8 +211,7 @@ def exact_match(aligner: Aligner, pairs: Sequence[tuple[str, str]]) -> float:
 
 def file_of(score: str, folder: str | Path = STORED) -> Path:
     """Where the aligner with a score is stored."""
-    if score not in [*SCORES]:
-        raise ValueError(f"score: expected one of {', '.join(SCORES)}, got {score!r}")
+    require_score(score)
     return require_path("folder", folder) / f"{score}.safetensors"
 
 
