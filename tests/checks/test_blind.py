@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import re
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,9 @@ VAGUE = (  # what is said after the input and is no name of a mistake
 )
 
 
+HEARD = Path(blind.__file__).with_name("heard.txt")
+
+
 def parts(chapter):
     """The graders of a chapter and its answers."""
     return [
@@ -49,8 +53,7 @@ def generic(message):
     return not note or note[1].startswith(VAGUE)
 
 
-@pytest.fixture(scope="module")
-def heard():
+def verdicts():
     """What is said of every wrong answer, by chapter, exercise and mistake."""
     said = {}
     for chapter in CHAPTERS:
@@ -60,6 +63,18 @@ def heard():
             for mistake, answer in wrong.items():
                 said[chapter, exercise, mistake] = grader(answer)
     return said
+
+
+@pytest.fixture(scope="module")
+def heard():
+    return verdicts()
+
+
+def listed(heard):
+    """A line for each wrong answer: what it hears, without the numbers of where it fails."""
+    for answer, verdict in heard.items():
+        message = re.sub(r".* Given .*?\.(?= [A-Z`]|$)", "…", verdict.message, flags=re.DOTALL)
+        yield f"{'.'.join(answer[:2])}, {answer[2]}: {message}"
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
@@ -94,3 +109,15 @@ def test_few_wrong_functions_hear_only_where_they_fail(heard):
     }
     unnamed = [answer for answer, message in functions.items() if generic(message)]
     assert len(unnamed) <= GENERIC * len(functions), f"{len(unnamed)} of {len(functions)}"
+
+
+def test_every_wrong_answer_hears_what_it_heard(heard):
+    """A grader that calls a mistake by another name, or by none, has changed for its readers.
+
+    Where that is meant: ``.venv/bin/python -m tests.checks.test_blind``, and read the difference.
+    """
+    assert list(listed(heard)) == HEARD.read_text(encoding="utf-8").splitlines()
+
+
+if __name__ == "__main__":
+    HEARD.write_text("\n".join(listed(verdicts())) + "\n", encoding="utf-8")
