@@ -1214,13 +1214,13 @@ def _padding(
 ) -> Tensor:
     """Return which keys are padding, ``(batch, ..., len_k)``, of lengths that fit."""
     _require_inputs(attend, queries, keys, values)
-    valid = length_mask(valid_lens, keys.shape[-2]).squeeze(-2)  # (batch, len_k)
+    valid = length_mask(valid_lens, keys.shape[-2])
     if valid_lens.dim() != 1 or valid_lens.shape[0] != keys.shape[0] or keys.dim() < 3:
         raise ValueError(
             f"valid_lens: expected one length a sequence, ({keys.shape[0]},), for keys "
             f"{shape_of(keys)}, got {shape_of(valid_lens)}"
         )
-    return ~valid.reshape(len(valid), *[1] * (keys.dim() - 3), -1)
+    return ~valid.reshape(len(valid), *[1] * (keys.dim() - 3), -1)  # (batch, 1 …, len_k)
 
 
 def _require_inputs(attend: object, queries: Tensor, keys: Tensor, values: Tensor) -> None:

@@ -24,6 +24,7 @@ from attention_lib.positions import (
 BATCH, LENGTH, D_MODEL, NUM_HEADS = 3, 7, 10, 2
 VALID_LENS, EMPTY_LENS = torch.tensor([5, 2, 7]), torch.tensor([5, 0, 7])
 REAL = torch.arange(7) >= 7 - VALID_LENS.unsqueeze(-1)  # padding on the left
+SQUARE = torch.ones(7, 7, dtype=torch.bool)
 NAN = float("nan")
 
 
@@ -981,6 +982,77 @@ def test_permutation_with_other_lengths():
         contracts.assert_permutation_equivariant(unmasked, queries, memory, memory)
 
 
+def test_more_queries_than_keys():
+    """The first queries see nothing: the first key is in their future, too."""
+    queries, memory = numbers(1, 5, 4), numbers(1, 3, 4, seed=1)
+    contracts.assert_causal(ours_causal, queries, memory, memory)
+    contracts.assert_differentiable(ours_causal, queries, memory, memory)
+    contracts.assert_rows_sum_to_one(scaled_dot_product_attention, queries, memory, memory)
+
+    def first_key_for_all(queries, keys, values):
+        mask = causal_mask(queries.shape[-2], keys.shape[-2])
+        mask[:, 0] = True
+        return scaled_dot_product_attention(queries, keys, values, mask=mask)
+
+    with pytest.raises(AssertionError, match="after query 0 replaced"):
+        contracts.assert_causal(first_key_for_all, queries, memory, memory)
+
+
+def test_the_query_that_an_order_moves_is_told():
+    memory, seen = numbers(3, 7, 4), []
+
+    def lifts_the_third(queries, keys, values):
+        seen.append(queries)
+        return unmasked(queries, keys, values) + (torch.arange(7) == 2)[:, None]
+
+    with pytest.raises(AssertionError, match="the order matters") as raised:
+        contracts.assert_permutation_equivariant(lifts_the_third, memory, memory, memory)
+    told = re.search(r"of query (\d) \(now at \((\d), (\d), \d\)\)", str(raised.value))
+    query, sample, now = map(int, told.groups())
+    assert query != now
+    assert torch.equal(seen[0][sample, query], seen[1][sample, now])
+
+
+def test_a_key_in_the_window_is_not_moved_out_of_sight():
+    """Each coordinate of a replaced key is larger, and these queries look for small ones."""
+    queries, keys, values = torch.full((1, 7, 8), -5.0), 0.1 * numbers(1, 7, 8), numbers(1, 7, 8)
+    contracts.assert_window(window_of_3, queries, keys, values, window=3)
+
+
+def test_a_replacement_is_another_number(x):
+    """However rare: what stood there may not come back."""
+    many = numbers(100_000)
+    moved = contracts._replaced(many, contracts._everywhere(many), None)
+    assert (moved - many).min() > 1 - 1e-5
+
+
+def test_a_slope_taken_inside_the_call_is_no_memory(x):
+    def plus_its_slope(queries, keys, values):
+        output = unmasked(queries, keys, values)
+        if not output.requires_grad:
+            return output
+        return output + torch.autograd.grad(output.sum(), values, create_graph=True)[0]
+
+    contracts.assert_forgets(plus_its_slope, x, x, x)
+
+
+def test_what_depends_on_nothing_needs_no_gradient(x):
+    contracts.assert_differentiable(lambda queries, *_: torch.ones(queries.shape), x, x, x)
+
+
+def test_a_module_stays_where_it_is(x):
+    module = MultiHeadAttention(D_MODEL, NUM_HEADS)
+    contracts.assert_device_independent(module, x, x, x)
+    assert {each.device.type for each in module.parameters()} == {"cpu"}
+
+
+def test_no_guess_where_two_scales_are_one(x):
+    """Of width 1 both the root and the width are 1: no scaling explains a factor of 1.03."""
+    x = x[..., :1]
+    with pytest.raises(AssertionError, match=r"scaled by 1\.03, expected 1 for d_k = 1"):
+        contracts.assert_scaled(lambda q, k, v: unscaled(1.03 * q, k, v), x, x, x, tolerance=0.01)
+
+
 def test_evaluation_mode_is_given_back(x):
     module = nn.Sequential(MultiHeadAttention(D_MODEL, NUM_HEADS, dropout=0.5))
     module.train()
@@ -1123,6 +1195,21 @@ def test_evaluation_mode_is_given_back(x):
             lambda x: contracts.assert_rotary_layout(rotary, x, x, x, layout="rows"),
             ValueError,
             r"layout: expected 'pairs' or 'halves', got 'rows'",
+        ),
+        (
+            lambda x: contracts.assert_causal(lambda *_: torch.ones(3), x, x, x),
+            TypeError,
+            r"attend: expected an output \(\.\.\., len_q, d_v\), .* got \(3,\)",
+        ),
+        (
+            lambda x: contracts.assert_padding_removable(with_padding, x[0], x[0], x[0], SQUARE),
+            ValueError,
+            r"real: expected one boolean a token, .* for queries \(7, 10\)",
+        ),
+        (
+            lambda x: contracts.assert_padding_removable(with_padding, x[:, 1:], x, x, REAL),
+            ValueError,
+            r"real: expected one boolean a token, .* for queries \(3, 6, 10\)",
         ),
         (
             lambda x: contracts.assert_scaled(unscaled, x, x[:, :1], x[:, :1]),
