@@ -892,12 +892,19 @@ def test_nan_that_stays_is_no_movement(x):
 
     def and_leaks_at_the_end(queries, keys, values):
         output = starts_with_nan(queries, keys, values)
-        output[:, -2] += values[:, -1]
+        output[:, -2] += 0.01 * values[:, -1]
         return output
 
     contracts.assert_causal(starts_with_nan, x, x, x)
     with pytest.raises(AssertionError, match=rf"of query {LENGTH - 2} at"):
         contracts.assert_causal(and_leaks_at_the_end, x, x, x)
+
+
+def test_the_weight_that_padding_gets_is_told(x):
+    """Filled in with the score of all that may be seen: padding is as heavy as they are."""
+    x = x.double()
+    with pytest.raises(AssertionError, match=r"of sequence 1 gives padding the weight 0\.714;"):
+        contracts.assert_mask_beats_any_score(filled_with(-1e12), x, x, x, VALID_LENS)
 
 
 def test_one_sequence_without_a_batch(x):
@@ -1200,6 +1207,11 @@ def test_evaluation_mode_is_given_back(x):
             lambda x: contracts.assert_causal(lambda *_: torch.ones(3), x, x, x),
             TypeError,
             r"attend: expected an output \(\.\.\., len_q, d_v\), .* got \(3,\)",
+        ),
+        (
+            lambda x: contracts.assert_causal(unmasked, x[0, 0], x, x),
+            ValueError,
+            r"queries: expected at least 2 axes \(\.\.\., len, width\), got shape \(10,\)",
         ),
         (
             lambda x: contracts.assert_padding_removable(with_padding, x[0], x[0], x[0], SQUARE),
