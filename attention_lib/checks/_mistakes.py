@@ -199,16 +199,8 @@ def of_sink() -> Named:
             "the softmax runs over the queries (dim=-2). Keys lie along dim=-1.",
         ),
         (
-            lambda scores: padded(0, 1)(scores / scores.shape[-1] ** 0.5)[..., :-1],
-            "the scores are divided by the root of their number; they come ready.",
-        ),
-        (
             lambda scores: scores.softmax(dim=-1) / 2,
             "every row sums to a half, whatever the scores.",
-        ),
-        (
-            lambda scores: scores.softmax(dim=-1) * scores.shape[-1] / (scores.shape[-1] + 1),
-            "how much is left over depends on the scores, not on their number.",
         ),
         (
             lambda scores: scores.softmax(dim=-1) * (highest(scores) > 0),
@@ -412,12 +404,9 @@ def of_attention() -> Named:
             lambda q, k, v: torch.softmax(dot(q, k) / v.shape[-1] ** 0.5, dim=-1) @ v,
             "the scores are divided by the root of the values' width. It is the keys' that counts.",
         ),
-        *(
-            (
-                lambda q, k, v, kept=kept: with_scores(scaled)(q, k[..., kept, :], v[..., kept, :]),
-                f"the {which} key is left out, and its value with it.",
-            )
-            for which, kept in (("first", slice(1, None)), ("last", slice(-1)))
+        (
+            lambda q, k, v: with_scores(scaled)(q, k[..., :-1, :], v[..., :-1, :]),
+            "the last key is left out, and its value with it.",
         ),
         (
             lambda q, k, v: with_scores(scaled)(q, k, v).index_fill(

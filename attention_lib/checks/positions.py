@@ -166,16 +166,8 @@ def turned(answer: object) -> Verdict:
             "the angles are taken for degrees; they are radians.",
         ),
         (
-            lambda x, positions: by()(x, positions * math.tau),
-            "the angles are taken for turns; they are radians.",
-        ),
-        (
             lambda x, positions: by()(x, positions - positions[0]),
             "the positions are counted from the first row; use those that are given.",
-        ),
-        (
-            lambda x, positions: by()(x, positions[:1].expand(len(x))),
-            "every row is turned by the first position.",
         ),
         (
             lambda x, positions: torch.cat([by()(x, positions)[:, :2], x[:, 2:]], dim=-1),
@@ -184,10 +176,6 @@ def turned(answer: object) -> Verdict:
         (
             lambda x, positions: _overwritten(x, positions, 1),
             "the first coordinates are overwritten before the second ones are made of them.",
-        ),
-        (
-            lambda x, positions: by()(x, positions) / x.shape[-1] ** 0.5,
-            "a rotation keeps lengths: no root of d_k belongs here.",
         ),
         (
             by(lambda d: 10000.0 ** (-torch.arange(0, d, 2).double() / max(d - 2, 1))),
@@ -378,11 +366,6 @@ def shifted(answer: object) -> Verdict:
             "turned one place too far.",
         ),
         (
-            lambda positions, delta: from_zero(positions, delta + 1),
-            "the places are taken to be 1, 2, 3 …, and their sines afresh. The rows may be "
-            "those of any places: turn what is given.",
-        ),
-        (
             by_place,
             "every row is turned by its own place as well; each is turned by delta alone.",
         ),
@@ -427,13 +410,6 @@ def shifted(answer: object) -> Verdict:
         (
             swapped,
             "cos and sin of the angle have changed places: sin(a + b) = sin a cos b + cos a sin b.",
-        ),
-        (
-            lambda positions, delta: rotate_by_position(
-                positions, torch.arange(len(positions)) + delta
-            ),
-            "that is the rotation of queries and keys, by the places 0, 1, 2 …; here each row "
-            "is turned by delta.",
         ),
     ]
     everywhere = torch.tensor([9, 2, 40, 3])

@@ -180,20 +180,10 @@ def query_gradient(answer: object) -> Verdict:
             "every key counts with p, not with its square.",
         ),
         (
-            lambda q, k, v: (v.T * _weights(q, k)) @ (k - q) / len(q) ** 0.5,
-            "the query is subtracted from the keys; it is their mean that must be.",
-        ),
-        (
             lambda q, k, v: (
                 torch.diag(_weights(q, k)) - torch.outer(_weights(q, k), _weights(q, k))
             ),
             "that is how the weights move with the scores; values and keys are missing.",
-        ),
-        (
-            lambda q, k, v: (
-                (torch.diag(_weights(q, k)) - torch.outer(_weights(q, k), _weights(q, k))) @ v
-            ),
-            "the keys are missing.",
         ),
         (
             lambda q, k, v: (
@@ -342,10 +332,6 @@ def softmax_backward(answer: object) -> Verdict:
             "the weights in the sum are squared.",
         ),
         (lambda p, g: p - g, "that is the gradient of cross-entropy; here g may be any gradient."),
-        (
-            lambda p, g: p * (g - g.amax(dim=-1, keepdim=True)),
-            "the largest gradient is subtracted, not the mean weighted by p.",
-        ),
         (
             lambda p, g: g * (p - (p * g).sum(dim=-1, keepdim=True)),
             "weights and gradient have changed places in front of the sum.",

@@ -71,6 +71,7 @@ HEAD = [
     (altered(masked=lambda s, mask: s.masked_fill(~mask, 1e-9)), "become 0, which is a score"),
     (altered(masked=lambda s, mask: s + mask), "added to the scores as 1 and 0"),
     (altered(masked=lambda s, mask: s.masked_fill(~mask, torch.inf)), "become +infinity"),
+    (altered(masked=lambda s, mask: s.masked_fill(~mask.tril(), -torch.inf)), "a causal mask"),
     (altered(masked=lambda s, mask: s, weigh=lambda s, mask: s.softmax(-1) * mask),
      "the mask comes after softmax"),
     (altered(scale=lambda s, x, W_k, W_v: s), "not divided by the square root"),

@@ -59,6 +59,13 @@ def altered(angle=None, sin=None, join=None):
     return turn
 
 
+def by_twice_the_angles(x, positions):
+    angles = positions.double()[:, None] * speeds(x)
+    cos, sin = (torch.cat([f(angles)] * 2, dim=-1).to(x) for f in (torch.cos, torch.sin))
+    crossed = torch.stack([-x[:, 1::2], x[:, 0::2]], dim=-1).reshape(x.shape)
+    return x * cos + crossed * sin
+
+
 # Positions further on.
 
 
@@ -112,6 +119,14 @@ def shifted_afresh(positions, delta):
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2).to(positions.dtype)
 
 
+def shifted_inside_the_sine(positions, delta):
+    even = torch.arange(0, positions.shape[1], 2, dtype=positions.dtype)
+    angles = positions[:, 0::2].asin() + delta * 10000.0 ** (-even / positions.shape[1])
+    moved = torch.empty_like(positions)
+    moved[:, 0::2], moved[:, 1::2] = angles.sin(), angles.cos()
+    return moved
+
+
 def one_speed(d_model):
     return torch.ones(d_model // 2)
 
@@ -127,6 +142,7 @@ def growing_speeds(d_model):
 SHIFTED = [
     (shifted_afresh, "taken to be 0, 1, 2"),
     (shifted_by_a_slice, "taken to be 0, 1, 2"),
+    (shifted_inside_the_sine, "only up to a quarter turn"),
     (lambda p, delta: p, "nothing is turned"),
     (lambda p, delta: shifted(p, delta, speeds=one_speed), "the same speed"),
     (lambda p, delta: shifted(p, delta, sign=-1), "backwards"),
@@ -172,6 +188,7 @@ WRONG = [
     (check.turned, lambda x, p: rotate_by_position(x), "taken to be 0, 1, 2"),
     (check.turned, lambda x, p: rotate_by_position(x, p + 1), "one position too far"),
     (check.turned, altered(join=lambda pair: torch.cat(pair, dim=-1)), "two blocks"),
+    (check.turned, by_twice_the_angles, "repeat_interleave, not repeat"),
     (check.turned, lambda x, p: x + rotate_by_position(x, p), "should be"),
     (check.turned, lambda x, p: rotate_by_position(x, p, base=1000.0), "the base of the speeds"),
     (check.turned, lambda x, p: rotate_by_position(x, p)[:-1], "shape"),

@@ -58,6 +58,7 @@ SCALED = [
     (lambda q, k: by_bmm(q, k).mT, "transposed"),
     (lambda q, k: by_bmm(k, q), "transposed"),
     (lambda q, k: by_bmm(q, k).softmax(-1), "these are the weights"),
+    (lambda q, k: torch.einsum("bqd,bkd->bq", q, k) / q.shape[-1] ** 0.5, "of all keys are added"),
     (lambda q, k: q[:, :, None] * k[:, None] / q.shape[-1] ** 0.5, "not summed"),
     (lambda q, k: by_sums(q.mT, k.mT), "expected shape (1, 1, 3), got (1, 2, 2)"),
     (lambda q, k: by_bmm(q.mT, k.mT), "raised RuntimeError"),
@@ -196,6 +197,11 @@ def all_at_once(queries, keys, W_q, W_k, w_v):
     return torch.tanh(features(queries, keys, W_q, W_k)) @ w_v
 
 
+def additive_of_products(queries, keys, W_q, W_k, w_v):
+    keys = keys @ W_k.mT
+    return torch.stack([(q[:, None] * keys).tanh() @ w_v for q in (queries @ W_q.mT).unbind(1)], 1)
+
+
 def additive_by_queries(queries, keys, W_q, W_k, w_v):
     rows = [all_at_once(row, keys, W_q, W_k, w_v) for row in queries.split(1, dim=1)]
     return torch.cat(rows, dim=1)
@@ -264,6 +270,7 @@ ADDITIVE = [
     (lambda q, k, W_q, W_k, w_v: features(q, k, W_q, W_k).sigmoid() @ w_v, "sigmoid stands"),
     (lambda q, k, W_q, W_k, w_v: features(q, k, W_q, W_k).relu() @ w_v, "relu stands"),
     (tanh_of_each_side, "of each side alone"),
+    (additive_of_products, "they are added"),
     (varied(lambda q, k, W_q, W_k, w_v: (q, k, W_q, W_k, -w_v)), "the wrong sign"),
     (varied(lambda q, k, W_q, W_k, w_v: (q, k, W_q, -W_k, w_v)), "subtracted inside the tanh"),
     (varied(lambda q, k, W_q, W_k, w_v: (q, k, W_q, 0 * W_k, w_v)), "the key's part is missing"),

@@ -44,6 +44,11 @@ def slope_of_moments(query, keys, values):
     return (together - torch.outer(p @ values, p @ keys)) / len(query) ** 0.5
 
 
+def slope_with_weights_along_the_values(query, keys, values):
+    p = scaled(query, keys)
+    return (p * (values - p @ values)).T @ (keys - p @ keys) / len(query) ** 0.5
+
+
 def backward(weights, gradient):
     return weights * (gradient - (weights * gradient).sum(dim=-1, keepdim=True))
 
@@ -135,6 +140,14 @@ WRONG = [
     (check.query_gradient, lambda q, k, v: -slope(q, k, v), "wrong sign"),
     (check.query_gradient, lambda q, k, v: softmax_jacobian(scaled(q, k)) @ k / len(q) ** 0.5,
         "values are still missing"),
+    (check.query_gradient,
+        lambda q, k, v: torch.outer(scaled(q, k) @ v, scaled(q, k) @ k) / len(q) ** 0.5,
+        "product of the two means"),
+    (check.query_gradient, lambda q, k, v: softmax_jacobian(scaled(q, k)),
+        "values and keys are missing"),
+    (check.query_gradient, lambda q, k, v: v.T @ softmax_jacobian(scaled(q, k)),
+        "the keys are missing"),
+    (check.query_gradient, slope_with_weights_along_the_values, "p[:, None]"),
     (check.query_gradient, lambda q, k, v: slope(q, k, v).sum(), "expected shape"),
     (check.softmax_backward, lambda w, g: w * g, "diagonal alone"),
     (check.softmax_backward, lambda w, g: w * (1 - w) * g, "diagonal of J times g"),
@@ -150,6 +163,13 @@ WRONG = [
     (check.softmax_backward, lambda w, g: w * (w.log() + entropy(w).unsqueeze(-1)),
         "gradient has no effect"),
     (check.softmax_backward, lambda w, g: g - g.mean(-1, keepdim=True), "weights have no effect"),
+    (check.softmax_backward, lambda w, g: w * (g - w * g.sum(-1, keepdim=True)),
+        "sum p · g, not g"),
+    (check.softmax_backward, lambda w, g: w * g - w * (w * (w * g)).sum(-1, keepdim=True),
+        "in the sum are squared"),
+    (check.softmax_backward, lambda gradient, weights: backward(weights, gradient),
+        "changed places"),
+    (check.softmax_backward, lambda w, g: softmax_jacobian(w), "J itself"),
     (check.softmax_backward, lambda w, g: -backward(w, g), "wrong sign"),
     (check.softmax_backward, lambda w, g: g, "should be"),
     (check.softmax_backward, lambda w, g: w, "should be"),

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import torch
+from torch.nn.functional import normalize, rms_norm
 
 from attention_lib.checks import variance_limits as check
 from attention_lib.scoring import cosine_scores
@@ -15,7 +16,12 @@ def unit(x, dim=-1):
 
 
 def unit_by_function(x):
-    return torch.nn.functional.normalize(x, dim=-1)
+    return normalize(x, dim=-1)
+
+
+def normed_and_scaled(queries, keys, gain):
+    width = queries.shape[-1:]
+    return gain * rms_norm(queries, width) @ rms_norm(keys, width).mT / queries.shape[-1] ** 0.5
 
 
 def by_pairs(queries, keys, gain):
@@ -91,6 +97,8 @@ WRONG = [
     (check.gain_for_half, 3.4, "too small"),
     (check.qk_norm_scores, lambda q, k, g: g * q @ k.mT / (q.norm() * k.norm()), "whole matrix"),
     (check.qk_norm_scores, lambda q, k, g: g * unit(q, -2) @ unit(k, -2).mT, "columns"),
+    (check.qk_norm_scores, lambda q, k, g: g * normalize(q) @ normalize(k).mT, "dim=-1"),
+    (check.qk_norm_scores, normed_and_scaled, "not of their mean"),
     (check.qk_norm_scores, lambda q, k, g: g * unit(q) @ k.mT, "keys keep"),
     (check.qk_norm_scores, lambda q, k, g: g * q @ unit(k).mT, "queries keep"),
     (check.qk_norm_scores, lambda q, k, g: g * cosine_scores(q, k) / q.shape[-1] ** 0.5, "root"),
