@@ -882,6 +882,15 @@ def test_poison_goes_into_the_keys_too(x):
         contracts.assert_causal(reads_no_later_value, x, x, x, poison=NAN)
 
 
+def test_poison_goes_into_the_queries_too(x):
+    def adds_no_later_query(queries, keys, values):
+        return ours_causal(queries, keys, values)[0] + 0 * queries.roll(-1, dims=-2)
+
+    contracts.assert_causal(adds_no_later_query, x, x, x)
+    with pytest.raises(AssertionError, match="became NaN or infinite"):
+        contracts.assert_causal(adds_no_later_query, x, x, x, poison=NAN)
+
+
 def test_nan_that_stays_is_no_movement(x):
     """And where something else moves, it is that which is told."""
 
