@@ -1029,10 +1029,10 @@ def test_the_query_that_an_order_moves_is_told():
     assert torch.equal(seen[0][sample, query], seen[1][sample, now])
 
 
-def test_a_key_in_the_window_is_not_moved_out_of_sight():
-    """Each coordinate of a replaced key is larger, and these queries look for small ones."""
-    queries, keys, values = torch.full((1, 7, 8), -5.0), 0.1 * numbers(1, 7, 8), numbers(1, 7, 8)
-    contracts.assert_window(window_of_3, queries, keys, values, window=3)
+def test_a_window_is_of_values(x):
+    """Who attends to the keys in a window and never to their values reads no window."""
+    with pytest.raises(AssertionError, match="does not read the key 0 places back"):
+        contracts.assert_window(lambda q, k, v: window_of_3(q, k, k), x, x, x, window=3)
 
 
 def test_a_replacement_is_another_number(x):
