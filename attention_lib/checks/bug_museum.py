@@ -312,9 +312,12 @@ Does it compare the whole batch with itself, or by too large a tolerance?
 
         return test
 
-    def one_changed(attend: Any, *inputs: Tensor) -> bool:
-        others = [torch.cat([x[:-1], x[-1:] + 1]) for x in inputs]
-        return bool(torch.allclose(attend(*inputs)[:-1], attend(*others)[:-1], atol=1e-5))
+    def changed(last: Callable[[Tensor], Tensor]) -> Callable[..., bool]:
+        def test(attend: Any, *inputs: Tensor) -> bool:
+            others = [torch.cat([x[:-1], last(x[-1:])]) for x in inputs]
+            return bool(torch.allclose(attend(*inputs)[:-1], attend(*others)[:-1], atol=1e-5))
+
+        return test
 
     mistakes: Named = [
         (
@@ -344,9 +347,13 @@ Does it compare the whole batch with itself, or by too large a tolerance?
             )
             for order in [(2, 1, 0), (2, 0, 1), (1, 2, 0), (1, 0, 2), (0, 2, 1)]
         ),
-        (
-            one_changed,
-            "you change the last sample and look at the others: what they do to it you do not see.",
+        *(
+            (
+                changed(last),
+                "you change the last sample and look at the others: what they do to it you do not "
+                "see.",
+            )
+            for last in (lambda x: x + 1, torch.zeros_like)
         ),
         (
             only(slice(1, None)),

@@ -44,6 +44,19 @@ def moved(attend, before, after):
     return not torch.allclose(attend(*before), attend(*after))
 
 
+def moved_at(place):
+    return lambda a, q, k, v: not a(q, k, v)[place].allclose(a(q, k, v + 1)[place])
+
+
+def moved_by(place):
+    def test(attend, queries, keys, values):
+        others = values.clone()
+        others[place] += 10.0
+        return moved(attend, (queries, keys, values), (queries, keys, others))
+
+    return test
+
+
 READS = [
     (lambda a, q, k, v: True, "that every attention reads"),
     (lambda a, q, k, v: False, "that no attention reads"),
@@ -54,6 +67,11 @@ READS = [
     (lambda a, q, k, v: moved(a, (q, k, v), (q + 1, k + 1, v + 1)), "every attention reads"),
     (lambda a, q, k, v: moved(a, (q, k, k), (q, k + 1, k + 1)), "the keys, too"),
     (lambda a, q, k, v: not a(q, k, v).isclose(a(q, k, v + 1)).any(), "one number that stays"),
+    (moved_at(-1), "only the last sample of the output"),
+    (moved_at((slice(None), -1)), "only the last row of each sample of the output"),
+    (moved_by((0, 0, 0)), "only the first number of the values"),
+    (moved_by(-1), "only the last sample of the values"),
+    (moved_by((slice(None), -1)), "only the last row of each sample of the values"),
     (lambda a, q, k, v: moved(a, (q, k, v), (q, k, v.clone())), "no attention reads"),
     (lambda a, q, k, v: a(q, k, v).shape == v.shape, "every attention reads"),
     (lambda a, q, k, v: reads(a, q, k, v).real + 0, "expected"),
@@ -107,6 +125,26 @@ def only(sample):
     return test
 
 
+def alone_at(place):
+    def test(attend, *inputs):
+        parts = [attend(*(x[i : i + 1] for x in inputs)) for i in range(3)]
+        return torch.allclose(attend(*inputs)[place], torch.cat(parts)[place], atol=1e-5)
+
+    return test
+
+
+def others_still(change):
+    """The last sample is another one; do the others stay as they were?"""
+
+    def test(attend, *inputs):
+        others = [x.clone() for x in inputs]
+        for x in others:
+            x[-1] = change(x[-1])
+        return torch.allclose(attend(*inputs)[:-1], attend(*others)[:-1], atol=1e-5)
+
+    return test
+
+
 def shuffled(attend, *inputs):
     order = torch.tensor([2, 0, 1])
     return torch.allclose(attend(*inputs)[order], attend(*(x[order] for x in inputs)), atol=1e-5)
@@ -130,6 +168,12 @@ ALONE = [
     (only(slice(0, 3)), "no mixing anywhere"),
     (only(slice(0, 2)), "two samples are given together"),
     (one_is_enough, "one sample that stays"),
+    (alone_at((..., 0)), "only the first column of the output"),
+    (alone_at((..., -1)), "only the last column of the output"),
+    (alone_at((slice(None), -1)), "only the last row of each sample of the output"),
+    (others_still(lambda x: x + 1), "you change the last sample"),
+    (others_still(torch.zeros_like), "you change the last sample"),
+    (others_still(lambda x: x.cos()), "you change the last sample"),
     (shuffled, "shuffled"),
     (loosely, "no mixing anywhere"),
     (lambda a, *x: a(*x).shape == x[0].shape, "no mixing anywhere"),
