@@ -298,7 +298,7 @@ def one_step(answer: object) -> Verdict:
         (of_all_rows, "each query has a largest score of its own: take it along the keys."),
         (softmaxed, "the block's weights are divided by its own sum; add the powers undivided."),
         (
-            lambda *given: (reference(*given)[2] / reference(*given)[1],),
+            lambda *given: reference(*given)[2] / reference(*given)[1],
             "that is the output; the three numbers are asked for.",
         ),
         (

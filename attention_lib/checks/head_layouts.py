@@ -185,12 +185,6 @@ def folded_lengths(answer: object) -> Verdict:
             lambda valid_lens, num_heads: valid_lens.sum().expand(len(valid_lens) * num_heads),
             "every row gets the sum of the lengths; each sequence has its own.",
         ),
-        (
-            lambda valid_lens, num_heads: (
-                valid_lens.float().mean().long().expand(len(valid_lens) * num_heads)
-            ),
-            "every row gets the mean length; each sequence has its own.",
-        ),
     ]
     lengths = ([3, 4], [5, 2, 7], [1], [0, 6, 6, 2])
     cases = [(torch.tensor(some), heads) for some in lengths for heads in (2, 3, 1)]
@@ -415,23 +409,12 @@ def grouped_attention(answer: object) -> Verdict:
             )
         ),
         (
-            repeated(*[partial(torch.Tensor.repeat_interleave, dim=3)] * 2),
-            "axis 3 is repeated; the heads are axis 1.",
-        ),
-        (
             repeated(*[lambda x, times: x.repeat_interleave(2, dim=1)] * 2),
             "every key head is repeated twice; it is num_heads // num_kv_heads times.",
         ),
         (
             repeated(*[lambda x, times: x.repeat_interleave(x.shape[1], dim=1)] * 2),
             "each key head is repeated num_kv_heads times; it is num_heads // num_kv_heads.",
-        ),
-        *(
-            (
-                repeated(*[partial(_filled_up, fill=fill)] * 2),
-                f"the missing heads are filled up with {what}; each key head serves a group.",
-            )
-            for fill, what in ((torch.zeros_like, "zeros"), (torch.clone, "the last"))
         ),
         (
             lambda queries, keys, values: scaled_dot_product_attention(
@@ -458,19 +441,6 @@ def grouped_attention(answer: object) -> Verdict:
         (
             lambda *case: grouped(*case).sum(dim=2),
             "the heads of a group are added up; each has an output of its own.",
-        ),
-        (
-            lambda *case: grouped(*case).transpose(1, 2).flatten(1, 2),
-            "the groups' axes have changed places: head h belongs to key head h // group.",
-        ),
-        (
-            lambda queries, keys, values: repeated()(
-                queries.reshape(*[queries.shape[i] for i in (0, 2, 1, 3)]).transpose(1, 2),
-                keys,
-                values,
-            ),
-            "reshape changes the order of the queries' numbers: they come as (batch, heads, len, "
-            "d_k) already.",
         ),
         (
             lambda queries, keys, values: scaled_dot_product_attention(
@@ -534,7 +504,3 @@ quiz = Quiz(
         },
     ),
 )
-
-
-def _filled_up(x: Tensor, times: int, fill: Callable[[Tensor], Tensor]) -> Tensor:
-    return torch.cat([x, *[fill(x[:, -1:])] * (x.shape[1] * (times - 1))], dim=1)

@@ -134,10 +134,6 @@ def sureness(answer: object) -> Verdict:
             "argmax gives the key's place, not its weight.",
         ),
         (
-            lambda weights, real: (largest(weights) * real.unsqueeze(1)).amax(dim=2).mean(dim=0),
-            "the surest query of each sentence is taken; all real queries count.",
-        ),
-        (
             lambda weights, real: (
                 (largest(weights) * real.unsqueeze(1)).sum(dim=(0, 2))
                 / (real.sum() * weights.shape[1])
@@ -209,10 +205,6 @@ def sureness(answer: object) -> Verdict:
         (
             lambda weights, real: largest(weights).transpose(1, 2)[real].median(dim=0).values,
             "that is the median; the mean is asked for.",
-        ),
-        (
-            lambda weights, real: largest(weights).transpose(1, 2)[real].std(dim=0),
-            "that is the spread; the mean is asked for.",
         ),
     ]
     cases = []

@@ -244,22 +244,9 @@ def token_positions(answer: object) -> Verdict:
             "the count runs on from one row to the next; each row starts at 0.",
         ),
         (
-            lambda real: (real.cumsum(dim=-1) - 1).abs(),
-            "the padding before the first token gets 1: the size of −1. Put 0 there.",
-        ),
-        (
-            lambda real: (real.cumsum(dim=-1) - 1) % real.shape[1],
-            "the padding before the first token gets the last place. Put 0 there.",
-        ),
-        (
             lambda real: real.cumsum(dim=-1).clamp(min=1),
             "the first real token has position 1; positions count from 0.",
         ),
-        (
-            lambda real: real.cumsum(dim=-1) - (~real).long(),
-            "the padding is subtracted, and tokens count from 1; they count from 0.",
-        ),
-        (lambda real: 2 * (real.cumsum(dim=-1) - 1).clamp(min=0), "every position is doubled."),
         (
             lambda real: (torch.arange(real.shape[1]) - real.int().argmax(-1, keepdim=True)).clamp(
                 min=0

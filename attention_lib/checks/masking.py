@@ -202,9 +202,7 @@ and scores below the fill lose to it.
         return lambda scores, mask: scores.masked_fill(~mask, number).softmax(dim=-1)
 
     def along(axis: int) -> Callable[..., Tensor]:
-        return lambda scores, mask: (
-            scores.masked_fill(~mask, -torch.inf).softmax(dim=axis).nan_to_num(0.0)
-        )
+        return lambda scores, mask: scores.masked_fill(~mask, -torch.inf).softmax(dim=axis)
 
     def after(scores: Tensor, mask: Tensor) -> Tensor:
         return scores.softmax(dim=-1) * mask
@@ -377,10 +375,6 @@ and scores below the fill lose to it.
         (
             lambda scores, mask: scores[mask.expand_as(scores)].softmax(dim=-1),
             "scores[mask] is one long list: the rows are gone. Fill the scores, keep their shape.",
-        ),
-        (
-            lambda scores, mask: along(-1)(scores, mask) * mask.any(dim=-2, keepdim=True),
-            "the columns that nobody sees are set to 0; it is rows with nothing to see.",
         ),
         (
             divided_again,

@@ -399,23 +399,8 @@ def restarting_positions(answer: object) -> Verdict:
             "only the first document is counted.",
         ),
         (
-            lambda documents: (
-                (documents[..., None] == documents.flatten()).sum(dim=-1)
-                - masking.document_mask(documents).sum(dim=-1)
-                + right(documents)
-            ),
-            "documents with the same number in other rows are counted as well.",
-        ),
-        (
             lambda documents: right(documents.flatten()).view(documents.shape),
             "the count runs on from one row to the next; each row has documents of its own.",
-        ),
-        (
-            lambda documents: (
-                masking.causal_mask(documents.shape[-1]).sum(dim=-1)
-                - masking.document_mask(documents).sum(dim=-1)
-            ),
-            "that subtracts the document's length; subtract where it begins.",
         ),
         *(
             (
@@ -612,10 +597,6 @@ def skipped_blocks(answer: object) -> Verdict:
                 (
                     lambda mask, size: mask.reshape(-1, size * mask.shape[1]),
                     "those are bands of whole rows; a block is `size` keys wide as well.",
-                ),
-                (
-                    lambda mask, size: mask.T.reshape(-1, size * mask.shape[0]),
-                    "those are bands of whole columns; a block is `size` queries high as well.",
                 ),
             )
         ),

@@ -109,11 +109,6 @@ def merge(answer: object) -> Verdict:
             "the heads stand in reverse order.",
         ),
         (
-            lambda x: x.permute(0, 3, 2, 1).reshape(x.shape[0], x.shape[2], -1),
-            "the axes are in the wrong order before they are joined: (batch, len, num_heads, d_k) "
-            "is wanted there.",
-        ),
-        (
             lambda x: x.permute(2, 0, 1, 3).flatten(-2),
             "the positions come before the batch.",
         ),
@@ -130,6 +125,8 @@ def merge(answer: object) -> Verdict:
             for axes, wrong in (
                 ("2 and 3", lambda x: x.transpose(2, 3).reshape(x.shape[0], x.shape[2], -1)),
                 ("0 and 1", lambda x: x.transpose(0, 1).reshape(x.shape[0], x.shape[2], -1)),
+                ("1 and 3", lambda x: x.transpose(1, 3).reshape(x.shape[0], x.shape[2], -1)),
+                ("1 and 3", lambda x: x.transpose(1, 3).flatten(-2)),
             )
         ),
         (lambda x: x.flatten(1), "all of a sentence is one row; each position keeps its own."),
@@ -140,28 +137,16 @@ def merge(answer: object) -> Verdict:
             "the two sizes of the result have changed places: (batch, len, num_heads * d_k).",
         ),
         (
-            lambda x: x.permute(2, 0, 1, 3).reshape(x.shape[0], x.shape[2], -1),
-            "the positions came before the batch when the axes were joined.",
-        ),
-        (
-            lambda x: x.transpose(1, 3).flatten(-2),
-            "axes 1 and 3 are swapped before they are joined; it is 1 and 2, heads and len.",
-        ),
-        (
             lambda x: x.permute(1, 2, 0, 3).reshape(x.shape[0], x.shape[2], -1),
             "the batch stands among the heads when the axes are joined: it comes first and stays "
             "there.",
         ),
         *(
-            (
-                lambda x, kept=kept: merge_heads(x[:, kept]),
-                f"the {which} head is left out; all of them stand side by side.",
+            (wrong, "the last head is left out; all of them stand side by side.")
+            for wrong in (
+                lambda x: merge_heads(x[:, :-1]),
+                lambda x: torch.cat([x[:, head] for head in range(x.shape[1] - 1)], dim=-1),
             )
-            for which, kept in (("first", slice(1, None)), ("last", slice(-1)))
-        ),
-        (
-            lambda x: torch.cat([x[:, head] for head in range(x.shape[1] - 1)], dim=-1),
-            "the last head is left out; all of them stand side by side.",
         ),
         (
             lambda x: x[:, 0].repeat(1, 1, x.shape[1]),
@@ -235,12 +220,6 @@ def share_of_head(answer: object) -> Verdict:
         (
             lambda outputs, W_o, i: outputs[:, i] @ W_o[i : i + outputs.shape[-1]],
             "the block of W_o starts at row i; it starts at row i · d_v.",
-        ),
-        (
-            lambda outputs, W_o, i: (
-                outputs[:, i] @ W_o[i * outputs.shape[1] :][: outputs.shape[-1]]
-            ),
-            "the block of W_o starts at row i · num_heads; it starts at row i · d_v.",
         ),
         (
             lambda outputs, W_o, i: outputs[:, i] @ W_o[i * outputs.shape[1] :][: outputs.shape[1]],
@@ -424,9 +403,6 @@ def multi_head(answer: object) -> Verdict:
     def unswapped(x: Tensor, num_heads: int) -> Tensor:
         return x.reshape(*x.shape[:2], num_heads, -1)
 
-    def averaged(x: Tensor) -> Tensor:
-        return x.mean(dim=1).repeat(1, 1, x.shape[1])
-
     def weights(X: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, n: int) -> Tensor:
         parts = (split_heads(X @ W, n) for W in (W_q, W_k, W_v))
         return torch.as_tensor(scaled_dot_product_attention(*parts)[1])
@@ -500,8 +476,6 @@ def multi_head(answer: object) -> Verdict:
             ),
             "the scores are divided by the root of the sentence's length; it must be that of d_k.",
         ),
-        (layer(join=averaged), "the heads are averaged; they stand side by side."),
-        (layer(join=lambda x: merge_heads(x.flip(1))), "the heads are joined in reverse order."),
         (layer(root=lambda d_k, d_model: 1), "the scores are not divided by the square root of "
             "d_k."),
         (

@@ -86,6 +86,7 @@ STEP = [
     (step(new=lambda m, s: m), "a block may hold a larger one"),
     (step(own=True), "the block's own largest score"),
     (lambda *a: (*step()(*a)[:2], step()(*a)[2] / step()(*a)[1]), "divided already"),
+    (lambda *a: step()(*a)[2] / step()(*a)[1], "that is the output"),
     (lambda m, l, t, s, v: (
         torch.maximum(m, s.amax(-1, keepdim=True)),
         l * m.exp() + s.exp().sum(-1, keepdim=True),

@@ -180,6 +180,7 @@ WEIGHTED = [
     (times(lambda v: v.sum(-1)), "and cancel"),
     (times(lambda v: v.amax(-1)), "the largest entry"),
     (times(lambda v: v.mean(-1)), "the entries are averaged"),
+    (times(lambda v: torch.nn.functional.normalize(v.norm(dim=-1), 1)), "divided by their sum"),
     (lambda w, v: w * v.norm(dim=-1), "unsqueeze(-2)"),
     (lambda w, v: w * v.norm(dim=-1, keepdim=True), "They belong along the last one"),
     (lambda w, v: w * v.norm(dim=-2, keepdim=True), "A value is a row"),

@@ -52,6 +52,7 @@ EXACT = [
     (lambda s, d: exact(-s, d), "no date comes out right"),
     (lambda s, d: exact(s[..., 1:], d), "no date comes out right"),
     (lambda s, d: exact(s[:, :7], d[:, :7]), "the last digit is left out"),
+    (lambda s, d: exact(s[:, 1:], d[:, 1:]), "the first digit is left out"),
     (lambda s, d: exact(s[:, :4], d[:, :4]), "only the year"),
     (lambda s, d: odds(s, d).prod(-1).mean(), "mean probability of the right date"),
     (lambda s, d: odds(s, d).mean(), "mean probability of the right digit"),
@@ -130,6 +131,7 @@ LOOK = [
     (lambda q, s, k, v, n: look(q, s, k, k, n), "the keys are summed"),
     (lambda q, s, k, v, n: look(-q, s, k, v, n), "minus sign"),
     (lambda q, s, k, v, n: look(q, s[:1], k, v, n[:1]), "only the first of the batch"),
+    (lambda q, s, k, v, n: look(q, s, v, k, n), "W_k and W_v have changed places"),
     (lambda q, s, k, v, n: look(q, s, k.T, v, n), "Error"),
     (lambda q, s, k, v, n: look(q @ k, s, k, v, n), "Error"),
 ]

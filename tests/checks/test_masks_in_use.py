@@ -222,6 +222,7 @@ SKIPPED = [
     (lambda m, s: m.any(), "numbers are asked for"),
     (lambda m, s: 0.375, "should be"),
     (lambda m, s: 1 - m.unflatten(-1, (-1, s)).any(-1).double().mean(), "a block has `size` quer"),
+    (lambda m, s: 1 - m.unflatten(0, (-1, s)).any(1).double().mean(), "a block has `size` keys"),
     (lambda m, s: skipped(m[:, ::s], s), "0, should be 0.25"),
 ]
 

@@ -66,6 +66,7 @@ MERGE = [
     (lambda x: torch.cat(x.unbind(1), dim=1), "one below the other"),
     (lambda x: merge_heads(x.flip(1)), "reverse order"),
     (lambda x: merge_heads(x).transpose(0, 1), "the positions come before the batch"),
+    (lambda x: x.transpose(1, 3).reshape(x.shape[0], x.shape[2], -1), "axes 1 and 3"),
     (lambda x: x.amax(dim=1), "the largest of the heads"),
     (lambda x: merge_heads(x) + 1, "position 0, column 0: 1, should be 0"),
     (lambda x: merge_heads(x).mT, "transposed"),
@@ -105,6 +106,12 @@ def share_by_difference(heads, W_o, i):
     return merge_heads(heads) @ W_o - merge_heads(others) @ W_o
 
 
+def share_unswapped(heads, W_o, i):
+    alone = torch.zeros_like(heads)
+    alone[:, i] = heads[:, i]
+    return alone.reshape(heads.shape[0], heads.shape[2], -1) @ W_o
+
+
 SHARE = [
     (lambda heads, W_o, i: heads[:, i], "W_o is forgotten"),
     (lambda heads, W_o, i: merge_heads(heads) @ W_o, "the whole output, the sum"),
@@ -122,6 +129,7 @@ SHARE = [
     (lambda heads, W_o, i: heads[:, i] @ W_o, "the shapes do not meet"),
     (lambda heads, W_o, i: heads[:, i] @ rows(W_o, i + 1, heads.shape[-1]), "raised RuntimeError"),
     (lambda heads, W_o, i: heads[:, i] @ W_o[:, : heads.shape[-1]].T, "raised RuntimeError"),
+    (share_unswapped, "without swapping the axes"),
     (lambda heads, W_o, i: -share(heads, W_o, i), "wrong sign"),
     (lambda heads, W_o, i: share(heads, W_o, i).mT, "transposed"),
 ]  # fmt: skip
@@ -177,6 +185,14 @@ def straight_back(x):
     return x.reshape(x.shape[0], x.shape[2], -1)
 
 
+def plain_vectors(X, W_q, W_k, W_v, W_o, num_heads):
+    plain = split_heads(X, num_heads)
+    return (
+        merge_heads(scaled_dot_product_attention(plain, plain, split_heads(X @ W_v, num_heads)))
+        @ W_o
+    )
+
+
 LAYER = [
     (lambda *given: by_library(*given[:5], 1), "one head of the whole width"),
     (by_reshapes(straight, merge_heads), "the columns are not cut first"),
@@ -184,6 +200,10 @@ LAYER = [
     (by_reshapes(straight, straight_back), "both straight reshapes"),
     (by_reshapes(lambda x, h: cut(x, h, *"bldh").permute(0, 3, 1, 2), merge_heads), "interleaved"),
     (by_reshapes(lambda x, h: cut(x, h, *"blhd"), lambda x: x.flatten(2)), "axes are not swapped"),
+    (
+        by_reshapes(lambda x, h: x.view(*x.shape[:2], 2, -1).transpose(1, 2), merge_heads),
+        "the width is cut into two heads",
+    ),
     (lambda *given: by_einsum(*given, divisor=1), "not divided by the square root of d_k"),
     (lambda *given: by_einsum(*given, divisor=len(given[1]) ** 0.5), "it must be the width of one"),
     (lambda *given: by_einsum(*given, divisor=len(given[1]) / given[5]), "not by its square root"),
@@ -196,6 +216,7 @@ LAYER = [
     (lambda X, q, k, v, o, h: by_loop(X, q, k, k, o, h), "the values are made with W_k"),
     (lambda X, q, k, v, o, h: by_loop(X, q.T, k.T, v.T, o.T, h), "the matrices are transposed"),
     (lambda X, q, k, v, o, h: by_loop(X, q, k, torch.eye(len(o)).to(X), o, h), "W_v is forgotten"),
+    (plain_vectors, "W_q and W_k are forgotten"),
     (lambda *given: -by_loop(*given), "sign"),
     (lambda *given: by_loop(*given) / given[5], "divided by num_heads"),
     (lambda *given: by_loop(*given).sum(1), "expected shape"),
