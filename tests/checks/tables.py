@@ -52,6 +52,12 @@ def heard(grader, answer):
     return _asked(grader, answer)[0]
 
 
+def known(grader, answer):
+    """The sentences of all mistakes with which a grader compares an answer in a table."""
+    calls = _asked(grader, answer)[1]
+    return {sentence for _, _, _, mistakes, _ in calls for _, sentence in mistakes}
+
+
 def misnamed(grader, answer):
     """The name of a mistake that an answer in a table hears of and does not make.
 
@@ -59,8 +65,8 @@ def misnamed(grader, answer):
     """
     verdict, calls = _asked(grader, answer)
     for given, reference, cases, mistakes, _ in calls:
-        known = [*mistakes, *_general(reference)]
-        named = [mistake for mistake, sentence in known if sentence == verdict.message]
+        pairs = [*mistakes, *_general(reference)]
+        named = [mistake for mistake, sentence in pairs if sentence == verdict.message]
         others = [*map(_another, cases)]
 
         def results(function, patch=_as_it_is, others=others):

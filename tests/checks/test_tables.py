@@ -14,7 +14,8 @@ import tests.checks
 from attention_lib.checks._grading import grade
 from attention_lib.checks._questions import Choice, Number, Question
 from tests.checks import tables
-from tests.checks.tables import graders, heard, misnamed, questions
+from tests.checks.tables import graders, heard, known, misnamed, questions
+from tests.checks.test_blind import HEARD
 
 GENERIC = 0.15  # the largest share of wrong answers that may hear no more than where they fail
 
@@ -60,6 +61,16 @@ def test_no_answer_hears_of_a_mistake_that_it_does_not_make(answers):
     said = "\n".join(heard(*row[:2]).message for row in bad)
     assert len(named) > 1400
     assert not bad, f"{len(bad)} of {len(wrong)} wrong answers are misnamed:\n{said}"
+
+
+def test_every_mistake_that_a_grader_knows_is_made(answers):
+    """By an answer of some table, or by a blind one: a sentence that nobody hears is dead."""
+    wrong = answers[1]
+    sentences = set().union(*(known(*row[:2]) for row in wrong))
+    said = {heard(*row[:2]).message for row in wrong}
+    blind = HEARD.read_text(encoding="utf-8")
+    assert len(sentences) > 1000
+    assert [s for s in sorted(sentences - said) if f": {s}\n" not in blind] == []
 
 
 def test_no_message_shows_where_something_lies_in_memory(answers):
