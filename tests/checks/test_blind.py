@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import re
+import warnings
 from pathlib import Path
 
 import pytest
@@ -55,14 +56,13 @@ def generic(message):
 
 def verdicts():
     """What is said of every wrong answer, by chapter, exercise and mistake."""
-    said = {}
-    for chapter in CHAPTERS:
-        checks, answers = parts(chapter)
-        for exercise, wrong in answers.WRONG.items():
-            grader = getattr(checks, exercise)
-            for mistake, answer in wrong.items():
-                said[chapter, exercise, mistake] = grader(answer)
-    return said
+    with warnings.catch_warnings(action="ignore"):  # of the answers, some only once a process
+        return {
+            (chapter, exercise, mistake): getattr(checks, exercise)(answer)
+            for chapter, (checks, answers) in zip(CHAPTERS, map(parts, CHAPTERS), strict=True)
+            for exercise, wrong in answers.WRONG.items()
+            for mistake, answer in wrong.items()
+        }
 
 
 @pytest.fixture(scope="module")
