@@ -158,13 +158,17 @@ def qk_norm_scores(answer: object) -> Verdict:
             ),
             "the lengths are sums of sizes; take the root of the sum of squares.",
         ),
-        (
-            lambda q, k, gain: (
-                gain
-                * torch.nn.functional.rms_norm(q, q.shape[-1:])
-                @ torch.nn.functional.rms_norm(k, k.shape[-1:]).mT
-            ),
-            "a length is the root of the sum of squares, not of their mean.",
+        *(
+            (
+                lambda q, k, gain, over_mean=over_mean: (
+                    gain * dot_scores(over_mean(q), over_mean(k))
+                ),
+                "a length is the root of the sum of squares, not of their mean.",
+            )
+            for over_mean in (
+                lambda x: torch.nn.functional.rms_norm(x, x.shape[-1:]),
+                lambda x: torch.div(x, x.square().mean(dim=-1, keepdim=True).sqrt()),
+            )
         ),
         (
             lambda q, k, gain: (
