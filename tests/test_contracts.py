@@ -1069,6 +1069,11 @@ def test_no_guess_where_two_scales_are_one(x):
         contracts.assert_scaled(lambda q, k, v: unscaled(1.03 * q, k, v), x, x, x, tolerance=0.01)
 
 
+def test_at_width_2_the_scales_differ(x):
+    with pytest.raises(AssertionError, match=r"scaled by 1 \(no scaling\), expected 0\.7071"):
+        contracts.assert_scaled(unscaled, x[..., :2], x[..., :2], x[..., :2])
+
+
 def test_evaluation_mode_is_given_back(x):
     module = nn.Sequential(MultiHeadAttention(D_MODEL, NUM_HEADS, dropout=0.5))
     module.train()
