@@ -85,6 +85,8 @@ def test_a_whole_number_may_too(answer):
         ([0.5], "a number is expected, not [0.5]."),
         (torch.tensor([0.5, 0.5]), "a number is expected, not tensor([0.5000, 0.5000])."),
         (torch.zeros(99), "a number is expected, not a Tensor."),
+        ("x" * 28, f"a number is expected, not '{'x' * 28}'."),
+        ("x" * 29, "a number is expected, not a str."),
         (lambda: 0.5, "a number is expected, not a function."),
     ],
 )
@@ -97,6 +99,12 @@ def test_an_exact_number_forgives_rounding_and_nothing_else():
     assert exact(0.1 + 0.2)
     assert not exact(0.3001)
     assert not Number("?", 655360)(655361)
+    assert Number("?", 655360)(655360.05)
+    assert Number("?", 0)(0.9e-7) and not Number("?", 0)(1.1e-7)
+
+
+def test_a_whole_number_is_written_whole():
+    assert repr(Number("?", 1234567)(1234567)) == "Correct: 1234567 it is."
 
 
 def test_a_mistake_may_have_its_own_tolerance():
