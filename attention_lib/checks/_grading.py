@@ -289,7 +289,7 @@ def _two_numbers(got: Any, should: Any) -> tuple[str, str]:
     return pair
 
 
-def _number(x: Any, digits: int = 4) -> str:
+def _number(x: Any, digits: int) -> str:
     text = f"{x:.{digits}g}"
     return {"nan": "NaN", "inf": "infinity", "-inf": "−infinity"}.get(text, text)
 

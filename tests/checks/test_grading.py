@@ -61,6 +61,7 @@ def changes_its_input(x):
         (lambda x: mean(x) / 0, "row 0: infinity, should be 2."),
         (lambda x: -mean(x), "every number has the wrong sign."),
         (lambda x: 3 * mean(x), "every number is 3 times what it should be."),
+        (lambda x: mean(x) * 1.0005, "row 0: 2.001, should be 2. Given x = [[1, 3]]."),
         (lambda x: x.mean(-1, keepdim=True), "shape is not: expected shape (1,), got (1, 1)"),
         (lambda x: (mean(x), x), "several things are returned; the first one alone is right."),
         (lambda x: [x, mean(x)], "several things are returned; the second one alone is right."),
@@ -126,6 +127,13 @@ def test_other_styles_are_right(answer):
 def test_a_number_may_be_anyones(number):
     assert grade(lambda x: number, lambda x: torch.tensor(5.0), CASES)
     assert not grade(lambda x: number + 1, lambda x: torch.tensor(5.0), CASES)
+
+
+def test_one_of_several_results_is_told_with_its_axes():
+    verdict = grade(
+        lambda x: (x, x), lambda x: (x, mean(x)[:, None] * x), CASES, axes=["row", "key"]
+    )
+    assert "in result 1, row 0, key 0: 1, should be 2." in verdict.message
 
 
 def test_a_mistake_is_named_only_if_all_cases_agree_with_it():
