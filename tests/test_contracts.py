@@ -882,13 +882,14 @@ def test_poison_goes_into_the_keys_too(x):
         contracts.assert_causal(reads_no_later_value, x, x, x, poison=NAN)
 
 
-def test_poison_goes_into_the_queries_too(x):
-    def adds_no_later_query(queries, keys, values):
-        return ours_causal(queries, keys, values)[0] + 0 * queries.roll(-1, dims=-2)
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_poison_goes_into_all_three(which, x):
+    def adds_nothing_of_the_next(*tensors):
+        return ours_causal(*tensors)[0] + 0 * tensors[which].roll(-1, dims=-2)
 
-    contracts.assert_causal(adds_no_later_query, x, x, x)
+    contracts.assert_causal(adds_nothing_of_the_next, x, x, x)
     with pytest.raises(AssertionError, match="became NaN or infinite"):
-        contracts.assert_causal(adds_no_later_query, x, x, x, poison=NAN)
+        contracts.assert_causal(adds_nothing_of_the_next, x, x, x, poison=NAN)
 
 
 def test_nan_that_stays_is_no_movement(x):
