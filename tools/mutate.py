@@ -51,7 +51,7 @@ TARGETS = {
 }
 
 # Those whose living mutants have been looked at, one by one; the others run when they are named.
-EXAMINED = ("masking", "_nonfinite", "attention", "scoring", "positions", "multihead")
+EXAMINED = tuple(name for name in TARGETS if name != "checks")
 
 
 def install():
