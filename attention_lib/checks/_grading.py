@@ -2,6 +2,7 @@
 
 import dis
 import inspect
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
@@ -99,10 +100,11 @@ def grade(
     wrong = [(case, said) for case, said in zip(cases, complaints(expected), strict=True) if said]
     if not wrong:
         return Verdict(True, "1 case agrees." if len(cases) == 1 else f"{len(cases)} cases agree.")
-    for patch in (_as_it_is, _without_nan):
-        for mistake, sentence in [*mistakes, *_general(reference)]:
-            if not any(complaints(patch(_outcome(mistake, _copied(case))) for case in cases)):
-                return Verdict(False, sentence)
+    with warnings.catch_warnings(action="ignore"):  # the mistakes' own; the reader's were shown
+        for patch in (_as_it_is, _without_nan):
+            for mistake, sentence in [*mistakes, *_general(reference)]:
+                if not any(complaints(patch(_outcome(mistake, _copied(case))) for case in cases)):
+                    return Verdict(False, sentence)
     if sentence := _of_all(outcomes, expected, lambda others: not any(complaints(others))):
         return Verdict(False, sentence)
     case, complaint = wrong[0]

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -136,6 +137,28 @@ def test_one_of_several_results_is_told_with_its_axes():
     assert "in result 1, row 0, key 0: 1, should be 2." in verdict.message
 
 
+def test_a_tolerance_holds_for_all_results():
+    near, target = torch.tensor([1.0, 1.1]), torch.ones(2)
+    assert difference(near, target, tolerance=0.06) == ""
+    assert difference((near, near), (near, target), tolerance=0.06) == ""
+    assert difference((near, near), (near, target), tolerance=0.04) != ""
+    assert difference(target.double(), target.double() + 1e-8, tolerance=1e-9) != ""
+
+
+def test_errors_are_alike_by_kind_and_words():
+    assert difference(ValueError("no"), ValueError("no")) == ""
+    assert difference(ValueError("no"), TypeError("no")) == "it raised ValueError: no"
+    assert difference(ValueError("no"), ValueError("not")) == "it raised ValueError: no"
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"), [(4, "x = [[0, 1, 2, 3], [4,"), (5, "x of shape (4, 5).")]
+)
+def test_an_input_is_shown_where_it_is_short(width, shown):
+    case = torch.arange(4.0 * width).reshape(4, width)
+    assert f" Given {shown}" in grade(lambda x: x, mean, [(case,)]).message
+
+
 def test_a_mistake_is_named_only_if_all_cases_agree_with_it():
     mistakes = [(lambda x: x[:, 0], "that is the first.")]
     first_of_small = [lambda x: x[:, 0], lambda x: x[:, 0] if len(x) == 1 else x[:, 1]]
@@ -154,6 +177,15 @@ def test_a_mistake_that_raises_is_known_by_its_error():
 
 def raises_another(x):
     raise ValueError("no.")
+
+
+def test_what_a_mistake_warns_of_is_not_heard():
+    def alone(x):
+        warnings.warn("one number has no spread", UserWarning, stacklevel=1)
+        return x.amax(dim=-1)
+
+    verdict = grade(lambda x: x.amax(dim=-1), mean, CASES, [(alone, "the largest.")])
+    assert verdict.message == "the largest."
 
 
 def test_chance_is_heard_of_where_there_is_some():
@@ -195,6 +227,7 @@ def test_every_grader_survives_what_is_no_answer(module, grader):
         assert "Write it" not in verdict.message
 
 
+@pytest.mark.filterwarnings("ignore")  # what mistakes warn of nobody hears
 @pytest.mark.parametrize(("module", "grader"), graders())
 def test_every_grader_tells_its_mistakes_apart(module, grader):
     with asked_in(module) as asked:
@@ -214,6 +247,9 @@ def test_every_grader_tells_its_mistakes_apart(module, grader):
     right = outcomes(reference)
     assert same(right, right)
     known = [(outcomes(mistake), sentence) for mistake, sentence in mistakes]
+    for results, sentence in known:  # a size may not fit; any other error is the grader's own
+        errors = [x for x in results if isinstance(x, Exception)]
+        assert all(isinstance(x, RuntimeError | IndexError | ValueError) for x in errors), sentence
     for number, (results, sentence) in enumerate(known):
         assert not same(right, results), f"accepted: {sentence}"
         for others, other in known[:number]:
