@@ -137,7 +137,15 @@ def test_one_of_several_results_is_told_with_its_axes():
     assert "in result 1, row 0, key 0: 1, should be 2." in verdict.message
 
 
+def test_how_many_cases_agree_is_said():
+    assert repr(grade(mean, mean, CASES)) == "Correct: 3 cases agree."
+    assert repr(grade(mean, mean, CASES[:2])) == "Correct: 2 cases agree."
+    assert repr(grade(mean, mean, CASES[:1])) == "Correct: 1 case agrees."
+
+
 def test_a_tolerance_holds_for_all_results():
+    assert grade(lambda x: mean(x) * 1.01, mean, CASES, tolerance=0.02)
+    assert not grade(lambda x: mean(x) * 1.01, mean, CASES)
     near, target = torch.tensor([1.0, 1.1]), torch.ones(2)
     assert difference(near, target, tolerance=0.06) == ""
     assert difference((near, near), (near, target), tolerance=0.06) == ""
