@@ -46,11 +46,14 @@ def property_of(
         names = [f"argument {i + 1}" for i in range(len(cases[0]))]
     found = [_call(answer, case) for case in cases]
     right = [_call(reference, case) for case in cases]
+    wrong = [i for i, pair in enumerate(zip(found, right, strict=True)) if not agree(*pair)]
+    if not wrong:
+        return ""
     for sentence, holds in _KINDS:
         if all(holds(*pair) for pair in zip(found, right, strict=True)):
             return sentence
-    if all(isinstance(x, tuple | list) and len(x) for x in (*found, *right)):
-        if len({len(x) for x in (*found, *right)}) > 1:
+    if all(isinstance(x, tuple | list) for x in (*found, *right)):
+        if any(len(a) != len(b) for a, b in zip(found, right, strict=True)):
             return "not as many things come back as are asked for."
         return _of_parts(found, right, agree)
     if sentence := _of_arguments(reference, cases, found, names, agree):
@@ -62,16 +65,16 @@ def property_of(
         for a, b in zip(found, right, strict=True)
         if isinstance(a, Tensor) and isinstance(b, Tensor)
     ]
-    wrong = [i for i, pair in enumerate(zip(found, right, strict=True)) if not agree(*pair)]
     first = found[wrong[0]]
     if isinstance(first, Exception):
         return _of_error(str(first))
-    if len(pairs) < len(found) or any(_boolean(a) != _boolean(b) for a, b in pairs):
+    if len(pairs) < len(found) or any(
+        a.is_complex() or _boolean(a) != _boolean(b) for a, b in pairs
+    ):
         return ""
-    for sentence, same in _CHANGES:
-        if all(agree(a, same(b)) for a, b in pairs):
-            return sentence
-    if all(sorted(a.shape) == sorted(b.shape) and _same_numbers(a, b) for a, b in pairs):
+    if sentence := _of_changes(pairs, agree):
+        return sentence
+    if all(_same_axes(a, b) and _same_numbers(a, b, agree) for a, b in pairs):
         return "all the right numbers are there, in the wrong places."
     for sentence, holds in _LOOKS:
         if all(holds(found[i], right[i]) for i in wrong):
@@ -83,7 +86,7 @@ def property_of(
 
 def _of_parts(found: Sequence[Any], right: Sequence[Any], agree: Agree) -> str:
     """Say of several results which of them are right, or in what way all are wrong."""
-    parts = range(len(right[0]))
+    parts = range(min(map(len, right)))
     where = {
         i: [j for j in parts if all(agree(f[i], r[j]) for f, r in zip(found, right, strict=True))]
         for i in parts
@@ -92,17 +95,23 @@ def _of_parts(found: Sequence[Any], right: Sequence[Any], agree: Agree) -> str:
         return "the right things come back in the wrong order, or one of them twice."
     if not any(where.values()):
         pairs = [(f[i], r[i]) for f, r in zip(found, right, strict=True) for i in parts]
-        for sentence, same in _CHANGES:
-            if all(agree(a, same(b)) for a, b in pairs):
-                return f"of each result: {sentence}"
-        if all(isinstance(a, Tensor) and _same_numbers(a, b) for a, b in pairs):
-            return "each result has the right numbers, in the wrong places."
+        if sentence := _of_changes(pairs, agree):
+            return f"of each result: {sentence}"
+        if not all(isinstance(x, Tensor) for pair in pairs for x in pair):
+            return ""
+        if all(_same_numbers(a, b, agree) for a, b in pairs):
+            if all(_same_axes(a, b) for a, b in pairs):
+                return "each result has the right numbers, in the wrong places."
+            return "each result has the right numbers, in the wrong shape."
         if all(
-            _same_numbers(torch.cat([x.flatten() for x in f]), torch.cat([x.flatten() for x in r]))
-            for f, r in zip(found, right, strict=True)
+            _same_numbers(_joined(f), _joined(r), agree) for f, r in zip(found, right, strict=True)
         ):
             return "every number is used once, but numbers stand in a result that is not theirs."
     return ""
+
+
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    return torch.cat([x.flatten() for x in parts])
 
 
 def _call(function: Function, case: Case) -> Any:
@@ -119,6 +128,7 @@ def _additive(found: Any, right: Any) -> bool:
         and right.dtype == torch.bool
         and found.is_floating_point()
         and bool(((found == 0) | found.isneginf()).all())
+        and bool(found.isneginf().any() or right.all())
     )
 
 
@@ -135,7 +145,7 @@ def _boolean(x: Tensor) -> bool:
 
 
 def _whole(x: Tensor) -> bool:
-    return not x.is_floating_point() and not _boolean(x)
+    return not (x.is_floating_point() or x.is_complex() or _boolean(x))
 
 
 _KINDS: list[tuple[str, Callable[[Any, Any], bool]]] = [
@@ -145,15 +155,7 @@ _KINDS: list[tuple[str, Callable[[Any, Any], bool]]] = [
     ),
     (
         "a dictionary comes back: return its parts with commas between.",
-        lambda found, right: isinstance(found, dict),
-    ),
-    (
-        "not as many things come back as are asked for.",
-        lambda found, right: (
-            isinstance(found, tuple | list)
-            and isinstance(right, tuple)
-            and len(found) != len(right)
-        ),
+        lambda found, right: isinstance(right, tuple) and isinstance(found, dict),
     ),
     (
         "a Python list comes back: torch.tensor or torch.stack makes it a tensor.",
@@ -161,7 +163,11 @@ _KINDS: list[tuple[str, Callable[[Any, Any], bool]]] = [
     ),
     (
         "a tuple comes back: torch.stack or torch.cat makes one tensor of its parts.",
-        lambda found, right: type(found) is tuple and isinstance(right, Tensor),
+        lambda found, right: (
+            type(found) is tuple
+            and isinstance(right, Tensor)
+            and all(isinstance(x, Tensor) for x in found)
+        ),
     ),
     (
         "`max` along an axis gives two things, the numbers and where they stand: take `.values`, "
@@ -178,9 +184,12 @@ _KINDS: list[tuple[str, Callable[[Any, Any], bool]]] = [
     ),
     (
         "numbers come back, where True and False are asked for.",
-        _typed(torch.is_floating_point, _boolean),
+        _typed(lambda x: not _boolean(x), _boolean),
     ),
-    ("numbers come back, where True and False are asked for.", _typed(_whole, _boolean)),
+    (
+        "complex numbers come back; right ones are real.",
+        _typed(torch.is_complex, lambda x: not x.is_complex()),
+    ),
     (
         "right numbers would be whole; these are decimal numbers.",
         _typed(torch.is_floating_point, _whole),
@@ -204,7 +213,7 @@ def _of_arguments(
     def same(change: Callable[[list[Any]], list[Any]]) -> bool:
         others = []
         for case, got in zip(cases, found, strict=True):
-            others.append(_call(reference, tuple(change(list(case)))))
+            others.append(_call(lambda *case: reference(*change(list(case))), case))
             if isinstance(others[-1], Exception) or not agree(got, others[-1]):
                 return False
         return any(map(_says_something, others))
@@ -229,44 +238,43 @@ def _of_arguments(
     changes: list[tuple[str, Callable[[Tensor], Tensor]]] = [
         (
             "`{}` is turned round: True and False are swapped.",
-            lambda x: ~x if _boolean(x) else x[:0],
+            lambda x: ~x if _boolean(x) else x,
         ),
         ("`{}` has a minus sign too many.", lambda x: -x),
-        ("`{}` is transposed.", lambda x: x.mT),
+        ("`{}` is transposed.", lambda x: x.transpose(-2, -1)),
         (
             "`{}` has the right shape and the wrong order: reshape and view do not swap axes.",
-            lambda x: x.reshape(x.mT.shape).mT if x.dim() > 1 and min(x.shape[-2:]) > 1 else x,
+            lambda x: x.reshape(x.transpose(-2, -1).shape).mT,
         ),
         ("only what stands first in `{0}` is read, `{0}[0]`.", lambda x: x[:1].expand_as(x)),
         ("`{}` is read from its end.", lambda x: x.flip(-1)),
     ]
     for i, (sentence, change) in product(tensors, changes):
-        try:
-            if same(put(i, change)):
-                return str(sentence.format(names[i]))
-        except (TypeError, RuntimeError):
-            continue
-    if tensors and same(lambda case: [x[:1] if isinstance(x, Tensor) else x for x in case]):
+        if same(put(i, change)):
+            return sentence.format(names[i])
+    if same(lambda case: [x[:1] if isinstance(x, Tensor) else x for x in case]):
         return "only what stands first is looked at, index 0 of the first axis."
-    scalars = [i for i, x in enumerate(cases[0]) if isinstance(x, int | float)]
     steps: list[tuple[str, Callable[[Any], Any]]] = [
         ("`{}` is one too small.", lambda x: x - 1),
         ("`{}` is one too large.", lambda x: x + 1),
         ("`{}` is taken the wrong way round: its sign.", lambda x: -x),
+    ]
+    fixed: list[tuple[str, Callable[[Any], Any]]] = [
         ("`{}` has no effect: it is taken to be 0.", lambda x: 0),
         ("`{}` has no effect: it is taken to be 1.", lambda x: 1),
         ("`{}` has no effect: it is taken to be 2.", lambda x: 2),
     ]
-    for i, (sentence, step) in product(scalars, steps):
-        if same(put(i, step)):
-            return str(sentence.format(names[i]))
+    for i, x in enumerate(cases[0]):
+        if isinstance(x, int | float) and not isinstance(x, bool):
+            differs = len({str(case[i]) for case in cases}) > 1
+            for sentence, step in [*steps, *(fixed if differs else [])]:
+                if same(put(i, step)):
+                    return sentence.format(names[i])
     return ""
 
 
 def _says_something(result: Any) -> bool:
     """Whether a result is more than zeros and NaN, which many mistakes have in common."""
-    if isinstance(result, tuple | list):
-        return any(map(_says_something, result))
     return not isinstance(result, Tensor) or _boolean(result) or bool(result.nan_to_num(0).any())
 
 
@@ -294,7 +302,7 @@ def _of_one_more(
 
 def _alike(a: Any, b: Any) -> bool:
     both = isinstance(a, Tensor) and isinstance(b, Tensor)
-    return both and a.shape == b.shape and a.is_floating_point() and b.is_floating_point()
+    return both and a.shape == b.shape and not _boolean(a)
 
 
 def _of_error(message: str) -> str:
@@ -310,48 +318,63 @@ def _of_error(message: str) -> str:
         return "`view` cannot join axes that a transpose has moved: use `reshape`."
     if "invalid for input of size" in message:
         return "the sizes asked for do not hold all the numbers."
+    if "Dimension out of range" in message:
+        return "an axis is asked for that the tensor does not have: it has fewer."
     if "out of bounds" in message or "out of range" in message:
-        return "an index counts along the wrong axis, which is shorter."
+        return "an index counts past the end of its axis."
     return ""
 
 
-def _all_but(dim: int, change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    return lambda x: change(x) if x.dim() >= dim else x.new_empty(0)
-
-
 _CHANGES: list[tuple[str, Callable[[Tensor], Tensor]]] = [
-    ("a softmax is taken of the right result.", _all_but(1, lambda x: x.double().softmax(-1))),
+    ("a softmax is taken of the right result.", lambda x: x.double().softmax(-1) if x.dim() else x),
     ("the exponential is taken of the right result.", lambda x: x.double().exp()),
     ("the logarithm is taken of the right result.", lambda x: x.double().log()),
-    ("the size is right, the sign is lost.", lambda x: x if _boolean(x) else x.abs()),
-    ("every negative number became 0.", lambda x: x if _boolean(x) else x.clamp(min=0)),
-    ("every number is one too large.", lambda x: x if _boolean(x) else x + 1),
-    ("every number is one too small.", lambda x: x if _boolean(x) else x - 1),
+    ("the size is right, the sign is lost.", lambda x: x.abs()),
+    ("every negative number became 0.", lambda x: x.clamp(min=0)),
+    ("every number is one too large.", lambda x: x + 1),
+    ("every number is one too small.", lambda x: x - 1),
     (
         "one too many: the right result is summed along its last axis.",
-        _all_but(1, lambda x: x.sum(-1)),
+        lambda x: x.sum(-1),
     ),
-    ("the right result is summed along its first axis.", _all_but(1, lambda x: x.sum(0))),
+    ("the right result is summed along its first axis.", lambda x: x.sum(0)),
     (
         "the right result is averaged along its first axis.",
-        _all_but(1, lambda x: x.double().mean(0)),
+        lambda x: x.double().mean(0),
     ),
-    ("only what stands first in the right result comes back.", _all_but(1, lambda x: x[0])),
-    ("the last axis is in reverse order.", _all_but(1, lambda x: x.flip(-1))),
-    ("the rows are in reverse order.", _all_but(2, lambda x: x.flip(-2))),
-    ("the first two axes are swapped.", _all_but(2, lambda x: x.transpose(0, 1))),
-    ("axes 1 and 2 are swapped.", _all_but(3, lambda x: x.transpose(1, 2))),
-    ("the first two axes are one.", _all_but(2, lambda x: x.flatten(0, 1))),
-    ("axes 1 and 2 are one.", _all_but(3, lambda x: x.flatten(1, 2))),
-    ("the last two axes are one.", _all_but(2, lambda x: x.flatten(-2))),
+    ("only what stands first in the right result comes back.", lambda x: x[0]),
+    ("the last axis is in reverse order.", lambda x: x.flip(-1)),
+    ("the rows are in reverse order.", lambda x: x.flip(-2)),
+    ("the first two axes are swapped.", lambda x: x.transpose(0, 1)),
+    ("axes 1 and 2 are swapped.", lambda x: x.transpose(1, 2)),
+    ("the first two axes are one.", lambda x: x.flatten(0, 1)),
+    ("axes 1 and 2 are one.", lambda x: x.flatten(1, 2)),
+    ("the last two axes are one.", lambda x: x.flatten(-2)),
 ]
 
 
-def _same_numbers(found: Tensor, right: Tensor) -> bool:
-    if found.numel() != right.numel() or _boolean(right) or found.numel() < 2:
+def _of_changes(pairs: Sequence[tuple[Any, Any]], agree: Agree) -> str:
+    """Say what was done to the right results."""
+    for sentence, change in _CHANGES:
+        others = [_call(change, (b,)) for _, b in pairs]
+        if (
+            not any(isinstance(x, Exception) for x in others)
+            and all(agree(a, x) for (a, _), x in zip(pairs, others, strict=True))
+            and any(map(_says_something, others))
+        ):
+            return sentence
+    return ""
+
+
+def _same_axes(found: Tensor, right: Tensor) -> bool:
+    return sorted(found.shape) == sorted(right.shape)
+
+
+def _same_numbers(found: Tensor, right: Tensor, agree: Agree) -> bool:
+    """Whether the numbers are equal in any order; True and False are so too easily."""
+    if found.is_complex() or _boolean(right):
         return False
-    a, b = (x.double().flatten().sort().values for x in (found, right))
-    return bool(torch.isclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True).all())
+    return agree(found.flatten().sort().values, right.flatten().sort().values)
 
 
 def _shaped(test: Callable[[Tensor, Tensor], Any]) -> Callable[[Any, Any], bool]:
@@ -407,24 +430,26 @@ _LOOKS: list[tuple[str, Callable[[Any, Any], bool]]] = [
 
 def _of_sizes(cases: Sequence[Case], pairs: Sequence[tuple[Tensor, Tensor]], agree: Agree) -> str:
     """Say that the result is a size too large: d times, √n times, or as small."""
-    if any(a.shape != b.shape or not b.is_floating_point() for a, b in pairs):
+    if any(a.shape != b.shape for a, b in pairs):
         return ""
     factors = []
     for a, b in pairs:
-        x, y = a.double().flatten(), b.double().flatten()
-        factor = (x @ y / (y @ y)).item() if y.any() and y.isfinite().all() else float("nan")
-        if factor == factor and not agree(a, b.double() * factor):
+        x, y = (z[b.isfinite()].double() for z in (a, b))
+        factor = (x @ y / (y @ y)).item()
+        if not agree(a, b.double() * factor if factor == factor else b):
             return ""
         factors.append(factor)
     known = [i for i, factor in enumerate(factors) if factor == factor]
     tensors = [i for i, x in enumerate(cases[0]) if isinstance(x, Tensor)]
-    for i in tensors if len(known) > 1 else []:
+    for i in tensors:
         for axis, power in product(range(cases[0][i].dim()), (1.0, 0.5, 2.0, -1.0, -0.5, -2.0)):
             try:
                 sizes = [cases[n][i].shape[axis] ** power for n in known]
-            except IndexError:
+            except (AttributeError, IndexError, ZeroDivisionError):  # no tensor, axis or size there
                 continue
-            if all(abs(factors[n] / s - 1) < 1e-3 for n, s in zip(known, sizes, strict=True)):
+            if len(set(sizes)) > 1 and all(
+                abs(factors[n] - s) < 1e-3 * s for n, s in zip(known, sizes, strict=True)
+            ):
                 how = {1.0: "a size", 0.5: "the root of a size", 2.0: "the square of a size"}
                 verb = "multiplied" if power > 0 else "divided"
                 return (
@@ -448,17 +473,15 @@ def _of_runs(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         again = [_call(answer, case) for case in cases]
-    if not all(agree(a, b) for a, b in zip(found, again, strict=True) if isinstance(a, Tensor)):
+    if not all(agree(a, b) for a, b in zip(found, again, strict=True)):
         return "two runs on the same input differ: there is something random in it."
     for i, name in enumerate(names):
         runs = [
-            [[_call(f, _changed(case, i, change)) for f in (answer, reference)] for case in cases]
+            [[_call(_on(f, i, change), case) for f in (answer, reference)] for case in cases]
             for change in _OTHERS
         ]
         still = all(
-            isinstance(got, Tensor) and agree(got, before)
-            for run in runs
-            for (got, _), before in zip(run, found, strict=True)
+            agree(got, before) for run in runs for (got, _), before in zip(run, found, strict=True)
         )
         moved = any(
             isinstance(should, Tensor) and not agree(should, before)
@@ -468,48 +491,49 @@ def _of_runs(
         if still and moved:
             return f"`{name}` has no effect."
     for place in wrong:
-        same_shape = getattr(found[place], "shape", 0) == getattr(right[place], "shape", 1)
         if (
-            same_shape
+            found[place].shape == right[place].shape
             and _mixes(answer, cases[place], found[place], agree)
             and not _mixes(reference, cases[place], right[place], agree)
         ):
             return "what stands in one row of the first axis changes the result of another."
-    if wrong[0] > 0:
-        large = [
-            any(
-                x.is_floating_point() and x.numel() and x.nan_to_num(0, 0, 0).abs().max() > LARGE
-                for x in case
-                if isinstance(x, Tensor)
-            )
-            for case in cases
-        ]
-        if all(large[i] for i in wrong):
-            return "right for numbers of ordinary size, wrong where they are large."
+    sizes = [max(map(_largest, case), default=0.0) for case in cases]
+    fine = [size for i, size in enumerate(sizes) if i not in wrong]
+    if fine and min(sizes[i] for i in wrong) > max(LARGE, *fine):
+        return "right for numbers of ordinary size, wrong where they are large."
     return ""
+
+
+def _largest(x: object) -> float:
+    if not isinstance(x, Tensor) or not x.is_floating_point() or not x.numel():
+        return 0.0
+    return x.nan_to_num(0, 0, 0).abs().max().item()
 
 
 _OTHERS: list[Callable[[Tensor], Tensor]] = [
     lambda x: x.flip(-1),
-    lambda x: x.roll(1, 0),
+    lambda x: x.roll(1),
     torch.zeros_like,
     lambda x: x + 0.5 * x if x.is_floating_point() else x.clamp(max=1) if not _boolean(x) else ~x,
 ]
 
 
-def _changed(case: Case, place: int, change: Callable[[Tensor], Tensor]) -> Case:
-    return tuple(
-        change(x) if n == place and isinstance(x, Tensor) else x for n, x in enumerate(case)
+def _on(function: Function, place: int, change: Callable[[Tensor], Tensor]) -> Function:
+    """Return a function that changes the tensor in one place before it does its work."""
+    return lambda *case: function(
+        *(change(x) if n == place and isinstance(x, Tensor) else x for n, x in enumerate(case))
     )
 
 
-def _mixes(function: Function, case: Case, result: Any, agree: Agree) -> bool:
-    """Whether the first of a batch gets something else when it is alone."""
-    tensors = [x for x in case if isinstance(x, Tensor)]
-    if not tensors or not all(x.dim() == tensors[0].dim() for x in tensors):
-        return False
-    length = tensors[0].shape[0]
-    if length < 2 or any(x.shape[0] != length for x in tensors) or not isinstance(result, Tensor):
-        return False
-    alone = _call(function, tuple(x[:1] if isinstance(x, Tensor) else x for x in case))
-    return isinstance(alone, Tensor) and result.dim() > 0 and not agree(alone, result[:1])
+def _mixes(function: Function, case: Case, result: Tensor, agree: Agree) -> bool:
+    """Whether the first of a batch gets something else when the others are like it."""
+    alike = _call(
+        lambda *case: function(*(x[:1].expand_as(x) if isinstance(x, Tensor) else x for x in case)),
+        case,
+    )
+    return (
+        len({x.shape[:1] for x in case if isinstance(x, Tensor)}) == 1
+        and isinstance(alike, Tensor)
+        and alike.shape == result.shape != ()
+        and not agree(alike[:1], result[:1])
+    )
