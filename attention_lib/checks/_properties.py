@@ -274,8 +274,8 @@ def _of_arguments(
 
 
 def _says_something(result: Any) -> bool:
-    """Whether a result is more than zeros and NaN, which many mistakes have in common."""
-    return not isinstance(result, Tensor) or _boolean(result) or bool(result.nan_to_num(0).any())
+    """Whether a result is more than zeros, False and NaN, which many mistakes have in common."""
+    return not isinstance(result, Tensor) or bool(result.nan_to_num(0).any())
 
 
 def _of_one_more(

@@ -19,13 +19,16 @@ def numbers(*shape):
 
 
 X = [(numbers(2, 3),), (numbers(4, 2),)]
+BATCHES = [(numbers(2, 3, 3), numbers(3, 3, 3)[1:])]
 SQUARES = [(numbers(2, 2), numbers(3, 2, 2)[1]), (numbers(3, 3), numbers(2, 3, 3)[1])]
 WITH_ALIKE = [(numbers(2, 3), 1 + numbers(4, 3)[2:]), (numbers(4, 2), 1 + numbers(6, 2)[2:])]
 WITH_MASK = [(x, numbers(9, *x.shape)[5] > 0) for (x,) in X]
 WITH_NUMBER = [(numbers(2, 5), 3), (numbers(1, 7), 5)]
+SIZES = [(numbers(2, 5),), (numbers(4, 3),), (numbers(3, 7),)]
+BESIDE = [(numbers(6, 6), SIZES[0][0]), (None, SIZES[1][0]), (numbers(6), SIZES[2][0])]
+PAST = [(numbers(0, 3), numbers(2, 5)), (numbers(4, 2), numbers(4, 3))]
 THREE_AXES = [(numbers(2, 3, 4),), (numbers(3, 2, 5),)]
 FOUR_AXES = [(numbers(2, 3, 4, 5),)]
-SIZES = [(numbers(2, 5),), (numbers(4, 3),), (numbers(3, 7),)]
 
 
 def double(x):
@@ -89,6 +92,11 @@ def hidden_weights(x, mask):
     return (weights(x) * mask[:, :1]).nan_to_num(0)
 
 
+def halved(x):
+    """1 for the first row, and a half for each other."""
+    return 0.5 + 0.5 * (torch.arange(len(x)) == 0)[:, None]
+
+
 def best_value(x):
     return x.amax(-1) + 2
 
@@ -102,7 +110,7 @@ def only_first(x, other):
     return x
 
 
-def only_first_unless_alone(x, other):
+def unless_alone(x, other):
     return x if x.dim() > 1 else x.square()
 
 
@@ -163,8 +171,11 @@ KINDS = [
         lambda x: (9 * x).long(),
         "whole numbers come back; right ones would have decimals",
     ),
+    (double, X, lambda x: x.mul_(2).add_(1), "every number is one too large."),
     (double, X, lambda x: torch.complex(x, x), "complex numbers come back; right ones are real."),
     (double, X, then(X[0], lambda x: torch.complex(2 * x, x), double), ""),
+    (double, X, then(X[0], positive, lambda x: (9 * x).long()), ""),
+    (double, X, then(X[0], lambda x: torch.complex(x, x), lambda x: (9 * x).long()), ""),
 ]
 
 PARTS = [
@@ -198,11 +209,19 @@ ARGUMENTS = [
     (product, SQUARES, lambda w, v: w.T @ v, "`weights` is transposed."),
     (product, SQUARES, lambda w, v: w @ v.T, "`values` is transposed."),
     (lambda *given: product(*given), SQUARES, lambda w, v: w @ v.T, "`argument 2` is transposed."),
+    (product, BATCHES, lambda w, v: w.mT @ v, "`weights` is transposed."),
+    (lambda x, y: (x - y).sum().item(), WITH_ALIKE, lambda x, y: (y - x).sum().item(), "`x` and"),
     (product, SQUARES, then(SQUARES[0], lambda w, v: v @ w, lambda w, v: v @ w + 9), ""),
     (hidden, WITH_MASK, lambda x, mask: x.where(~mask, 0.0), "`mask` is turned round: True and"),
     (lambda x: x + 9 > 9, X, lambda x: x[:0] > 9, "`x` has no effect."),
     (lambda x: x.exp(), X, lambda x: (-x).exp(), "`x` has a minus sign too many."),
     (lambda x: x.mT + 1, X, lambda x: x.reshape(x.mT.shape) + 1, "`x` has the right shape and the"),
+    (lambda x: x.mT + 1, THREE_AXES, lambda x: x.reshape(x.mT.shape) + 1, "`x` has the right"),
+    (
+        lambda x, ids: x.exp() + ids, [(x, 9 * best(x)[:, None]) for (x,) in X],
+        lambda x, ids: x.exp() + ~ids, "",
+    ),
+    (lambda x, y: y > x + 1, WITH_ALIKE, lambda x, y: x > 9, "nothing is True."),
     (with_bias, WITH_ALIKE, lambda x, bias: x.exp() + bias[0], "only what stands first in `bias`"),
     (running, X, lambda x: running(x.flip(-1)), "`x` is read from its end."),
     (running, [(numbers(5),)], lambda x: running(x.flip(-1)), "`x` is read from its end."),
@@ -329,6 +348,8 @@ LOOKS = [
     (weights, X, lambda x: (x.square() + x).softmax(-1), ""),
     (running, X, lambda x: x.exp() / 3, ""),
     (lambda x: 0 * x, X, lambda x: x.exp() / 3, ""),
+    (lambda x: weights(x) * halved(x), X, lambda x: x.exp() / 3, ""),
+    (weights, X, lambda x: weights(x) * halved(x), "the rows do not sum to 1, as weights do."),
     (lambda x: weights(x).mean() * x.shape[-1], X, lambda x: x.exp().mean() / 3, ""),
 ]
 
@@ -388,6 +409,19 @@ SIZED = [
     (running, SIZES, lambda x: running(x) * len(x) * 1.1, ""),
     (running, SIZES, lambda x: running(x) * len(x) + x, ""),
     (running, SIZES, lambda x: (running(x) * len(x))[:, :1], ""),
+    (running, SIZES[:2], lambda x: running(x) * len(x), "the right result is multiplied by a size"),
+    (
+        lambda other, x: running(x),
+        BESIDE,
+        lambda other, x: running(x) * x.shape[1],
+        "the right result is multiplied by a size, that of axis 1 of argument 2.",
+    ),
+    (
+        lambda other, x: running(x),
+        PAST,
+        lambda other, x: running(x) * other.shape[1],
+        "the right result is multiplied by a size, that of axis 1 of argument 1.",
+    ),
 ]
 
 COLUMN = torch.tensor([[3.0], [1.0], [5.0], [4.0]])
@@ -430,6 +464,8 @@ RUNS = [
     (double, X, lambda x: (x - x.mean(0)).mT.square().contiguous(), ""),
     (double, X, lambda x: x.square() if (x[0] != x[1]).any() else None, ""),
     (double, [(numbers(1, 3),)], lambda x: x - x.mean(), ""),
+    (shifted, WITH_NUMBER[:1], lambda x, n: x - x.mean(0), "what stands in one row of the first"),
+    (lambda: torch.ones(3), [()], lambda: torch.arange(3.0), ""),
     (total, X, lambda x: x.square().sum(), ""),
     (lambda n: torch.ones(n), [(3,), (4,)], lambda n: torch.ones(n) + torch.arange(n), ""),
     (double, LARGE, lambda x: 2 * x.clamp(max=99), "right for numbers of ordinary size, wrong"),
@@ -440,11 +476,15 @@ RUNS = [
     ),
     (double, LARGE[2:], lambda x: 2 * x.clamp(max=99), ""),
     (double, [*LARGE, (900 * numbers(2, 5),)], then(LARGE[2], running, double), ""),
+    (
+        double, [*X, (300 * numbers(3, 2),), (300 * numbers(6, 1),)],
+        then(numbers(6)[None], lambda x: 2 * x.clamp(max=99), double), "",
+    ),
     (double, [*X, (59 * numbers(3, 3),)], lambda x: 2 * x.clamp(max=20), ""),
     (double, [*X, (torch.tensor([900, 1, 2]),)], lambda x: x + x.clamp(max=99), ""),
-    (only_first, [*ROWS, (numbers(3), torch.tensor([-INF, NAN, 1]))], only_first_unless_alone, ""),
-    (only_first, [*ROWS, (numbers(3), numbers(0))], only_first_unless_alone, ""),
-    (only_first, [*ROWS, (numbers(3), 900)], only_first_unless_alone, ""),
+    (only_first, [*ROWS, (numbers(3), torch.tensor([-INF, NAN, INF]))], unless_alone, ""),
+    (only_first, [*ROWS, (numbers(3), numbers(0))], unless_alone, ""),
+    (only_first, [*ROWS, (numbers(3), 900)], unless_alone, ""),
 ]  # fmt: skip
 
 
