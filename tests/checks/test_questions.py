@@ -103,8 +103,9 @@ def test_an_exact_number_forgives_rounding_and_nothing_else():
     assert Number("?", 0)(0.9e-7) and not Number("?", 0)(1.1e-7)
 
 
-def test_a_whole_number_is_written_whole():
+def test_a_number_is_written_as_people_do():
     assert repr(Number("?", 1234567)(1234567)) == "Correct: 1234567 it is."
+    assert repr(Number("?", 0.1 + 0.2)(0.3)) == "Correct: 0.3 it is."
 
 
 def test_a_mistake_may_have_its_own_tolerance():
