@@ -25,7 +25,7 @@ WITH_ALIKE = [(numbers(2, 3), 1 + numbers(4, 3)[2:]), (numbers(4, 2), 1 + number
 WITH_MASK = [(x, numbers(9, *x.shape)[5] > 0) for (x,) in X]
 WITH_NUMBER = [(numbers(2, 5), 3), (numbers(1, 7), 5)]
 SIZES = [(numbers(2, 5),), (numbers(4, 3),), (numbers(3, 7),)]
-BESIDE = [(numbers(6, 6), SIZES[0][0]), (None, SIZES[1][0]), (numbers(6), SIZES[2][0])]
+BESIDE = [(numbers(6, 6), SIZES[0][0]), (numbers(6), SIZES[1][0]), (None, SIZES[2][0])]
 PAST = [(numbers(0, 3), numbers(2, 5)), (numbers(4, 2), numbers(4, 3))]
 THREE_AXES = [(numbers(2, 3, 4),), (numbers(3, 2, 5),)]
 FOUR_AXES = [(numbers(2, 3, 4, 5),)]
@@ -138,6 +138,7 @@ def then(case, answer, otherwise):
 
 
 KINDS = [
+    (double, X, double, ""),
     (ends, X, lambda x: x.amax(-1), "one thing comes back where several are asked for"),
     (ends, X, lambda x: {"least": x.amin(-1), "most": x.amax(-1)}, "a dictionary comes back"),
     (double, X, lambda x: {"x": 2 * x}, ""),
@@ -164,6 +165,7 @@ KINDS = [
     (double, X, positive, "True and False come back, where numbers are asked for."),
     (best, X, lambda x: best(x) > 0, "True and False come back, where numbers are asked for."),
     (double, X, then(X[0], positive, double), ""),
+    (double, X, then(X[0], lambda x: x > 9, double), ""),
     (best, X, lambda x: best(x).float(), "right numbers would be whole; these are decimal"),
     (
         double,
@@ -174,6 +176,7 @@ KINDS = [
     (double, X, lambda x: x.mul_(2).add_(1), "every number is one too large."),
     (double, X, lambda x: torch.complex(x, x), "complex numbers come back; right ones are real."),
     (double, X, then(X[0], lambda x: torch.complex(2 * x, x), double), ""),
+    (lambda x: torch.complex(x, x), X, lambda x: torch.complex(x, -x), ""),
     (double, X, then(X[0], positive, lambda x: (9 * x).long()), ""),
     (double, X, then(X[0], lambda x: torch.complex(x, x), lambda x: (9 * x).long()), ""),
 ]
@@ -335,6 +338,7 @@ LOOKS = [
     (lambda x: x.sqrt(), X, lambda x: x.sqrt() + 2 * x, ""),
     (running, X, lambda x: running(x) + 1e-3 * x, "nearly right: something small is added, or"),
     (running, X, lambda x: running(x) + 1e-2 * x, ""),
+    (lambda x: 1000 + best(x), X, lambda x: 1000 + 2 * best(x), ""),
     (running, X, lambda x: 0 * x, "all are 0."),
     (running, X, then(X[0], lambda x: 0 * x, lambda x: running(x) + 9 * x), ""),
     (running, X, then(X[0], running, lambda x: 0 * x), "all are 0."),
@@ -446,7 +450,8 @@ RUNS = [
         with_bias, [(numbers(4, 4), COLUMN.roll(2, 0))],
         lambda x, y: x.square() + y.argmax(0), "",
     ),
-    (with_bias, [(numbers(2, 3), numbers(2, 3) * 0 + 1)], lambda x, y: x + y.clamp(min=1.2), ""),
+    (with_bias, [(numbers(2, 3), torch.ones(2, 3))], lambda x, y: x + y.clamp(min=1.2), ""),
+    (with_bias, [(numbers(2, 3), torch.ones(2, 3))], lambda x, y: x.square() + y.sign(), ""),
     (
         with_bias, [(numbers(2, 3), torch.tensor([2, 3, 4]))],
         lambda x, y: x.square() + (y == 1), "",
