@@ -47,6 +47,7 @@ TARGETS = {
     "positions": ("positions.py", "tests/test_positions.py", 0),
     "multihead": ("multihead.py", f"tests/test_multihead.py {TRACED} {REFUSALS}", 0),
     "contracts": ("contracts.py", f"tests/test_contracts.py {REFUSALS}", 0),
+    "checks/_properties": ("checks/_properties.py", "tests/checks/test_properties.py", 0),
     "checks": ("checks/*.py", "tests/checks", 300),
 }
 
@@ -103,8 +104,8 @@ def change(before, after):
 
 
 def matters(change):
-    """Not what changes the words of a refusal alone: what ``axes=`` says there."""
-    words = r""",? ?axes=("[^"]*"|None)|, (?=\))"""
+    """Not the words of a refusal, what ``axes=`` says there, nor a ``strict`` of equal lengths."""
+    words = r""",? ?axes=("[^"]*"|None)|,? ?strict=(True|False|None)|, (?=\))"""
     before, after = (re.sub(words, "", side) for side in change.split(" → "))
     return before != after
 
