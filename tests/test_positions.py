@@ -157,6 +157,25 @@ def test_rotary_refuses_in_words(call, exception, words):
     assert_refused(call, exception, words)
 
 
+def test_the_vectors_that_positions_do_not_fit_are_named():
+    elsewhere = torch.arange(3, device="meta")
+    with pytest.raises(ValueError, match="query_positions: expected the device of queries, cpu"):
+        rotary_scores(X, X, query_positions=elsewhere)
+    with pytest.raises(ValueError, match="key_positions: expected the device of keys, cpu"):
+        rotary_scores(X, X, key_positions=elsewhere)
+
+
+def test_rotation_of_no_vectors_and_of_no_width():
+    assert rotate_by_position(torch.ones(2, 0, 4)).shape == (2, 0, 4)
+    with pytest.raises(ValueError, match=r"x: expected an even width .* got \(2, 3, 0\)"):
+        rotate_by_position(torch.ones(2, 3, 0))
+
+
+def test_frequencies_are_made_on_the_cpu_whatever_the_default():
+    with torch.device("meta"):
+        assert rotary_frequencies(4).device.type == "cpu"
+
+
 def test_rotation_agrees_with_the_published_numbers():
     torch.manual_seed(4)
     out = rotate_by_position(torch.randn(4, 12, 64))

@@ -40,11 +40,11 @@ REFUSALS = "tests/test_arguments.py"
 
 # What is mutated, the tests that have to notice, and how many mutants are drawn (0: all are tried).
 TARGETS = {
-    "masking": ("masking.py", "tests/test_masking.py", 0),
+    "masking": ("masking.py", f"tests/test_masking.py {REFUSALS}", 0),
     "_nonfinite": ("_nonfinite.py", f"tests/test_attention.py {TRACED}", 0),
     "attention": ("attention.py", f"tests/test_attention.py {TRACED} {GROUPED} {REFUSALS}", 0),
     "scoring": ("scoring.py", f"tests/test_scoring.py {TRACED} {REFUSALS}", 0),
-    "positions": ("positions.py", "tests/test_positions.py", 0),
+    "positions": ("positions.py", f"tests/test_positions.py {REFUSALS}", 0),
     "multihead": ("multihead.py", f"tests/test_multihead.py {TRACED} {REFUSALS}", 0),
     "contracts": ("contracts.py", f"tests/test_contracts.py {REFUSALS}", 0),
     "checks/_properties": ("checks/_properties.py", "tests/checks/test_properties.py", 0),
