@@ -1036,7 +1036,7 @@ def test_a_window_is_of_values(x):
         contracts.assert_window(lambda q, k, v: window_of_3(q, k, k), x, x, x, window=3)
 
 
-def test_a_replacement_is_another_number(x):
+def test_a_replacement_is_another_number():
     """However rare: what stood there may not come back."""
     many = numbers(100_000)
     moved = contracts._replaced(many, contracts._everywhere(many), None)

@@ -34,6 +34,7 @@ VAGUE = (  # what is said after the input and is no name of a mistake
 
 
 HEARD = Path(blind.__file__).with_name("heard.txt")
+INPUT = re.compile(r".* Given .*?\.(?= [A-Z`]|$)", re.DOTALL)  # where a function fails, and on what
 
 
 def parts(chapter):
@@ -50,8 +51,8 @@ def generic(message):
         return False  # a name, or the condition that is broken
     if " Given " not in message:
         return False
-    note = re.search(r" Given .*?\. (?=[A-Z`])(.*)$", message, re.DOTALL)
-    return not note or note[1].startswith(VAGUE)
+    note = INPUT.sub("", message).lstrip()
+    return not note or note.startswith(VAGUE)
 
 
 def verdicts():
@@ -73,8 +74,7 @@ def heard():
 def listed(heard):
     """A line for each wrong answer: what it hears, without the numbers of where it fails."""
     for answer, verdict in heard.items():
-        message = re.sub(r".* Given .*?\.(?= [A-Z`]|$)", "…", verdict.message, flags=re.DOTALL)
-        yield f"{'.'.join(answer[:2])}, {answer[2]}: {message}"
+        yield f"{'.'.join(answer[:2])}, {answer[2]}: {INPUT.sub('…', verdict.message)}"
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
