@@ -3,19 +3,21 @@
 - :mod:`~attention_lib.scoring`: how well does a key answer a query?
 - :mod:`~attention_lib.masking`: which keys may a query attend to, and a softmax that obeys.
 - :mod:`~attention_lib.attention`: scores, masked softmax, weighted sum of the values.
+- :mod:`~attention_lib.cache`: keys and values kept between calls, to decode step by step.
 - :mod:`~attention_lib.multihead`: split the width, attend in every head, join the outputs.
 - :mod:`~attention_lib.positions`: sines and cosines, added or as rotations, that tell the order.
 - :mod:`~attention_lib.saturation`: how concentrated weights are, and the gradient they leave.
 - :mod:`~attention_lib.cost`: operations and bytes counted; softmax in blocks, across processes.
 - :mod:`~attention_lib.contracts`: behaviours that any attention must show, as tests.
-- :mod:`~attention_lib.museum`: attentions with one defect each, for the contracts to catch.
-- :mod:`~attention_lib.published`: what others have printed, computed anew.
-- :mod:`~attention_lib.checks`: graders for the book's exercises.
 - :mod:`~attention_lib.palette`: the colours, the same in every picture.
 - :mod:`~attention_lib.plots`: one function a picture (needs matplotlib).
 - :mod:`~attention_lib.notebook`: what every chapter starts with.
 - :mod:`~attention_lib.widgets`: figures that answer to sliders (stand still without anywidget).
 """
+
+import importlib
+import types
+import typing
 
 from attention_lib.attention import (
     AdditiveAttention,
@@ -23,6 +25,7 @@ from attention_lib.attention import (
     DotProductAttention,
     scaled_dot_product_attention,
 )
+from attention_lib.cache import KeyValueCache
 from attention_lib.masking import (
     causal_mask,
     combine_masks,
@@ -61,6 +64,7 @@ __all__ = [
     "Attention",
     "BilinearScore",
     "DotProductAttention",
+    "KeyValueCache",
     "MultiHeadAttention",
     "PositionalEncoding",
     "alibi_bias",
@@ -92,3 +96,16 @@ __all__ = [
     "split_heads",
     "window_mask",
 ]
+
+__version__ = "0.1.0"
+
+_LOADED_WHEN_NEEDED = ("contracts", "cost", "palette", "plots", "widgets")
+
+
+if not typing.TYPE_CHECKING:  # a checker must go on refusing names that are not there
+
+    def __getattr__(name: str) -> types.ModuleType:
+        """Load a module when it is first asked for, as in ``attention_lib.contracts``."""
+        if name in _LOADED_WHEN_NEEDED:
+            return importlib.import_module(f"attention_lib.{name}")
+        raise AttributeError(f"module 'attention_lib' has no attribute {name!r}")

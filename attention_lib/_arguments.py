@@ -144,6 +144,12 @@ def require_device(name: str, value: object) -> None:
         raise ValueError(f"{name}: expected a torch.device, got {value!r}") from None
 
 
+def require_float_dtype(name: str, value: object) -> None:
+    """Refuse what is no floating-point dtype; ``None`` is the default one."""
+    if value is not None and not (isinstance(value, torch.dtype) and value.is_floating_point):
+        raise TypeError(f"{name}: expected a floating-point torch.dtype, got {value!r}")
+
+
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...] | None:
     """Return the common shape, or ``None`` where there is none."""
     if all(shape == shapes[0] for shape in shapes):
@@ -168,8 +174,13 @@ def broadcast_leading(
     return leading
 
 
-def require_queries_and_keys(queries: Tensor, keys: Tensor, *, same_width: bool = True) -> None:
-    """Refuse queries and keys that no score function can compare."""
+def require_queries_and_keys(
+    queries: Tensor, keys: Tensor, *, same_width: bool = True, grouped: bool = False
+) -> None:
+    """Refuse queries and keys that no score function can compare.
+
+    With ``grouped``, each head of the keys may serve several heads of the queries.
+    """
     require_float("queries", queries, min_rank=2, axes="(..., len_q, d_k)")
     require_float("keys", keys, min_rank=2, axes="(..., len_k, d_k)")
     require_same_kind("queries", queries, "keys", keys)
@@ -181,7 +192,8 @@ def require_queries_and_keys(queries: Tensor, keys: Tensor, *, same_width: bool 
             "keys: expected the width of queries on the last axis, got "
             f"queries {shape_of(queries)} and keys {shape_of(keys)}"
         )
-    broadcast_leading([("queries", queries), ("keys", keys)], trailing=2)
+    leading = _leading_of_heads if grouped else _leading
+    leading([("queries", queries), ("keys", keys)])
 
 
 def require_all(
@@ -189,12 +201,27 @@ def require_all(
 ) -> tuple[int, ...]:
     """Refuse queries, keys and values that do not fit; return the scores' shape."""
     if not _fit(queries, keys, values):  # the words, or the unusual shapes
-        require_queries_and_keys(queries, keys, same_width=same_width)
+        require_queries_and_keys(queries, keys, same_width=same_width, grouped=True)
         require_values(keys, values)
-    leading = broadcast_leading(
-        [("queries", queries), ("keys", keys), ("values", values)], trailing=2
-    )
+    leading = _leading_of_heads([("queries", queries), ("keys", keys), ("values", values)])
     return (*leading, queries.shape[-2], keys.shape[-2])
+
+
+def _leading(named_tensors: Sequence[tuple[str, Tensor]]) -> tuple[int, ...]:
+    return broadcast_leading(named_tensors, trailing=2)
+
+
+def _leading_of_heads(named_tensors: Sequence[tuple[str, Tensor]]) -> tuple[int, ...]:
+    """Return the leading axes of the scores; a head of keys may serve several of queries."""
+    queries, *others = (x for _, x in named_tensors)
+    same_heads = all(x.shape[:-2] == queries.shape[:-2] for x in others)
+    if same_heads or queries.dim() != 4 or any(x.dim() != 4 for x in others):
+        return _leading(named_tensors)
+    num_heads, num_kv_heads = queries.shape[1], others[0].shape[1]
+    alike = all(x.shape[1] == num_kv_heads for x in others)
+    if not alike or num_kv_heads < 2 or num_heads % num_kv_heads:
+        return _leading(named_tensors)
+    return _leading([(name, x[:, :1]) for name, x in named_tensors])[0], num_heads
 
 
 def _fit(queries: Tensor, keys: Tensor, values: Tensor) -> bool:
@@ -225,6 +252,109 @@ def require_values(keys: Tensor, values: Tensor) -> None:
             f"keys {shape_of(keys)} and values {shape_of(values)}"
         )
     broadcast_leading([("keys", keys), ("values", values)], trailing=2)
+
+
+def require_lengths(valid_lens: Tensor, len_k: int) -> tuple[int, int] | None:
+    """Refuse what are no lengths; return the shortest and the longest, where they can be read."""
+    require_tensor("valid_lens", valid_lens, axes="of integers, (batch,) or (batch, len_q)")
+    if valid_lens.dtype == torch.bool:
+        raise TypeError(
+            "valid_lens: expected integer lengths, got booleans; a boolean tensor goes to mask="
+        )
+    if valid_lens.dtype not in INTEGER_DTYPES:
+        raise TypeError(f"valid_lens: expected integer lengths, got dtype {valid_lens.dtype}")
+    if valid_lens.dim() not in (1, 2):
+        raise ValueError(
+            f"valid_lens: expected shape (batch,) or (batch, len_q), got {shape_of(valid_lens)}"
+        )
+    if not valid_lens.numel():
+        return None
+    found = numbers_in(torch.stack(valid_lens.aminmax()))
+    if found is None:
+        return None
+    shortest, longest = found
+    if shortest < 0 or longest > len_k:
+        raise ValueError(
+            f"valid_lens: expected lengths from 0 to len_k = {len_k}, "
+            f"got lengths from {shortest} to {longest}"
+        )
+    return shortest, longest
+
+
+def require_lengths_for(
+    shape: Sequence[int], device: torch.device, valid_lens: Tensor
+) -> tuple[int, int] | None:
+    """Refuse lengths that do not fit scores of ``shape``; return the shortest and the longest."""
+    require_tensor("valid_lens", valid_lens, axes="of integers, (batch,) or (batch, len_q)")
+    _require_device_of_scores("valid_lens", valid_lens, device)
+    bounds = require_lengths(valid_lens, shape[-1])
+    if len(shape) < 3:
+        raise ValueError(
+            f"valid_lens: expected scores with a batch axis, got scores {tuple(shape)}"
+        )
+    if tuple(valid_lens.shape) != (shape[0], shape[-2])[: valid_lens.dim()]:
+        raise ValueError(
+            f"valid_lens: expected shape ({shape[0]},) or ({shape[0]}, {shape[-2]}) for "
+            f"scores {tuple(shape)}, got {shape_of(valid_lens)}"
+        )
+    return bounds
+
+
+def require_mask(name: str, mask: Tensor) -> None:
+    """Refuse a mask that is not boolean."""
+    require_tensor(name, mask, axes="of booleans")
+    if mask.dtype in INTEGER_DTYPES:
+        raise TypeError(
+            f"{name}: expected booleans (True = may attend), got dtype {mask.dtype}; integer "
+            "lengths go to valid_lens=, and a 0/1 mask is written (tensor == 1) or (tensor == 0), "
+            "as it means"
+        )
+    if mask.dtype != torch.bool:
+        raise TypeError(
+            f"{name}: expected booleans (True = may attend), got dtype {mask.dtype}; a float mask "
+            "that is added to scores, 0 and -inf, is written (tensor == 0), and other numbers are "
+            "part of a score"
+        )
+
+
+def require_mask_for(shape: Sequence[int], device: torch.device, mask: Tensor) -> None:
+    """Refuse a mask that does not fit scores of ``shape``."""
+    require_mask("mask", mask)
+    _require_device_of_scores("mask", mask, device)
+    if mask.shape == tuple(shape[-mask.dim() :]):
+        return
+    if broadcast(mask.shape, shape) != tuple(shape):
+        raise ValueError(
+            f"mask: expected a shape that broadcasts to the scores' {tuple(shape)}, "
+            f"got {shape_of(mask)}"
+        )
+
+
+def _require_device_of_scores(name: str, value: Tensor, device: torch.device) -> None:
+    if value.device != device:
+        raise ValueError(f"{name}: expected the device of the scores, {device}, got {value.device}")
+
+
+_PYTORCH_HABITS = {
+    "is_causal": "causal attention is mask=causal_mask(len_q, len_k)",
+    "attn_mask": "a mask of booleans, True = may attend, goes to mask=",
+    "key_padding_mask": "how many keys are valid goes to valid_lens=, or a mask of booleans to "
+    "mask=, where True means may attend: mask=~key_padding_mask.unsqueeze(1)",
+    "dropout_p": "dropout is an argument of the layer: DotProductAttention(dropout=0.1)",
+    "enable_gqa": "fewer heads of keys and values are known by their shape",
+    "average_attn_weights": "the weights are those of each head: weights.mean(dim=1)",
+}
+
+
+def require_known(given: dict[str, object]) -> None:
+    """Refuse arguments that attention does not have, PyTorch's in words."""
+    for name in given:
+        hint = _PYTORCH_HABITS.get(name)
+        more = "" if hint is None else f"; {hint}"
+        raise TypeError(
+            f"{name}: expected an argument among queries, keys, values, valid_lens, mask and "
+            f"need_weights, got {name}={type(given[name]).__name__}{more}"
+        )
 
 
 def require_a(name: str, value: object, *kinds: type) -> None:

@@ -1,8 +1,6 @@
 """Masks say which keys a query may attend to (True = may attend); the masked softmax obeys them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
-from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor
@@ -10,13 +8,21 @@ from torch import Tensor
 from attention_lib._arguments import (
     INTEGER_DTYPES,
     broadcast,
-    numbers_in,
     require_count,
     require_device,
     require_float,
+    require_lengths,
+    require_lengths_for,
+    require_mask,
     require_same_device,
     require_tensor,
     shape_of,
+)
+from attention_lib._engine.visibility import (
+    lengths_over_pairs,
+    mask_over_pairs,
+    remember_causal,
+    up_to,
 )
 
 __all__ = [
@@ -28,9 +34,6 @@ __all__ = [
     "padding_mask",
     "window_mask",
 ]
-
-# The masks that causal_mask made: the kernel takes a flag in their place.
-_CAUSAL: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
 
 
 def length_mask(valid_lens: Tensor, len_k: int) -> Tensor:
@@ -64,42 +67,8 @@ def length_mask(valid_lens: Tensor, len_k: int) -> Tensor:
             [[ True,  True,  True]]])
     """
     require_count("len_k", len_k, minimum=0)
-    _require_lengths(valid_lens, len_k)
-    return _up_to(valid_lens, len_k)
-
-
-def _up_to(valid_lens: Tensor, len_k: int) -> Tensor:
-    if valid_lens.dim() == 1:
-        valid_lens = valid_lens.unsqueeze(-1)  # (batch, 1)
-    positions = torch.arange(len_k, device=valid_lens.device)  # (len_k,)
-    return positions < valid_lens.unsqueeze(-1)  # (batch, 1 or len_q, len_k)
-
-
-def _require_lengths(valid_lens: Tensor, len_k: int) -> tuple[int, int] | None:
-    """Refuse what are no lengths; return the shortest and the longest, where they are known."""
-    require_tensor("valid_lens", valid_lens, axes="of integers, (batch,) or (batch, len_q)")
-    if valid_lens.dtype == torch.bool:
-        raise TypeError(
-            "valid_lens: expected integer lengths, got booleans; a boolean tensor goes to mask="
-        )
-    if valid_lens.dtype not in INTEGER_DTYPES:
-        raise TypeError(f"valid_lens: expected integer lengths, got dtype {valid_lens.dtype}")
-    if valid_lens.dim() not in (1, 2):
-        raise ValueError(
-            f"valid_lens: expected shape (batch,) or (batch, len_q), got {shape_of(valid_lens)}"
-        )
-    if not valid_lens.numel():
-        return None
-    found = numbers_in(torch.stack(valid_lens.aminmax()))
-    if found is None:
-        return None
-    shortest, longest = found
-    if shortest < 0 or longest > len_k:
-        raise ValueError(
-            f"valid_lens: expected lengths from 0 to len_k = {len_k}, "
-            f"got lengths from {shortest} to {longest}"
-        )
-    return shortest, longest
+    require_lengths(valid_lens, len_k)
+    return up_to(valid_lens, len_k)
 
 
 def padding_mask(tokens: Tensor, pad_id: int = 0) -> Tensor:
@@ -182,7 +151,7 @@ def causal_mask(
         everything = torch.ones(len_q, len_k, dtype=torch.bool, device=device)
         mask = everything.tril(diagonal=len_k - len_q)
     if not torch.compiler.is_compiling():
-        _CAUSAL[id(mask)] = mask
+        remember_causal(mask, True)
     return mask
 
 
@@ -376,19 +345,6 @@ def masked_softmax(
     return weights.masked_fill(~mask, 0.0)
 
 
-def require_mask(name: str, mask: Tensor) -> None:
-    """Refuse a mask that is not boolean."""
-    require_tensor(name, mask, axes="of booleans")
-    if mask.dtype in INTEGER_DTYPES:
-        raise TypeError(
-            f"{name}: expected booleans (True = may attend), got dtype {mask.dtype}; integer "
-            "lengths go to valid_lens=, and a 0/1 mask is written (tensor == 1) or (tensor == 0), "
-            "as it means"
-        )
-    if mask.dtype != torch.bool:
-        raise TypeError(f"{name}: expected booleans (True = may attend), got dtype {mask.dtype}")
-
-
 def resolve_mask(
     shape: Sequence[int], device: torch.device, valid_lens: Tensor | None, mask: Tensor | None
 ) -> Tensor | None:
@@ -399,113 +355,6 @@ def resolve_mask(
     """
     lengths = None
     if valid_lens is not None:
-        _require_lengths_for(shape, device, valid_lens)
-        lengths = _over_heads(_up_to(valid_lens, shape[-1]), shape)
-    return combine_masks(lengths, _over_pairs(mask, shape, device))
-
-
-class Visible(NamedTuple):
-    """Who may see whom, and what of it is known without looking at each pair."""
-
-    mask: Tensor | None  # broadcasts to (..., len_q, len_k); None where everything is seen
-    len_k: int  # no query sees a key from here on
-    is_causal: bool = False  # the mask is what PyTorch's kernels mean by is_causal
-    some_empty: bool = False  # a query may see nothing
-
-
-def opened(visible: Visible) -> tuple[Tensor | None, Tensor | None]:
-    """Return the mask with the rows opened that see nothing, and which they are, ``None`` if none.
-
-    Softmax over nothing is NaN; over an opened row it is not, and the row can be put to 0 after.
-    """
-    if visible.mask is None or not visible.some_empty:
-        return visible.mask, None
-    sees = visible.mask.any(dim=-1, keepdim=True)  # (..., len_q or 1, 1)
-    if numbers_in(sees.all()):
-        return visible.mask, None
-    return visible.mask | ~sees, ~sees
-
-
-def resolve_visible(
-    shape: Sequence[int],
-    device: torch.device,
-    valid_lens: Tensor | None,
-    mask: Tensor | None,
-    *,
-    cut: bool = True,
-) -> Visible:
-    """Join lengths and mask as :func:`resolve_mask` does, to as little as says the same.
-
-    Keys beyond the longest length are cut off (with ``cut``: a score that counts positions
-    from the last key needs them all), lengths that are all alike and masks that hide nothing
-    go. A mask that :func:`causal_mask` made is known by being that very object. The lengths
-    are the only numbers read, with one look at whether a mask hides anything.
-    """
-    len_q, len_k = shape[-2:]
-    mask, is_causal = _over_pairs(mask, shape, device), mask is not None and _is_causal(mask)
-    if mask is not None and (numbers_in(mask.all()) if not is_causal else len_q == 1):
-        mask, is_causal = None, False
-    every_row = mask is None or (is_causal and len_q <= len_k)  # sees the first key
-    shortest = longest = len_k
-    if valid_lens is not None:
-        shortest, longest = _require_lengths_for(shape, device, valid_lens) or (0, len_k)
-        longest = longest if cut else len_k
-        if mask is not None and mask.shape[-1] > longest:
-            mask = mask[..., :longest]
-        if shortest < longest:
-            lengths = _over_heads(_up_to(valid_lens, longest), shape)
-            mask = lengths if mask is None else mask & lengths
-    is_causal = is_causal and len_q == len_k == longest == shortest
-    return Visible(mask, longest, is_causal, some_empty=shortest == 0 or not every_row)
-
-
-def _require_lengths_for(
-    shape: Sequence[int], device: torch.device, valid_lens: Tensor
-) -> tuple[int, int] | None:
-    """Refuse lengths that do not fit scores of ``shape``; return their bounds, where known."""
-    require_tensor("valid_lens", valid_lens, axes="of integers, (batch,) or (batch, len_q)")
-    _require_device("valid_lens", valid_lens, device)
-    bounds = _require_lengths(valid_lens, shape[-1])
-    if len(shape) < 3:
-        raise ValueError(
-            f"valid_lens: expected scores with a batch axis, got scores {tuple(shape)}"
-        )
-    if tuple(valid_lens.shape) != (shape[0], shape[-2])[: valid_lens.dim()]:
-        raise ValueError(
-            f"valid_lens: expected shape ({shape[0]},) or ({shape[0]}, {shape[-2]}) for "
-            f"scores {tuple(shape)}, got {shape_of(valid_lens)}"
-        )
-    return bounds
-
-
-def _over_heads(lengths: Tensor, shape: Sequence[int]) -> Tensor:
-    """Put axes for heads and the like between the batch and the queries of a length mask."""
-    inner = (1,) * (len(shape) - 3)
-    return lengths.reshape(lengths.shape[0], *inner, *lengths.shape[1:])
-
-
-def _over_pairs(mask: Tensor | None, shape: Sequence[int], device: torch.device) -> Tensor | None:
-    """Refuse a mask that does not fit scores of ``shape``; give it at least two axes."""
-    if mask is None:
-        return None
-    require_mask("mask", mask)
-    _require_device("mask", mask, device)
-    fits = mask.shape == tuple(shape[-mask.dim() :]) or broadcast(mask.shape, shape) == tuple(shape)
-    if not fits:
-        raise ValueError(
-            f"mask: expected a shape that broadcasts to the scores' {tuple(shape)}, "
-            f"got {shape_of(mask)}"
-        )
-    return mask if mask.dim() >= 2 else mask[(None,) * (2 - mask.dim())]
-
-
-def _is_causal(mask: Tensor) -> bool:
-    """Say whether :func:`causal_mask` made this tensor, and nobody has written to it since."""
-    if torch.compiler.is_compiling():
-        return False
-    return _CAUSAL.get(id(mask)) is mask and mask._version == 0
-
-
-def _require_device(name: str, value: Tensor, device: torch.device) -> None:
-    if value.device != device:
-        raise ValueError(f"{name}: expected the device of the scores, {device}, got {value.device}")
+        require_lengths_for(shape, device, valid_lens)
+        lengths = lengths_over_pairs(up_to(valid_lens, shape[-1]), shape)
+    return combine_masks(lengths, mask_over_pairs(mask, shape, device))

@@ -1,14 +1,17 @@
-"""Many heads: split the width, attend in every head by itself, join the outputs."""
+"""Many heads: split the width, attend in each head separately, join the outputs."""
 
-from typing import Self
+from functools import partial
+from typing import TYPE_CHECKING, Self
 
 import torch
 from torch import Tensor, nn
 
 from attention_lib._arguments import (
+    require_a,
     require_count,
     require_flag,
     require_float,
+    require_known,
     require_parameter_kind,
     require_probability,
     require_queries_and_keys,
@@ -16,24 +19,22 @@ from attention_lib._arguments import (
     require_values,
     shape_of,
 )
-from attention_lib._nonfinite import tamed
-from attention_lib.attention import (
-    DotProductAttention,
-    attend_tamed,
-    with_cut_keys,
-    without_cut_keys,
-)
-from attention_lib.masking import Visible, resolve_visible
+from attention_lib._engine.compute import compute, knows_positions, prepare, prepare_heads
+from attention_lib._signatures import CachedLayer
+from attention_lib.attention import Attention, DotProductAttention, Score, attend
+from attention_lib.cache import KeyValueCache
+from attention_lib.positions import rotary_options, rotate_by_position
+from attention_lib.scoring import resolve_scale, scaled_dot_scores
 
 __all__ = ["AddNorm", "MultiHeadAttention", "merge_heads", "split_heads"]
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
-    """Cut the width into heads and give the heads an axis of their own.
+    """Split the width into heads, with an axis of their own.
 
     Head ``i`` gets the ``i``-th block of ``d_model / num_heads`` neighbouring columns. The
-    width is cut first and the axes are swapped after: reshaping straight to the final
-    shape has the same shape and mixes positions into heads.
+    width is split before the axes are swapped: reshaping directly to the final shape would mix
+    positions into heads.
 
     Parameters
     ----------
@@ -49,10 +50,9 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
 
     Raises
     ------
-    TypeError
-        If ``x`` is no floating-point tensor or ``num_heads`` no whole number.
-    ValueError
-        If ``x`` has not three axes, or ``num_heads`` does not divide its width.
+    TypeError, ValueError
+        If ``x`` is not a floating-point tensor with three axes, or ``num_heads`` not a divisor of
+        its width.
 
     Notes
     -----
@@ -68,13 +68,17 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
     require_float("x", x, rank=3, axes="(batch, len, d_model)")
     require_count("num_heads", num_heads)
     _require_divisible("the width of x", x.shape[-1], "num_heads", num_heads)
+    return _split(x, num_heads)
+
+
+def _split(x: Tensor, num_heads: int) -> Tensor:
     batch, length, d_model = x.shape
     x = x.reshape(batch, length, num_heads, d_model // num_heads)
     return x.transpose(1, 2)  # (batch, num_heads, len, d_k)
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """Lay the heads side by side again; undoes :func:`split_heads`.
+    """Put the heads side by side again; the inverse of :func:`split_heads`.
 
     Parameters
     ----------
@@ -89,7 +93,7 @@ def merge_heads(x: Tensor) -> Tensor:
     Raises
     ------
     TypeError, ValueError
-        If ``x`` is no floating-point tensor with four axes.
+        If ``x`` is not a floating-point tensor with four axes.
 
     Examples
     --------
@@ -119,8 +123,14 @@ class MultiHeadAttention(nn.Module):
     num_heads : int
         Number of query heads; divides ``d_model``.
     num_kv_heads : int, optional
-        Number of key and value heads; divides ``num_heads``. Each serves
-        ``num_heads / num_kv_heads`` neighbouring query heads. ``None`` means ``num_heads``.
+        Number of key and value heads, each for ``num_heads / num_kv_heads`` neighbouring query
+        heads. ``None`` means ``num_heads``.
+    score : callable, optional
+        ``score(queries, keys)`` of the heads, ``(batch, num_heads, len, d_k)``, returns
+        ``(batch, num_heads, len_q, len_k)``. ``None`` means scaled dot products. Keys arrive in
+        the order of their positions, and the last query stands at the last key. For
+        :func:`~attention_lib.positions.rotary_scores`, also in a ``functools.partial``, the layer
+        rotates queries and keys first, and the fused kernel can do the rest.
     dropout : float
         Probability that a weight is dropped, in training only.
     bias : bool
@@ -134,8 +144,7 @@ class MultiHeadAttention(nn.Module):
     Raises
     ------
     TypeError, ValueError
-        If a size does not fit; in ``forward``: as
-        :func:`~attention_lib.attention.scaled_dot_product_attention`.
+        If a size does not fit; in ``forward``, as ``scaled_dot_product_attention``.
 
     Notes
     -----
@@ -151,12 +160,16 @@ class MultiHeadAttention(nn.Module):
     (torch.Size([3, 5, 8]), torch.Size([3, 2, 5, 5]))
     """
 
+    if TYPE_CHECKING:
+        __call__: CachedLayer
+
     def __init__(
         self,
         d_model: int,
         num_heads: int,
         *,
         num_kv_heads: int | None = None,
+        score: Score | None = None,
         dropout: float = 0.0,
         bias: bool = False,
     ) -> None:
@@ -176,10 +189,16 @@ class MultiHeadAttention(nn.Module):
         self.W_k = nn.Linear(d_model, d_kv, bias=bias)
         self.W_v = nn.Linear(d_model, d_kv, bias=bias)
         self.W_o = nn.Linear(d_model, d_model, bias=bias)
-        self.attention = DotProductAttention(dropout)
+        self.attention: Attention = DotProductAttention(dropout)
+        if score is not None:
+            self.attention = Attention(score, dropout)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the projections anew, Xavier uniform; biases become 0."""
         for projection in (self.W_q, self.W_k, self.W_v, self.W_o):
             nn.init.xavier_uniform_(projection.weight)
-            if bias:
+            if projection.bias is not None:
                 nn.init.zeros_(projection.bias)
 
     def extra_repr(self) -> str:
@@ -195,6 +214,8 @@ class MultiHeadAttention(nn.Module):
         *,
         mask: Tensor | None = None,
         need_weights: bool = True,
+        cache: KeyValueCache | None = None,
+        **others: object,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend in every head.
 
@@ -212,71 +233,97 @@ class MultiHeadAttention(nn.Module):
             ``(batch, num_heads, len_q, len_k)``.
         need_weights : bool
             ``False`` leaves the work to PyTorch's fused kernel.
+        cache : KeyValueCache, optional
+            The keys and values of earlier calls. Queries, keys and values are then those of the
+            next ``len_q`` positions, attention is causal, and ``mask`` has a column for each
+            position so far, ``len(cache) + len_q``. Prompts of unequal length are padded on the
+            left, and every call hides the padding by ``mask``.
 
         Returns
         -------
         output : torch.Tensor
             Shape ``(batch, len_q, d_model)``.
         weights : torch.Tensor or None
-            Shape ``(batch, num_heads, len_q, len_k)``, before dropout.
+            Shape ``(batch, num_heads, len_q, len_k)``, before dropout. With a cache ``len_k``
+            counts the keys that it still holds.
         """
-        self._require_inputs(queries, keys, values)
+        require_known(others)
         require_flag("need_weights", need_weights)
-        len_k = keys.shape[1]
-        visible = self._visible(queries, keys, valid_lens, mask)
-        visible, tensors = without_cut_keys(visible, (queries, keys, values))
-        are_tame: bool | None = True
-        if visible.mask is not None:
-            # Before the projections: they multiply every position, and so do their gradients.
-            tensors, are_tame = tamed(visible.mask.any(dim=1), tensors)
-        queries = split_heads(
-            self.W_q(tensors[0]), self.num_heads
-        )  # (batch, num_heads, len_q, d_k)
-        keys = split_heads(self.W_k(tensors[1]), self.num_kv_heads)  # (batch, num_kv_heads, ...)
-        values = split_heads(self.W_v(tensors[2]), self.num_kv_heads)
-        shape = (queries.shape[0], self.num_heads, queries.shape[2], visible.len_k)
+        self._require_inputs(queries, keys, values)
+        batch, len_q, len_k = queries.shape[0], queries.shape[1], keys.shape[1]
+        shape = (batch, self.num_heads, len_q, len_k)
+        if cache is None:
+            first_query, first_key = len_k - len_q, 0  # the last query stands at the last key
+            per_head = isinstance(mask, Tensor) and mask.dim() == 4
+            pairs = shape if per_head else (batch, len_q, len_k)
+            # Keys at the end may be left out; of a rotary score, the layer counts the positions.
+            score, tensors = self.attention.score, (queries, keys, values)
+            cut = not knows_positions(score) or rotary_options(score) is not None
+            # Before the projections, because these and their gradients multiply every position.
+            inputs = prepare(tensors, pairs, valid_lens, mask, cut=cut, per_head=per_head)
+            queries, keys, values = inputs.tensors
+        else:
+            require_a("cache", cache, KeyValueCache)
+            mask = cache.mask_for(self, shape, queries.device, valid_lens, mask)
+            first_query = first_key = len(cache)
+        queries = _split(self.W_q(queries), self.num_heads)  # (batch, num_heads, len_q, d_k)
+        keys = _split(self.W_k(keys), self.num_kv_heads)  # (batch, num_kv_heads, ...)
+        values = _split(self.W_v(values), self.num_kv_heads)
+        score, scale, queries, keys = self._rotated(queries, keys, first_query, first_key)
+        if cache is None:
+            heads = prepare_heads(inputs, (queries, keys, values))
+        else:
+            keys, values = cache.extend(keys, values)
+            shape = (*shape[:-1], keys.shape[-2])
+            heads = prepare((queries, keys, values), shape, None, mask)
         dropout = self.attention.dropout
-        output, weights = attend_tamed(
-            self.attention.score,
-            (queries, keys, values),
-            visible,
+        output, weights = compute(
+            attend,
+            score,
+            heads,
             shape,
-            are_tame,
             dropout_p=dropout.p if dropout.training else 0.0,
-            fused_scale=None if need_weights else self.attention._fused_scale(queries),
+            kernel_scale=scale,
+            need_weights=need_weights,
         )
-        output = self.W_o(merge_heads(output))
-        if weights is None or not need_weights:
-            return output, None
-        return output, with_cut_keys(weights, len_k)
+        return self._joined(merge_heads(output), heads.harmless), weights
 
     def _require_inputs(self, queries: Tensor, keys: Tensor, values: Tensor) -> None:
         inputs = {"queries": queries, "keys": keys, "values": values}
+        if queries is keys is values:
+            del inputs["keys"], inputs["values"]
         for name, x in inputs.items():
             length = "len_q" if name == "queries" else "len_k"
             require_float(name, x, rank=3, axes=f"(batch, {length}, d_model)")
             require_size(name, x, -1, self.d_model, "features (d_model)")
             if type(self.W_q) is nn.Linear:  # what wraps or replaces it has its own kind
                 require_parameter_kind(name, x, self.W_q.weight)
-        require_queries_and_keys(queries, keys)
-        require_values(keys, values)
-        for name in ("keys", "values"):
-            require_size(name, inputs[name], 0, queries.shape[0], "sequences (batch)")
+        if len(inputs) > 1:
+            require_queries_and_keys(queries, keys)
+            require_values(keys, values)
+            for name in ("keys", "values"):
+                require_size(name, inputs[name], 0, queries.shape[0], "sequences (batch)")
 
-    def _visible(
-        self, queries: Tensor, keys: Tensor, valid_lens: Tensor | None, mask: Tensor | None
-    ) -> Visible:
-        """Say who sees whom; the mask has four axes, ``(batch, num_heads, len_q, len_k)``."""
-        batch, len_q, len_k = queries.shape[0], queries.shape[1], keys.shape[1]
-        per_head = isinstance(mask, torch.Tensor) and mask.dim() == 4
-        heads = (self.num_heads,) if per_head else ()
-        shape = (batch, *heads, len_q, len_k)
-        visible = resolve_visible(shape, queries.device, valid_lens, mask)
-        if visible.mask is None or visible.mask.dim() == 4:
-            return visible
-        mask = visible.mask if visible.mask.dim() == 3 else visible.mask.unsqueeze(0)
-        mask = mask.unsqueeze(1)  # the same in every head
-        return Visible(mask, visible.len_k, visible.is_causal, visible.some_empty)
+    def _rotated(
+        self, queries: Tensor, keys: Tensor, first_query: int, first_key: int
+    ) -> tuple[Score, float | None, Tensor, Tensor]:
+        """Return score, scale of the fused kernel, queries and keys; for rotary scores, rotated."""
+        score, scale = self.attention.score, self.attention.kernel_scale(queries)
+        options = rotary_options(score)
+        if options is None:
+            return score, scale, queries, keys
+        scale = resolve_scale(options.pop("scale", None), queries.shape[-1])
+        positions = torch.arange(first_query, first_query + queries.shape[2], device=queries.device)
+        queries = rotate_by_position(queries, positions, **options)
+        positions = torch.arange(first_key, first_key + keys.shape[2], device=keys.device)
+        keys = rotate_by_position(keys, positions, **options)
+        return partial(scaled_dot_scores, scale=scale), scale, queries, keys
+
+    def _joined(self, output: Tensor, harmless: bool | None) -> Tensor:
+        """Apply W_o; a NaN of one query reaches its own output, but not the gradient of W_o."""
+        lost = None if harmless else output.isnan().any(dim=-1, keepdim=True)  # (batch, len_q, 1)
+        joined: Tensor = self.W_o(output if lost is None else output.masked_fill(lost, 0.0))
+        return joined if lost is None else joined.masked_fill(lost, torch.nan)
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> Self:
@@ -291,16 +338,14 @@ class MultiHeadAttention(nn.Module):
         Returns
         -------
         MultiHeadAttention
-            A copy: same numbers, dtype, device, dropout and mode. It takes its input batch
-            first whatever ``module.batch_first`` says, and its ``mask`` says who *may*
-            attend where PyTorch's says who may not.
+            A copy: same numbers, dtype, device, dropout and mode. It takes the batch first, and
+            True in its ``mask`` means "may attend", where PyTorch's means "may not".
 
         Raises
         ------
-        TypeError
-            If ``module`` is no ``torch.nn.MultiheadAttention``.
-        ValueError
-            If it has other widths for keys or values, ``add_bias_kv`` or ``add_zero_attn``.
+        TypeError, ValueError
+            If ``module`` is not a ``torch.nn.MultiheadAttention``, or has other widths for keys or
+            values, ``add_bias_kv`` or ``add_zero_attn``.
 
         Examples
         --------
@@ -324,16 +369,11 @@ class MultiHeadAttention(nn.Module):
         bias = module.in_proj_bias is not None
         with module.in_proj_weight.device:
             ours = cls(module.embed_dim, module.num_heads, dropout=module.dropout, bias=bias)
-        ours.to(module.in_proj_weight.dtype)
-        projections = (ours.W_q, ours.W_k, ours.W_v)
-        weights = module.in_proj_weight.chunk(3)
-        biases = module.in_proj_bias.chunk(3) if bias else ()
-        with torch.no_grad():
-            for projection, weight in zip(projections, weights, strict=True):
-                projection.weight.copy_(weight)
-            for projection, offset in zip(projections, biases, strict=False):
-                projection.bias.copy_(offset)
-            ours.W_o.load_state_dict(module.out_proj.state_dict())
+        state = {f"W_o.{kind}": x for kind, x in module.out_proj.state_dict().items()}
+        for kind in ("weight", "bias") if bias else ("weight",):
+            parts = getattr(module, f"in_proj_{kind}").chunk(3)
+            state |= {f"W_{name}.{kind}": x for name, x in zip("qkv", parts, strict=True)}
+        ours.to(module.in_proj_weight.dtype).load_state_dict(state)
         return ours.train(module.training)
 
     def to_torch(self, batch_first: bool = True) -> nn.MultiheadAttention:
@@ -348,7 +388,12 @@ class MultiHeadAttention(nn.Module):
         -------
         torch.nn.MultiheadAttention
             A copy: same numbers, dtype, device, dropout and mode. Shared key and value heads
-            are written out once for each query head they serve.
+            are repeated for each query head that they serve.
+
+        Raises
+        ------
+        ValueError
+            If the layer has a score of its own, which PyTorch's layer could not compute.
 
         Examples
         --------
@@ -358,6 +403,11 @@ class MultiHeadAttention(nn.Module):
         True
         """
         require_flag("batch_first", batch_first)
+        if getattr(self.attention, "scale", 0.0) is not None:  # of DotProductAttention() it is None
+            raise ValueError(
+                "score: expected scaled dot products, as torch.nn.MultiheadAttention computes "
+                "them, got a score of its own"
+            )
         bias = self.W_q.bias is not None
         theirs = nn.MultiheadAttention(
             self.d_model,
@@ -368,18 +418,16 @@ class MultiHeadAttention(nn.Module):
             device=self.W_q.weight.device,
             dtype=self.W_q.weight.dtype,
         )
-        with torch.no_grad():
-            stacked = [self.W_q.weight, *map(self._written_out, (self.W_k.weight, self.W_v.weight))]
-            theirs.in_proj_weight.copy_(torch.cat(stacked))
-            theirs.out_proj.weight.copy_(self.W_o.weight)
-            if bias:
-                stacked = [self.W_q.bias, *map(self._written_out, (self.W_k.bias, self.W_v.bias))]
-                theirs.in_proj_bias.copy_(torch.cat(stacked))
-                theirs.out_proj.bias.copy_(self.W_o.bias)
+        state = {f"out_proj.{kind}": x for kind, x in self.W_o.state_dict().items()}
+        for kind in ("weight", "bias") if bias else ("weight",):
+            rows = [getattr(layer, kind).detach() for layer in (self.W_q, self.W_k, self.W_v)]
+            rows[1:] = [self._for_each_query_head(x) for x in rows[1:]]
+            state[f"in_proj_{kind}"] = torch.cat(rows)
+        theirs.load_state_dict(state)
         return theirs.train(self.training)
 
-    def _written_out(self, rows: Tensor) -> Tensor:
-        """Repeat the rows of each key or value head for the query heads it serves."""
+    def _for_each_query_head(self, rows: Tensor) -> Tensor:
+        """Repeat the rows of each key or value head for the query heads that it serves."""
         heads = rows.reshape(self.num_kv_heads, -1, *rows.shape[1:])
         return heads.repeat_interleave(self.num_heads // self.num_kv_heads, dim=0).flatten(0, 1)
 
@@ -396,10 +444,8 @@ class AddNorm(nn.Module):
 
     Raises
     ------
-    TypeError
-        In ``forward``, if an argument is no floating-point tensor of the module's dtype.
-    ValueError
-        In ``forward``, if the width or the device is not the module's, or the shapes differ.
+    TypeError, ValueError
+        In ``forward``, if dtype, width or device are not the module's, or the shapes differ.
 
     Notes
     -----
@@ -419,6 +465,10 @@ class AddNorm(nn.Module):
         require_probability("dropout", dropout)
         self.dropout = nn.Dropout(dropout)
         self.norm = nn.LayerNorm(d_model)
+
+    def reset_parameters(self) -> None:
+        """Set the gains of the normalisation to 1 and its offsets to 0."""
+        self.norm.reset_parameters()
 
     def forward(self, x: Tensor, sublayer_output: Tensor) -> Tensor:
         """Return the normalised sum, in the shape of ``x``, ``(..., d_model)``."""

@@ -1,4 +1,4 @@
-"""What every chapter starts with: a device, a seeded generator, and a way to show a tensor."""
+"""The first lines of every chapter: a device, a seeded generator, and a way to show a tensor."""
 
 import importlib.util
 import os
@@ -35,12 +35,12 @@ def device() -> torch.device:
 
 
 def generator(seed: int) -> torch.Generator:
-    """Return a seeded random generator on the CPU, whatever the device.
+    """Return a seeded random generator on the CPU, on every device.
 
-    Numbers are drawn on the CPU and moved after, so that every machine draws the same.
+    Numbers are drawn on the CPU and then moved, so that every machine draws the same.
 
-    What is claimed of random numbers has to hold for others, too: the whole number in the
-    environment variable ``ATTENTION_SEED_SHIFT`` is added to every seed (``make reseed``).
+    Claims about random numbers must hold for other seeds, too: ``make reseed`` sets the
+    environment variable ``ATTENTION_SEED_SHIFT``, a whole number that is added to every seed.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def generator(seed: int) -> torch.Generator:
     Raises
     ------
     TypeError
-        If ``seed`` is no whole number.
+        If ``seed`` is not a whole number.
     ValueError
-        If it has more than 63 bits, or ``ATTENTION_SEED_SHIFT`` is set and no whole number.
+        If ``seed`` has more than 63 bits, or ``ATTENTION_SEED_SHIFT`` is not a whole number.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def generator(seed: int) -> torch.Generator:
 def show(tensor: Tensor, decimals: int = 3) -> None:
     """Print a tensor with a fixed number of decimals.
 
-    Rounding hides what differs from machine to machine, the sign of a zero included.
+    Rounding hides the differences between machines, the sign of a zero included.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ def show(tensor: Tensor, decimals: int = 3) -> None:
     Raises
     ------
     TypeError, ValueError
-        If ``tensor`` is no dense tensor, or on the meta device, which holds no numbers; or if
-        ``decimals`` is no whole number of at least 0.
+        If ``tensor`` is not a dense tensor or is on the meta device, or if ``decimals`` is not a
+        whole number of at least 0.
 
     Examples
     --------
@@ -130,31 +130,31 @@ def show(tensor: Tensor, decimals: int = 3) -> None:
 def interact(
     function: Callable[..., object], **controls: tuple[float, ...] | list[Any]
 ) -> "Interact":
-    """Give a function sliders: at every move it runs anew, and what it prints is shown.
+    """Give a function sliders; each move runs the function again and shows its output.
 
-    Like ``ipywidgets.interact``, but on a page without a kernel there is a still: the sliders'
-    values, what the function printed for them, and that a kernel is needed to move them.
+    Like ``ipywidgets.interact``. A page without a kernel shows the sliders' values, the output
+    for them, and a note that moving them needs a kernel.
 
     Parameters
     ----------
     function : callable
-        It prints its result. Every argument has a default; there the sliders start.
+        Prints its result. Every argument has a default, where its slider starts.
     **controls
-        For each argument that gets a slider ``(lowest, highest)`` or ``(lowest, highest, step)``
-        in numbers, or a list of choices. The other arguments keep their defaults.
+        For each argument with a slider: ``(lowest, highest)`` or ``(lowest, highest, step)`` in
+        numbers, or a list of choices. The other arguments keep their defaults.
 
     Returns
     -------
     ipywidgets.VBox
-        Shown where it is the last line of a cell.
+        Shown if it is the last line of a cell.
 
     Raises
     ------
     TypeError
-        If ``function`` is none, if there is no control, or one for an argument that is not there,
-        or if an argument has no default.
+        If ``function`` is not callable, an argument has no default, or there is no control or one
+        for a missing argument.
     ValueError
-        If a control is of another kind, or does not hold the argument's default.
+        If a control is of another kind, or does not include the argument's default.
 
     Examples
     --------
@@ -176,22 +176,21 @@ def pretrained_attentions(
     Parameters
     ----------
     text : str
-        What the model reads.
+        The input of the model.
     name : str
-        A model of the Hugging Face hub, or a folder that holds one. It is downloaded the first
-        time.
+        A model of the Hugging Face hub, downloaded on first use, or a folder with one.
 
     Returns
     -------
     tuple or None
         The attentions, a tuple with one tensor ``(1, num_heads, len, len)`` for each layer, and
-        the list of tokens. Without the package ``transformers`` a line is printed that says how
-        to get it, and ``None`` is returned.
+        the list of tokens. Without the package ``transformers`` the function prints how to install
+        it and returns ``None``.
 
     Raises
     ------
     TypeError, ValueError
-        If ``text`` or ``name`` is no string, or ``text`` is empty.
+        If ``text`` or ``name`` is not a string, or ``text`` is empty.
     """
     for argument, value in (("text", text), ("name", name)):
         if not isinstance(value, str):

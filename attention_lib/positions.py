@@ -1,13 +1,18 @@
-"""Positions: attention alone does not know the order of its keys.
+"""Positions: without them, attention does not know the order of its keys.
 
-Sinusoidal positions are added to the vectors; rotary positions turn queries and keys, so that
-their score depends on how far apart they stand.
+Sinusoidal positions are added to the vectors. Rotary positions rotate queries and keys, so that
+their score depends on the distance between them.
 """
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
 from attention_lib._arguments import (
+    broadcast,
     require_count,
     require_float,
     require_positive,
@@ -30,7 +35,7 @@ __all__ = [
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
-    r"""Return one vector a position, made of sines and cosines of falling frequency.
+    r"""Return one vector for each position, made of sines and cosines of falling frequency.
 
     Row :math:`i` holds :math:`\sin(i\,\omega_j)` in column :math:`2j` and
     :math:`\cos(i\,\omega_j)` in column :math:`2j+1`, with
@@ -47,12 +52,12 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     Returns
     -------
     torch.Tensor
-        Shape ``(length, d_model)``, in the default dtype, on the CPU.
+        Shape ``(length, d_model)``, in the default dtype, on the default device.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is no whole number of at least 1, or ``d_model`` is odd.
+        If an argument is not a whole number of at least 1, or ``d_model`` is odd.
 
     Notes
     -----
@@ -72,8 +77,7 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
         )
     # In float64: at large positions float32 angles would lose their digits.
     positions = torch.arange(length, dtype=torch.float64).unsqueeze(-1)  # (length, 1)
-    pairs = torch.arange(0, d_model, 2, dtype=torch.float64)  # (d_model / 2,)
-    angles = positions * 10000.0 ** (-pairs / d_model)  # (length, d_model / 2)
+    angles = positions * _frequencies(d_model, 10_000.0, positions.device)  # (length, d_model / 2)
     waves = torch.stack([angles.sin(), angles.cos()], dim=-1)  # (length, d_model / 2, 2)
     return waves.flatten(-2).to(torch.get_default_dtype())
 
@@ -86,22 +90,21 @@ class PositionalEncoding(nn.Module):
     d_model : int
         Width of the vectors; even.
     max_len : int
-        Longest sequence that will come.
+        Number of positions; longer sequences are refused.
     dropout : float
         Probability that a coordinate of the sum is dropped, in training only.
 
     Raises
     ------
-    TypeError
-        In ``forward``, if ``x`` is no floating-point tensor.
-    ValueError
-        In ``forward``, if ``x`` has too few axes, another width or device, or more than
-        ``max_len`` positions.
+    TypeError, ValueError
+        In ``forward``, if dtype, axes, width or device of ``x`` do not fit, ``offset`` is not a
+        whole number, or the last position is not below ``max_len``.
 
     Notes
     -----
-    Vaswani et al. (2017), section 3.5. The positions move with the module from device to
-    device and are no part of its state dict.
+    Vaswani et al. (2017), section 3.5. ``forward(x, offset=0)`` takes the position of the first
+    vector; a decoder passes the number of tokens before it, ``len(cache)``. The positions are not
+    in the state dict: they are computed again whenever the module moves, by ``to_empty``, too.
 
     Examples
     --------
@@ -109,6 +112,8 @@ class PositionalEncoding(nn.Module):
     >>> encoding(torch.zeros(1, 2, 4))
     tensor([[[0.0000, 1.0000, 0.0000, 1.0000],
              [0.8415, 0.5403, 0.0100, 0.9999]]])
+    >>> encoding(torch.zeros(1, 1, 4), offset=1)  # the second word, by itself
+    tensor([[[0.8415, 0.5403, 0.0100, 0.9999]]])
     """
 
     positions: Tensor  # (max_len, d_model)
@@ -120,32 +125,46 @@ class PositionalEncoding(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.register_buffer("positions", sinusoidal_positions(max_len, d_model), persistent=False)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return ``x`` plus the positions; shape ``(..., length, d_model)``."""
+    def reset_parameters(self) -> None:
+        """Compute the positions again, where they are and in their dtype."""
+        if not self.positions.is_meta:
+            with torch.no_grad(), torch.device("cpu"):  # not every device has float64
+                self.positions.copy_(sinusoidal_positions(*self.positions.shape))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Move the module, then compute the positions, which ``to_empty`` leaves unwritten."""
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self.reset_parameters()
+        return self
+
+    def forward(self, x: Tensor, offset: int = 0) -> Tensor:
+        """Return ``x``, shape ``(..., length, d_model)``, plus the positions from ``offset`` on."""
         require_float("x", x, min_rank=2, axes="(..., length, d_model)")
         require_same_device("the module's positions", self.positions, "x", x)
+        require_count("offset", offset, minimum=0)
         max_len, d_model = self.positions.shape
         require_size("x", x, -1, d_model, "features (d_model)")
-        length = x.shape[-2]
-        if length > max_len:
+        end = offset + x.shape[-2]
+        if end > max_len:
+            after = f" after offset {offset}" if offset else ""
             raise ValueError(
-                f"x: expected at most max_len = {max_len} positions, got {shape_of(x)}"
+                f"x: expected at most max_len = {max_len} positions, got {shape_of(x)}{after}"
             )
-        output: Tensor = self.dropout(x + self.positions[:length].to(x.dtype))
+        output: Tensor = self.dropout(x + self.positions[offset:end].to(x.dtype))
         return output
 
 
 def rotary_frequencies(d_k: int, base: float = 10_000.0) -> Tensor:
-    r"""Return by how much each pair of coordinates turns from one position to the next.
+    r"""Return the angle by which each pair of coordinates is rotated per position.
 
-    Pair :math:`j` turns by :math:`\omega_j = \text{base}^{-2j/d_k}` radians.
+    For pair :math:`j` it is :math:`\omega_j = \text{base}^{-2j/d_k}` radians.
 
     Parameters
     ----------
     d_k : int
         Width of queries and keys; even.
     base : float
-        The slowest pair turns about ``1 / base`` radians a position.
+        The slowest pair is rotated by about ``1 / base`` radians per position.
 
     Returns
     -------
@@ -155,7 +174,7 @@ def rotary_frequencies(d_k: int, base: float = 10_000.0) -> Tensor:
     Raises
     ------
     TypeError, ValueError
-        If ``d_k`` is no even whole number of at least 2, or ``base`` is not positive.
+        If ``d_k`` is not an even whole number of at least 2, or ``base`` not positive.
 
     Notes
     -----
@@ -180,31 +199,27 @@ def _frequencies(d_k: int, base: float, device: torch.device) -> Tensor:
 
 
 def rotate_by_position(
-    x: Tensor,
-    positions: Tensor | None = None,
-    *,
-    base: float = 10_000.0,
-    layout: str = "pairs",
+    x: Tensor, positions: Tensor | None = None, *, base: float = 10_000.0, layout: str = "pairs"
 ) -> Tensor:
-    r"""Turn queries or keys by their positions (rotary positions, RoPE).
+    r"""Rotate queries or keys by their positions (rotary positions, RoPE).
 
-    Pair :math:`j` of the vector at position :math:`i` is turned by the angle
-    :math:`i\,\omega_j`. The dot product of a turned query and a turned key then depends on the
-    difference of their positions alone, and no length changes.
+    Pair :math:`j` of the vector at position :math:`i` is rotated by the angle
+    :math:`i\,\omega_j`. Lengths do not change, and the dot product of a rotated query and a
+    rotated key depends only on the difference of their positions.
 
     Parameters
     ----------
     x : torch.Tensor
         Shape ``(..., length, d_k)``, ``d_k`` even.
     positions : torch.Tensor, optional
-        The position of each vector; numbers that broadcast to ``(..., length)``. By default 0,
-        1, 2 and so on.
+        The position of each vector; numbers that broadcast to ``(..., length)``. ``None`` means
+        0, 1, 2 and so on.
     base : float
         As in :func:`rotary_frequencies`.
     layout : str
-        Which coordinates are a pair: ``"pairs"`` takes ``(2j, 2j+1)``, ``"halves"`` takes
-        ``(j, j + d_k/2)``. Queries and keys must share it, and so must the weights that made
-        them: the two differ by one permutation of the coordinates.
+        The coordinates that form a pair: ``"pairs"`` takes ``(2j, 2j+1)``, ``"halves"`` takes
+        ``(j, j + d_k/2)``. Queries, keys and the weights trained with them must share one
+        layout; the two differ by a permutation of the coordinates.
 
     Returns
     -------
@@ -214,34 +229,34 @@ def rotate_by_position(
     Raises
     ------
     TypeError, ValueError
-        If ``x`` is no floating-point tensor of even width, ``positions`` do not broadcast or lie
-        on another device, or ``layout`` is neither.
+        If ``x`` is not a floating-point tensor of even width, ``positions`` do not broadcast or
+        are on another device, or ``layout`` is neither of the two.
 
     Notes
     -----
-    Su et al. (2021), equation 34. Angles are formed in float64: in float32 the angles of far
+    Su et al. (2021), equation 34. The angles are computed in float64: in float32 those of far
     positions would lose their digits.
 
     Examples
     --------
     >>> x = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
-    >>> rotate_by_position(x)  # (length, d_k): turned by 0 and by 1 radian
+    >>> rotate_by_position(x)  # (length, d_k): rotated by 0 and by 1 radian
     tensor([[1.0000, 0.0000],
             [0.5403, 0.8415]])
     """
-    return _turned("x", x, "positions", positions, base, layout)
+    return _rotated("x", x, "positions", positions, base, layout)
 
 
-def _turned(
+def _rotated(
     x_name: str, x: Tensor, name: str, positions: Tensor | None, base: float, layout: str
 ) -> Tensor:
+    """Rotate by positions; a refusal calls both tensors by the names that the caller gave them."""
     require_float(x_name, x, min_rank=2, axes="(..., length, d_k)")
     if x.shape[-1] % 2 or x.shape[-1] == 0:
         raise ValueError(
             f"{x_name}: expected an even width d_k (pairs that turn), got {shape_of(x)}"
         )
     require_positive("base", base)
-    frequencies = _frequencies(x.shape[-1], base, x.device)  # (d_k / 2,)
     if layout not in ("pairs", "halves"):
         raise ValueError(f"layout: expected 'pairs' or 'halves', got {layout!r}")
     if positions is None:
@@ -250,20 +265,18 @@ def _turned(
     if positions.dtype == torch.bool or positions.is_complex():
         raise TypeError(f"{name}: expected real numbers, got dtype {positions.dtype}")
     require_same_device(x_name, x, name, positions)
-    try:
-        positions = positions.expand(x.shape[:-1])
-    except RuntimeError:
+    if broadcast(positions.shape, x.shape[:-1]) != tuple(x.shape[:-1]):
         raise ValueError(
             f"{name}: expected a shape that broadcasts to {tuple(x.shape[:-1])} "
             f"(..., length), got {shape_of(positions)}"
-        ) from None
-    angles = positions.double().unsqueeze(-1) * frequencies  # (..., length, d_k / 2)
-    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        )
+    angles = positions.double().unsqueeze(-1) * _frequencies(x.shape[-1], base, x.device)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)  # (..., length, d_k / 2)
     half = x.shape[-1] // 2
     axis, shape = (-1, (half, 2)) if layout == "pairs" else (-2, (2, half))
     first, second = x.reshape(*x.shape[:-1], *shape).unbind(axis)  # (..., length, d_k / 2) each
-    turned = torch.stack([first * cos - second * sin, first * sin + second * cos], dim=axis)
-    return turned.flatten(-2)
+    rotated = torch.stack([first * cos - second * sin, first * sin + second * cos], dim=axis)
+    return rotated.flatten(-2)
 
 
 def rotary_scores(
@@ -276,7 +289,7 @@ def rotary_scores(
     base: float = 10_000.0,
     layout: str = "pairs",
 ) -> Tensor:
-    r"""Score by scaled dot products of queries and keys that are turned by their positions.
+    r"""Score by scaled dot products of queries and keys that are rotated by their positions.
 
     Parameters
     ----------
@@ -284,8 +297,7 @@ def rotary_scores(
         Shapes ``(..., len_q, d_k)`` and ``(..., len_k, d_k)``, ``d_k`` even.
     query_positions, key_positions : torch.Tensor, optional
         Positions that broadcast to ``(..., len_q)`` and ``(..., len_k)``. By default keys stand
-        at 0, 1, 2 and so on, and the last query stands at the last key, as decoding with a
-        cache needs.
+        at 0, 1, 2 and so on, and the last query stands at the last key.
     scale : float, optional
         The factor on the dot product; ``None`` means ``1 / sqrt(d_k)``.
     base, layout
@@ -308,7 +320,7 @@ def rotary_scores(
     Examples
     --------
     >>> same = torch.ones(4, 2)  # one vector at four positions
-    >>> rotary_scores(same, same)  # (len_q, len_k): the distance decides
+    >>> rotary_scores(same, same)  # (len_q, len_k): only the distance matters
     tensor([[ 1.4142,  0.7641, -0.5885, -1.4001],
             [ 0.7641,  1.4142,  0.7641, -0.5885],
             [-0.5885,  0.7641,  1.4142,  0.7641],
@@ -318,6 +330,19 @@ def rotary_scores(
     if query_positions is None:
         len_q, len_k = queries.shape[-2], keys.shape[-2]
         query_positions = torch.arange(len_k - len_q, len_k, device=queries.device)
-    turned_queries = _turned("queries", queries, "query_positions", query_positions, base, layout)
-    turned_keys = _turned("keys", keys, "key_positions", key_positions, base, layout)
-    return scaled_dot_scores(turned_queries, turned_keys, scale)
+    queries = _rotated("queries", queries, "query_positions", query_positions, base, layout)
+    keys = _rotated("keys", keys, "key_positions", key_positions, base, layout)
+    return scaled_dot_scores(queries, keys, scale)
+
+
+def rotary_options(score: object) -> dict[str, Any] | None:
+    """Return the options of a rotary score; ``None`` if the score is another one.
+
+    Rotary are :func:`rotary_scores` and a ``functools.partial`` of it with scale, base or layout.
+    """
+    if score is rotary_scores:
+        return {}
+    if isinstance(score, partial) and score.func is rotary_scores and not score.args:
+        options = score.keywords
+        return dict(options) if options.keys() <= {"scale", "base", "layout"} else None
+    return None

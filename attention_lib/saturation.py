@@ -25,14 +25,14 @@ def softmax_jacobian(weights: Tensor) -> Tensor:
     Raises
     ------
     TypeError, ValueError
-        If ``weights`` is no floating-point tensor with at least one axis.
+        If ``weights`` is not a floating-point tensor with at least one axis.
 
     Notes
     -----
-    Differentiate :math:`p_i = e^{a_i}/\sum_l e^{a_l}` by :math:`a_j`. On the diagonal stands
-    :math:`p_i(1-p_i)`; it is summed from :math:`p_i p_j` over the other keys, which is the same in
-    a row that sums to 1. A winner's weight is rounded to 1, or nearly, and subtracting it from 1
-    would leave nothing but its rounding, while the losers' weights are still right to seven digits.
+    The derivative of :math:`p_i = e^{a_i}/\sum_l e^{a_l}` by :math:`a_j`. The diagonal,
+    :math:`p_i(1-p_i)`, is computed as the sum of :math:`p_i p_j` over the other keys, which is the
+    same in a row that sums to 1. Subtracting a weight near 1 from 1 would leave only its rounding
+    error, while the small weights are still accurate to seven digits.
 
     Examples
     --------
@@ -62,12 +62,12 @@ def entropy(weights: Tensor) -> Tensor:
     Raises
     ------
     TypeError, ValueError
-        If ``weights`` is no floating-point tensor with at least one axis.
+        If ``weights`` is not a floating-point tensor with at least one axis.
 
     Notes
     -----
-    A weight of 0 adds nothing, to no derivative either: by the scores its share is flat there,
-    and the infinite slope of :math:`-p \ln p` at 0 would make NaN of that.
+    A weight of 0 contributes nothing, to the gradient either: the infinite slope of
+    :math:`-p \ln p` at 0, times the zero derivative of softmax, would be NaN.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def entropy(weights: Tensor) -> Tensor:
 
 
 def effective_keys(weights: Tensor) -> Tensor:
-    r"""Return the number of keys that equally shared weights of this entropy would have.
+    r"""Return the number of equally weighted keys that would have the same entropy.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def effective_keys(weights: Tensor) -> Tensor:
     Raises
     ------
     TypeError, ValueError
-        If ``weights`` is no floating-point tensor with at least one axis.
+        If ``weights`` is not a floating-point tensor with at least one axis.
 
     Examples
     --------
@@ -108,10 +108,9 @@ def effective_keys(weights: Tensor) -> Tensor:
 def sample_scores(
     d: int, len_k: int, rows: int, *, scale: float, generator: torch.Generator
 ) -> Tensor:
-    r"""Draw rows of scores of a random query with ``len_k`` random keys.
+    r"""Draw the scores of random queries, each with ``len_k`` random keys of its own.
 
-    Every coordinate of query and keys is independent and standard normal; each row has a
-    query and keys of its own.
+    Every coordinate of queries and keys is independent and standard normal.
 
     Parameters
     ----------
@@ -135,8 +134,8 @@ def sample_scores(
     Raises
     ------
     TypeError, ValueError
-        If a size is no whole number of at least 1, ``scale`` no finite number, or ``generator`` no
-        ``torch.Generator``.
+        If a size is not a whole number of at least 1, ``scale`` not a finite number, or
+        ``generator`` not a ``torch.Generator``.
 
     Examples
     --------

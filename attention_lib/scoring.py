@@ -2,25 +2,24 @@
 
 import math
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import forward_ad
 
 from attention_lib._arguments import (
-    broadcast,
     require_count,
     require_device,
     require_finite,
     require_float,
+    require_float_dtype,
     require_parameter_kind,
     require_positive,
     require_queries_and_keys,
     require_size,
 )
+from attention_lib._engine.derivatives import additive_scores, fast_or_plain
 
 __all__ = [
     "AdditiveScore",
@@ -35,15 +34,26 @@ __all__ = [
 ]
 
 
+Function = TypeVar("Function", bound=Callable[..., Tensor])
+
+
+def _position_free(score: Function) -> Function:
+    """Declare that the score of a pair depends on its two vectors alone, wherever they stand.
+
+    Attention then leaves keys out that no query sees. It shows all of them to any other score.
+    """
+    score.knows_positions = False  # type: ignore[attr-defined]
+    return score
+
+
+@_position_free
 def dot_scores(queries: Tensor, keys: Tensor) -> Tensor:
     r"""Score by the dot product, :math:`a(\mathbf q, \mathbf k) = \mathbf q^\top \mathbf k`.
 
     Parameters
     ----------
-    queries : torch.Tensor
-        Shape ``(..., len_q, d_k)``.
-    keys : torch.Tensor
-        Shape ``(..., len_k, d_k)``; leading axes broadcast with those of ``queries``.
+    queries, keys : torch.Tensor
+        Shapes ``(..., len_q, d_k)`` and ``(..., len_k, d_k)``; leading axes broadcast.
 
     Returns
     -------
@@ -72,15 +82,14 @@ def dot_scores(queries: Tensor, keys: Tensor) -> Tensor:
     return queries @ keys.transpose(-2, -1)  # (..., len_q, len_k)
 
 
+@_position_free
 def scaled_dot_scores(queries: Tensor, keys: Tensor, scale: float | None = None) -> Tensor:
     r"""Score by the dot product divided by :math:`\sqrt{d_k}`.
 
     Parameters
     ----------
-    queries : torch.Tensor
-        Shape ``(..., len_q, d_k)``.
-    keys : torch.Tensor
-        Shape ``(..., len_k, d_k)``; leading axes broadcast with those of ``queries``.
+    queries, keys : torch.Tensor
+        Shapes ``(..., len_q, d_k)`` and ``(..., len_k, d_k)``; leading axes broadcast.
     scale : float, optional
         The factor on the dot product; ``None`` means ``1 / sqrt(d_k)``.
 
@@ -91,10 +100,8 @@ def scaled_dot_scores(queries: Tensor, keys: Tensor, scale: float | None = None)
 
     Raises
     ------
-    TypeError
-        If an argument is no floating-point tensor, or the dtypes differ.
-    ValueError
-        If a rank, a width, a device or the leading axes do not fit.
+    TypeError, ValueError
+        As :func:`dot_scores`.
 
     Notes
     -----
@@ -122,6 +129,7 @@ def resolve_scale(scale: float | None, d_k: int) -> float:
     return float(scale)
 
 
+@_position_free
 def gaussian_scores(queries: Tensor, keys: Tensor, bandwidth: float = 1.0) -> Tensor:
     r"""Score by closeness, :math:`-\lVert\mathbf q-\mathbf k\rVert^2 / (2\,\text{bandwidth}^2)`.
 
@@ -129,10 +137,8 @@ def gaussian_scores(queries: Tensor, keys: Tensor, bandwidth: float = 1.0) -> Te
 
     Parameters
     ----------
-    queries : torch.Tensor
-        Shape ``(..., len_q, d_k)``.
-    keys : torch.Tensor
-        Shape ``(..., len_k, d_k)``; leading axes broadcast with those of ``queries``.
+    queries, keys : torch.Tensor
+        Shapes ``(..., len_q, d_k)`` and ``(..., len_k, d_k)``; leading axes broadcast.
     bandwidth : float
         Width of the kernel, in the units of the keys; positive.
 
@@ -143,12 +149,8 @@ def gaussian_scores(queries: Tensor, keys: Tensor, bandwidth: float = 1.0) -> Te
 
     Raises
     ------
-    TypeError
-        If an argument is no floating-point tensor, the dtypes differ, or ``bandwidth`` is
-        no number.
-    ValueError
-        If a rank, a width, a device or the leading axes do not fit, or ``bandwidth`` is
-        not positive.
+    TypeError, ValueError
+        As :func:`dot_scores`; or if ``bandwidth`` is no positive number.
 
     Notes
     -----
@@ -188,15 +190,14 @@ def _gaussian_by_difference(bandwidth: float, queries: Tensor, keys: Tensor) -> 
     return -(differences * differences).sum(dim=-1) / 2  # (..., len_q, len_k)
 
 
+@_position_free
 def cosine_scores(queries: Tensor, keys: Tensor) -> Tensor:
     r"""Score by the cosine of the angle between query and key, from -1 to 1.
 
     Parameters
     ----------
-    queries : torch.Tensor
-        Shape ``(..., len_q, d_k)``.
-    keys : torch.Tensor
-        Shape ``(..., len_k, d_k)``; leading axes broadcast with those of ``queries``.
+    queries, keys : torch.Tensor
+        Shapes ``(..., len_q, d_k)`` and ``(..., len_k, d_k)``; leading axes broadcast.
 
     Returns
     -------
@@ -206,10 +207,8 @@ def cosine_scores(queries: Tensor, keys: Tensor) -> Tensor:
 
     Raises
     ------
-    TypeError
-        If an argument is no floating-point tensor, or the dtypes differ.
-    ValueError
-        If a rank, a width, a device or the leading axes do not fit.
+    TypeError, ValueError
+        As :func:`dot_scores`.
 
     Notes
     -----
@@ -287,7 +286,7 @@ def alibi_slopes(num_heads: int) -> Tensor:
     Returns
     -------
     torch.Tensor
-        Shape ``(num_heads,)``.
+        Shape ``(num_heads,)``, on the CPU.
 
     Raises
     ------
@@ -320,6 +319,7 @@ def alibi_bias(
     len_k: int | None = None,
     *,
     device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
 ) -> Tensor:
     r"""Return what ALiBi adds to a score, :math:`-\text{slope}\cdot\lvert i-j\rvert`.
 
@@ -336,6 +336,8 @@ def alibi_bias(
         Number of keys; ``None`` means ``len_q``.
     device : torch.device, optional
         Where it is made.
+    dtype : torch.dtype, optional
+        Floating-point; ``None`` means the default dtype. Score and values must have the same.
 
     Returns
     -------
@@ -362,9 +364,11 @@ def alibi_bias(
     require_count("len_q", len_q, minimum=0)
     require_count("len_k", len_k, minimum=0)
     require_device("device", device)
+    require_float_dtype("dtype", dtype)
     own = torch.arange(len_k - len_q, len_k, device=device)  # where each query stands
     distances = (own.unsqueeze(-1) - torch.arange(len_k, device=device)).abs()  # (len_q, len_k)
-    return -_slopes(num_heads, distances.device)[:, None, None] * distances
+    bias = -_slopes(num_heads, distances.device)[:, None, None] * distances
+    return bias if dtype is None else bias.to(dtype)
 
 
 class BilinearScore(nn.Module):
@@ -397,6 +401,8 @@ class BilinearScore(nn.Module):
     >>> score(torch.ones(2, 3), torch.ones(7, 5)).shape
     torch.Size([2, 7])
     """
+
+    knows_positions = False
 
     def __init__(self, d_q: int, d_k: int) -> None:
         super().__init__()
@@ -455,6 +461,8 @@ class AdditiveScore(nn.Module):
     torch.Size([2, 7])
     """
 
+    knows_positions = False
+
     def __init__(self, d_q: int, d_k: int, num_hiddens: int) -> None:
         super().__init__()
         require_count("d_q", d_q)
@@ -478,118 +486,4 @@ class AdditiveScore(nn.Module):
             scores: Tensor = self.w_v(features).squeeze(-1)
             return scores
         direction = self.w_v.weight.squeeze(0)  # (num_hiddens,)
-        return fast_or_plain(_additive_in_blocks, _additive, hidden_q, hidden_k, direction)
-
-
-BLOCK = 2**20  # hidden features of one block of queries: 4 MiB in float32
-
-
-def _additive(queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
-    return torch.tanh(queries.unsqueeze(-2) + keys.unsqueeze(-3)) @ direction
-
-
-def _additive_in_blocks(queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
-    leading = broadcast(queries.shape[:-2], keys.shape[:-2]) or ()
-    len_q, (len_k, num_hiddens) = queries.shape[-2], keys.shape[-2:]
-    if math.prod(leading) * len_q * len_k * num_hiddens <= BLOCK:
-        return _additive(queries, keys, direction)
-    queries = queries.expand(*leading, len_q, num_hiddens).reshape(-1, len_q, num_hiddens)
-    keys = keys.expand(*leading, len_k, num_hiddens).reshape(-1, len_k, num_hiddens)
-    scores = _in_blocks(queries, keys, direction)
-    return scores.reshape(*leading, len_q, len_k)
-
-
-class _AdditiveInBlocks(torch.autograd.Function):
-    """The additive score, ``(batch, len, num_hiddens)``, a few queries of a sequence at a time."""
-
-    @staticmethod
-    def forward(ctx: Any, queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
-        ctx.save_for_backward(queries, keys, direction)
-        rows = max(1, BLOCK // keys[0].numel())
-        scores = [
-            torch.cat(
-                [(some.unsqueeze(1) + own_keys).tanh_() @ direction for some in own.split(rows)]
-            )
-            for own, own_keys in zip(queries, keys, strict=True)
-        ]
-        return torch.stack(scores)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        queries, keys, direction = ctx.saved_tensors
-        rows = max(1, BLOCK // keys[0].numel())
-        by_query, by_key = torch.empty_like(queries), torch.zeros_like(keys)
-        by_direction = torch.zeros_like(direction)
-        for i in range(len(queries)):
-            for start in range(0, queries.shape[1], rows):
-                some = slice(start, start + rows)
-                g = grad[i, some].contiguous()  # (rows, len_k)
-                features = (queries[i, some].unsqueeze(1) + keys[i]).tanh_()
-                by_direction += g.flatten() @ features.flatten(0, 1)
-                slopes = features.square_().neg_().add_(1.0).mul_(g.unsqueeze(-1))
-                by_query[i, some] = slopes.sum(dim=1)
-                by_key[i] += slopes.sum(dim=0)
-        return by_query * direction, by_key * direction, by_direction
-
-
-_in_blocks: Callable[[Tensor, Tensor, Tensor], Tensor] = _AdditiveInBlocks.apply
-
-
-def fast_or_plain(
-    fast: Callable[..., Tensor], plain: Callable[..., Tensor], *tensors: Tensor
-) -> Tensor:
-    """Compute ``fast(*tensors)``, and any derivative that it lacks by ``plain``, which equals it.
-
-    A fused kernel has a first derivative, backward, and no other. The second is taken through
-    the plain form, with all that it remembers; so is everything in forward mode, under
-    ``torch.func``, and in a graph that ``torch.compile`` traces.
-    """
-    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
-        return plain(*tensors)
-    if any(_unpack_dual(x).tangent is not None for x in tensors):
-        return plain(*tensors)
-    if not torch.is_grad_enabled() or not any(x.requires_grad for x in tensors):
-        return fast(*tensors)
-    return _fast_then_plain(fast, plain, *tensors)
-
-
-class _FastThenPlain(torch.autograd.Function):
-    """Differentiate the fast form once; a derivative of that derivative takes the plain form."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, fast: Callable[..., Tensor], plain: Callable[..., Tensor], *tensors: Tensor
-    ) -> Tensor:
-        with torch.enable_grad():
-            inner = [x.detach().requires_grad_(x.requires_grad) for x in tensors]
-            output = fast(*inner)
-        ctx.save_for_backward(*tensors)
-        ctx.plain, ctx.inner, ctx.output = plain, inner, output
-        ctx.autocast = _autocast_of_now(output.device.type)
-        return output.detach()
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        output, inputs = ctx.output, ctx.inner
-        again = torch.is_grad_enabled()  # somebody asked for create_graph=True
-        if again:
-            inputs = ctx.saved_tensors
-            with ctx.autocast():
-                output = ctx.plain(*inputs).to(grad.dtype)
-        wanted = [x for x in inputs if x.requires_grad]
-        found = iter(
-            torch.autograd.grad(output, wanted, grad, retain_graph=True, create_graph=again)
-        )
-        return None, None, *(next(found) if x.requires_grad else None for x in inputs)
-
-
-def _autocast_of_now(device_type: str) -> Callable[[], AbstractContextManager[Any]]:
-    """Return what brings autocast back, later, to where it stands now: on or off."""
-    if not torch.amp.is_autocast_available(device_type):
-        return nullcontext
-    dtype, enabled = torch.get_autocast_dtype(device_type), torch.is_autocast_enabled(device_type)
-    return partial(torch.autocast, device_type, dtype, enabled)
-
-
-_unpack_dual: Callable[[Tensor], Any] = forward_ad.unpack_dual
-_fast_then_plain: Callable[..., Tensor] = _FastThenPlain.apply
+        return additive_scores(hidden_q, hidden_k, direction)

@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from attention_lib import widgets
+from workbook.figures import FIGURES
 
 ROOT = Path(__file__).resolve().parent.parent
 PRESSES = 200
@@ -60,7 +60,7 @@ def measure(browser, name, folder):
     page_file.write_text(
         '<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="figure.css">'
         f'<script defer src="host.js"></script><script defer src="{name}.js"></script>'
-        f"<body>{getattr(widgets, name)().to_html()}</body>",
+        f"<body>{FIGURES[name]().to_html()}</body>",
         encoding="utf-8",
     )
     page = browser.new_page(viewport={"width": 860, "height": 800})
@@ -94,10 +94,10 @@ def main():
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("no Chromium was found")
-    names = sys.argv[1:] or widgets.__all__
+    names = sys.argv[1:] or FIGURES
     for name in names:
-        if name not in widgets.__all__:
-            sys.exit(f"no figure {name!r}; there are {', '.join(widgets.__all__)}")
+        if name not in FIGURES:
+            sys.exit(f"no figure {name!r}; there are {', '.join(FIGURES)}")
     files = assets()
     passed = True
     print(f"{'figure':<18}{'handler p50':>12}{'p95':>8}{'max':>8}{'worst event':>13}{'bytes':>8}")

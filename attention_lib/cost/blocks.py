@@ -11,10 +11,10 @@ from attention_lib._arguments import (
     broadcast,
     require_all,
     require_count,
+    require_mask,
     require_same_device,
     shape_of,
 )
-from attention_lib.masking import require_mask
 from attention_lib.scoring import resolve_scale
 
 __all__ = ["Tally", "attend_in_blocks", "merge", "read_block"]

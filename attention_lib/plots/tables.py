@@ -81,7 +81,9 @@ def heatmap(
     require_axes(ax)
     weights = as_weights(weights, "(len_q, len_k)")
     mask = as_mask(mask, weights.shape)
-    image = _draw_table(ax, weights, WEIGHT_MAP, Normalize(0, 1), ~mask & (weights == 0), decimals)
+    # A weight of 1/8 lies between two colours of the map: rounding must not choose one.
+    painted = weights.round(6)
+    image = _draw_table(ax, painted, WEIGHT_MAP, Normalize(0, 1), ~mask & (weights == 0), decimals)
     for row, column in np.argwhere(~mask & (weights != 0)):
         _hatch(ax, [(column - 0.5, row - 0.5, 1, 1), (column + 0.3, row - 0.3, -0.6, 0.6)], "mask")
     _label_table(ax, weights.shape, queries, keys)

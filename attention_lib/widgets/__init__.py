@@ -6,11 +6,10 @@
 - :class:`MaskLab`: what each fill value does to weights, in each dtype; where weight leaks.
 - :class:`OnlineSoftmax`: a softmax in one pass over blocks of keys.
 - :class:`ScoringPlane`: a query among keys, and what each score function makes of every place.
-- :class:`SentenceReader`: a trained transformer reads a sentence: who looks at whom.
 - :class:`SoftLookup`: a query among four keys, and the output inside the hull of their values.
 - :class:`SoftmaxSaturation`: what the width of queries and keys does to weights and gradient.
 
-How to write one more: CONTRIBUTING.md, "A figure with sliders".
+How to write one more: README.md beside this file.
 """
 
 from attention_lib.widgets.head_split import HeadSplit
@@ -20,7 +19,6 @@ from attention_lib.widgets.mask_lab import MaskLab
 from attention_lib.widgets.online_softmax import OnlineSoftmax
 from attention_lib.widgets.saturation import SoftmaxSaturation
 from attention_lib.widgets.scoring_plane import ScoringPlane
-from attention_lib.widgets.sentence_reader import SentenceReader
 from attention_lib.widgets.soft_lookup import SoftLookup
 
 __all__ = [
@@ -30,7 +28,6 @@ __all__ = [
     "MaskLab",
     "OnlineSoftmax",
     "ScoringPlane",
-    "SentenceReader",
     "SoftLookup",
     "SoftmaxSaturation",
 ]

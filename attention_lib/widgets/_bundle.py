@@ -1,9 +1,10 @@
 """Each figure's view as one text: a module for Jupyter, a script for a page; and the stylesheet.
 
 A view is written once, as a plain ES module that begins with one ``import { … } from
-"./_shared/index.js";`` and ends with ``export default { render };``. Jupyter loads a module as one
-text (relative imports do not resolve there); a page opened from a folder loads classic scripts
-only. :func:`module_source` and :func:`script_source` make both out of the same file.
+"./_shared/index.js";`` (or the path from its own folder to there) and ends with
+``export default { render };``. Jupyter loads a module as one text (relative imports do not resolve
+there); a page opened from a folder loads classic scripts only. :func:`module_source` and
+:func:`script_source` make both out of the same file.
 """
 
 import html
@@ -14,7 +15,7 @@ from pathlib import Path
 from attention_lib import palette
 
 FOLDER = Path(__file__).parent
-_IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./_shared/index\.js";$', re.MULTILINE)
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "[./\w]*/_shared/index\.js";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
 _EXPORTED = re.compile(r"^export (?:async )?(?:function|const|class) (\w+)", re.MULTILINE)
 _PART = re.compile(r'^export \* from "\./(\w+\.js)";$', re.MULTILINE)
@@ -37,18 +38,18 @@ def shared_source() -> str:
     return as_expression("\n".join(_FROM_PART.sub("", part) for part in parts))
 
 
-def module_source(script: str) -> str:
+def module_source(script: Path) -> str:
     """Return a figure's view as one ES module that imports nothing (for Jupyter)."""
     return f"const shared = {shared_source()};\n{_figure_source(script)}"
 
 
-def script_source(name: str, script: str) -> str:
+def script_source(name: str, script: Path) -> str:
     """Return a figure's view as a classic script that registers ``name`` with the host page."""
     body = _figure_source(script).replace("\nexport default ", "\nreturn ")
     return f"attentionWidgets.register({json.dumps(name)}, (shared) => {{\n{body}}});\n"
 
 
-def page_source(figure: str, script: str, title: str) -> str:
+def page_source(figure: str, script: Path, title: str) -> str:
     """Return a whole page with one figure's HTML, which needs no other file and no network."""
     view = module_source(script).removesuffix(_VIEW) + "shared.standAlone(render);\n"
     return (
@@ -74,8 +75,8 @@ def stylesheet() -> str:
     return rules
 
 
-def _figure_source(script: str) -> str:
-    return _EXPORT.sub("", _IMPORT.sub(r"const \1 = shared;", _read(script)))
+def _figure_source(script: Path) -> str:
+    return _EXPORT.sub("", _IMPORT.sub(r"const \1 = shared;", script.read_text(encoding="utf-8")))
 
 
 def _read(name: str) -> str:

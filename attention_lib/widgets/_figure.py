@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import traitlets
 
-from attention_lib.widgets._bundle import module_source, page_source, stylesheet
+from attention_lib.widgets._bundle import FOLDER, module_source, page_source, stylesheet
 from attention_lib.widgets._markup import Markup, tag
 
 Bundle = tuple[dict[str, Any], dict[str, Any]]
@@ -26,14 +26,15 @@ except ModuleNotFoundError:
 
 
 class Figure(AnyWidget):
-    """Base of all figures with sliders; CONTRIBUTING.md has the recipe.
+    """Base of all figures with sliders; README.md beside this file has the recipe.
 
-    A subclass names its view in ``_script``, what it is called in ``_title`` and what its reader
-    is asked to do in ``_task`` (one sentence each, as in the view), declares its traits with
-    ``.tag(sync=True)``, and says what it looks like at rest in :meth:`picture` and :meth:`words`.
+    A subclass names its view in ``_script`` (a file of this folder, or a whole path), its title in
+    ``_title`` and what its reader is asked to do in ``_task`` (one sentence each, as in the view),
+    declares its traits with ``.tag(sync=True)``, and says what it looks like at rest in
+    :meth:`picture` and :meth:`words`.
     """
 
-    _script: str
+    _script: str | Path
     _title: str
     _task: str
     _css = stylesheet()
@@ -45,7 +46,7 @@ class Figure(AnyWidget):
             if isinstance(trait, traitlets.TraitType) and hasattr(AnyWidget, name):
                 raise TypeError(f"{cls.__name__}.{name}: ipywidgets uses this name itself")
         if "_script" in vars(cls):
-            cls._esm = module_source(cls._script)
+            cls._esm = module_source(cls.script())
         super().__init_subclass__(**kwargs)
 
     def __init__(self, **traits: Any) -> None:
@@ -56,6 +57,11 @@ class Figure(AnyWidget):
                 f"its traits are {', '.join(self.state())}."
             )
         super().__init__(**traits)
+
+    @classmethod
+    def script(cls) -> Path:
+        """Return the file of the figure's view."""
+        return FOLDER / cls._script
 
     def state(self) -> dict[str, Any]:
         """Return the figure's own traits and their values, in the order they were declared."""
@@ -103,7 +109,7 @@ class Figure(AnyWidget):
 
     def save(self, path: str | Path) -> None:
         """Write the figure to one HTML file that opens in any browser, with no network."""
-        page = page_source(self.to_html(), self._script, self._title)
+        page = page_source(self.to_html(), self.script(), self._title)
         Path(path).write_text(page, encoding="utf-8")
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ import math
 import re
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import traitlets
@@ -16,9 +16,6 @@ from attention_lib.widgets._figure import Figure
 from attention_lib.widgets._markup import Markup, map_color, svg, tag
 from attention_lib.widgets._rounding import fixed, short
 from attention_lib.widgets._traits import Whole, refusal
-
-if TYPE_CHECKING:
-    from attention_lib.reader import Reader
 
 _SENTENCE = tuple(["the", "cat", "sat", "on", "the", "mat", "because", "it", "was", "tired"])
 _AXES = ("layer", "head", "query", "key")
@@ -187,39 +184,6 @@ class HeatmapExplorer(Figure):
         }.items():
             self.set_trait(name, value)
         super().__init__(**cell)
-
-    @classmethod
-    def of_reader(cls, text: str, reader: "Reader | None" = None, **cell: Any) -> "HeatmapExplorer":
-        """Return the figure of all heads of a trained reader, by name, on a sentence.
-
-        Parameters
-        ----------
-        text : str
-            A sentence that the reader can read, with "it" in it once.
-        reader : attention_lib.reader.Reader, optional
-            Any trained reader; by default that of the book.
-        cell : int
-            Where to begin; by default at *it* in the pointing head, which comes last.
-
-        Examples
-        --------
-        >>> figure = HeatmapExplorer.of_reader("The ball broke the table because it was too weak.")
-        >>> figure.head_names[1], figure.head_names[-1]
-        ('head 1.2', 'pointing head')
-        >>> figure.words()  # doctest: +ELLIPSIS
-        '... Pointing head: query 7 “it” gives key 5 “table” the weight 1.000. ...
-        """
-        from attention_lib import reader as model  # it needs torch, which other figures do not
-
-        reading = model.read(model.load_reader() if reader is None else reader, text)
-        tables = [plain(head).round(3) for layer in reading.weights for head in layer]
-        names = [
-            f"head {layer}.{head}"
-            for layer, heads in enumerate(reading.weights[:-1], 1)
-            for head in range(1, len(heads) + 1)
-        ]
-        start = {"head": len(names), "query": reading.it, "key": reading.meant}
-        return cls(tables, reading.words, head_names=[*names, "pointing head"], **start | cell)
 
     def _shape(self) -> list[int]:
         """Return the shape of what is shown."""

@@ -186,10 +186,13 @@ export function render({ model, el }) {
     const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
     const { query, bandwidth, kernel, key_points, noise } = settings;
     const seen = measure(settings);
+    const drawn = { ...settings };
+    [drawn.query, drawn.bandwidth] = view.glide("settings", [query, bandwidth]);
+    const there = measure(drawn);
     const points = valuesOf(settings);
     const scene = JSON.stringify([plot.width, key_points, noise]);
     view.part("scene", scene, () => drawScene(points));
-    view.part("curve", `${kernel} ${bandwidth} ${scene}`, () => drawCurve(settings));
+    view.part("curve", `${kernel} ${drawn.bandwidth} ${scene}`, () => drawCurve(drawn));
     const places = key_points.map(across);
     const nearness = seen.weights.map((weight) => (kernel !== "Gaussian" && weight === 0 ? "attention-far" : null));
     view.part("dots", `${nearness} ${scene}`, () => {
@@ -197,16 +200,17 @@ export function render({ model, el }) {
       setChildren(keys, places.map((cx, i) => ["circle", { class: nearness[i], cx, cy: SIZE.base + 7, r: 3 }]));
     });
     view.part("bars", scene, () => setChildren(bars, places.map((x) => ["rect", { x: x - 3.5, width: 7, rx: 1.5 }])));
-    seen.weights.forEach((weight, i) => {
+    there.weights.forEach((weight, i) => {
       const height = weight * (SIZE.base - SIZE.bars);
       setAttributes(bars.children[i], { y: SIZE.base - height, height });
     });
-    const [from, to] = [query - bandwidth, query + bandwidth].map((x) => across(Math.min(Math.max(x, 0), END)));
+    const middle = across(drawn.query);
+    const [from, to] = [-1, 1].map((side) => across(Math.min(Math.max(drawn.query + side * drawn.bandwidth, 0), END)));
     setAttributes(window, { x: from, width: to - from });
-    setAttributes(asked, { x1: across(query), x2: across(query) });
-    setAttributes(told, { cx: across(query), cy: up(seen.estimate), display: seen.in_reach > 0 ? null : "none" });
-    grip([[across(query), SIZE.base + 7]]);
-    setAttributes(name, { x: Math.min(Math.max(across(query), 24), plot.width - 20) });
+    setAttributes(asked, { x1: middle, x2: middle });
+    setAttributes(told, { cx: middle, cy: up(there.estimate), display: there.in_reach > 0 ? null : "none" });
+    grip([[middle, SIZE.base + 7]]);
+    setAttributes(name, { x: Math.min(Math.max(middle, 24), plot.width - 20) });
     const texts = { in_reach: String(seen.in_reach), estimate: seen.in_reach === 0 ? "none" : undefined };
     for (const [readout, show] of readouts) show(seen[readout], texts[readout]);
     view.say(words(settings, seen));

@@ -133,6 +133,8 @@ export function render({ model, el }) {
 
   /** Cells with their numbers, and the tokens; where `leaks`, a number above 0 in a masked cell has a colour. */
   function draw({ plot, fills, name, content }, { tokens, allowed }, numbers, color, leaks) {
+    // Colours flow from cell to cell; the numbers stand at once. NaN has a colour of its own.
+    const shades = view.glide(name.textContent, numbers.map((row) => row.map((value) => (Number.isFinite(value) ? value : 0))));
     const [left, top, gap] = [36, 46, 2];
     const across = (plot.width - left) / 5;
     const down = Math.min(across, 48);
@@ -151,8 +153,9 @@ export function render({ model, el }) {
       if (Number.isNaN(value)) {
         [ground, kind] = [fills.nan, "attention-on-nan"];
       } else if (edge === 0 || (leaks && value > 0)) {
-        ground = `rgb(${color(value)})`;
-        kind = readableOn(color(value));
+        const shade = color(Number.isFinite(value) ? shades[i][j] : value);
+        ground = `rgb(${shade})`;
+        kind = readableOn(shade);
       }
       drawn.push(cell(edge > 0 ? fills.masked : "none", 0), cell(ground, edge), ["text", {
         class: `attention-cell ${kind}`, x: x + (across - gap) / 2, y: y + (down - gap) / 2 + 4.5, "text-anchor": "middle",

@@ -66,7 +66,7 @@ export function render({ model, el }) {
   const maximum = plot.svg.appendChild(svg("line", { stroke: "var(--aw-accent)", "stroke-width": 2, "stroke-dasharray": "5 4" }));
   const maximumName = plot.svg.appendChild(svg("text", { class: "attention-muted", "text-anchor": "end" }, "╌╌ maximum so far"));
 
-  const totals = plot.svg.appendChild(svg("g", { class: "attention-totals" }));
+  const sums = plot.svg.appendChild(svg("g", { class: "attention-totals" }));
   const track = plot.svg.appendChild(svg("g"));
 
   const readouts = [["output", "Output so far"], ["factor", "Rescaled by"], ["maximum", "Maximum"], ["normaliser", "Normaliser"]]
@@ -91,14 +91,14 @@ export function render({ model, el }) {
   });
 
   /** The normaliser before the last block, what the factor leaves of it, and what the block adds. */
-  function drawTotals({ read, before, factor, normaliser }, largest) {
+  function drawTotals({ read, factor, old: before, kept: rest, end: whole }, largest) {
     const [left, most] = [4, plot.width - 8];
     const wide = (total) => (total / largest) * most;
-    const [old, kept, end] = [wide(before), wide(before * factor), wide(normaliser)];
+    const [old, kept, end] = [before, rest, whole].map(wide);
     const [upper, lower] = [TOTAL.top, TOTAL.bottom - TOTAL.bar];
     const bar = (x, y, width, colors) => ["rect", { x: left + x, y, width, height: TOTAL.bar, ...colors }];
     const room = old < most - 80; // for the factor beside the bar, and not in it
-    setChildren(totals, [
+    setChildren(sums, [
       ["text", { class: "attention-muted", x: left, y: TOTAL.top - 8 }, "normaliser before the block, and with it"],
       ...(read > 1 ? [
         ["path", { d: `M${left + old} ${upper + TOTAL.bar}L${left + kept} ${lower}`, stroke: "var(--aw-weight)" }],
@@ -116,6 +116,11 @@ export function render({ model, el }) {
     const state = settings();
     const { scores, outcomes, block_size } = state;
     const seen = measure(state);
+    // As a new maximum arrives, the bars before it shrink together, and the output moves.
+    const [weights, lift, old, kept, end] = view.glide("totals", [
+      scores.map((_, i) => seen.weights[i] ?? 0), seen.read ? seen.maximum : 0,
+      seen.before, seen.before * seen.factor, seen.normaliser,
+    ]);
     const left = 4;
     const room = (plot.width - 2 * left) / scores.length;
     const x = (i) => left + room * i;
@@ -139,7 +144,7 @@ export function render({ model, el }) {
     setChildren(labels, names);
     setChildren(bars, scores.flatMap((score, i) => {
       const known = i < seen.seen;
-      const height = known ? seen.weights[i] * (WEIGHTS.base - WEIGHTS.top - WEIGHTS.inset) : 0;
+      const height = weights[i] * (WEIGHTS.base - WEIGHTS.top - WEIGHTS.inset);
       return [["rect", {
         x: x(i) + room * 0.16, width: room * 0.68, y: Math.min(y(score), y(0)), height: Math.abs(y(score) - y(0)),
         fill: "var(--aw-key)", "fill-opacity": known ? 1 : 0.3,
@@ -149,7 +154,7 @@ export function render({ model, el }) {
         x: x(i) + room / 2, y: WEIGHTS.base + 18, "text-anchor": "middle", class: known ? "" : "attention-muted",
       }, `${outcomes[i]}`]];
     }));
-    const level = seen.read ? y(seen.maximum) : 0;
+    const level = y(lift);
     setAttributes(maximum, { x1: left, x2: x(seen.seen), y1: level, y2: level, visibility: seen.read ? "visible" : "hidden" });
     setAttributes(maximumName, {
       x: plot.width - left - 4, y: 16, visibility: seen.read ? "visible" : "hidden",
@@ -168,7 +173,7 @@ export function render({ model, el }) {
       ["path", { d: ends.length ? `M${ends.map((end) => end.map((number) => number.toFixed(1)).join(" ")).join("L")}` : null, fill: "none", stroke: "var(--aw-output)", "stroke-width": 2 }],
       ...ends.map(([cx, cy], i) => ["circle", { cx, cy, r: i === ends.length - 1 ? 7 : 4, fill: "var(--aw-output)", stroke: "var(--aw-paper)", "stroke-width": 1.5 }]),
     ]);
-    drawTotals(seen, Math.max(...along.map(({ normaliser }) => normaliser)));
+    drawTotals({ ...seen, old, kept, end }, Math.max(...along.map(({ normaliser }) => normaliser)));
     full(answer);
     for (const [name, show] of readouts) {
       const none = seen.read < { maximum: 1, factor: 2 }[name];

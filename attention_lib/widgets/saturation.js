@@ -205,11 +205,17 @@ export function render({ model, el }) {
       const along = WIDTHS.map((d) => summarize(softmax(scores({ ...settings, d }))));
       for (const curve of curves) drawCurve(curve, settings, along);
     });
-    drawBars(now.weights);
+    // Drawn is the state on the way: the scores stretch or shrink, and the weights follow.
+    const drawn = { ...settings };
+    [drawn.power, drawn.exponent, drawn.temperature] = view.glide("settings", [Math.log2(settings.d), settings.exponent, settings.temperature]);
+    drawn.d = 2 ** drawn.power;
+    const weights = softmax(scores(drawn));
+    const there = summarize(weights);
+    drawBars(weights);
     for (const { name, top, show, plot, dot } of curves) {
       const [x, height] = placeOn(plot, top(settings.len_k));
       show(now[name]);
-      setAttributes(dot, { cx: x(settings.d), cy: height(now[name]) });
+      setAttributes(dot, { cx: x(drawn.d), cy: height(there[name]) });
     }
     effective(now.effective_keys);
     gradients.forEach(({ show, zeros }, i) => {

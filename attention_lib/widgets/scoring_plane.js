@@ -275,12 +275,14 @@ export function render({ model, el }) {
     const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
     const { query_x, query_y, key_points, score, ...matrices } = settings;
     const seen = measure(settings);
-    const [middle, query] = [at([0, 0]), at([query_x, query_y])];
+    const [place, ...keys] = view.glide("places", [[query_x, query_y], ...key_points.map(([, x, y]) => [x, y])]);
+    const [middle, query] = [at([0, 0]), at(place)];
     view.part("frame", String(plot.width), fit);
     view.part("formula", JSON.stringify([score, matrices]), () => describe(settings));
     paint(settings, Math.max(...seen.scores));
     setAttributes(reach, { d: `M${middle.join(" ")}L${query.join(" ")}` });
-    const points = key_points.map(([, x, y]) => at([x, y]));
+    const points = keys.map(at);
+    const thickness = view.glide("weights", seen.weights);
     view.part("small", JSON.stringify([query_x, query_y, key_points, matrices]), () => {
       for (const { score: kind, picture, winner } of small) {
         const other = { ...settings, score: kind };
@@ -290,7 +292,7 @@ export function render({ model, el }) {
         paintSmall(picture, other, shades.pixels);
       }
     });
-    setChildren(arrows, points.map((point, i) => ["path", { d: arrow(query, point, seen.weights[i]) }]));
+    setChildren(arrows, points.map((point, i) => ["path", { d: arrow(query, point, thickness[i]) }]));
     const top = seen.weights.indexOf(seen.max_weight);
     const named = points.map((point, i) => (
       { at: point, color: "key", name: key_points[i][0], r: i === top ? 10 : 7, clear: GRIP }

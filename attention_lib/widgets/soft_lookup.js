@@ -138,17 +138,22 @@ export function render({ model, el }) {
 
   view.start(() => {
     const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
-    const { query_x, query_y, key_points, value_points, tokens } = settings;
     const seen = measure(settings);
+    const { value_points, tokens } = settings;
+    // Drawn is where things are on their way, and the weights and the output that belong there.
+    const [query_x, query_y, temperature, key_points] = view.glide(
+      "settings", ["query_x", "query_y", "temperature", "key_points"].map((trait) => settings[trait]),
+    );
+    const drawn = measure({ ...settings, query_x, query_y, temperature, key_points });
     const query = [query_x, query_y];
-    const output = [seen.output_x, seen.output_y];
+    const output = [drawn.output_x, drawn.output_y];
     asked.draw(
       { point: query, color: "query", name: "query", clear: GRIP },
-      key_points.map((point, i) => ({ point, color: "key", name: tokens[i], clear: GRIP })), seen.weights, [],
+      key_points.map((point, i) => ({ point, color: "key", name: tokens[i], clear: GRIP })), drawn.weights, [],
     );
     told.draw(
       { point: output, color: "output", name: "output" },
-      value_points.map((point, i) => ({ point, color: "value", name: tokens[i] })), seen.weights, hull(value_points),
+      value_points.map((point, i) => ({ point, color: "value", name: tokens[i] })), drawn.weights, hull(value_points),
     );
     grip([query, ...key_points].map(asked.at));
     const [x, y] = trail.at(-1) ?? [];

@@ -47,3 +47,12 @@ export function writeAddress(name, values, initial) {
     });
   return `#${parts.join("&") || `${name}.`}`;
 }
+
+/** The parts of a figure that an address names, whether it sets them or only points at them:
+    `temperature` and `weights` of "#SoftLookup.temperature=2&SoftLookup:weights". */
+export function partsOf(hash, name) {
+  return hash.slice(1).split("&").flatMap((part) => {
+    const [, figure, one] = part.match(/^([\w-]+)(?:\.(\w+)=.*|:\w+)$/) ?? [];
+    return figure === name ? [one ?? part.slice(name.length + 1)] : [];
+  });
+}

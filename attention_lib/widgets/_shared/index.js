@@ -9,6 +9,7 @@ export * from "./address.js";
 export * from "./model.js";
 export * from "./frame.js";
 export * from "./play.js";
+export * from "./motion.js";
 export * from "./controls.js";
 export * from "./plot.js";
 export * from "./save.js";

@@ -1,10 +1,11 @@
 // A figure's view: what it draws on, how it draws anew, what it says.
 
-import { addressName, readAddress, writeAddress } from "./address.js";
+import { addressName, partsOf, readAddress, writeAddress } from "./address.js";
 import { createControls } from "./controls.js";
 import { element, setAttributes, setText } from "./elements.js";
 import { createFrame } from "./frame.js";
 import { fixed } from "./numbers.js";
+import { createMotion } from "./motion.js";
 import { createPlay } from "./play.js";
 import { createPlot } from "./plot.js";
 import { download, pageOf } from "./save.js";
@@ -48,12 +49,46 @@ export function createView({ model, el }, { label, task = "", traits, aside = fa
   const controls = createControls({ model, set, signal, place, further: more.controls });
 
   /** Take what the page's address has for this figure; the rest is as at the start. */
-  function follow() {
-    if (!location.hash.slice(1).split("&").some((part) => part.startsWith(`${address}.`))) return;
+  function follow({ first = false } = {}) {
+    if (!location.hash.slice(1).split("&").some((part) => part.startsWith(`${address}.`))) {
+      if (partsOf(location.hash, address).length) comeIntoView(first);
+      return;
+    }
     const found = readAddress(location.hash, address, initial);
     const taken = Object.entries(found).filter(([trait, value]) => controls.accepts(trait, value));
     setAll({ ...initial, ...Object.fromEntries(taken) });
-    root.scrollIntoView();
+    comeIntoView(first);
+  }
+
+  /** Scroll to the figure. On the way in, what stands above it may still grow: then once more. */
+  function comeIntoView(first) {
+    root.scrollIntoView({ block: first ? "start" : "nearest" });
+    if (!first || document.readyState === "complete") return;
+    addEventListener("load", () => root.scrollIntoView({ block: "start" }), { signal, once: true });
+  }
+
+  /** Light up the parts of the figure that a link of the page names, or let all rest. */
+  function light(names) {
+    for (const part of root.querySelectorAll(".attention-lit")) part.classList.remove("attention-lit");
+    for (const name of names) {
+      const ways = ["part", "trait", "readout"].map((kind) => `[data-${kind}="${name}"]`);
+      for (const part of root.querySelectorAll(ways.join())) part.classList.add("attention-lit");
+    }
+  }
+
+  /** Links in the text, such as #SoftLookup.temperature=2 or #SoftLookup:weights, are about this
+      figure: it shows what they say, and its part lights up while they are pointed at. */
+  function listen() {
+    const partsUnder = ({ target }) => partsOf(target.closest?.('a[href^="#"]')?.getAttribute("href") ?? "", address);
+    for (const type of ["pointerover", "focusin"]) document.addEventListener(type, (event) => light(partsUnder(event)), { signal });
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest?.('a[href^="#"]');
+      if (!link || partsUnder(event).length === 0) return;
+      event.preventDefault();
+      history.replaceState(history.state, "", link.getAttribute("href"));
+      follow();
+      light(partsUnder(event));
+    }, { signal });
   }
 
   const plots = [];
@@ -83,10 +118,19 @@ export function createView({ model, el }, { label, task = "", traits, aside = fa
     });
   }
 
+  function again() {
+    if (frame === 0) frame = requestAnimationFrame(redraw);
+  }
   const listeners = traits.map((trait) => [`change:${trait}`, () => {
     controls.refresh(trait);
-    if (frame === 0) frame = requestAnimationFrame(redraw);
+    again();
   }]);
+  let held = false;
+  root.addEventListener("pointerdown", () => { held = true; }, { signal });
+  for (const type of ["pointerup", "pointercancel"]) {
+    addEventListener(type, () => { held = false; }, { signal });
+  }
+  const glide = createMotion({ again, isHeld: () => held });
 
   /** Fit the plots to their places; the first time, and when a width has changed, draw. */
   let drawn = false;
@@ -113,6 +157,9 @@ export function createView({ model, el }, { label, task = "", traits, aside = fa
       plots.push(plot);
       return plot;
     },
+
+    /** What to draw now of numbers that have changed, on their way; see `createMotion`. */
+    glide,
 
     /** What is to be done, where that depends on what stands. */
     task(text) {
@@ -183,8 +230,9 @@ export function createView({ model, el }, { label, task = "", traits, aside = fa
       for (const [event, listener] of listeners) model.on(event, listener);
       el.append(root);
       if (address) {
-        follow();
-        addEventListener("hashchange", follow, { signal });
+        follow({ first: true });
+        listen();
+        addEventListener("hashchange", () => follow(), { signal });
       }
       fit();
       warm(4);

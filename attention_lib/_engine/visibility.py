@@ -1,0 +1,172 @@
+"""Which query may see which key: lengths and masks joined into one mask, as small as possible."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from weakref import ref
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_lib._arguments import numbers_in, require_lengths_for, require_mask_for
+
+Tensors = tuple[Tensor, Tensor, Tensor]  # queries, keys, values
+
+
+class Visible(NamedTuple):
+    """Who may see whom, and what is known of it without reading the mask."""
+
+    mask: Tensor | None  # broadcasts to (..., len_q, len_k); None where everything is seen
+    len_k: int  # no query sees a key from here on
+    is_causal: bool = False  # the mask is what PyTorch's kernel means by is_causal
+    some_empty: bool = False  # a query may see nothing
+
+
+def up_to(valid_lens: Tensor, len_k: int) -> Tensor:
+    """Return the mask of lengths, ``(batch, 1 or len_q, len_k)``."""
+    if valid_lens.dim() == 1:
+        valid_lens = valid_lens.unsqueeze(-1)  # (batch, 1)
+    positions = torch.arange(len_k, device=valid_lens.device)  # (len_k,)
+    return positions < valid_lens.unsqueeze(-1)
+
+
+def resolve_visible(
+    shape: Sequence[int],
+    device: torch.device,
+    valid_lens: Tensor | None,
+    mask: Tensor | None,
+    *,
+    cut: bool = True,
+) -> Visible:
+    """Join lengths and mask, and drop what restricts nothing.
+
+    ``shape`` is that of the scores, ``(..., len_q, len_k)``; its first axis is the batch of
+    ``valid_lens``. With ``cut``, keys beyond the longest length are left out; a score that counts
+    positions from the last key needs them all. What is read of the tensors: the shortest and the
+    longest length, and whether a mask hides anything (a causal mask: once).
+    """
+    len_q, len_k = shape[-2:]
+    mask = mask_over_pairs(mask, shape, device)
+    whole = mask is not None and mask.shape[-2:] == (len_q, len_k)  # and not broadcast
+    is_causal = mask is not None and whole and known_causal(mask)
+    if mask is not None and (numbers_in(mask.all()) if not is_causal else len_q == 1):
+        mask, is_causal = None, False
+    every_row_sees_a_key = mask is None or (is_causal and len_q <= len_k)
+    shortest = longest = len_k
+    if valid_lens is not None:
+        shortest, longest = require_lengths_for(shape, device, valid_lens) or (0, len_k)
+        longest = longest if cut else len_k
+        if mask is not None and mask.shape[-1] > longest:
+            mask = mask[..., :longest]
+        if shortest < longest:
+            lengths = lengths_over_pairs(up_to(valid_lens, longest), shape)
+            mask = lengths if mask is None else mask & lengths
+    is_causal = is_causal and len_q == len_k == longest == shortest
+    some_empty = shortest == 0 or not every_row_sees_a_key
+    return Visible(mask, longest, is_causal, some_empty)
+
+
+def lengths_over_pairs(lengths: Tensor, shape: Sequence[int]) -> Tensor:
+    """Put axes for heads and the like between the batch and the queries of a length mask."""
+    inner = (1,) * (len(shape) - 3)
+    return lengths.reshape(lengths.shape[0], *inner, *lengths.shape[1:])
+
+
+def mask_over_pairs(
+    mask: Tensor | None, shape: Sequence[int], device: torch.device
+) -> Tensor | None:
+    """Refuse a mask that does not fit scores of ``shape``; give it at least two axes."""
+    if mask is None:
+        return None
+    require_mask_for(shape, device, mask)
+    return mask if mask.dim() >= 2 else mask[(None,) * (2 - mask.dim())]
+
+
+# --- causal masks --------------------------------------------------------------------------------
+
+# id of a mask -> the mask, its version when it was looked at, whether it was causal
+_LOOKED_AT: dict[int, tuple[ref[Tensor], int, bool]] = {}
+
+
+def remember_causal(mask: Tensor, is_causal: bool) -> bool:
+    """Remember, until it is written to, whether a mask is causal; return just that."""
+    key = id(mask)
+    _LOOKED_AT[key] = ref(mask, lambda _: _LOOKED_AT.pop(key, None)), mask._version, is_causal
+    return is_causal
+
+
+def known_causal(mask: Tensor) -> bool:
+    """Say whether a mask is causal, aligned to the lower right; read it only once.
+
+    A slice, such as ``buffer[:length, :length]``, is known by the tensor that it was cut from.
+    """
+    if torch.compiler.is_compiling() or mask.dim() < 2 or mask.shape[:-2].numel() != 1:
+        return False
+    whole = mask if mask._base is None else mask._base
+    if whole is mask:
+        return not mask.is_inference() and _is_causal(mask)
+    if whole.dim() < 2 or whole.shape[:-2].numel() != 1 or not whole.is_contiguous():
+        return False
+    if mask.stride()[-2:] != whole.stride()[-2:] or not _is_causal(whole):
+        return False
+    (len_q, len_k), (rows, columns) = whole.shape[-2:], mask.shape[-2:]
+    row, column = divmod(int(mask.storage_offset() - whole.storage_offset()), len_k)
+    inside = row + rows <= len_q and column + columns <= len_k
+    # The last query of the slice sees up to the last key of the slice, and no further.
+    return inside and row + rows - len_q == column + columns - len_k
+
+
+def _is_causal(mask: Tensor) -> bool:
+    known = _LOOKED_AT.get(id(mask))
+    if known is not None and known[0]() is mask and known[1] == mask._version:
+        return known[2]
+    len_q, len_k = mask.shape[-2:]
+    same = numbers_in((mask == torch.ones_like(mask).tril(len_k - len_q)).all())
+    return False if same is None else remember_causal(mask, same)
+
+
+# --- keys that no query sees ---------------------------------------------------------------------
+
+FULL = 16  # numbers of float32 that fill the widest vector of a processor
+
+
+def without_cut_keys(visible: Visible, tensors: Tensors) -> tuple[Visible, Tensors]:
+    """Leave out the keys and values from ``visible.len_k`` on, which no query sees.
+
+    Beside a mask a few of them stay, hidden by it: a number of keys that does not fill the
+    processor's vectors takes the kernel up to twice as long. Where no key is left, the queries
+    become 0: what they hold reaches no score and no gradient.
+    """
+    queries, keys, values = tensors
+    len_k = keys.shape[-2]
+    if visible.len_k == 0:
+        everywhere = torch.ones((), dtype=torch.bool, device=queries.device)
+        queries = queries.masked_fill(everywhere, 0.0)
+        return visible, (queries, keys[..., :0, :], values[..., :0, :])
+    if visible.len_k == len_k:
+        return visible, tensors
+    if visible.mask is not None:
+        mask = visible.mask.expand(*visible.mask.shape[:-1], visible.len_k)
+        full = min(-(-visible.len_k // FULL) * FULL, len_k)
+        visible = visible._replace(mask=F.pad(mask, (0, full - visible.len_k)), len_k=full)
+    return visible, (queries, keys[..., : visible.len_k, :], values[..., : visible.len_k, :])
+
+
+def with_cut_keys(weights: Tensor, len_k: int) -> Tensor:
+    """Give the keys that were cut off their weight, 0."""
+    if weights.shape[-1] == len_k:
+        return weights
+    return F.pad(weights, (0, len_k - weights.shape[-1]))
+
+
+def without_empty_rows(visible: Visible) -> tuple[Tensor | None, Tensor | None]:
+    """Return the mask with the rows that see nothing opened; and those rows, ``None`` if none.
+
+    Softmax over no key is NaN. Over an opened row it is finite, and is put to 0 afterwards.
+    """
+    if visible.mask is None or not visible.some_empty:
+        return visible.mask, None
+    sees = visible.mask.any(dim=-1, keepdim=True)  # (..., len_q or 1, 1)
+    if numbers_in(sees.all()):
+        return visible.mask, None
+    return visible.mask | ~sees, ~sees

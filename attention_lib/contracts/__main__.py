@@ -1,0 +1,78 @@
+"""Check an attention or a model by its name: ``python -m attention_lib.contracts module:name``.
+
+The exit code is 0 if nothing is broken, 1 if something is, 2 for a wrong call.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import nn
+
+from attention_lib.contracts import _attention, _model
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check what the arguments name, print the report, and return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m attention_lib.contracts",
+        description="Test an attention or a model: kept, broken, not tested and why.",
+    )
+    parser.add_argument(
+        "name",
+        help="package.module:name of a function, a module, or a class or function that makes one "
+        "without arguments (write name() for a function that makes one)",
+    )
+    parser.add_argument("--causal", action="store_true", help="later keys must not be read")
+    parser.add_argument(
+        "--strict", action="store_true", help="count NaN, empty rows, fewer queries"
+    )
+    parser.add_argument("--model", action="store_true", help="token ids in, logits out")
+    parser.add_argument("--vocab-size", type=int, help="of a model without a configuration")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    given = parser.parse_args(arguments)
+    try:
+        subject = named(given.name)
+        watch = _bar() if sys.stderr.isatty() else None
+        if given.model or given.vocab_size is not None:
+            report = _model.checked(subject, given.vocab_size, watch=watch)
+        else:
+            report = _attention.checked(subject, given.causal, strict=given.strict, watch=watch)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        print(f"\r{parser.prog}: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(report.as_dict(), indent=1) if given.json else report)
+    return 0 if report else 1
+
+
+def named(name: str) -> Any:
+    """Return what ``package.module:name`` names; a class of modules, or ``name()``, is called."""
+    path, colon, attribute = name.partition(":")
+    if not colon or not path or not attribute:
+        raise ValueError(f"name: expected package.module:name, got {name!r}")
+    sys.path.insert(0, os.getcwd())
+    found: Any = importlib.import_module(path)
+    for part in attribute.removesuffix("()").split("."):
+        found = getattr(found, part)
+    makes = isinstance(found, type) and issubclass(found, nn.Module)
+    return found() if makes or attribute.endswith("()") else found
+
+
+def _bar() -> Callable[[str], None]:
+    """Return a function that draws one more step on standard error."""
+    done = 0
+
+    def step(name: str) -> None:
+        nonlocal done
+        done += 1
+        print(f"\r[{'#' * done:26}] {name:28}", end="", file=sys.stderr, flush=True)
+
+    return step
+
+
+if __name__ == "__main__":
+    sys.exit(main())

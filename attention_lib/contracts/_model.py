@@ -1,0 +1,441 @@
+"""``check_model``: contracts of a whole model, from token ids to logits."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from attention_lib._arguments import require_a, require_count, require_flag
+from attention_lib.contracts._report import Contract, NotTested, Report, run
+
+__all__ = ["check_model"]
+
+CACHES = ("past_key_values", "cache_params")  # a Hugging Face output has one of them, or none
+
+
+def check_model(
+    model: nn.Module, vocab_size: int | None = None, *, causal: bool = True, length: int = 12
+) -> Report:
+    """Test a model on random token ids: the future, padding, batches, caches, packed documents.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        ``model(ids)`` for integers ``(batch, length)`` returns logits ``(batch, length, vocab)``,
+        or a tuple that begins with them, or an object with ``.logits``. A model of Hugging Face is
+        recognised by its configuration, and all its arguments are found. It is tested in
+        evaluation mode, and its mode is restored. Take a small one.
+    vocab_size : int, optional
+        Token ids are below it; by default that of the model's configuration.
+    causal : bool
+        Whether the future must not reach the past, and a cache must agree.
+    length : int
+        Tokens of the longest text.
+
+    Returns
+    -------
+    Report
+        What is kept, broken, and not tested.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``vocab_size`` is missing, or an argument is of another kind; if ``model(ids)`` returns
+        no logits.
+
+    Examples
+    --------
+    >>> leaky = nn.Sequential(nn.Embedding(50, 8), nn.Conv1d(12, 12, 1), nn.Linear(8, 50))
+    >>> print(check_model(leaky, 50).broken[0].says)  # doctest: +ELLIPSIS
+    with the tokens after position 2 replaced, the logits at position ... moved by ...
+    """
+    require_a("model", model, nn.Module)
+    require_flag("causal", causal)
+    require_count("length", length, 8)
+    return checked(model, vocab_size, causal=causal, length=length)
+
+
+def checked(
+    model: nn.Module,
+    vocab_size: int | None = None,
+    *,
+    causal: bool = True,
+    length: int = 12,
+    watch: Callable[[str], None] | None = None,
+) -> Report:
+    """Do what :func:`check_model` does, and report which contract is being tested."""
+    modes = {module: module.training for module in model.modules()}
+    try:
+        model.eval()
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            subject = _Model(model, vocab_size, causal, length)
+            return run(CONTRACTS, subject, subject.title, watch)
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
+class _Model:
+    """A model, token ids for it, and how large a difference is that rounding cannot explain."""
+
+    def __init__(self, model: nn.Module, vocab_size: int | None, causal: bool, length: int) -> None:
+        self.model, self.causal = model, causal
+        self.config = getattr(model, "config", None)
+        vocab_size = vocab_size or _vocab_size(self.config)
+        if vocab_size is None:
+            raise ValueError("vocab_size: expected a number, as the model has no config, got None")
+        require_count("vocab_size", vocab_size, 4)
+        self.accepts = set(inspect.signature(model.forward).parameters)
+        self.pad, self.ids = _tokens(self.config, vocab_size, length, model)
+        # Other tokens at every position, none of which can be the old one.
+        real = torch.unique(self.ids)
+        place = torch.searchsorted(real, self.ids)
+        self.others = real[(place + 1) % len(real)]
+        self.whole = self.logits(self.ids[:1])
+        scale = self.whole.abs().amax().item()
+        if not torch.isfinite(self.whole).all():
+            raise ValueError("model: expected finite logits of random tokens, got NaN or infinity")
+        self.noise = 100 * torch.finfo(self.dtype).eps * scale
+        kind = "a Hugging Face model" if self.config is not None else "model(ids)"
+        self.title = f"{type(model).__name__}, {kind}, {length} tokens of {vocab_size}"
+
+    def logits(self, ids: Tensor, **more: Any) -> Tensor:
+        """Return logits in float64, one row for each token."""
+        return self.read(self.model(ids, **more), ids)
+
+    def read(self, output: Any, ids: Tensor) -> Tensor:
+        """Return the logits of an output."""
+        found = getattr(output, "logits", output)
+        found = found[0] if isinstance(found, tuple | list) else found
+        if not isinstance(found, Tensor) or found.shape[:2] != ids.shape or found.dim() != 3:
+            got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+            raise ValueError(
+                f"model: expected logits (batch, length, vocab) for ids {tuple(ids.shape)}, "
+                f"got {got}"
+            )
+        self.dtype = found.dtype
+        return found.double()
+
+    def same(self, before: Tensor, after: Tensor, what: str, first: int = 0) -> None:
+        """Fail where logits (length, vocab) differ by more than rounding explains."""
+        change = (after - before).abs().nan_to_num(nan=torch.inf).amax(dim=-1)
+        worst = change.max().item()
+        if worst > self.noise:
+            place = first + int(change.argmax())
+            raise AssertionError(
+                f"{what}, the logits at position {place} moved by {worst:.2g} "
+                f"(rounding explains {self.noise:.1g})"
+            )
+
+    def moves(self, before: Tensor, after: Tensor, reason: str) -> None:
+        """Demand a movement far above rounding: the positive control of a contract."""
+        if not (after - before).abs().max().item() > 10 * self.noise:
+            raise NotTested(reason)
+
+    def needs(self, *names: str) -> None:
+        """Demand arguments of the model's ``forward``."""
+        missing = [name for name in names if name not in self.accepts]
+        if missing:
+            raise NotTested(f"forward takes no {' and no '.join(missing)}")
+
+
+def _vocab_size(config: Any) -> int | None:
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    found = getattr(text, "vocab_size", None)
+    return found if isinstance(found, int) else None
+
+
+def _tokens(config: Any, vocab_size: int, length: int, model: nn.Module) -> tuple[int, Tensor]:
+    """Return a padding id, and two texts without any special token, ``(2, length)``."""
+    special = [
+        getattr(config, name, None)
+        for name in ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id")
+    ]
+    special = [each for some in special for each in (some if isinstance(some, list) else [some])]
+    pad = special[0] if isinstance(special[0], int) and 0 <= special[0] < vocab_size else 0
+    ordinary = [token for token in range(min(vocab_size, 1000)) if token not in (*special, pad)]
+    generator = torch.Generator().manual_seed(0)
+    picked = torch.randint(len(ordinary), (2, length), generator=generator)
+    device = next((parameter.device for parameter in model.parameters()), None)
+    return pad, torch.tensor(ordinary)[picked].to(device)
+
+
+def _reaches_the_end(subject: _Model) -> None:
+    """The control that several contracts share: the first token reaches the last logits."""
+    changed = subject.ids[:1].clone()
+    changed[:, 0] = subject.others[0, 0]
+    after = subject.logits(changed)
+    subject.moves(
+        subject.whole[:, -1:], after[:, -1:], "the first token does not reach the last logits"
+    )
+
+
+# --- the contracts ------------------------------------------------------------------------------
+
+
+def _future(subject: _Model) -> None:
+    if not subject.causal:
+        raise NotTested("causal=False: the model may read the future")
+    _reaches_the_end(subject)
+    length = subject.ids.shape[1]
+    for last in sorted({length // 4 - 1, length // 2, length - 2}):
+        changed = subject.ids[:1].clone()
+        changed[:, last + 1 :] = subject.others[:1, last + 1 :]
+        after = subject.logits(changed)
+        subject.same(
+            subject.whole[0, : last + 1],
+            after[0, : last + 1],
+            f"with the tokens after position {last} replaced",
+        )
+
+
+def _padded(subject: _Model, left: bool) -> str:
+    """A short text, padded to the length of another, gives the logits that it gives alone."""
+    subject.needs("attention_mask")
+    ids, length = subject.ids, subject.ids.shape[1]
+    short = length - length // 3
+    padding = torch.full_like(ids[:1, short:], subject.pad)
+    row = torch.cat([padding, ids[1:, :short]] if left else [ids[1:, :short], padding], dim=1)
+    real = row.new_zeros(2, length)
+    real[0] = 1
+    at = slice(length - short, None) if left else slice(None, short)
+    real[1, at] = 1
+    alone = subject.logits(ids[1:, :short])[0]
+    batch = torch.cat([ids[:1], row])
+    if left or not subject.causal:
+        unmasked = subject.logits(batch)[1, at]
+        subject.moves(alone, unmasked, "without a mask, padding changes nothing either")
+    else:
+        _reaches_the_end(subject)
+    what = f"with {length - short} tokens of padding on the {'left' if left else 'right'}"
+    if not left or "position_ids" not in subject.accepts:
+        what += " (forward takes no position_ids)" if left else ""
+        subject.same(alone, subject.logits(batch, attention_mask=real)[1, at], what)
+        return ""
+    # Most count from 0, some from the padding's id on, and some find the positions themselves.
+    places = (real.cumsum(-1) - 1).clamp(min=0)
+    offset = torch.where(real.bool(), places + subject.pad + 1, subject.pad)
+    ways: dict[str, dict[str, Any]] = {
+        "position_ids that count tokens": {"position_ids": places},
+        "no position_ids": {},
+        "position_ids from pad_token_id + 1 on": {"position_ids": offset},
+    }
+    failed = []
+    for way, more in ways.items():
+        try:
+            given_back = subject.logits(batch, attention_mask=real, **more)[1, at]
+            subject.same(alone, given_back, f"{what} and {way}")
+        except (AssertionError, IndexError) as error:
+            failed.append(str(error))
+        else:
+            return f"a text was padded on the left, its mask given, and {way}"
+    raise AssertionError(failed[0])
+
+
+def _left(subject: _Model) -> str:
+    return _padded(subject, left=True)
+
+
+def _right(subject: _Model) -> None:
+    _padded(subject, left=False)
+
+
+def _single(subject: _Model) -> None:
+    together = subject.logits(subject.ids)
+    subject.moves(together[0], together[1], "two texts give the same logits")
+    for row in (0, 1):
+        alone = subject.logits(subject.ids[row : row + 1])[0]
+        subject.same(together[row], alone, f"text {row} given alone")
+
+
+def _cached(subject: _Model, size: int) -> None:
+    if not subject.causal:
+        raise NotTested("causal=False: no cache can agree")
+    subject.needs("use_cache")
+    _reaches_the_end(subject)
+    ids = subject.ids[:1]
+    name = next((name for name in CACHES if name in subject.accepts), "past_key_values")
+    subject.needs(name)
+    cache: Any = None
+    for start in range(0, ids.shape[1], size):
+        step = ids[:, start : start + size]
+        given = {} if cache is None else {name: cache}
+        output = subject.model(step, use_cache=True, **given)
+        cache = getattr(output, name, None)
+        if cache is None:
+            raise NotTested(f"no {name} came back with use_cache=True")
+        given_back = subject.read(output, step)[0]
+        what = f"with {start} tokens in the cache and {step.shape[1]} given"
+        subject.same(subject.whole[0, start : start + size], given_back, what, start)
+
+
+def _documents(subject: _Model) -> str:
+    """Two texts in one row: position ids that start anew, or a mask in blocks, part them."""
+    subject.needs("position_ids")
+    length = subject.ids.shape[1]
+    half = length // 2
+    alone = subject.logits(subject.ids[:1, half:])[0]
+    subject.moves(alone, subject.whole[0, half:], "a text before changes nothing in any case")
+    places = torch.arange(length, device=subject.ids.device)
+    anew = (places % half)[None]
+    document = places // half
+    blocks = document[:, None] == document
+    if subject.causal:
+        blocks = blocks.tril()
+    lowest = torch.finfo(subject.dtype).min
+    added = torch.zeros(blocks.shape, device=blocks.device, dtype=subject.dtype)
+    added = added.masked_fill(~blocks, lowest)[None, None]
+    ways: list[tuple[str, dict[str, Any]]] = [("position ids that start anew", {})]
+    if "attention_mask" in subject.accepts:
+        ways.append(("a mask (1, 1, length, length)", {"attention_mask": added}))
+    said = []
+    for way, more in ways:
+        try:
+            packed = subject.logits(subject.ids[:1], position_ids=anew, **more)[0]
+            subject.same(alone, packed[half:], f"with {way}", half)
+        except (AssertionError, RuntimeError, ValueError, TypeError, IndexError) as error:
+            said.append(f"{way}: {str(error).partition(chr(10))[0]}")
+        else:
+            return f"two texts in one row, parted by {way}"
+    raise NotTested("nothing that was tried parts two texts in one row; " + "; ".join(said))
+
+
+def _fused(subject: _Model) -> str:
+    """The same model with its plain and with its fused attention."""
+    chosen = getattr(subject.config, "_attn_implementation", None)
+    if chosen is None or not hasattr(subject.model, "set_attn_implementation"):
+        raise NotTested("the model has no set_attn_implementation")
+    _reaches_the_end(subject)
+    other = "sdpa" if chosen == "eager" else "eager"
+    with _implementation(subject.model, other, back=chosen):
+        after = subject.logits(subject.ids[:1])[0]
+    subject.same(subject.whole[0], after, f"with {other} in place of {chosen}")
+    return f"{other} gives what {chosen} gives"
+
+
+@contextmanager
+def _implementation(model: Any, name: str, back: str) -> Iterator[None]:
+    try:
+        model.set_attn_implementation(name)
+    except (ValueError, ImportError) as error:
+        raise NotTested(f"the model has no {name} attention") from error
+    if getattr(model.config, "_attn_implementation", None) != name:
+        raise NotTested(f"the model has no {name} attention")
+    try:
+        yield
+    finally:
+        with suppress(ValueError):
+            model.set_attn_implementation(back)
+
+
+def _again(subject: _Model) -> None:
+    together = subject.logits(subject.ids)
+    subject.moves(together[0], together[1], "two texts give the same logits")
+    torch.manual_seed(1)
+    again = subject.logits(subject.ids[:1])[0]
+    subject.same(subject.whole[0], again, "called again, after another text")
+
+
+class _WithoutDropout(TorchFunctionMode):
+    """Replace dropout by the identity, in PyTorch's fused attention as well."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func in (F.dropout, torch.dropout):
+            return args[0] if args else kwargs["input"]
+        if func is F.scaled_dot_product_attention:
+            kwargs["dropout_p"] = 0.0
+        return func(*args, **kwargs)
+
+
+def _training(subject: _Model) -> None:
+    _reaches_the_end(subject)
+    subject.model.train()
+    try:
+        with _WithoutDropout():
+            first, second = (subject.logits(subject.ids[:1])[0] for _ in range(2))
+    finally:
+        subject.model.eval()
+    if not torch.equal(first, second):
+        raise NotTested("training mode is random beside dropout: layer drop, noise in a router")
+    subject.same(subject.whole[0], first, "in training mode, with dropout left out")
+
+
+CONTRACTS: tuple[Contract[_Model], ...] = (
+    Contract(
+        "future",
+        _future,
+        "later tokens were replaced",
+        "the mask is missing or not causal; every loss measured with it is too good",
+        "mask-failures",
+    ),
+    Contract(
+        "right padding",
+        _right,
+        "a text was padded on the right, and its mask given",
+        "the padding mask does not reach every layer, or something averages over all positions",
+        "mask-failures",
+    ),
+    Contract(
+        "left padding",
+        _left,
+        "a text was padded on the left, its mask and its positions given",
+        "positions count places instead of tokens, or a state reads the padding; "
+        "batched generation gives other texts than single",
+        "positions",
+    ),
+    Contract(
+        "batch = single",
+        _single,
+        "each text was given alone",
+        "samples are mixed: an axis is taken for another, or statistics run over the batch",
+        "bug-museum",
+    ),
+    Contract(
+        "cached, one token",
+        lambda subject: _cached(subject, 1),
+        "the text was given token by token with a cache",
+        "positions or masks do not count what is in the cache",
+        "masks-in-use",
+    ),
+    Contract(
+        "cached, chunks",
+        lambda subject: _cached(subject, 5),
+        "the text was given in chunks of 5 with a cache",
+        "the causal mask of a chunk is aligned with the first key instead of the last",
+        "masks-in-use",
+    ),
+    Contract(
+        "packed documents",
+        _documents,
+        "two texts were given in one row",
+        "texts that share a row read each other",
+        "masks-in-use",
+    ),
+    Contract(
+        "eager = fused",
+        _fused,
+        "the implementation of attention was exchanged",
+        "one implementation gets another mask or another scale",
+        "mask-failures",
+    ),
+    Contract(
+        "evaluation twice",
+        _again,
+        "the same text was given again, with another random state",
+        "dropout is on, or a state survives the call",
+        "bug-museum",
+    ),
+    Contract(
+        "training = evaluation",
+        _training,
+        "training mode without dropout was compared with evaluation",
+        "a path that only one of the two modes takes",
+        "mask-failures",
+    ),
+)

@@ -1,0 +1,47 @@
+// Change that the eye can follow: what is drawn glides from where it is to where it should be.
+
+import { isStill } from "./play.js";
+
+const GLIDE = 320; // milliseconds from one state to the next
+const HELD = 80; // while a pointer holds on: close behind it
+
+const slowing = (share) => 1 - (1 - share) ** 3;
+
+/** Numbers between two of one shape: a number, or lists of numbers as deep as you like. */
+export function between(from, to, share) {
+  return Array.isArray(to) ? to.map((one, i) => between(from[i], one, share)) : from + (to - from) * share;
+}
+
+/** Whether two have one shape, so that there is a way from one to the other. */
+export function sameShape(a, b) {
+  if (!Array.isArray(a) || !Array.isArray(b)) return typeof a === typeof b && !Array.isArray(a) && !Array.isArray(b);
+  return a.length === b.length && a.every((one, i) => sameShape(one, b[i]));
+}
+
+/**
+ * Returns `glide(name, target)`, for use while drawing: the numbers to draw now on the way to
+ * `target`. It asks by `again()` for one more draw until they have arrived. A new target in between
+ * turns the way from where it is; the first target, one of another shape, and every target for a
+ * reader who has asked for less motion is reached at once. `isHeld()` says whether a pointer is down.
+ */
+export function createMotion({ again, isHeld, now = () => performance.now() }) {
+  const ways = new Map();
+
+  return function glide(name, target) {
+    const time = now();
+    const way = ways.get(name);
+    if (!way || isStill() || !sameShape(way.to, target)) {
+      ways.set(name, { from: target, to: target, begun: 0, length: 0 });
+      return target;
+    }
+    if (JSON.stringify(way.to) !== JSON.stringify(target)) {
+      Object.assign(way, { from: at(way, time), to: target, begun: time, length: isHeld() ? HELD : GLIDE });
+    }
+    if (time - way.begun < way.length) again();
+    return at(way, time);
+  };
+
+  function at({ from, to, begun, length }, time) {
+    return time - begun >= length ? to : between(from, to, slowing((time - begun) / length));
+  }
+}
