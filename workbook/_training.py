@@ -1,0 +1,115 @@
+"""What the book's small trained models share: how they are trained, stored and loaded again."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from tqdm.auto import tqdm
+
+__all__ = ["Watch", "fit", "restore", "store", "stored"]
+
+Model = TypeVar("Model", bound=nn.Module)
+Watch = Callable[[int, float], None]  # is told each step's number and loss
+
+
+def fit(
+    model: Model,
+    loss_of_batch: Callable[[], Tensor],
+    steps: int,
+    *,
+    weight_decay: float,
+    desc: str,
+    progress: bool,
+    watch: Watch | None,
+) -> Model:
+    """Train a model, and return it ready to be asked.
+
+    ``loss_of_batch`` is called at every step: it draws a batch and returns the model's loss on it.
+    The learning rate rises for a tenth of the steps, to 0.005, and falls from there to 0.
+    """
+    optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=weight_decay)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, steps, pct_start=0.1)
+    with _one_thread(), tqdm(range(1, steps + 1), disable=not progress, desc=desc) as bar:
+        for step in bar:
+            loss = loss_of_batch()
+            optimizer.zero_grad()
+            torch.autograd.backward(loss)
+            optimizer.step()
+            schedule.step()
+            bar.set_postfix(loss=f"{loss.item():.4f}", refresh=False)
+            if watch:
+                watch(step, loss.item())
+    return model.eval()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Compute on one thread: with steps this small a second one mostly waits for the first."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def store(model: nn.Module, path: str | Path, told: dict[str, str]) -> None:
+    """Store a model's weights, rounded to float16, and what is told of it, with their checksum.
+
+    The order of ``told`` is that in which the checksum reads it.
+    """
+    tensors = {
+        name: tensor.half().cpu().contiguous() for name, tensor in model.state_dict().items()
+    }
+    save_file(tensors, path, metadata=told | {"sha256": _checksum(tensors, told.values())})
+
+
+def stored(
+    path: str | Path, told: Sequence[str], writer: str
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return what :func:`store` wrote: the tensors, in float16, and what is told of them.
+
+    Refuse a file that is not whole, that ``writer`` did not write, or that has changed since.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{path}: no whole safetensors file ({error})") from None
+    if lacking := {*told, "sha256"} - metadata.keys():
+        raise ValueError(f"{path}: not written by {writer}: it lacks {', '.join(sorted(lacking))}")
+    if _checksum(tensors, [metadata[name] for name in told]) != metadata["sha256"]:
+        raise ValueError(f"{path}: damaged: the weights do not fit the checksum stored with them")
+    if "embedding.weight" not in tensors:
+        raise ValueError(f"{path}: the weights of something else: there is no embedding.weight")
+    return tensors, metadata
+
+
+def restore(model: Model, tensors: dict[str, Tensor], path: str | Path) -> Model:
+    """Give a model the tensors of a file, name for name and shape for shape."""
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            raise ValueError(
+                f"{path}: the weights of something else: for {name} expected shape "
+                f"{expected.get(name, 'none')}, got {found.get(name, 'none')}"
+            )
+    model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
+    return model.eval()
+
+
+def _checksum(tensors: dict[str, Tensor], told: Iterable[str]) -> str:
+    digest = hashlib.sha256(json.dumps([*told]).encode())
+    for name in sorted(tensors):
+        digest.update(f"{name} {tuple(tensors[name].shape)}".encode())
+        digest.update(tensors[name].numpy().tobytes())
+    return digest.hexdigest()

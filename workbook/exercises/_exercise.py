@@ -1,0 +1,293 @@
+"""An exercise: a right solution, inputs to try, and what to say of wrong answers."""
+
+import dis
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from workbook.exercises import _words as words
+from workbook.exercises._compare import agree, as_tensor, difference, wrong_kind
+from workbook.exercises._explain import Explanations
+from workbook.exercises._facts import Trial, broken
+from workbook.exercises._running import Failure, attempt, copied, run, same_inputs
+from workbook.exercises._verdict import Verdict
+
+__all__ = ["Exercise", "exercise"]
+
+Function = Callable[..., Any]
+Case = tuple[Any, ...]
+
+
+class Exercise:
+    """An exercise whose answer is a function; call it with the answer.
+
+    Parameters
+    ----------
+    right : callable
+        The right solution, a plain function of its module. Its argument names stand in the
+        sentences, between backticks, and become the student's own.
+    cases : sequence of tuple, or mapping of str to tuple
+        Arguments to try, a small case first: it is the one that may print. With names ("an
+        attention that …"), a verdict says by its name which case was judged wrongly.
+    special : mapping of str to tuple
+        More cases, each with words that end the sentence "it is right elsewhere and wrong …".
+    mistakes : sequence
+        What people really do: ``(old, new, sentence)`` edits the source of the right solution,
+        ``(function, sentence)`` is a wrong solution as a whole.
+    properties : sequence of (str, callable)
+        A sentence, and ``holds(result, *arguments)``; said where it does not hold.
+    axes : str
+        What the last axes of the result are called: ``"query key"``.
+    tolerance : float, optional
+        Largest absolute and relative difference; by default what the dtype's rounding explains.
+    settle : callable, optional
+        ``settle(result, *arguments)`` returns an answer's result with one value where any will do.
+    also : callable, optional
+        ``also(answer)`` looks at an answer whose results are right: its complaint or its praise, as
+        ``(passed, sentence)``.
+
+    Examples
+    --------
+    >>> from workbook.exercises import multi_head
+    >>> multi_head.merge(lambda x: x.transpose(1, 2).flatten(2))
+    Correct: 6 cases agree.
+    >>> multi_head.merge(...)
+    Write it, then run this cell.
+    """
+
+    def __init__(
+        self,
+        right: Function,
+        cases: Sequence[Case] | Mapping[str, Case],
+        special: Mapping[str, Case] | None = None,
+        mistakes: Sequence[tuple[Any, ...]] = (),
+        properties: Sequence[tuple[str, Callable[..., bool]]] = (),
+        axes: str = "",
+        tolerance: float | None = None,
+        settle: Callable[..., Any] | None = None,
+        also: Callable[[Function], tuple[bool, str]] | None = None,
+    ) -> None:
+        functools.update_wrapper(self, right)
+        self.right, self.name = right, right.__name__
+        self.labels = [*cases] if isinstance(cases, Mapping) else []
+        plain = [*cases.values()] if isinstance(cases, Mapping) else [*cases]
+        self.special = [(len(plain) + i, said) for i, said in enumerate(special or {})]
+        self.cases = [*plain, *(special or {}).values()]
+        self.mistakes, self.properties = mistakes, properties
+        self.axes, self.tolerance = axes.split(), tolerance
+        self.settle, self.also = settle, also
+
+    def __call__(self, answer: object) -> Verdict:
+        """Judge an answer: say that it is right, or at most two things that are wrong."""
+        if answer is ...:
+            return Verdict.unwritten()
+        if not callable(answer):
+            return Verdict(False, f"a function is expected, not {_article(type(answer).__name__)}.")
+        found, gross = [], []
+        for i, case in enumerate(self.cases):
+            given = copied(case)
+            found.append(run(answer, given, aloud=i == 0))
+            if is_unwritten(answer, found[-1]):
+                return Verdict.unwritten()
+            if isinstance(found[-1], Failure) and found[-1].ends:
+                return Verdict(False, found[-1].sentence())
+            if self.settle and not isinstance(found[-1], Failure):
+                found[-1] = self.settle(found[-1], *case)
+            kept = zip(self._names(answer), same_inputs(given, case), strict=False)
+            gross += [name for name, same in kept if not same]
+        expected = [attempt(self.right, case) for case in self.cases]
+        pairs = [*zip(found, expected, strict=True)]
+        said = [
+            f"your function changes `{name}`, which belongs to its caller; work on a copy."
+            for name in dict.fromkeys(gross)
+        ]
+        if all(agree(*pair, self.tolerance) for pair in pairs):
+            return (
+                Verdict(False, f"{said[0]} The result is right.") if said else self._right(answer)
+            )
+        return Verdict(False, self._wrong(answer, found, expected, said))
+
+    def _right(self, answer: Function) -> Verdict:
+        count = len(self.cases)
+        agreed = "1 case agrees." if count == 1 else f"{count} cases agree."
+        passed, said = self.also(answer) if self.also else (True, "")
+        return Verdict(passed, f"{agreed} {said}".strip() if passed else said)
+
+    def _wrong(
+        self, answer: Function, found: list[Any], expected: list[Any], said: list[str]
+    ) -> str:
+        """Say what is wrong: the first cause first, at most two sentences, then where."""
+        names = self._names(answer)
+        found, more = _of_right_type(found, expected)
+        said += more
+        failed = next((i for i, x in enumerate(found) if isinstance(x, Failure)), None)
+        if failed is not None and not all(isinstance(x, Failure) for x in found):
+            said.append(f"{found[failed].sentence()} {words.given(names, self.cases[failed])}")
+        kept = [i for i, x in enumerate(found) if failed is None or not isinstance(x, Failure)]
+        kept = kept or [*range(len(found))]
+        cases = [self.cases[i] for i in kept]
+        pairs = [(found[i], expected[i]) for i in kept]
+        wrong = [i for i, pair in enumerate(pairs) if not agree(*pair, self.tolerance)]
+        if not wrong:
+            return self._written(answer, said[:2])
+        special = [(kept.index(i), text) for i, text in self.special if i in kept]
+        search = Explanations(
+            self.right, self.mistakes, names, cases, [x for x, _ in pairs], special, self.tolerance
+        )
+        with warnings.catch_warnings(action="ignore"):
+            causes = search.first(2 - len(said[:1]))
+        first = wrong[0]
+        if isinstance(pairs[first][0], Failure):
+            said.append(pairs[first][0].sentence())
+            said += [f"this would explain it: {cause}" for cause in causes]
+            return self._written(
+                answer, said[:2], "" if causes else words.given(names, cases[first])
+            )
+        if causes:
+            where = self._judged(pairs) if self.labels else ""
+            if search.partly and not wrong_kind(*pairs[first]):
+                where = self._where(pairs[first], names, cases[first])
+            return self._written(answer, [*said[:1], *causes][:2], where)
+        return self._written(answer, *self._unexplained(answer, cases, pairs, wrong, said))
+
+    def _unexplained(
+        self,
+        answer: Function,
+        cases: list[Case],
+        pairs: list[tuple[Any, Any]],
+        wrong: list[int],
+        said: list[str],
+    ) -> tuple[list[str], str]:
+        """Say which properties the results lack, and show where the first of them differs."""
+        names = self._names(answer)
+        first, (found, expected) = wrong[0], pairs[wrong[0]]
+        kinds = [(i, text) for i in wrong if (text := wrong_kind(*pairs[i]))]
+        if kinds:
+            return [*said, kinds[0][1]][:2], words.given(names, cases[kinds[0][0]])
+        said += [
+            text
+            for text, holds in self.properties
+            if not all(
+                holds(pair[0], *copied(case)) for case, pair in zip(cases, pairs, strict=True)
+            )
+        ]
+        if self.labels:
+            return said[:2], self._judged(pairs)
+        results, targets = zip(*pairs, strict=True)
+        trial = Trial(answer, self.right, names, cases, results, targets, self.axes, self.tolerance)
+        for text in broken(trial):
+            if len(said) < 2:
+                said.append(text)
+        return said, self._where((found, expected), names, cases[first])
+
+    def _where(self, pair: tuple[Any, Any], names: Sequence[str], case: Case) -> str:
+        """Say where a result differs first, and of which arguments it is the result."""
+        index, *numbers = difference(*pair, self.tolerance)
+        got, should = words.two_numbers(*numbers)
+        where = words.place(index, self.axes)
+        where = f"{where} your result is" if where else "Your result is"
+        return f"{where} {got}; it should be {should}. {words.given(names, case)}"
+
+    def _judged(self, pairs: list[tuple[Any, Any]]) -> str:
+        """Say by its name which case was judged wrongly."""
+        for label, (found, expected) in zip(self.labels, pairs, strict=False):
+            if not agree(found, expected, self.tolerance):
+                if odd := wrong_kind(found, expected):
+                    return f"For {label}: {odd}"
+                index, *numbers = difference(found, expected, self.tolerance)
+                got, should = words.two_numbers(*numbers)
+                where = words.place(index, self.axes)
+                where = f" {where[:1].lower()}{where[1:]}" if where else ""
+                return f"For {label} your function says {got}{where}; it should say {should}."
+        return ""
+
+    def _written(self, answer: Function, said: Sequence[str], where: str = "") -> str:
+        names = dict(zip(self._names(self.right), self._names(answer), strict=False))
+        text = words.renamed(" Also, ".join(said), names)
+        if not text:
+            return where[:1].lower() + where[1:]
+        return f"{text} {where}".strip()
+
+    def _names(self, function: Function) -> list[str]:
+        """Return the names of a function's arguments; the right solution's, if it has others."""
+        ours = [*inspect.signature(self.right).parameters]
+        try:
+            found = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):
+            return ours
+        plain = [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        return plain if len(plain) >= len(ours) else ours
+
+
+def exercise(**declared: Any) -> Callable[[Function], Exercise]:
+    """Make an :class:`Exercise` of the right solution that follows; for the arguments see there.
+
+    Examples
+    --------
+    >>> def mean(x):
+    ...     return x.mean(dim=-1)
+    >>> graded = exercise(cases=[(torch.tensor([[1.0, 3.0]]),)], axes="row")
+    """
+    return lambda right: Exercise(right, **declared)
+
+
+def is_unwritten(answer: Function, outcome: Any) -> bool:
+    """Tell whether a function is still a stub, by its code and by what it gave.
+
+    Examples
+    --------
+    >>> def stub(x):
+    ...     return ...  # your turn
+    >>> is_unwritten(stub, stub(1))
+    True
+    """
+    if isinstance(outcome, Failure):
+        return outcome.is_stub
+    if isinstance(outcome, tuple):
+        return any(part is ... for part in outcome)
+    return outcome is ... or (outcome is None and _does_nothing(answer))
+
+
+def _does_nothing(function: Function) -> bool:
+    """Whether a function's code only returns a constant."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    steps = {step.opname for step in dis.get_instructions(code)} if code else {"?"}
+    return steps <= {"RESUME", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "NOP"}
+
+
+def _of_right_type(found: list[Any], expected: list[Any]) -> tuple[list[Any], list[str]]:
+    """Return results as tensors where a list or a tuple holds the right thing, and say so."""
+    if isinstance(expected[0], tuple):
+        return found, []
+    if all(isinstance(x, tuple | list) and len(x) > 1 for x in found):
+        for n, which in enumerate(("first", "second", "third")):
+            parts = [x[n] if len(x) > n else None for x in found]
+            if all(isinstance(p, Tensor) for p in parts) and not any(
+                wrong_kind(*pair) for pair in zip(parts, expected, strict=True)
+            ):
+                return parts, [f"several things come back: return the {which} of them alone."]
+    if all(isinstance(x, tuple | list) for x in found):
+        try:
+            made = [x if isinstance(x[0], Tensor) else list(x) for x in found]
+            tensors = [
+                torch.stack([*x]) if isinstance(x[0], Tensor) else torch.tensor(x) for x in made
+            ]
+        except (TypeError, ValueError, RuntimeError, IndexError):
+            return found, []
+        kind = type(found[0]).__name__
+        return tensors, [f"a {kind} comes back: make one tensor of it, with `torch.stack` or so."]
+    return found, []
+
+
+def _plain(expected: Any) -> str:
+    x = as_tensor(expected)
+    return words.number(x.item()) if x is not None and x.numel() == 1 else str(expected)
+
+
+def _article(name: str) -> str:
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"

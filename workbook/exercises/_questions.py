@@ -1,0 +1,334 @@
+"""Questions that a number or a choice answers: their rules are data.
+
+A chapter's questions stand in ``chapter.toml`` beside its module. The notebook and the website
+check an answer by the same rules: :meth:`Number.rules` and :meth:`Choice.rules` are what
+``exercise.js`` reads, and what the questions themselves go by.
+"""
+
+import html
+import json
+import math
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from numbers import Real
+from operator import itemgetter
+from pathlib import Path
+from string import ascii_lowercase
+from typing import Any
+
+from workbook.exercises._verdict import UNWRITTEN, Verdict
+
+__all__ = ["Choice", "Number", "Question", "Quiz", "questions"]
+
+Rules = dict[str, Any]
+
+
+class Question:
+    """A question with rules that judge its answer; call it with the answer.
+
+    Parameters
+    ----------
+    question : str
+        What is asked, in a few words or a sentence; code between backticks.
+
+    Examples
+    --------
+    >>> isinstance(Number("What is 1 + 1?", 2), Question)
+    True
+    """
+
+    name = ""  # what the chapter's module calls it
+
+    def __init__(self, question: str) -> None:
+        self.question = question
+
+    def __call__(self, answer: object = ...) -> Verdict:
+        """Judge an answer; ``...`` is one that nobody has given yet."""
+        if answer is ...:
+            return Verdict.unwritten(self.html())
+        passed, message = self.judge(answer)
+        return Verdict(passed, message)
+
+    def judge(self, answer: object) -> tuple[bool, str]:
+        """Return whether an answer is right, and what to say of it."""
+        raise NotImplementedError
+
+    def rules(self) -> Rules:
+        """Return what judges an answer, as JSON can hold it."""
+        raise NotImplementedError
+
+    def solution(self) -> str:
+        """Return the right answer and its reason, as a sentence."""
+        raise NotImplementedError
+
+    def html(self, inside: str = f"<p>{UNWRITTEN}</p>") -> str:
+        """Return what a page shows: something to read, which its script makes into a form."""
+        rules = html.escape(json.dumps(self.rules(), ensure_ascii=False))
+        return f'<div class="attention-exercise" data-exercise="{rules}">{inside}</div>'
+
+
+class Number(Question):
+    """A question that a number answers.
+
+    Parameters
+    ----------
+    question : str
+        What is asked.
+    right : float
+        The right number.
+    tolerance : float
+        How far an answer may be from it: as much as can be read from the figure, and no more.
+    because : str
+        What is said of the right answer; by default only that it is right.
+    mistakes : sequence of (float, str) or (float, str, float)
+        Wrong numbers that readers are known to give, and what to say of each; with a tolerance
+        of its own where the question's does not fit it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> inverse = Number("What is 1/2?", 0.5, mistakes=[(2, "that is the inverse.")])
+    >>> inverse(0.5), inverse(torch.tensor(2)), inverse(0.3), inverse(float("nan"))
+    (Correct: 0.5 it is., Not yet: that is the inverse., Not yet: that is too small., \
+Not yet: NaN is not a number.)
+    >>> inverse(...)
+    Write it, then run this cell.
+    """
+
+    def __init__(
+        self,
+        question: str,
+        right: float,
+        *,
+        tolerance: float = 0.0,
+        because: str = "",
+        mistakes: Sequence[tuple[float, str] | tuple[float, str, float]] = (),
+    ) -> None:
+        super().__init__(question)
+        self.right = right
+        self.tolerance = tolerance + 1e-7 * max(1.0, abs(right))  # what float32 rounds away
+        self.because = because or f"{_written(right)} it is."
+        self.mistakes = [_mistake(self.tolerance, *mistake) for mistake in mistakes]
+        for mistake in self.mistakes:
+            if abs(mistake["value"] - right) <= self.tolerance:
+                raise ValueError(f"{mistake['value']} is no mistake: {right} is right")
+
+    def rules(self) -> Rules:
+        """Return what judges an answer, as JSON can hold it."""
+        return {
+            "kind": "number",
+            "question": self.question,
+            "right": self.right,
+            "tolerance": self.tolerance,
+            "correct": self.because,
+            "mistakes": self.mistakes,
+            "small": "that is too small.",
+            "large": "that is too large.",
+            "nan": "NaN is not a number.",
+            "other": "a number is expected",
+        }
+
+    def judge(self, answer: object) -> tuple[bool, str]:
+        """Return whether an answer is right, and what to say of it."""
+        rules, number = self.rules(), _number(answer)
+        if number is None:
+            return False, f"{rules['other']}, not {_short(answer)}."
+        if math.isnan(number):
+            return False, rules["nan"]
+        if abs(number - rules["right"]) <= rules["tolerance"]:
+            return True, rules["correct"]
+        away = [(abs(number - m["value"]), m) for m in rules["mistakes"]]
+        near = [(distance, m) for distance, m in away if distance <= m["tolerance"]]
+        if near:
+            return False, min(near, key=itemgetter(0))[1]["message"]
+        return False, rules["small"] if number < rules["right"] else rules["large"]
+
+    def solution(self) -> str:
+        """Return the right answer and its reason, as a sentence."""
+        return self.because
+
+
+class Choice(Question):
+    """A question with a few answers to choose from, which are called a, b, c …
+
+    Parameters
+    ----------
+    question : str
+        What is asked.
+    options : sequence of str
+        The answers.
+    right : str
+        The letter of the right one.
+    reasons : mapping of str to str
+        For every letter, why it is right or why it is not.
+
+    Examples
+    --------
+    >>> sky = Choice(
+    ...     "What is above?", ["the ground", "the sky"], "b",
+    ...     {"a": "the ground is below.", "b": "look up."},
+    ... )
+    >>> sky("b)"), sky("A"), sky("c")
+    (Correct: look up., Not yet: the ground is below., Not yet: one of "a", "b" is expected.)
+    """
+
+    def __init__(
+        self, question: str, options: Sequence[str], right: str, reasons: Mapping[str, str]
+    ) -> None:
+        super().__init__(question)
+        letters = ascii_lowercase[: len(options)]
+        if right not in letters or set(reasons) != set(letters):
+            raise ValueError(f"right must be one of {letters}, and each of them needs a reason")
+        self.options = dict(zip(letters, options, strict=True))
+        self.right = right
+        self.reasons = reasons
+
+    def rules(self) -> Rules:
+        """Return what judges an answer, as JSON can hold it."""
+        return {
+            "kind": "choice",
+            "question": self.question,
+            "right": self.right,
+            "options": [
+                {"key": key, "text": text, "message": self.reasons[key]}
+                for key, text in self.options.items()
+            ],
+            "other": f"one of {', '.join(map(json.dumps, self.options))} is expected.",
+        }
+
+    def judge(self, answer: object) -> tuple[bool, str]:
+        """Return whether an answer is right, and what to say of it."""
+        rules = self.rules()
+        key = answer.strip(" ().").lower() if isinstance(answer, str) else None  # "b" or "b)"
+        for option in rules["options"]:
+            if option["key"] == key:
+                return key == rules["right"], option["message"]
+        return False, rules["other"]
+
+    def solution(self) -> str:
+        """Return the right answer and its reason, as a sentence."""
+        return f"{self.right}: {self.reasons[self.right]}"
+
+
+class Quiz:
+    """The questions at the end of a chapter.
+
+    Parameters
+    ----------
+    *questions : Question
+        What is asked; three are enough.
+
+    Examples
+    --------
+    >>> quiz = Quiz(Number("What is 1 + 1?", 2), Number("What is 2 + 2?", 4))
+    >>> quiz(2, ...)
+    1. Correct: 2 it is.
+    2. What is 2 + 2?
+    """
+
+    def __init__(self, *questions: Question) -> None:
+        self.questions = questions
+
+    def __call__(self, *answers: object) -> "Marks":
+        """Judge an answer for each question; without answers, ask."""
+        answers = answers or (...,) * len(self.questions)
+        if len(answers) != len(self.questions):
+            raise ValueError(f"{len(self.questions)} answers are expected, not {len(answers)}")
+        return Marks(list(zip(self.questions, answers, strict=True)))
+
+
+class Marks:
+    """What a quiz says of its answers: a line for each, or the question that is still open."""
+
+    def __init__(self, answered: list[tuple[Question, object]]) -> None:
+        self.answered = answered
+
+    def __bool__(self) -> bool:
+        return all(question(answer) for question, answer in self.answered)
+
+    def __repr__(self) -> str:
+        lines = []
+        for number, (question, answer) in enumerate(self.answered, start=1):
+            said = question.question if answer is ... else repr(question(answer))
+            lines.append(f"{number}. {said}")
+            if answer is ... and isinstance(question, Choice):
+                lines += [f"   {key}) {text}" for key, text in question.options.items()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str | None:
+        if any(answer is not ... for _, answer in self.answered):
+            return None
+        asked = "".join(f"<li>{_asked(question)}</li>" for question, _ in self.answered)
+        return f'<ol class="attention-quiz">{asked}</ol>'
+
+
+def questions(chapter: str) -> Iterator[Any]:
+    """Yield the questions of ``chapter.toml`` in their order, and at the end its quiz.
+
+    A table is a question: ``question``, ``right``, and either ``options``, each a text and the
+    reason why it is right or wrong, or a number's ``because``, ``tolerance`` and ``mistakes``, each
+    a number, a sentence and, where the question's does not fit, a tolerance.
+
+    Examples
+    --------
+    >>> [getattr(question, "name", "quiz") for question in questions("masking")]
+    ['kept_cells', 'lowest_loss', 'quiz']
+    """
+    text = Path(__file__).with_name(f"{chapter}.toml").read_text(encoding="utf-8")
+    tables = tomllib.loads(text)
+    last = Quiz(*map(_made, tables.pop("quiz")))
+    for name, table in tables.items():
+        question = _made(table)
+        question.name = name
+        yield question
+    yield last
+
+
+def _made(table: Rules) -> Question:
+    if "options" not in table:
+        return Number(**table)
+    texts, reasons = zip(*table["options"], strict=True)
+    named = dict(zip(ascii_lowercase, reasons, strict=False))
+    return Choice(table["question"], texts, table["right"], named)
+
+
+def _asked(question: Question) -> str:
+    """Return a question of a quiz as HTML: readable, and answered, without a script."""
+    read = f"<p>{_inline(question.question)}</p>"
+    if isinstance(question, Choice):
+        options = "".join(f"<li>{_inline(text)}</li>" for text in question.options.values())
+        read += f'<ol type="a">{options}</ol>'
+    folded = f"<details><summary>Answer</summary><p>{_inline(question.solution())}</p></details>"
+    return question.html(f'<div class="attention-asked">{read}</div>{folded}')
+
+
+def _inline(text: str) -> str:
+    """Return text as HTML; what stands between backticks is code."""
+    parts = html.escape(text, quote=False).split("`")
+    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
+
+
+def _mistake(usual: float, value: float, message: str, tolerance: float | None = None) -> Rules:
+    near = usual if tolerance is None else tolerance + 1e-7 * max(1.0, abs(value))
+    return {"value": value, "tolerance": near, "message": message}
+
+
+def _number(answer: Any) -> float | None:
+    """Return a Python, NumPy or tensor number as a float; None if it is something else."""
+    if hasattr(answer, "item"):
+        try:
+            answer = answer.item()
+        except (RuntimeError, ValueError, TypeError):
+            return None
+    if isinstance(answer, bool) or not isinstance(answer, Real):
+        return None
+    return float(answer)
+
+
+def _short(answer: object) -> str:
+    text = repr(answer)
+    return text if len(text) <= 30 else f"a {type(answer).__name__}"
+
+
+def _written(number: float) -> str:
+    return str(number) if isinstance(number, int) else f"{number:.6g}"

@@ -1,0 +1,209 @@
+"""Running a student's function: printing, errors, endless loops and ``sys.exit`` included."""
+
+import ctypes
+import io
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["SECONDS", "Failure", "attempt", "call", "copied", "run", "same_inputs", "time_limit"]
+
+Function = Callable[..., Any]
+Case = tuple[Any, ...]
+
+SECONDS = 5.0  # a right answer takes milliseconds a case
+
+
+class TimeIsUp(BaseException):
+    """Raised in an answer that runs too long; no ``except Exception`` of its own stops it."""
+
+
+class Failure:
+    """The error of an answer that did not return, and the line of its own code that failed.
+
+    Parameters
+    ----------
+    error : BaseException
+        As it was caught.
+    function : callable
+        The answer; lines are shown from its file (or notebook cell) only.
+
+    Examples
+    --------
+    >>> def answer(x):
+    ...     return x[5]
+    >>> call(answer, (torch.zeros(2),)).sentence().split("`:")[0]
+    'your function stops with an IndexError in the line `return x[5]'
+    """
+
+    def __init__(self, error: BaseException, function: Function) -> None:
+        self.error = error
+        code = getattr(function, "__code__", None)
+        self.file = code.co_filename if code is not None else ""
+
+    @property
+    def own(self) -> list[traceback.FrameSummary]:
+        """The steps of the traceback that are the student's own lines."""
+        frames = traceback.extract_tb(self.error.__traceback__)
+        return [frame for frame in frames if frame.filename == self.file]
+
+    @property
+    def line(self) -> str:
+        """The line of the student's code that failed; an empty string where none is known."""
+        line = (self.own[-1].line or "") if self.own else ""
+        return line if len(line) <= 80 else f"{line[:77]}..."
+
+    @property
+    def signature(self) -> tuple[type, str]:
+        """What two answers have in common that fail for the same reason."""
+        return type(self.error), str(self.error)
+
+    @property
+    def ends(self) -> bool:
+        """Whether nothing more can be learnt: it ran too long, or ends the program."""
+        return isinstance(self.error, TimeIsUp | SystemExit)
+
+    @property
+    def is_stub(self) -> bool:
+        """Whether the code says that it is not written yet, or still stands on a ``...``."""
+        if isinstance(self.error, NotImplementedError):
+            return traceback.extract_tb(self.error.__traceback__)[-1:] == self.own[-1:]
+        return isinstance(self.error, TypeError | AttributeError) and "llipsis" in str(self.error)
+
+    def sentence(self) -> str:
+        """Say what happened, and where in the student's code."""
+        where = f" in the line `{self.line}`" if self.line else ""
+        if isinstance(self.error, TimeIsUp):
+            return (
+                f"your function was still running after {SECONDS:g} seconds{where}. "
+                "Does a loop there never reach its end?"
+            )
+        if isinstance(self.error, SystemExit):
+            return f"your function ends the whole program{where}. Return the result instead."
+        name, text = type(self.error).__name__, str(self.error).strip().split("\n")[0]
+        article = "an" if name[0] in "AEIOU" else "a"
+        said = f": {text.rstrip('.')}." if text else "."
+        return f"your function stops with {article} {name}{where}{said} {_of_error(text)}".strip()
+
+
+def call(function: Function, case: Case, *, aloud: bool = False) -> Any:
+    """Return what a function returns for copies of the arguments, or its :class:`Failure`.
+
+    Parameters
+    ----------
+    function : callable
+    case : tuple
+        Arguments; the function gets copies.
+    aloud : bool
+        Whether its printing and its warnings are shown.
+    """
+    return run(function, copied(case), aloud=aloud)
+
+
+def attempt(function: Function, case: Case) -> Any:
+    """Return what one of our own functions returns for copies of the arguments, or its failure."""
+    try:
+        return function(*copied(case))
+    except Exception as error:
+        return Failure(error, function)
+
+
+def run(function: Function, given: Case, *, aloud: bool = False) -> Any:
+    """Return what a function returns for these very arguments, or its :class:`Failure`."""
+    with ExitStack() as stack:
+        if not aloud:
+            stack.enter_context(redirect_stdout(io.StringIO()))
+            stack.enter_context(redirect_stderr(io.StringIO()))
+            stack.enter_context(warnings.catch_warnings(action="ignore"))
+        try:
+            with time_limit(SECONDS):
+                return function(*given)
+        except (Exception, SystemExit, TimeIsUp) as error:
+            return Failure(error, function)
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise :class:`TimeIsUp` in this thread if the block takes longer.
+
+    A second thread raises it, because a notebook may run its cells in any thread, and because
+    Windows has no timer signals. One long call into C is not interrupted, a loop in Python is.
+    """
+    thread, lock, over = ctypes.c_ulong(threading.get_ident()), threading.Lock(), False
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+    def stop() -> None:
+        with lock:
+            if not over:
+                raise_in(thread, ctypes.py_object(TimeIsUp))
+
+    timer = threading.Timer(seconds, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        with lock:
+            over = True
+        raise_in(thread, None)  # one that was about to come has lost its reason
+        timer.cancel()
+
+
+def copied(case: Case) -> Case:
+    """Return copies of tensors; an argument that is passed twice is copied once.
+
+    Examples
+    --------
+    >>> x = torch.zeros(2)
+    >>> a, b = copied((x, x))
+    >>> a is b, a is x
+    (True, False)
+    """
+    copies = {id(x): x.clone() for x in case if isinstance(x, Tensor)}
+    return tuple(copies.get(id(x), x) for x in case)
+
+
+def same_inputs(given: Case, original: Case) -> list[bool]:
+    """Tell for each argument whether a call has left it as it was.
+
+    Examples
+    --------
+    >>> x = torch.zeros(2)
+    >>> same_inputs((x + 1, 3), (x, 3))
+    [False, True]
+    """
+    return [
+        not isinstance(a, Tensor)
+        or (a.shape == b.shape and torch.equal(a.detach().nan_to_num(), b.nan_to_num()))
+        for a, b in zip(given, original, strict=True)
+    ]
+
+
+_ERRORS = [
+    (
+        ("must match the size of tensor b", "broadcast"),
+        "Two tensors meet whose sizes do not fit; sizes are compared from the last axis.",
+    ),
+    (
+        ("cannot be multiplied", "batch2 tensor"),
+        "In a matrix product, rows of the left tensor must be as long as columns of the right.",
+    ),
+    (
+        ("view size is not compatible",),
+        "`view` cannot join axes that a transpose has moved; `reshape` can.",
+    ),
+    (("invalid for input of size",), "The sizes asked for do not hold all the numbers."),
+    (("Dimension out of range",), "The tensor has fewer axes than that."),
+    (("out of bounds", "out of range"), "An index runs past the end of its axis."),
+]
+
+
+def _of_error(text: str) -> str:
+    """Explain the commonest of PyTorch's errors."""
+    return next((said for parts, said in _ERRORS if any(part in text for part in parts)), "")

@@ -1,0 +1,118 @@
+"""How numbers, places and inputs are written in a verdict."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_lib._arguments import shape_of
+
+__all__ = ["given", "number", "place", "renamed", "two_numbers"]
+
+SHOWN = 16  # an input of at most so many numbers is shown as it is, a larger one as its shape
+
+
+def number(x: Any, digits: int = 3) -> str:
+    """Write a number as a person would: 900 and 0.25, not 9e+02.
+
+    Examples
+    --------
+    >>> number(900.0, 1), number(0.25), number(2/3), number(float("nan")), number(True)
+    ('900', '0.25', '0.667', 'NaN', 'True')
+    """
+    if isinstance(x, bool | int):
+        return str(x)
+    if x != x or abs(x) == float("inf"):
+        return {"nan": "NaN", "inf": "infinity", "-inf": "−infinity"}[str(float(x))]
+    if x == int(x) and abs(x) < 1e7:
+        return str(int(x))
+    return f"{x:.{digits}g}" if not 1 <= abs(x) < 1e7 else f"{float(f'{x:.{digits}g}'):.9g}"
+
+
+def two_numbers(got: Any, should: Any) -> tuple[str, str]:
+    """Write two numbers with as few digits as show that they differ.
+
+    Examples
+    --------
+    >>> two_numbers(0.33333, 0.25), two_numbers(1.0001, 1.0)
+    (('0.333', '0.25'), ('1.0001', '1'))
+    """
+    for digits in range(3, 18):
+        pair = number(got, digits), number(should, digits)
+        if pair[0] != pair[1]:
+            break
+    return pair
+
+
+def place(index: Sequence[int], axes: Sequence[str]) -> str:
+    """Say where an entry stands.
+
+    Examples
+    --------
+    >>> place((0, 2), ["query", "key"]), place((1, 0, 2), ["query", "key"]), place((), [])
+    ('At query 0, key 2 (counted from 0)', 'At batch 1, query 0, key 2 (counted from 0)', '')
+    """
+    if not index:
+        return ""
+    if not axes:
+        return f"At [{', '.join(map(str, index))}]"
+    names = [*["batch"] * (len(index) - len(axes)), *axes][-len(index) :]
+    where = ", ".join(f"{name} {i}" for name, i in zip(names, index, strict=True))
+    return f"At {where} (counted from 0)"
+
+
+def given(names: Sequence[str], case: Sequence[Any]) -> str:
+    """Say what a case gave: its numbers where they are short, else its shapes.
+
+    Examples
+    --------
+    >>> given(["x", "n"], (torch.tensor([900.0, 0.5]), 3))
+    'Given x = [900, 0.5], n = 3.'
+    """
+
+    def written(name: str, x: Any, full: bool) -> str:
+        if isinstance(x, Tensor):
+            return f"{name} = {_listed(x)}" if full else f"{name} of shape {shape_of(x)}"
+        if callable(x):
+            said = getattr(x, "__name__", "<lambda>")
+            return f"{name} = {'a function of ours' if '<' in said or said == name else said}"
+        return f"{name} = {x}"
+
+    tensors = [x for x in case if isinstance(x, Tensor)]
+    full = sum(x.numel() for x in tensors) <= SHOWN
+    while True:
+        said = [written(name, x, full) for name, x in zip(names, case, strict=False)]
+        text = f"Given {', '.join(said)}."
+        if not full or len(text) <= 160:
+            return text
+        full = False
+
+
+def _listed(x: Tensor) -> str:
+    if x.dim():
+        return f"[{', '.join(map(_listed, x))}]"
+    if not x.is_floating_point():
+        return str(x.item())
+    for digits in range(1, 18):  # as few as tell the number from its neighbours
+        text = number(x.item(), digits)
+        if not x.isfinite() or torch.tensor(float(text)).to(x) == x:
+            break
+    return text
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """Use the student's names of arguments wherever code stands between backticks.
+
+    Examples
+    --------
+    >>> renamed("`keys` meet `queries @ keys.mT`; keys stay.", {"keys": "k", "queries": "q"})
+    '`k` meet `q @ k.mT`; keys stay.'
+    """
+    word = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+
+    def code(match: re.Match[str]) -> str:
+        return word.sub(lambda name: names.get(name[0], name[0]), match[0])
+
+    return re.sub(r"`[^`]+`", code, text)

@@ -1,0 +1,217 @@
+"""Graders for the chapter on attentions with one defect each.
+
+Examples
+--------
+>>> reads_values(lambda attend, queries, keys, values: True)
+Not yet: your test finds that every attention reads its values. For one that takes values from the \
+keys your function says True; it should say False.
+>>> name_the_bug("a")
+Not yet: a wrong window is wrong for a prompt alone, too.
+>>> row_sum(1)
+Not yet: each of the two rows sums to 1, and one is subtracted.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_lib.masking import causal_mask
+from workbook import museum
+from workbook.exercises._cases import draws
+from workbook.exercises._exercise import exercise
+from workbook.exercises._questions import questions
+
+__all__ = [
+    "batch_independent",
+    "induction_weights",
+    "name_the_bug",
+    "quiz",
+    "reads_values",
+    "row_sum",
+]
+
+name_the_bug, row_sum, quiz = questions("bug_museum")
+
+Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def _right(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    return museum.right_attention(queries, keys, values)[0]
+
+
+def _broken(name: str) -> Attend:
+    exhibit: Any = museum.EXHIBITS[name].broken
+
+    def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        result = exhibit(queries, keys, values, None, False)
+        found: Tensor = result[0] if isinstance(result, tuple) else result
+        return found
+
+    return attend
+
+
+def _reads(part: tuple[Any, ...], where: tuple[Any, ...] = (...,)) -> Attend:
+    """Return an attention that reads a part of the values, and shows it in a part of its output."""
+
+    def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        mixed, output = keys.clone(), _right(queries, keys, keys)
+        mixed[part] = values[part]
+        output[where] = _right(queries, keys, mixed)[where]
+        return output
+
+    return attend
+
+
+def _spoilt(part: tuple[Any, ...], by: float | Tensor = 1.0) -> Attend:
+    """Return an attention that adds the other samples' values to a part of its output."""
+
+    def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        output = _right(queries, keys, values).clone()
+        output[part] += by * (values.sum() - values[0].sum())
+        return output
+
+    return attend
+
+
+def _inputs() -> tuple[Tensor, ...]:
+    normal = draws(31)
+    return normal(3, 4, 8), normal(3, 4, 8), normal(3, 4, 8)
+
+
+def _suspects(**named: Attend) -> dict[str, tuple[Any, ...]]:
+    return {name.replace("_", " "): (attend, *_inputs()) for name, attend in named.items()}
+
+
+_ONE = torch.cat(_inputs()[:1])
+_ALL, _FIRST, _LAST = slice(None), slice(1), slice(-1, None)
+
+
+@exercise(
+    cases={
+        **_suspects(
+            a_right_attention=_right,
+            one_that_takes_values_from_the_keys=lambda q, k, v: _right(q, k, k),
+            one_that_returns_its_queries=lambda q, k, v: q.clone(),
+            one_with_another_scale=_broken("unscaled"),
+            one_that_ignores_queries_and_keys=lambda q, k, v: v.mean(dim=1, keepdim=True) + 0 * q,
+            one_that_reads_the_first_column_of_the_values=_reads((..., _FIRST)),
+            one_that_reads_the_last_column_of_the_values=_reads((..., _LAST)),
+            one_that_reads_the_values_of_the_first_key=_reads((_ALL, _FIRST)),
+            one_that_reads_the_values_of_the_last_key=_reads((_ALL, _LAST)),
+            one_that_reads_the_values_of_the_first_sample=_reads((_FIRST,)),
+            one_that_reads_the_values_of_the_last_sample=_reads((_LAST,)),
+            one_that_reads_the_values_for_the_first_query=_reads((...,), (_ALL, _FIRST)),
+            one_that_reads_the_values_for_the_last_query=_reads((...,), (_ALL, _LAST)),
+            one_that_shows_the_values_with_both_signs=lambda q, k, v: (
+                _right(q, k, v) * torch.tensor([1.0, -1.0]).repeat(4)
+            ),
+            one_that_reads_the_last_column_and_shows_it_in_the_first=lambda q, k, v: (
+                _reads((..., _LAST))(q, k, v).flip(-1)
+            ),
+        ),
+        "a right attention whose three inputs are one tensor": (_right, _ONE, _ONE, _ONE),
+        "one that takes values from the keys, all inputs being one tensor": (
+            lambda q, k, v: _right(q, k, k), _ONE, _ONE, _ONE,
+        ),
+    },
+    mistakes=[
+        (lambda *_: True, "your test finds that every attention reads its values."),
+        (lambda *_: False, "your test finds that no attention reads its values."),
+        ("keys, values + 1", "keys + 1, values", "you change the keys, and not the values."),
+        ("queries, keys, values + 1", "queries + 1, keys, values", "you change the queries."),
+        ("keys, values + 1", "keys + 1, values + 1", "you change the keys along with the values."),
+        ("not torch.allclose(before, after)", "not before.isclose(after).any()",
+         "every number has to move for you; it is enough that one does."),
+        ("not torch", "torch", "True and False are swapped: True means that the values are read."),
+        ("values + 1", "values.flip(1)", "the values only change their order among the keys."),
+        ("(before, after)", "(before.mean(), after.mean(), atol=0.1)",
+         "only the means of the two outputs are compared."),
+    ],
+)  # fmt: skip
+def reads_values(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> bool:
+    """Return whether the output of ``attend(queries, keys, values)`` depends on the values."""
+    before, after = attend(queries, keys, values), attend(queries, keys, values + 1)
+    return not torch.allclose(before, after)
+
+
+@exercise(
+    cases=_suspects(
+        a_right_attention=_right,
+        one_whose_softmax_runs_over_the_batch=_broken("softmax_over_the_batch"),
+        one_that_takes_a_mean_over_the_batch=lambda q, k, v: _right(q, k - k.mean(dim=0), v),
+        one_that_gives_each_sample_the_values_of_the_next=lambda q, k, v: _right(
+            q, k, v.roll(-1, 0)
+        ),
+        one_that_mixes_the_first_two_samples=lambda q, k, v: torch.cat(
+            [_right(q, k, v)[:2].mean(0, True).expand_as(q[:2]), _right(q, k, v)[2:]]
+        ),
+        one_that_mixes_the_last_two_samples=lambda q, k, v: torch.cat(
+            [_right(q, k, v)[:-2], _right(q, k, v)[-2:].mean(0, True).expand_as(q[-2:])]
+        ),
+        one_that_spoils_the_first_sample=lambda q, k, v: (
+            _right(q, k, v) + (torch.arange(len(q)) == 0)[:, None, None] * (v.sum() - v[0].sum())
+        ),
+        one_that_spoils_the_second_sample=_spoilt((slice(1, 2),)),
+        one_that_spoils_the_last_sample=_spoilt((slice(2, None),)),
+        one_that_spoils_one_column=_spoilt((..., _FIRST)),
+        one_that_spoils_the_last_row_of_each_sample=_spoilt((_ALL, _LAST)),
+        one_whose_spoilt_numbers_have_the_right_mean=_spoilt(
+            (...,), torch.tensor([1.0, -1.0]).repeat(4)
+        ),
+        a_right_one_that_rounds_otherwise_in_a_batch=lambda q, k, v: (
+            _right(q, k, v) + 1e-7 * len(q)
+        ),
+        one_that_moves_everything_a_little=lambda q, k, v: _right(q, k, v) + 1e-3 * (len(q) - 1),
+    ),
+    mistakes=[
+        (lambda *_: True, "your test finds no mixing anywhere."),
+        (lambda *_: False, "your test finds mixing everywhere."),
+        ("return bool", "return not bool", "True and False are swapped."),
+        ("torch.cat(alone), together", "alone[0], together[:1]", "only the first sample counts."),
+        ("torch.cat(alone), together", "alone[-1], together[-1:]", "only the last sample counts."),
+        ("i : i + 1", "i : i + 2", "two samples are given together, and they may be mixed."),
+        ("atol=1e-5", "atol=0.01", "the tolerance lets through more than rounding."),
+        ("atol=1e-5", "rtol=0, atol=1e-9", "the tolerance is finer than the rounding of float32."),
+        ("torch.cat(alone), together", "torch.cat(alone).mean(), together.mean()",
+         "means are compared, and what is added and taken away cancels in them."),
+    ],
+)  # fmt: skip
+def batch_independent(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> bool:
+    """Return whether each sample has the output that it would have alone."""
+    together = attend(queries, keys, values)
+    alone = [
+        attend(queries[i : i + 1], keys[i : i + 1], values[i : i + 1]) for i in range(len(queries))
+    ]
+    return bool(torch.allclose(torch.cat(alone), together, atol=1e-5))
+
+
+@exercise(
+    axes="query key",
+    cases=[
+        (torch.tensor(tokens),)
+        for tokens in (
+            [0, 1, 2, 0], [0, 1, 0, 2, 0], [3, 3, 3, 1], [1, 2, 0, 1, 2, 0, 1], [4, 1, 3, 0, 2],
+            [2, 0, 2, 2, 0, 1, 2, 0, 0, 2], [812, 9, 57, 812, 57, 9, 9, 812],
+        )
+    ],
+    mistakes=[
+        ("tokens.roll(1)", "tokens", "keys with the same token are read, not those after them."),
+        ("tokens.roll(1)", "tokens.roll(-1)", "the token after a key is compared, not before it."),
+        ("matches[:, 0] = False", "pass",
+         "key 0 has no predecessor; `roll` gives it the last token."),
+        (" & causal_mask(len(tokens))", "",
+         "keys ahead of the query are read."),
+        ("/ found.sum(dim=-1, keepdim=True).clamp(min=1)", "* 1.0",
+         "a row with two matches sums to 2."),
+        (".clamp(min=1)", "", "a row without a match should be 0; its sum is 0, too."),
+        (lambda tokens: torch.eye(len(tokens)), "each token reads itself."),
+    ],
+)  # fmt: skip
+def induction_weights(tokens: Tensor) -> Tensor:
+    """Return weights ``(length, length)``: each query reads what followed its token before."""
+    matches = tokens[:, None] == tokens.roll(1)
+    matches[:, 0] = False
+    found = matches & causal_mask(len(tokens))
+    return found / found.sum(dim=-1, keepdim=True).clamp(min=1)

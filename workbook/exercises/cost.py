@@ -1,0 +1,147 @@
+"""Graders for the exercises of the chapter on cost.
+
+Examples
+--------
+>>> merged_outputs(lambda a, log_a, b, log_b: ((a + b) / 2, torch.logaddexp(log_a, log_b)))
+Not yet: that is the plain mean of both outputs; the block with the larger sum counts more.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from workbook.exercises._cases import draws
+from workbook.exercises._exercise import exercise
+from workbook.exercises._questions import questions
+
+__all__ = [
+    "additive_bytes",
+    "cache_of_a_context",
+    "cross_operations",
+    "merged_outputs",
+    "one_step",
+    "quiz",
+]
+
+additive_bytes, cache_of_a_context, cross_operations, quiz = questions("cost")
+
+_normal, _double = draws(61), draws(62, torch.float64)
+_STEEP = torch.tensor([[900.0], [-900.0]])
+
+
+def _read(draw: object, len_q: int, len_k: int, d_v: int) -> tuple[Tensor, ...]:
+    """Return what was read so far, and a block of scores and values."""
+    normal = _double if draw == "double" else _normal
+    before = 2 * normal(len_q, 1), normal(len_q, 1).exp() + 1, normal(len_q, d_v)
+    return *before, 2 * normal(len_q, len_k), normal(len_k, d_v)
+
+
+@exercise(
+    axes="query column",
+    cases=[
+        _read("single", 1, 2, 1), _read("single", 2, 3, 5), _read("double", 3, 5, 2),
+        _read("single", 5, 1, 3),
+    ],
+    special={
+        "before the first block, where `largest` is −∞": (
+            torch.full((2, 1), -math.inf), torch.zeros(2, 1), torch.zeros(2, 3),
+            _normal(2, 5), _normal(5, 3),
+        ),
+        "where scores are in the hundreds": (
+            _STEEP, torch.ones(2, 1), _normal(2, 3),
+            torch.tensor([[899.0, 901.0], [-902.0, -901.0]]), _normal(2, 3),
+        ),
+    },
+    mistakes=[
+        (
+            {"normaliser * factor": "normaliser", "total * factor": "total"},
+            "what was read before still counts from the old largest score: rescale it.",
+        ),
+        ("total * factor", "total", "the normaliser is rescaled, the total is not."),
+        ("normaliser * factor", "normaliser", "the total is rescaled, the normaliser is not."),
+        ("(largest - new)", "(new - largest)",
+         "the factor is upside down: e to the power of old minus new, which is at most 1."),
+        ("torch.maximum(largest, of_block)", "of_block",
+         "the new largest score is the larger of two, the old one and the block's."),
+        ("torch.maximum(largest, of_block)", "largest",
+         "the largest score stays the old one; a block may hold a larger one."),
+        ("(scores - new)", "(scores - of_block)",
+         "the block's powers count from its own largest score, not from the new one."),
+        ("(scores - new)", "(scores - largest)",
+         "the block's powers count from the old largest score; they count from the new one."),
+        ("(scores - new)", "(scores)",
+         "the block's powers count from 0; they count from the new largest score."),
+        ("scores.amax(dim=-1, keepdim=True)", "scores.amax()",
+         "each query has a largest score of its own: take it along the keys."),
+    ],
+)  # fmt: skip
+def one_step(
+    largest: Tensor, normaliser: Tensor, total: Tensor, scores: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the largest score, normaliser and total after one more block of keys."""
+    of_block = scores.amax(dim=-1, keepdim=True)
+    new = torch.maximum(largest, of_block)
+    factor, powers = torch.exp(largest - new), torch.exp(scores - new)
+    normaliser = normaliser * factor + powers.sum(dim=-1, keepdim=True)
+    return new, normaliser, total * factor + powers @ values
+
+
+def _blocks(draw: object, len_q: int, d_v: int) -> tuple[Tensor, ...]:
+    normal = _double if draw == "double" else _normal
+    return normal(len_q, d_v), 2 * normal(len_q, 1), normal(len_q, d_v), normal(len_q, 1)
+
+
+@exercise(
+    axes="query column",
+    cases=[
+        _blocks("single", 1, 1), _blocks("single", 2, 5), _blocks("double", 3, 2),
+        _blocks("single", 5, 3),
+    ],
+    special={
+        "where the logarithms are in the hundreds": (
+            _normal(2, 2), _STEEP, _normal(2, 2), _STEEP + _normal(2, 1),
+        ),
+        "where one block is empty, and its logarithm is −∞": (
+            _normal(2, 2), torch.ones(2, 1), torch.zeros(2, 2), torch.full((2, 1), -math.inf),
+        ),
+        "where both blocks are empty": (
+            torch.zeros(1, 2), torch.full((1, 1), -math.inf),
+            torch.zeros(1, 2), torch.full((1, 1), -math.inf),
+        ),
+    },
+    mistakes=[
+        (
+            lambda output_a, log_sum_a, output_b, log_sum_b: (
+                (output_a + output_b) / 2, torch.logaddexp(log_sum_a, log_sum_b),
+            ),
+            "that is the plain mean of both outputs; the block with the larger sum counts more.",
+        ),
+        (
+            lambda output_a, log_sum_a, output_b, log_sum_b: (
+                output_a + output_b, torch.logaddexp(log_sum_a, log_sum_b),
+            ),
+            "the outputs are added; their shares have to sum to 1.",
+        ),
+        (
+            {"(log_sum_a - safe)": "(log_sum_b - safe)",
+             "(log_sum_b - safe)": "(log_sum_a - safe)"},
+            "the shares are exchanged: each output has its own sum.",
+        ),
+        ("torch.logaddexp(log_sum_a, log_sum_b)", "log_sum_a + log_sum_b",
+         "the logarithms are added, which multiplies the sums; add their exponentials."),
+        ("torch.logaddexp(log_sum_a, log_sum_b)", "torch.maximum(log_sum_a, log_sum_b)",
+         "the larger logarithm stands for both; the smaller sum counts as well."),
+        (".masked_fill(total == -math.inf, 0.0)", "",
+         "−∞ minus −∞ is NaN; where both blocks are empty the output is 0."),
+        (", total", ", total.exp()", "the sum comes back; its logarithm is asked for."),
+    ],
+)  # fmt: skip
+def merged_outputs(
+    output_a: Tensor, log_sum_a: Tensor, output_b: Tensor, log_sum_b: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the output over all keys and the logarithm of the sum of their exponentials."""
+    total = torch.logaddexp(log_sum_a, log_sum_b)
+    safe = total.masked_fill(total == -math.inf, 0.0)
+    output = output_a * torch.exp(log_sum_a - safe) + output_b * torch.exp(log_sum_b - safe)
+    return output, total

@@ -1,0 +1,145 @@
+"""Graders for the exercises of the chapter on layouts of heads.
+
+Examples
+--------
+>>> folded_lengths(lambda valid_lens, num_heads: valid_lens.repeat_interleave(num_heads)).passed
+True
+>>> folded_lengths(lambda valid_lens, num_heads: valid_lens.repeat(num_heads))
+Not yet: the lengths come in turns; the folded rows stand in blocks, one block a sequence.
+"""
+
+import torch
+from torch import Tensor
+
+from workbook.exercises._cases import draws
+from workbook.exercises._exercise import exercise
+from workbook.exercises._questions import questions
+
+__all__ = [
+    "cache_size",
+    "cut_interleaved",
+    "folded_lengths",
+    "grouped_attention",
+    "grouped_parameters",
+    "quiz",
+]
+
+cache_size, grouped_parameters, quiz = questions("head_layouts")
+
+_normal, _double = draws(71), draws(72, torch.float64)
+
+
+@exercise(
+    axes="row",
+    cases=[
+        (torch.tensor(lengths), num_heads)
+        for lengths, num_heads in [([3, 4], 2), ([5, 2, 7], 3), ([1], 4), ([0, 6, 6, 2], 2)]
+    ],
+    special={"with one head": (torch.tensor([5, 2, 7]), 1)},
+    mistakes=[
+        ("repeat_interleave", "repeat",
+         "the lengths come in turns; the folded rows stand in blocks, one block a sequence."),
+        (".repeat_interleave(num_heads)", "", "each head of a sequence needs a length."),
+        (".repeat_interleave(num_heads)", "[:, None].expand(-1, num_heads)",
+         "that is (batch, num_heads): flatten the two axes into one."),
+        (".repeat_interleave(num_heads)", ".repeat_interleave(num_heads) * num_heads",
+         "the lengths are multiplied; each is repeated as it is."),
+        ("(num_heads)", "(len(valid_lens))",
+         "each length is repeated as often as there are sequences; it is once for each head."),
+    ],
+)  # fmt: skip
+def folded_lengths(valid_lens: Tensor, num_heads: int) -> Tensor:
+    """Return a length for each row of heads folded into the batch, ``(batch * num_heads,)``."""
+    return valid_lens.repeat_interleave(num_heads)
+
+
+def _count(batch: int, length: int, num_heads: int, d_k: int) -> tuple[Tensor, int]:
+    """Return projections whose numbers say where they were, and the number of heads."""
+    shape = torch.Size((batch, length, 3 * num_heads * d_k))
+    return torch.arange(shape.numel(), dtype=torch.float32).reshape(shape), num_heads
+
+
+@exercise(
+    axes="batch head position column",
+    cases=[_count(1, 2, 2, 2), _count(2, 3, 5, 7), _count(3, 5, 2, 3), _count(1, 4, 3, 2)],
+    mistakes=[
+        (
+            "projected.unflatten(-1, (num_heads, -1)).transpose(1, 2).chunk(3, dim=-1)",
+            "projected.unflatten(-1, (3, num_heads, -1)).permute(2, 0, 3, 1, 4)",
+            "this cuts a stacked matrix; here the three parts of one head stand together.",
+        ),
+        (
+            "projected.unflatten(-1, (num_heads, -1)).transpose(1, 2).chunk(3, dim=-1)",
+            "projected.unflatten(-1, (num_heads, -1, 3)).permute(4, 0, 2, 1, 3)",
+            "this takes every third column; a head's d_k queries are neighbours, then come its "
+            "d_k keys.",
+        ),
+        (
+            "projected.unflatten(-1, (num_heads, -1)).transpose(1, 2)",
+            "projected.reshape(projected.shape[0], num_heads, projected.shape[1], -1)",
+            "the columns are not cut first, so that a head gets whole vectors of some positions.",
+        ),
+        ("return queries, keys, values", "return queries, values, keys",
+         "keys and values are exchanged."),
+        ("return queries, keys, values", "return keys, queries, values",
+         "queries and keys are exchanged."),
+        (".transpose(1, 2)", "", "the axes are not swapped: this is (batch, len, num_heads, d_k)."),
+    ],
+)  # fmt: skip
+def cut_interleaved(projected: Tensor, num_heads: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return queries, keys and values, each ``(batch, num_heads, len, d_k)``."""
+    parts = projected.unflatten(-1, (num_heads, -1)).transpose(1, 2).chunk(3, dim=-1)
+    queries, keys, values = parts
+    return queries, keys, values
+
+
+def _grouped(num_kv_heads: int, group: int, size: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
+    normal = _double if size > 1 else _normal
+    return (
+        size * normal(2, num_kv_heads * group, 3, 7),
+        normal(2, num_kv_heads, 5, 7),
+        normal(2, num_kv_heads, 5, 11),
+    )
+
+
+@exercise(
+    axes="batch head query column",
+    cases=[_grouped(2, 2), _grouped(2, 3), _grouped(3, 2), _grouped(1, 3)],
+    special={
+        "where each head has keys of its own": _grouped(4, 1),
+        "where scores are in the hundreds": _grouped(2, 3, 900.0),
+    },
+    mistakes=[
+        (
+            {"keys.repeat_interleave(group, dim=1)": "keys.repeat(1, group, 1, 1)",
+             "values.repeat_interleave(group, dim=1)": "values.repeat(1, group, 1, 1)"},
+            "the key heads come in turns; neighbouring query heads share one.",
+        ),
+        ("keys.repeat_interleave(group, dim=1)", "keys.repeat(1, group, 1, 1)",
+         "the keys are repeated in turns; neighbouring query heads share one."),
+        ("values.repeat_interleave(group, dim=1)", "values.repeat(1, group, 1, 1)",
+         "the values are repeated in turns; neighbouring query heads share one."),
+        (
+            {"keys.repeat_interleave(group, dim=1)": "keys[:, :1]",
+             "values.repeat_interleave(group, dim=1)": "values[:, :1]"},
+            "all heads share the first key head; each group has its own.",
+        ),
+        (" / queries.shape[-1] ** 0.5", "", "the scores are not divided by √d_k."),
+        (
+            lambda queries, keys, values: right_weights(queries, keys),
+            "these are the weights; the output is the values, summed with them.",
+        ),
+    ],
+)  # fmt: skip
+def grouped_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """Return the output of heads that share keys and values, ``(batch, num_heads, len_q, d_v)``."""
+    group = queries.shape[1] // keys.shape[1]
+    scores = queries @ keys.repeat_interleave(group, dim=1).mT / queries.shape[-1] ** 0.5
+    return scores.softmax(dim=-1) @ values.repeat_interleave(group, dim=1)
+
+
+def right_weights(queries: Tensor, keys: Tensor) -> Tensor:
+    """Return the weights of grouped heads."""
+    group = queries.shape[1] // keys.shape[1]
+    scores = queries @ keys.repeat_interleave(group, dim=1).mT / queries.shape[-1] ** 0.5
+    return scores.softmax(dim=-1)

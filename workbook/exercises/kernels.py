@@ -1,0 +1,117 @@
+"""Graders for the exercises of the chapter on kernels.
+
+Examples
+--------
+>>> regression(lambda queries, keys, values, bandwidth: values.mean().expand(len(queries)))
+Not yet: that is the plain mean of the values, the same for every query.
+>>> delta_reads(3).passed
+True
+>>> empty_support("a")
+Not yet: a weighted mean of no values is 0 divided by 0.
+"""
+
+import torch
+from torch import Tensor
+
+from workbook.exercises._cases import draws
+from workbook.exercises._exercise import exercise
+from workbook.exercises._questions import questions
+
+__all__ = ["delta_reads", "empty_support", "leave_one_out", "quiz", "regression"]
+
+delta_reads, empty_support, quiz = questions("kernels")
+
+_normal, _double = draws(21), draws(22, torch.float64)
+_FORMS = [
+    (".square() / 2", ".abs() / 2", "the distance is not squared: the Gaussian has u²/2."),
+    (".square() / 2", ".square()", "the Gaussian's exponent is u²/2; the ½ is missing."),
+    (
+        "(distances / bandwidth).square()",
+        "(distances.square() / bandwidth)",
+        "the bandwidth is not squared: divide the distance by it before you square.",
+    ),
+    (
+        "(distances / bandwidth).square() / 2",
+        "(distances / bandwidth / 2).square()",
+        "the 2 is squared along with the rest: (u/2)² is not u²/2.",
+    ),
+    ("distances / bandwidth", "distances", "the bandwidth is not used."),
+]
+
+
+@exercise(
+    axes="query",
+    cases=[
+        (torch.tensor([0.0]), torch.tensor([-1.0, 2.0]), torch.tensor([3.0, 5.0]), 1.0),
+        (_normal(3), _normal(5), _normal(5), 0.5),
+        (_normal(7), 3 * _normal(4), _normal(4), 2.0),
+        (_double(2), _double(11), _double(11), 0.25),
+    ],
+    special={
+        "for a query that is very far from all keys (exponentials of its scores are 0)": (
+            torch.tensor([0.0, 100.0]), _normal(3), 5 + _normal(3), 0.5,
+        ),
+    },
+    mistakes=[
+        *_FORMS,
+        (".softmax(dim=-1) @ values", ".exp() @ values",
+         "the kernels are not divided by their sum."),
+        (
+            lambda queries, keys, values, bandwidth: values.mean().expand(len(queries)),
+            "that is the plain mean of the values, the same for every query.",
+        ),
+    ],
+)  # fmt: skip
+def regression(queries: Tensor, keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:
+    """Return an estimate for each query, ``(len_q,)``."""
+    distances = queries[:, None] - keys
+    return (-(distances / bandwidth).square() / 2).softmax(dim=-1) @ values
+
+
+@exercise(
+    cases=[
+        (torch.tensor([0.0, 1.0, 3.0]), torch.tensor([1.0, 2.0, 4.0]), 1.0),
+        (_normal(5), _normal(5), 0.5),
+        (3 * _normal(11), _normal(11), 2.0),
+        (_double(7), _double(7), 0.75),
+    ],
+    special={
+        "where two measurements stand at one place": (
+            torch.tensor([0.0, 1.0, 1.0, 2.0]), _normal(4), 1.0,
+        ),
+        "where one key is very far from all others": (
+            torch.tensor([0.0, 1.0, 100.0, 2.0]), _normal(4), 0.5,
+        ),
+    },
+    mistakes=[
+        (
+            ".masked_fill(itself, -torch.inf)",
+            "",
+            "each value takes part in its own estimate.",
+        ),
+        (
+            {".masked_fill(itself, -torch.inf)": "",
+             ".softmax(dim=-1)": ".softmax(dim=-1).masked_fill(itself, 0.0)"},
+            "the own weight is removed after the softmax, so that the others no longer sum to 1.",
+        ),
+        (" - values).square().mean()", ")",
+         "these are the estimates, not yet their errors."),
+        (".square().mean()", ".square().mean().sqrt()",
+         "the root of the mean squared error is taken."),
+        (".square().mean()", ".square()",
+         "that is one squared error for each value; take their mean."),
+        (".square().mean()", ".mean()", "errors of both signs cancel: they are not squared."),
+        *_FORMS,
+        (
+            lambda keys, values, bandwidth: (values - values.mean()).square().mean(),
+            "that is the variance of the values.",
+        ),
+    ],
+)  # fmt: skip
+def leave_one_out(keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:
+    """Return the mean squared error, 0-d, where each value is estimated from the others."""
+    distances = keys[:, None] - keys
+    itself = torch.eye(len(keys), dtype=torch.bool)
+    scores = -(distances / bandwidth).square() / 2
+    estimates = scores.masked_fill(itself, -torch.inf).softmax(dim=-1) @ values
+    return (estimates - values).square().mean()

@@ -1,0 +1,244 @@
+"""Graders for the exercises of the chapter on masks that fail.
+
+Examples
+--------
+>>> repaired_weight(0.8)
+Not yet: .8 is the sum of the two real weights; divide by it.
+>>> folded_mask(lambda valid_lens, num_heads, len_k: length_mask(valid_lens, len_k)).passed
+False
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from attention_lib.attention import scaled_dot_product_attention
+from attention_lib.masking import causal_mask, length_mask
+from workbook.exercises._cases import draws
+from workbook.exercises._exercise import exercise
+from workbook.exercises._questions import questions
+
+__all__ = ["folded_mask", "leak_test", "quiz", "repaired_weight", "token_positions"]
+
+Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+Masked = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+repaired_weight, quiz = questions("mask_failures")
+
+
+@exercise(
+    axes="row query key",
+    cases=[
+        (torch.tensor([2, 3]), 2, 4),
+        (torch.tensor([1, 4, 2]), 3, 5),
+        (torch.tensor([2]), 3, 7),
+        (torch.tensor([5, 1, 4, 3]), 1, 5),
+    ],
+    special={"where a length is 0": (torch.tensor([0, 3]), 4, 3)},
+    mistakes=[
+        ("repeat_interleave", "repeat",
+         "with lengths 2 and 3, repeat gives 2, 3, 2, 3; the folded rows need 2, 2, 3, 3."),
+        ("lengths = valid_lens.repeat_interleave(num_heads)", "lengths = valid_lens",
+         "there is one mask a sequence; folded scores need one for each head of each sequence."),
+        ("(num_heads)", "(len(valid_lens))",
+         "each length is repeated as often as there are sequences; it is once for each head."),
+        ("[:, None, None]", "[:, None]",
+         "the axis for the queries is missing: (batch * num_heads, 1, len_k)."),
+        ("lengths[:, None, None]", "lengths.view(-1, num_heads, 1, 1)",
+         "the heads have an axis of their own; here they are folded into the first one."),
+        ("torch.arange(len_k) < lengths", "torch.arange(len_k) >= len_k - lengths",
+         "the keys at the right are let in; the real ones stand at the left."),
+    ],
+)  # fmt: skip
+def folded_mask(valid_lens: Tensor, num_heads: int, len_k: int) -> Tensor:
+    """Return a mask for folded heads, ``(batch * num_heads, 1, len_k)``, True = may attend."""
+    lengths = valid_lens.repeat_interleave(num_heads)
+    return torch.arange(len_k) < lengths[:, None, None]
+
+
+def _settled(positions: object, real: Tensor) -> object:
+    """Return positions with 0 at padding after the first token, where any position will do."""
+    if not isinstance(positions, Tensor) or positions.shape != real.shape:
+        return positions
+    if positions.dtype == torch.bool or positions.is_floating_point():
+        return positions
+    later = ~real & (real.cumsum(dim=-1) > 0) & (positions >= 0)
+    return positions.masked_fill(later, 0)
+
+
+@exercise(
+    axes="row token",
+    settle=_settled,
+    cases=[
+        (torch.tensor([[False, False, True, True]]),),
+        (torch.tensor([[False, True, True], [True, True, True]]),),
+        (torch.tensor([[True, True, False, False, False], [False, True, False, True, True]]),),
+        (torch.arange(9) >= torch.tensor([[3], [1], [5], [0]]),),
+        (torch.arange(13) >= torch.tensor([[2], [7]]),),
+    ],
+    special={
+        "where nothing but padding stands in a row": (
+            torch.tensor([[False] * 3, [True] * 3, [False, False, True]]),
+        ),
+    },
+    mistakes=[
+        (" - 1", "", "the first real token has position 1; positions count from 0."),
+        (
+            lambda real: _settled(real.cumsum(dim=-1) - 1, real),
+            "padding before the first token gets −1, which no table of positions has: put 0 there.",
+        ),
+        (
+            lambda real: _settled(torch.arange(real.shape[-1]).expand(real.shape), real),
+            "that is the place in the row: padding on the left still moves every token.",
+        ),
+        (
+            lambda real: _settled(
+                (torch.arange(real.shape[-1]) - (~real).sum(dim=-1, keepdim=True)).clamp(min=0),
+                real,
+            ),
+            "that is right for padding on the left alone: it counts padding that comes later, too.",
+        ),
+        (
+            lambda real: _settled(
+                (torch.arange(real.shape[-1]) - real.int().argmax(-1, keepdim=True)).clamp(min=0),
+                real,
+            ),
+            "that is the distance from the first token: padding between two tokens counts, too.",
+        ),
+        ("real.cumsum", "real.flip(-1).cumsum", "the tokens are counted from the right."),
+        ("real.cumsum", "(~real).cumsum", "the padding is counted, not the tokens."),
+        ("dim=-1", "dim=0", "the sum runs over the batch; tokens lie along the last axis."),
+        (
+            lambda real: _settled(
+                (real.flatten().cumsum(dim=0) - 1).view(real.shape).clamp(min=0), real
+            ),
+            "the count runs on from one row to the next; each row starts at 0.",
+        ),
+    ],
+)  # fmt: skip
+def token_positions(real: Tensor) -> Tensor:
+    """Return 0 for the first real token of a row, 1 for the second …, ``(batch, length)``."""
+    return (real.cumsum(dim=-1) - 1).clamp(min=0) * real
+
+
+class _Bound:
+    """An attention whose mask is bound to its queries, asked together or one by one."""
+
+    def __init__(self, attend: Masked, queries: Tensor, mask: Tensor) -> None:
+        self.attend, self.queries, self.mask = attend, queries, mask
+
+    def __call__(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        same = (queries.unsqueeze(-2) == self.queries.flatten(0, 1)).all(dim=-1)
+        mask = self.mask.flatten(0, 1)[same.int().argmax(dim=-1)]
+        return self.attend(queries, keys, values, mask)
+
+
+def _obeys(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    return scaled_dot_product_attention(queries, keys, values, mask=mask)[0]
+
+
+def _ignores(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    return (queries @ keys.mT).softmax(dim=-1) @ values
+
+
+def _fills_with_0(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    return (queries @ keys.mT).masked_fill(~mask, 0.0).softmax(dim=-1) @ values
+
+
+def _multiplies_0_and_nan(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    scores = (queries @ keys.mT).masked_fill(~mask, -torch.inf)
+    return scores.softmax(dim=-1).nan_to_num(0.0) @ values
+
+
+def _leaks_keys(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    safe = values.masked_fill(~mask.any(dim=-2)[..., None], 0.0)
+    return (queries @ keys.mT).softmax(dim=-1).masked_fill(~mask, 0.0) @ safe
+
+
+def _leaks_one_column(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    out, blind = (attend(queries, keys, values, mask) for attend in (_obeys, _ignores))
+    return torch.cat([out[..., :-1], blind[..., -1:]], dim=-1)
+
+
+def _cleans_nan(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    scores = queries @ keys.nan_to_num(0.0).mT / 8
+    return scores.masked_fill(~mask, -4.0).softmax(dim=-1) @ values.nan_to_num(0.0)
+
+
+def _nan_where_empty(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    out = _obeys(queries, keys, values, mask)
+    return out.masked_fill(~mask.any(dim=-1, keepdim=True), torch.nan)
+
+
+def _turns_round(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    out = _obeys(queries, keys, values, mask)
+    return torch.where(keys.isnan().any(dim=(-2, -1), keepdim=True), out.flip(-1), out)
+
+
+_PADDED = length_mask(torch.tensor([3, 5]), 5).expand(2, 3, 5)
+_BOTH = length_mask(torch.tensor([4, 2]), 5) & causal_mask(5)
+
+
+def _suspect(attend: Masked, mask: Tensor, bound: Tensor | None = None) -> tuple[object, ...]:
+    normal = draws(21)
+    batch, len_q, len_k = mask.shape
+    inputs = normal(batch, len_q, 2), normal(batch, len_k, 2), normal(batch, len_k, 3)
+    return _Bound(attend, inputs[0], mask if bound is None else bound), *inputs, mask
+
+
+@exercise(
+    axes="batch query",
+    cases={
+        "one that obeys": _suspect(_obeys, _PADDED),
+        "one that obeys padding and future": _suspect(_obeys, _BOTH),
+        "one that ignores its mask": _suspect(_ignores, _PADDED),
+        "one that fills with 0": _suspect(_fills_with_0, _BOTH),
+        "one that only keys can poison": _suspect(_leaks_keys, _PADDED),
+        "one that multiplies 0 and NaN": _suspect(_multiplies_0_and_nan, _PADDED),
+        "one that hides padding and not the future": _suspect(
+            _obeys, _BOTH, _BOTH.any(dim=1, keepdim=True).expand_as(_BOTH)
+        ),
+        "one that leaks into the last column alone": _suspect(_leaks_one_column, _PADDED),
+        "one that leaks a little, and never NaN": _suspect(_cleans_nan, _PADDED),
+        "one that answers an empty row with NaN": _suspect(
+            _nan_where_empty, length_mask(torch.tensor([4, 0]), 5).expand(2, 3, 5)
+        ),
+        "one that turns its output round where NaN is hidden": _suspect(_turns_round, _PADDED),
+    },
+    mistakes=[
+        (
+            lambda attend, queries, keys, values, mask: torch.zeros(mask.shape[:2]).bool(),
+            "your test finds no leak anywhere.",
+        ),
+        (
+            lambda attend, queries, keys, values, mask: torch.ones(mask.shape[:2]).bool(),
+            "your test finds a leak everywhere, even in one that obeys.",
+        ),
+        ("~before[:, i].isclose(after[:, i])", "((before - after)[:, i].abs() > 1e-5)",
+         "a difference of NaN is not larger than anything: such a leak goes unseen."),
+        (".any(dim=-1)", ".all(dim=-1)",
+         "an output has moved if any of its numbers has; a leak into one column goes unseen."),
+        ("keys.masked_fill(~seen[..., None], torch.nan)", "keys", "the keys are never poisoned."),
+        ("values.masked_fill(~seen[..., None], torch.nan)", "values",
+         "the values are never poisoned."),
+        (
+            {"~before[:, i].isclose(after[:, i])": "after[:, i].isnan()"},
+            "only NaN counts as a leak; what leaks may be a number that merely moves.",
+        ),
+        ("seen = mask[:, i]", "seen = mask.any(dim=1)",
+         "only keys that no query sees are poisoned; the future of a query leaks as well."),
+    ],
+)  # fmt: skip
+def leak_test(
+    attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor
+) -> Tensor:
+    """Return ``(batch, len_q)``, True where NaN that a query may not see moves its output."""
+    before, moved = attend(queries, keys, values), []
+    for i in range(mask.shape[1]):
+        seen = mask[:, i]
+        poisoned_keys = keys.masked_fill(~seen[..., None], torch.nan)
+        poisoned_values = values.masked_fill(~seen[..., None], torch.nan)
+        after = attend(queries, poisoned_keys, poisoned_values)
+        moved.append((~before[:, i].isclose(after[:, i])).any(dim=-1))
+    return torch.stack(moved, dim=1)

@@ -1,0 +1,181 @@
+"""Graders for the exercises of the chapter on masks in use.
+
+Examples
+--------
+>>> restarting_positions(lambda documents: documents.cumsum(dim=-1) * 0)
+Not yet: ...
+"""
+
+import torch
+from torch import Tensor
+
+from attention_lib import masking
+from workbook.exercises._exercise import exercise
+from workbook.exercises._questions import questions
+
+__all__ = [
+    "prefix_rule",
+    "quiz",
+    "reach",
+    "restarting_positions",
+    "skipped_blocks",
+    "window_rule",
+]
+
+reach, quiz = questions("masks_in_use")
+
+
+@exercise(
+    axes="query key",
+    cases=[(4, 4, 2), (5, 5, 3), (2, 7, 3), (1, 6, 4), (3, 5, 1), (7, 11, 5)],
+    mistakes=[
+        ("behind < window", "behind <= window",
+         "each query sees one key too many: its own key is one of the window."),
+        ("behind < window", "behind < window - 1",
+         "each query sees one key too few: the window is its own key and window − 1 before it."),
+        (" & (behind < window)", "", "nothing is too far away: that is the causal mask."),
+        ("(behind >= 0) & ", "", "keys ahead are open: the distance must not be negative."),
+        ("(behind >= 0) & (behind < window)", "behind.abs() < window",
+         "the window is open on both sides; it should look back only."),
+        ("len_k - len_q + torch.arange", "torch.arange",
+         "the first query stands at the first key. With a cache the last query stands at the "
+         "last key, so the first stands at len_k − len_q."),
+        ("behind >= 0", "behind > 0", "the query does not see its own key: distance 0 is inside."),
+        ("(behind >= 0) & (behind < window)", "(-behind >= 0) & (-behind < window)",
+         "the window looks ahead: i − j is the query's position less the key's."),
+    ],
+)  # fmt: skip
+def window_rule(len_q: int, len_k: int, window: int) -> Tensor:
+    """Return the mask of a sliding window, ``(len_q, len_k)``, True = may attend."""
+    behind = (len_k - len_q + torch.arange(len_q))[:, None] - torch.arange(len_k)
+    return (behind >= 0) & (behind < window)
+
+
+@exercise(
+    axes="sequence query key",
+    cases=[
+        (torch.tensor([2]), 4),
+        (torch.tensor([3, 1]), 5),
+        (torch.tensor([1, 5, 2, 7]), 7),
+    ],
+    special={"where a prefix is empty, or is all": (torch.tensor([0, 4, 6]), 6)},
+    mistakes=[
+        (
+            lambda prefix_lens, length: masking.causal_mask(length),
+            "the prefix opens nothing: that is the causal mask, and one for all sequences.",
+        ),
+        ("causal | prefix", "causal & prefix",
+         "joined by and, the prefix closes all keys that come after it. One of the two rules is "
+         "enough: or."),
+        ("causal | prefix", "causal ^ prefix",
+         "joined by exclusive or, what both rules open is closed."),
+        ("causal | prefix", "prefix.expand(-1, length, -1)",
+         "only the prefix is open; what comes after it reads its own past, too."),
+        ("< prefix_lens", "<= prefix_lens",
+         "the prefix is one key too long: a length of 2 has the positions 0 and 1."),
+        ("causal | prefix", "causal | prefix.mT",
+         "the queries of the prefix read everything. The prefix is a matter of keys."),
+        (".tril()", ".triu()", "the causal mask is upside down: a token reads what follows it."),
+        (".tril()", ".tril(-1)", "after the prefix a token does not read itself."),
+        ("< prefix_lens[:, None, None]", "< prefix_lens.max().expand(len(prefix_lens), 1, 1)",
+         "every sequence gets the longest prefix; each has its own."),
+    ],
+)  # fmt: skip
+def prefix_rule(prefix_lens: Tensor, length: int) -> Tensor:
+    """Return a causal mask with an open prefix, ``(batch, length, length)``."""
+    causal = torch.ones(length, length, dtype=torch.bool).tril()
+    prefix = torch.arange(length) < prefix_lens[:, None, None]
+    return causal | prefix
+
+
+@exercise(
+    axes="row place",
+    cases=[
+        (torch.tensor([[0, 0, 0, 1, 1]]),),
+        (torch.tensor([[0, 0, 1, 2, 2, 2], [0, 1, 1, 1, 1, 1]]),),
+        (torch.tensor([[7, 7, 7, 3], [3, 7, 7, 7], [5, 5, 2, 2]]),),
+        (torch.tensor([[4, 1, 1, 1, 9, 9, 0, 0, 0, 0, 0, 5]]),),
+    ],
+    mistakes=[
+        (
+            lambda documents: torch.arange(documents.shape[-1]).expand(documents.shape),
+            "the count runs through the whole row; each document begins at 0 again.",
+        ),
+        (" - 1", "", "the first token of a document has position 1; positions count from 0."),
+        (" & before", "",
+         "that is the last position of the document, for all its tokens: only tokens before it "
+         "count."),
+        ("dim=-1", "dim=-2", "the tokens are counted from the end: the sum runs over the queries."),
+        (
+            lambda documents: (documents[:, 1:] != documents[:, :-1]).cumsum(dim=-1),
+            "that counts the documents; count the tokens in each.",
+        ),
+        (
+            lambda documents: torch.arange(documents.shape[-1]) - documents,
+            "subtract where the document begins, not its number.",
+        ),
+    ],
+)  # fmt: skip
+def restarting_positions(documents: Tensor) -> Tensor:
+    """Return positions that begin at 0 in each document, ``(batch, length)``."""
+    same = documents[:, :, None] == documents[:, None, :]
+    before = torch.ones(documents.shape[-1], documents.shape[-1], dtype=torch.bool).tril()
+    return (same & before).sum(dim=-1) - 1
+
+
+def _open(rows: int, columns: int, *cells: tuple[int, int]) -> Tensor:
+    mask = torch.zeros(rows, columns, dtype=torch.bool)
+    for cell in cells:
+        mask[cell] = True
+    return mask
+
+
+@exercise(
+    cases=[
+        (masking.causal_mask(4), 2),
+        (_open(6, 8, (1, 6), (4, 0)), 2),
+        (_open(4, 6, *((0, column) for column in range(6))), 2),
+        (masking.window_mask(12, window=3), 4),
+        (masking.window_mask(6, 12, window=2), 3),
+        (masking.document_mask(torch.tensor([0, 0, 0, 1, 1, 1, 1, 2, 2])), 3),
+        (_open(6, 6, (1, 1), (4, 3)), 3),
+    ],
+    special={
+        "where nothing is open": (_open(4, 4), 2),
+        "where a block is one pair": (masking.causal_mask(3), 1),
+    },
+    mistakes=[
+        (
+            lambda mask, size: (~mask).double().mean(),
+            "that is the share of hidden pairs; a block goes only if all its pairs are hidden.",
+        ),
+        (
+            lambda mask, size: mask.double().mean(),
+            "that is the share of open pairs; a block goes only if all its pairs are hidden.",
+        ),
+        ("1 - ", "", "that is the share of blocks that are computed; those skipped are asked for."),
+        (".any(dim=-1).any(dim=1)", ".all(dim=-1).all(dim=1)",
+         "a block with one hidden pair is counted as skipped. One open pair is enough to have it "
+         "computed: any, not all."),
+        (".any(dim=-1).any(dim=1)", ".any(dim=-1)",
+         "that counts pieces of one query each: a block has `size` queries as well."),
+        (".any(dim=-1).any(dim=1)", ".any(dim=1)",
+         "that counts pieces of one key each: a block has `size` keys as well."),
+        (
+            lambda mask, size: (
+                1 - mask.reshape(-1, size, size).any(dim=-1).any(dim=-1).double().mean()
+            ),
+            "reshape(-1, size, size) makes blocks of numbers that follow one another, not of rows "
+            "and columns side by side.",
+        ),
+        (
+            lambda mask, size: 1 - mask[::size, ::size].double().mean(),
+            "only the first pair of each block is looked at.",
+        ),
+    ],
+)  # fmt: skip
+def skipped_blocks(mask: Tensor, size: int) -> Tensor:
+    """Return the share of blocks in which nothing may be read, a number from 0 to 1."""
+    len_q, len_k = mask.shape
+    tiles = mask.reshape(len_q // size, size, len_k // size, size)
+    return 1 - tiles.any(dim=-1).any(dim=1).double().mean()

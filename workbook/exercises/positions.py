@@ -1,0 +1,134 @@
+"""Graders for the exercises of the chapter on positions.
+
+Examples
+--------
+>>> shifted(lambda positions, delta: positions.roll(-delta, dims=0))
+Not yet: rolling the rows brings the first places to the end; turn each row instead.
+"""
+
+import torch
+from torch import Tensor
+
+from attention_lib.positions import rotary_frequencies, rotate_by_position, sinusoidal_positions
+from workbook.exercises._cases import draws
+from workbook.exercises._exercise import exercise
+from workbook.exercises._questions import questions
+
+__all__ = ["full_turn", "layout", "quiz", "shifted", "slope_share", "turned"]
+
+full_turn, layout, slope_share, quiz = questions("positions")
+
+_normal, _double = draws(11), draws(12, torch.float64)
+_SPEEDS = [
+    (".double() * speeds", ".double()", "every pair turns at the same speed."),
+    ("-2 *", "-1 *", "the exponent is −2j/d, not −j/d."),
+    ("-2 *", "2 *", "the speeds rise from pair to pair; the exponent is negative."),
+    ("10000.0", "1000.0", "the base of the speeds is 10000, not 1000."),
+]
+
+
+@exercise(
+    axes="row column",
+    cases=[
+        (torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1])),
+        (_normal(3, 4), torch.tensor([0, 1, 2])),
+        (_normal(5, 6), torch.tensor([9, 2, 40, 3, 0])),
+        (_normal(2, 10), torch.tensor([7, 100])),
+        (_double(4, 8), torch.tensor([5, 6, 7, 8])),
+    ],
+    special={"for a negative position": (_double(1, 2), torch.tensor([-3]))},
+    mistakes=[
+        (lambda x, positions: x, "nothing is turned."),
+        (
+            lambda x, positions: rotate_by_position(x, positions, layout="halves"),
+            "the pairs are (j, j + d/2) here; (2j, 2j+1) are asked for.",
+        ),
+        *_SPEEDS,
+        ("first * cos - second * sin", "first * cos + second * sin",
+         "one sign is wrong: the first coordinate becomes cos · first − sin · second."),
+        (
+            {"first * cos - second * sin": "first * cos + second * sin",
+             "first * sin + second * cos": "second * cos - first * sin"},
+            "turned backwards: the second coordinate gains sin times the first.",
+        ),
+        ("positions[:, None]", "torch.arange(len(x))[:, None]",
+         "the positions are taken to be 0, 1, 2 …; use those that are given."),
+        (
+            "torch.stack(pair, dim=-1).flatten(1)", "torch.cat(pair, dim=-1)",
+            "the numbers are right, but first and second coordinates stand in two blocks; keep "
+            "each pair together.",
+        ),
+        (
+            lambda x, positions: x + sinusoidal_positions(200, x.shape[-1])[positions.abs()].to(x),
+            "that adds a vector to each place; here each pair is turned.",
+        ),
+    ],
+)  # fmt: skip
+def turned(x: Tensor, positions: Tensor) -> Tensor:
+    """Return vectors whose pairs ``(2j, 2j+1)`` are turned by their positions."""
+    d = x.shape[-1]
+    speeds = 10000.0 ** (-2 * torch.arange(d // 2, dtype=torch.float64) / d)
+    angles = positions[:, None].double() * speeds
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    first, second = x[:, 0::2], x[:, 1::2]
+    pair = [first * cos - second * sin, first * sin + second * cos]
+    return torch.stack(pair, dim=-1).flatten(1)
+
+
+def _places(places: list[int], d_model: int) -> Tensor:
+    return sinusoidal_positions(100, d_model).double()[torch.tensor(places)]
+
+
+@exercise(
+    axes="row column",
+    cases=[
+        (_places([3, 4], 4), 2),
+        (_places([0, 1, 2, 3, 4, 5, 6], 6), 3),
+        (_places([9, 2, 40, 3], 10), 13),
+        (_places([20, 21, 22], 32), 1),
+        (_places([5, 6, 7], 16).float(), 5),
+    ],
+    special={
+        "for a shift of 0": (_places([9, 2, 40, 3], 8), 0),
+        "for a negative shift": (_places([9, 2, 40, 3], 2), -5),
+    },
+    mistakes=[
+        (lambda positions, delta: positions, "nothing is turned."),
+        ("angle = delta * speeds", "angle = delta * speeds**0",
+         "every pair turns at the same speed; only the first one has speed 1."),
+        ("-2 *", "-1 *", "the speed of pair j is 10000 to the −2j/d, not −j/d."),
+        ("-2 *", "2 *", "the speeds rise from pair to pair; the exponent has a minus sign."),
+        ("10000.0", "1000.0", "the base of the speeds is 10000, not 1000."),
+        ("delta * speeds", "-delta * speeds",
+         "turned backwards, to the place delta before: a sign is wrong, or sine and cosine are "
+         "exchanged."),
+        ("cos * angle.cos() - sin * angle.sin()", "cos * angle.cos() + sin * angle.sin()",
+         "the second line has a minus: cos(a + b) = cos a cos b − sin a sin b."),
+        ("positions[:, 0::2], positions[:, 1::2]", "positions.chunk(2, dim=-1)",
+         "the first half of the columns is taken for sines; they stand pair by pair."),
+        (
+            lambda positions, delta: positions.roll(-delta, dims=0),
+            "rolling the rows brings the first places to the end; turn each row instead.",
+        ),
+        (
+            lambda positions, delta: sinusoidal_positions(
+                len(positions) + max(delta, 0), positions.shape[-1]
+            )[max(delta, 0) :].to(positions),
+            "the places are taken to be 0, 1, 2 …; the rows may be those of any places.",
+        ),
+        (
+            lambda positions, delta: positions + delta * rotary_frequencies(
+                positions.shape[-1]
+            ).repeat_interleave(2).to(positions),
+            "the angle is added to sine and cosine; it is added inside of them.",
+        ),
+    ],
+)  # fmt: skip
+def shifted(positions: Tensor, delta: int) -> Tensor:
+    """Return the sinusoidal vectors of the places ``delta`` further, in the same shape."""
+    d = positions.shape[-1]
+    speeds = 10000.0 ** (-2 * torch.arange(d // 2, dtype=torch.float64) / d)
+    angle = delta * speeds
+    sin, cos = positions[:, 0::2], positions[:, 1::2]
+    moved = [sin * angle.cos() + cos * angle.sin(), cos * angle.cos() - sin * angle.sin()]
+    return torch.stack(moved, dim=-1).flatten(1).to(positions.dtype)

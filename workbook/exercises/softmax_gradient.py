@@ -1,0 +1,127 @@
+"""Graders for the exercises of the chapter on softmax's gradient.
+
+Examples
+--------
+>>> torn_norm(0.5).passed
+True
+>>> softmax_backward(lambda weights, gradient: weights * gradient)
+Not yet: that is the diagonal alone; what one key gains, the others must lose.
+"""
+
+import torch
+from torch import Tensor
+
+from workbook.exercises._cases import draws
+from workbook.exercises._exercise import exercise
+from workbook.exercises._questions import questions
+
+__all__ = [
+    "query_gradient",
+    "quiz",
+    "slope_by_hand",
+    "softmax_backward",
+    "torn_norm",
+    "zeros_at_twelve",
+]
+
+slope_by_hand, torn_norm, zeros_at_twelve, quiz = questions("softmax_gradient")
+
+_normal, _double = draws(41), draws(42, torch.float64)
+
+
+def _drawn(len_k: int, d: int, d_v: int) -> tuple[Tensor, Tensor, Tensor]:
+    return _double(d), _double(len_k, d), _double(len_k, d_v)
+
+
+@exercise(
+    axes="value coordinate",
+    cases=[
+        (torch.tensor([0.0]), torch.tensor([[1.0], [-1.0]]), torch.tensor([[20.0], [10.0]])),
+        _drawn(2, 3, 1),
+        _drawn(7, 5, 3),
+        (_normal(2), _normal(11, 2), _normal(11, 13)),
+        _drawn(3, 17, 5),
+    ],
+    special={
+        "where all values are equal": (_double(3), _double(5, 3), torch.full((5, 2), 3.0).double()),
+        "where one key has nearly all the weight": (
+            30 * _double(3), 30 * _double(5, 3), torch.eye(5).double(),
+        ),
+    },
+    mistakes=[
+        ("query / root", "query", "the weights need scaled scores: divide by √d before softmax."),
+        (".T @ keys / root", ".T @ keys", "the chain rule brings one more factor, 1/√d."),
+        (
+            {"query / root": "query", ".T @ keys / root": ".T @ keys"},
+            "the scores are not divided by √d yet.",
+        ),
+        (" - p @ values", "", "the means are not subtracted yet."),
+        ("p @ values", "values.mean(dim=0)", "the means to subtract are weighted by p, not plain."),
+        ("p[:, None] * ", "", "the sum over the keys is not weighted by p yet."),
+        ("p[:, None] *", "p[:, None].square() *", "every key counts with p, not with its square."),
+        ("- p @ values", "+ p @ values", "the product of the means is added; subtract it."),
+        (
+            lambda query, keys, values: (
+                (keys @ query / len(query) ** 0.5).softmax(dim=0) @ values
+            ),
+            "that is the output itself; its derivative is asked for.",
+        ),
+    ],
+)  # fmt: skip
+def query_gradient(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """Return the derivative of the output by the query, ``(d_v, d)``."""
+    root = len(query) ** 0.5
+    p = (keys @ query / root).softmax(dim=0)
+    return (p[:, None] * (values - p @ values)).T @ keys / root
+
+
+def _weights_and_gradient(*shape: int) -> tuple[Tensor, Tensor]:
+    return (2 * _double(*shape)).softmax(dim=-1), 3 * _double(*shape)
+
+
+@exercise(
+    axes="row key",
+    cases=[
+        (torch.tensor([[0.75, 0.25]]), torch.tensor([[2.0, -2.0]])),
+        ((2 * _normal(5, 7)).softmax(dim=-1), _normal(5, 7)),
+        _weights_and_gradient(2, 3, 11),
+        _weights_and_gradient(3, 13),
+        _weights_and_gradient(6),
+    ],
+    special={
+        "where a weight is exactly 1 or 0": (
+            torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]),
+            torch.tensor([[5.0, -300.0, 1.0], [900.0, 0.0, 7.0]]),
+        ),
+        "where the gradient is the same for all keys": (
+            _normal(3, 4).softmax(dim=-1), torch.ones(3, 4),
+        ),
+    },
+    mistakes=[
+        (
+            lambda weights, gradient: weights * gradient,
+            "that is the diagonal alone; what one key gains, the others must lose.",
+        ),
+        ("weights * (gradient -", "(gradient -", "the weight in front is missing."),
+        ("(weights * gradient).sum", "gradient.mean", "the mean to subtract is weighted by p."),
+        ("(weights * gradient).sum", "gradient.sum", "the sum to subtract is weighted by p."),
+        (").sum", ").mean", "the weights sum to 1 already: do not divide by the number of keys."),
+        (
+            "dim=-1, keepdim=True",
+            "",
+            "the sum runs over all rows; each row has its own.",
+        ),
+        ("(gradient -", "(gradient +", "the mean is added; subtract it."),
+        (
+            lambda weights, gradient: weights * (1 - weights) * gradient,
+            "that is the diagonal of J times g; the entries off the diagonal count as well.",
+        ),
+        (
+            lambda weights, gradient: weights - gradient,
+            "that is the gradient of cross-entropy; here g may be any gradient.",
+        ),
+    ],
+)  # fmt: skip
+def softmax_backward(weights: Tensor, gradient: Tensor) -> Tensor:
+    """Return the Jacobian of softmax times a gradient, ``(..., len_k)``."""
+    return weights * (gradient - (weights * gradient).sum(dim=-1, keepdim=True))

@@ -1,0 +1,147 @@
+"""Graders for the exercises of the chapter that trains a reader.
+
+Examples
+--------
+>>> without_columns(lambda weight, num_heads, head: weight.clone())
+Not yet: nothing is set to 0.
+>>> pointing_loss(lambda scores, it, meant: scores.mean()).passed
+False
+"""
+
+import torch
+from torch import Tensor
+
+from workbook.exercises._cases import draws
+from workbook.exercises._exercise import exercise
+from workbook.exercises._questions import questions
+
+__all__ = [
+    "head_that_relays",
+    "held_out_sentences",
+    "loss_of_a_guess",
+    "pointing_loss",
+    "quiz",
+    "without_columns",
+]
+
+head_that_relays, loss_of_a_guess, quiz = questions("train_a_reader")
+
+_normal, _double = draws(71), draws(72, torch.float64)
+
+
+def _sentences(batch: int, length: int, size: float = 3.0) -> tuple[Tensor, Tensor, Tensor]:
+    """Return scores, and for each sentence the places of *it* and of the right answer."""
+    it, meant = (_normal(batch, length).argmax(dim=-1) for _ in range(2))
+    return size * _double(batch, length, length), it, meant
+
+
+@exercise(
+    cases=[
+        (torch.tensor([[[0.0, 1.0], [2.0, 5.0]]]), torch.tensor([1]), torch.tensor([0])),
+        _sentences(2, 5), _sentences(7, 3), _sentences(3, 11),
+    ],
+    special={"where scores are in the hundreds": _sentences(5, 4, 3000.0)},
+    mistakes=[
+        ("scores[torch.arange(len(scores)), it]", "scores[:, 0]",
+         "row 0 is taken in every sentence; each has its own place of it."),
+        ("scores[torch.arange(len(scores)), it]", "scores[torch.arange(len(scores)), :, it]",
+         "the column of it is taken, who looks at it; its row is where it looks."),
+        ({"len(scores)), it]": "len(scores)), meant]", "meant[:, None]": "it[:, None]"},
+         "`it` and `meant` are exchanged: it asks, and meant is the right answer."),
+        (".mean()", ".sum()", "that is the sum over the batch; take the mean."),
+        (".mean()", "", "that is one number for each sentence; take their mean."),
+        ("row.log_softmax(dim=-1)", "row.softmax(dim=-1).log_softmax(dim=-1)",
+         "softmax is taken twice: cross_entropy wants scores, not weights."),
+        ("row.log_softmax(dim=-1)", "row.softmax(dim=-1)",
+         "that is minus the mean weight; the logarithm is missing."),
+        ("row.log_softmax(dim=-1)", "row",
+         "that is minus the mean score; softmax is missing, and its logarithm."),
+        ("row.log_softmax(dim=-1)", "row.softmax(dim=-1).log()",
+         "the logarithm of a weight that has become 0 is infinite: leave both steps to "
+         "cross_entropy or log_softmax."),
+    ],
+)  # fmt: skip
+def pointing_loss(scores: Tensor, it: Tensor, meant: Tensor) -> Tensor:
+    """Return the mean cross-entropy of the rows of *it* ``(batch, len, len)``, one number."""
+    row = scores[torch.arange(len(scores)), it]
+    chosen = row.log_softmax(dim=-1).gather(-1, meant[:, None])
+    return -chosen.mean()
+
+
+def _pairs(all_nouns: int, all_adjectives: int, sentences: int, nouns: int) -> tuple[Tensor, ...]:
+    """Return which pairs are held out, and the nouns and the adjective of each sentence."""
+    return (
+        _normal(all_nouns, all_adjectives) > -0.5,
+        _normal(sentences, nouns, all_nouns).argmax(dim=-1),
+        _normal(sentences, all_adjectives).argmax(dim=-1),
+    )
+
+
+@exercise(
+    axes="sentence",
+    cases=[
+        (
+            torch.tensor([[True, False, True], [False] * 3, [True, False, True]]),
+            torch.tensor([[0, 2], [0, 1], [1, 1]]), torch.tensor([0, 1, 2]),
+        ),
+        _pairs(5, 7, 11, 2), _pairs(3, 13, 8, 3), _pairs(11, 4, 17, 2), _pairs(7, 5, 23, 4),
+    ],
+    mistakes=[
+        (".all(dim=-1)", ".any(dim=-1)",
+         "one pair held out is not enough: the sentence's other pair was trained on."),
+        (".all(dim=-1)", "[:, 0]",
+         "only the first noun is looked at; each noun makes a pair with the adjective."),
+        (".all(dim=-1)", "[:, -1]",
+         "only the last noun is looked at; each noun makes a pair with the adjective."),
+        (".all(dim=-1)", "",
+         "that is one answer for each pair; a sentence needs one for all of its pairs."),
+        (".all(dim=-1)", ".any(dim=-1).logical_not()",
+         "these are the sentences to learn from: none of their pairs is held out."),
+        (
+            lambda held_out, nouns, adjective: held_out[nouns].any(-1).all(-1),
+            "the adjective is not looked at; a pair is a noun with its adjective.",
+        ),
+        (
+            lambda held_out, nouns, adjective: held_out[:, adjective].any(0),
+            "the nouns are not looked at; a pair is a noun with its adjective.",
+        ),
+    ],
+)  # fmt: skip
+def held_out_sentences(held_out: Tensor, nouns: Tensor, adjective: Tensor) -> Tensor:
+    """Return ``(sentences,)``, True where all pairs of a sentence are held out."""
+    return held_out[nouns, adjective[:, None]].all(dim=-1)
+
+
+@exercise(
+    axes="row column",
+    cases=[
+        (torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 2, 1),
+        (_normal(6, 6), 3, 0), (_double(15, 15), 5, 3), (_normal(28, 28), 4, 2),
+    ],
+    mistakes=[
+        (lambda weight, num_heads, head: weight.clone(), "nothing is set to 0."),
+        ("changed[:, head * d_k : (head + 1) * d_k]", "changed[head * d_k : (head + 1) * d_k]",
+         "the head's rows are set to 0. A Linear multiplies by columns: what comes from a head "
+         "meets its columns."),
+        ("head * d_k : (head + 1) * d_k", "head::num_heads",
+         "every num_heads-th column is taken; a head's columns stand side by side."),
+        ("head * d_k : (head + 1) * d_k", "head : head + 1",
+         "one column is set to 0; a head has d_model / num_heads of them."),
+        ("head * d_k : (head + 1) * d_k", "head : head + d_k",
+         "the columns start at head; they start at head · d_k."),
+        ("head * d_k : (head + 1) * d_k", ": (head + 1) * d_k",
+         "all heads up to it are ablated; it is one."),
+        ("(head + 1) * d_k] = 0", "(head + 1) * d_k] *= 0.5",
+         "the columns are halved; set them to 0."),
+        (
+            lambda weight, num_heads, head: weight.chunk(num_heads, dim=1)[head],
+            "that is what the head brings; it is to be removed from the matrix.",
+        ),
+    ],
+)  # fmt: skip
+def without_columns(weight: Tensor, num_heads: int, head: int) -> Tensor:
+    """Return a copy of ``W_o.weight`` in which a head brings nothing."""
+    d_k = weight.shape[1] // num_heads
+    changed = weight.clone()
+    changed[:, head * d_k : (head + 1) * d_k] = 0
+    return changed

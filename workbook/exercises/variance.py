@@ -1,0 +1,67 @@
+"""Graders for the exercises of the chapter on variance.
+
+Examples
+--------
+>>> typical_score(256)
+Not yet: 256 is the variance; a typical score is its square root.
+>>> unit_scores(lambda queries, keys, std: queries @ keys.mT / std)
+Not yet: query and key each bring a factor `std`; one division is not enough. Also, √d is missing: \
+d products are added up in each score.
+"""
+
+import torch
+from torch import Tensor
+
+from workbook.exercises._cases import draws
+from workbook.exercises._exercise import exercise
+from workbook.exercises._questions import questions
+
+__all__ = ["broken_line", "largest_weights", "quiz", "typical_score", "unit_scores"]
+
+broken_line, largest_weights, typical_score, quiz = questions("variance")
+
+_normal, _double = draws(31), draws(32, torch.float64)
+_OWN_SPREAD = (
+    "the spread of these very numbers is divided out, so other rows change a score; derive the "
+    "divisor from `std` and the width."
+)
+
+
+@exercise(
+    axes="query key",
+    cases=[
+        (_normal(1, 2), _normal(2, 2), 2.0),
+        (_normal(5, 3), _normal(7, 3), 0.5),
+        (_normal(4, 64), _normal(3, 64), 3.0),
+        (_normal(2, 13), _normal(11, 13), 1.0),
+        (_normal(2, 3, 5, 3), _normal(2, 3, 7, 3), 1.5),
+        (_double(3, 2), _double(5, 2), 100.0),
+    ],
+    special={"where the queries are 0": (torch.zeros(2, 3), torch.ones(4, 3), 2.0)},
+    mistakes=[
+        ("std**2 * ", "", "the variance is still std⁴: `std` has no effect yet."),
+        ("std**2", "std", "query and key each bring a factor `std`; one division is not enough."),
+        ("std**2", "std**4", "std⁴ is in the variance; a typical score has std²."),
+        (
+            {"std**2": "std**4", "**0.5": ""},
+            "that divides by the variance; divide by its root, the standard deviation.",
+        ),
+        ("std**2", "(2 * std)", "`std` is squared, not doubled: query and key bring one each."),
+        ("std**2 *", "std**-2 *", "the scores are multiplied by std²; they are already too large."),
+        ("**0.5", "", "the width enters through its root: divide by √d, not by d."),
+        ("queries.shape[-1]**0.5", "1", "√d is missing: d products are added up in each score."),
+        (
+            lambda queries, keys, std: queries @ keys.mT / (queries @ keys.mT).std(),
+            _OWN_SPREAD,
+        ),
+        (
+            lambda queries, keys, std: (
+                (queries / queries.std()) @ (keys / keys.std()).mT / queries.shape[-1] ** 0.5
+            ),
+            _OWN_SPREAD,
+        ),
+    ],
+)  # fmt: skip
+def unit_scores(queries: Tensor, keys: Tensor, std: float) -> Tensor:
+    """Return scores of variance 1 for coordinates of standard deviation ``std``."""
+    return queries @ keys.mT / (std**2 * queries.shape[-1]**0.5)  # fmt: skip

@@ -1,0 +1,124 @@
+"""Graders for the exercises of the chapter on where the square root ends.
+
+Examples
+--------
+>>> row_variance(36)
+Not yet: 36 is the variance before the division.
+>>> softmax_with_sink(lambda scores: scores.softmax(dim=-1))
+Not yet: the rows still sum to 1: nothing is left over.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from workbook.exercises._cases import draws
+from workbook.exercises._exercise import exercise
+from workbook.exercises._questions import questions
+
+__all__ = [
+    "gain_for_half",
+    "longer_row",
+    "qk_norm_scores",
+    "quiz",
+    "row_variance",
+    "softmax_with_sink",
+]
+
+gain_for_half, longer_row, row_variance, quiz = questions("variance_limits")
+
+_normal, _double = draws(51), draws(52, torch.float64)
+
+
+@exercise(
+    axes="query key",
+    cases=[
+        (torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0], [2.0, 2.0]]), 1.5),
+        (_normal(5, 3), _normal(7, 3), 10.0),
+        (2 * _normal(4, 64), 3 * _normal(3, 64), 4.0),
+        (_normal(2, 3, 5, 3), _normal(2, 3, 7, 3), 0.5),
+        (_double(3, 2), _double(5, 2), 100.0),
+    ],
+    special={
+        "where queries are long and keys are short": (
+            1000 * _normal(3, 7), 0.001 * _normal(4, 7), 3.0,
+        ),
+    },
+    mistakes=[
+        ("gain * ", "", "`gain` has no effect yet."),
+        ("gain *", "gain**2 *", "the gain is there twice: multiply the product once."),
+        ("gain *", "1 / gain *", "the product is divided by the gain; multiply it."),
+        (" / queries.norm(dim=-1, keepdim=True)", "", "the queries keep their lengths."),
+        (" / keys.norm(dim=-1, keepdim=True)", "", "the keys keep their lengths: a long one wins."),
+        ("queries.norm(dim=-1, keepdim=True)", "queries.norm()",
+         "one length is taken for all queries; every row has its own."),
+        ("keys.norm(dim=-1, keepdim=True)", "keys.norm()",
+         "one length is taken for all keys; every row has its own."),
+        ("queries.norm(dim=-1, keepdim=True)", "queries.norm(dim=-2, keepdim=True)",
+         "the columns of the queries are normalised; a query is a row."),
+        ("keys.norm(dim=-1, keepdim=True)", "keys.norm(dim=-2, keepdim=True)",
+         "the columns of the keys are normalised; a key is a row."),
+        (
+            lambda queries, keys, gain: (
+                queries.shape[-1] * gain
+                * torch.nn.functional.normalize(queries, dim=-1)
+                @ torch.nn.functional.normalize(keys, dim=-1).mT
+            ),
+            "a length is the root of the sum of squares, not of their mean.",
+        ),
+        (
+            lambda queries, keys, gain: gain * (queries @ keys.mT / gain).tanh(),
+            "that is a soft cap: it bounds the scores, and the lengths still count.",
+        ),
+    ],
+)  # fmt: skip
+def qk_norm_scores(queries: Tensor, keys: Tensor, gain: float) -> Tensor:
+    """Return ``gain`` times the cosine of each query with each key."""
+    unit_queries = queries / queries.norm(dim=-1, keepdim=True)
+    unit_keys = keys / keys.norm(dim=-1, keepdim=True)
+    return gain * (unit_queries @ unit_keys.mT)
+
+
+@exercise(
+    axes="query key",
+    cases=[
+        (torch.tensor([[1.0, 0.0]]),),
+        (torch.tensor([[-3.0, -5.0, -4.0], [2.0, 2.0, 0.0]]),),
+        (4 * _normal(2, 3, 5),),
+        (_double(7),),
+    ],
+    special={
+        "where scores are in the hundreds": (
+            torch.tensor([[900.0, 899.0, 0.0], [-900.0, -899.0, -950.0]]),
+        ),
+        "where a whole row is −∞": (torch.tensor([[-math.inf] * 3, [0.0, 0.0, 0.0]]),),
+    },
+    mistakes=[
+        (
+            lambda scores: scores.softmax(dim=-1),
+            "the rows still sum to 1: nothing is left over.",
+        ),
+        ("[..., :-1]", "", "the sink's own weight is still there: drop it after the softmax."),
+        ("[..., :-1]", "[..., 1:]", "a key is dropped in place of the sink."),
+        ("new_zeros", "new_ones", "the sink has the score 1; it should be 0, which adds e⁰ = 1."),
+        (
+            lambda scores: scores.exp() / (1 + scores.exp().sum(dim=-1, keepdim=True)),
+            "e to the power of a large score is infinite: subtract the row's largest first, and "
+            "the sink's term with it.",
+        ),
+        (
+            lambda scores: (scores - scores.amax(dim=-1, keepdim=True)).exp()
+            / (1 + (scores - scores.amax(dim=-1, keepdim=True)).exp().sum(dim=-1, keepdim=True)),
+            "the largest score is subtracted from the keys only; the sink's 0 needs it, too.",
+        ),
+        (
+            lambda scores: scores.softmax(dim=-1) / 2,
+            "the sink takes the same share of every row; it should depend on the scores.",
+        ),
+    ],
+)  # fmt: skip
+def softmax_with_sink(scores: Tensor) -> Tensor:
+    """Return the weights of a softmax with one more key of score 0, that key left out."""
+    sink = scores.new_zeros(*scores.shape[:-1], 1)
+    return torch.cat([scores, sink], dim=-1).softmax(dim=-1)[..., :-1]

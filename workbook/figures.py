@@ -1,0 +1,12 @@
+"""Every figure with sliders, by its name: those of the library and those of the trained models."""
+
+from attention_lib import widgets
+from attention_lib.widgets._figure import Figure
+from workbook.reader.sentence_reader import SentenceReader
+
+__all__ = ["FIGURES"]
+
+FIGURES: dict[str, type[Figure]] = {
+    **{name: getattr(widgets, name) for name in widgets.__all__},
+    "SentenceReader": SentenceReader,
+}

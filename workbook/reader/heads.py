@@ -1,0 +1,183 @@
+"""What a head does: take it away, exchange what it brings, weigh what it looks at."""
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from attention_lib._arguments import is_index, require_a
+from attention_lib.multihead import MultiHeadAttention, split_heads
+from workbook.reader.network import Reader, Reading, read
+
+__all__ = ["exchange", "value_norms", "without_head"]
+
+
+def without_head(reader: Reader, layer: int, head: int) -> Reader:
+    """Return a copy of a reader in which one head brings nothing.
+
+    Its columns of ``W_o`` are 0. It still looks, so that its map can be drawn, but what it
+    gathers reaches nobody.
+
+    Parameters
+    ----------
+    reader : Reader
+        It stays as it is.
+    layer, head : int
+        Counted from 0. The pointing head is none of them: without it there is no answer.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``reader`` is none, or has no such head.
+
+    Examples
+    --------
+    >>> from workbook.reader import accuracy, load_reader, split
+    >>> reader, (_, test) = load_reader(), split()
+    >>> accuracy(without_head(reader, layer=1, head=1), test) < accuracy(reader, test)
+    True
+    """
+    columns = _columns(reader, layer, head)
+    reader = copy.deepcopy(reader)
+    with torch.no_grad():
+        _attention(reader, layer).W_o.weight[:, columns] = 0
+    return reader
+
+
+def exchange(reader: Reader, text: str, other: str, layer: int, head: int, word: str) -> Reading:
+    """Read a sentence, with what one head brings to one word taken from another sentence.
+
+    If the conclusion turns into that of the other sentence, then this head carried to this word
+    what decides.
+
+    Parameters
+    ----------
+    reader : Reader
+    text, other : str
+        Two sentences; ``text`` is read, ``other`` lends.
+    layer, head : int
+        Counted from 0, the pointing head left out.
+    word : str
+        It must stand in both sentences, not necessarily in the same place.
+
+    Returns
+    -------
+    Reading
+        Of ``text``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``reader`` is none or has no such head, if it cannot read a sentence, or if the word is
+        not in both.
+
+    Examples
+    --------
+    >>> from workbook.reader import load_reader
+    >>> tired = "the animal did not cross the street because it was too tired"
+    >>> wide = "the animal did not cross the street because it was too wide"
+    >>> reader = load_reader()
+    >>> reading = read(reader, wide)
+    >>> reading.words[reading.meant]
+    'street'
+    >>> reading = exchange(reader, wide, tired, layer=1, head=1, word="it")
+    >>> reading.words[reading.meant]
+    'animal'
+    """
+    columns = _columns(reader, layer, head)
+    require_a("other", other, str)
+    lender, taker = (_place(reader, sentence, word) for sentence in (other, text))
+    lent: list[Tensor] = []
+
+    def lend(joined: Tensor) -> Tensor:  # (1, len, d_model), the heads side by side
+        lent.append(joined[0, lender, columns])
+        return joined
+
+    def take(joined: Tensor) -> Tensor:
+        joined = joined.clone()
+        joined[0, taker, columns] = lent[0]
+        return joined
+
+    output = _attention(reader, layer).W_o
+    with _changed(output, lend):
+        read(reader, other)
+    with _changed(output, take):
+        return read(reader, text)
+
+
+@torch.no_grad()
+def value_norms(reader: Reader, reading: Reading) -> tuple[Tensor, ...]:
+    """Return how long the vector is that each word hands on, for each head of each layer.
+
+    A weight says how much a word is looked at; weight times this norm says how much comes of it.
+    The vector of head :math:`h` is :math:`W_o^h W_v^h x`.
+
+    Parameters
+    ----------
+    reader : Reader
+    reading : Reading
+        What this reader made of a sentence.
+
+    Returns
+    -------
+    tuple of Tensor
+        One for each layer but the pointing one, ``(num_heads, len)``.
+
+    Raises
+    ------
+    TypeError
+        If these are no reader and no reading.
+
+    Examples
+    --------
+    >>> from workbook.reader import load_reader
+    >>> reading = read(load_reader(), "the animal did not cross the street because it was too wide")
+    >>> [tuple(layer.shape) for layer in value_norms(load_reader(), reading)]
+    [(4, 13), (2, 13)]
+    """
+    require_a("reader", reader, Reader)
+    require_a("reading", reading, Reading)
+    norms = []
+    for layer, heads in enumerate(reader.num_heads):
+        attention = _attention(reader, layer)
+        values = attention.W_v(reading.states[layer].unsqueeze(0))  # (1, len, d_model)
+        values = split_heads(values, heads)[0]  # (num_heads, len, d_k)
+        outputs = attention.W_o.weight.view(-1, *values.shape[::2])  # (d_model, num_heads, d_k)
+        norms.append(torch.einsum("hld,mhd->hlm", values, outputs).norm(dim=-1))
+    return tuple(norms)
+
+
+def _attention(reader: Reader, layer: int) -> MultiHeadAttention:
+    return cast(MultiHeadAttention, reader.attentions[layer])
+
+
+def _columns(reader: Reader, layer: int, head: int) -> slice:
+    """The columns of ``W_o`` that belong to a head."""
+    require_a("reader", reader, Reader)
+    if not is_index(layer, len(reader.num_heads)):
+        raise ValueError(f"layer: expected 0 to {len(reader.num_heads) - 1}, got {layer!r}")
+    heads = reader.num_heads[layer]
+    if not is_index(head, heads):
+        raise ValueError(f"head: expected 0 to {heads - 1} in layer {layer}, got {head!r}")
+    d_k = reader.embedding.embedding_dim // heads
+    return slice(head * d_k, (head + 1) * d_k)
+
+
+def _place(reader: Reader, text: str, word: str) -> int:
+    words = reader.vocabulary.parse(text)
+    if word not in words:
+        raise ValueError(f"word: expected a word of “{text}”, got “{word}”")
+    return words.index(word)
+
+
+@contextmanager
+def _changed(module: nn.Module, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
+    """Within the block, ``module`` gets ``change(x)`` where it would get ``x``."""
+    handle = module.register_forward_pre_hook(lambda _, inputs: (change(inputs[0]),))
+    try:
+        yield
+    finally:
+        handle.remove()
