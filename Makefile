@@ -2,20 +2,22 @@
 # make book PYTHON=/path/to/python3.12 chooses the interpreter that .venv is made from.
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test quick notebooks reseed test-matrix mutate fuzz audit retrain lab serve bench lint clean
+.PHONY: help environment book test nightly quick notebooks reseed test-matrix fuzz audit retrain lab serve bench lint clean
 
 PYTHON ?=
 PORT ?= 8000
 RUNS ?= 10
 SHIFTS ?=
+CHANGED ?=
 STORE ?=
 EXAMPLES ?= 10000
 ROWS ?=
-MODULES ?=
 JOBS ?= logical
 # The inner loop: what a change to a function or to a chapter's text breaks first.
-QUICK := $(filter-out tests/test_alignment.py tests/test_cost.py tests/test_cost_ring.py tests/test_environment.py tests/test_fuzz.py tests/test_parity.py tests/test_statistics.py tests/test_tracing.py tests/test_types.py,$(wildcard tests/test_*.py)) tests/website/test_rules.py attention_lib
+QUICK := $(filter-out tests/test_cost.py tests/test_environment.py tests/test_fuzz.py tests/test_parity.py tests/test_statistics.py tests/test_tracing.py,$(wildcard tests/test_*.py)) tests/website/test_rules.py attention_lib
 IN_VENV := .venv/bin/python
+# Each file to one worker, notebooks first, browser tests one by one and last: see conftest.py.
+PYTEST := $(IN_VENV) -m pytest -q -n logical --maxprocesses=4 --dist=loadscope --no-loadscope-reorder
 
 # One goal after the other, even under -j: test reads the pages that book writes.
 .NOTPARALLEL:
@@ -41,35 +43,39 @@ environment:
 book: environment ## build the website in _build/html
 	@$(IN_VENV) tools/book.py
 
-test: environment ## build the website, then check everything: library, notebooks, pages
+test: environment ## build the website, then check library, notebooks and pages
 	@$(IN_VENV) tools/book.py; book=$$?; \
-	$(IN_VENV) -m pytest -q -n logical --maxprocesses=4 --dist=loadscope; tests=$$?; \
+	$(PYTEST) -m "$$($(IN_VENV) -m website.changed)"; tests=$$?; \
 	exit $$((book || tests))
 
+nightly: environment ## try the rest: all corners, all pages in every way, bad machines, fresh draws
+	@$(IN_VENV) tools/book.py; book=$$?; \
+	ATTENTION_FUZZ=$(EXAMPLES) $(PYTEST) tests/nightly $(wildcard tests/test_fuzz.py); nightly=$$?; \
+	$(PYTEST) -m building; building=$$?; \
+	$(IN_VENV) -m website.reseed --runs=$(RUNS); reseed=$$?; \
+	exit $$((book || nightly || building || reseed))
+
 quick: environment ## check library and rules alone, in under a minute
-	@$(IN_VENV) -m pytest -q -n logical --maxprocesses=4 --dist=loadscope -m "not site and not browser" $(QUICK)
+	@$(PYTEST) -m "not site and not browser and not building" $(QUICK)
 
 notebooks: environment ## run every notebook afresh and store its outputs
 	@$(IN_VENV) tools/notebooks.py
 
-reseed: environment ## run every notebook under RUNS=10 other seeds: no claim may rest on luck
-	@$(IN_VENV) -m website.reseed $(if $(SHIFTS),--shifts="$(SHIFTS)",--runs=$(RUNS))
+reseed: environment ## run every notebook under RUNS=10 other seeds; CHANGED=1 only those that differ
+	@$(IN_VENV) -m website.reseed $(if $(SHIFTS),--shifts="$(SHIFTS)",--runs=$(RUNS)) $(if $(CHANGED),--changed)
 
 test-matrix: environment ## check library and notebooks with the versions that readers have; ROWS="oldest"
 	@$(IN_VENV) -m website.matrix --jobs=$(JOBS) $(ROWS)
 
 fuzz: environment ## call the library with random arguments, 10 000 fresh ones; EXAMPLES=500
-	@ATTENTION_FUZZ=$(EXAMPLES) $(IN_VENV) -m pytest -q -p no:cacheprovider tests/test_fuzz.py
-
-mutate: environment ## break the library in small ways: which break does no test notice? MODULES=masking
-	@$(IN_VENV) tools/mutate.py $(MODULES)
+	@ATTENTION_FUZZ=$(EXAMPLES) $(IN_VENV) -m pytest -q -p no:cacheprovider $(wildcard tests/test_fuzz.py tests/nightly/test_fuzz.py)
 
 audit: environment ## ask which pinned packages have known holes; tools/waivers.toml excepts some
 	@$(IN_VENV) tools/audit.py
 
 retrain: environment ## train the book's small models anew, with several seeds; STORE=1 stores the first
-	@$(IN_VENV) -m attention_lib.reader $(if $(STORE),--store)
-	@$(IN_VENV) -m attention_lib.alignment $(if $(STORE),--store)
+	@$(IN_VENV) -m workbook.reader $(if $(STORE),--store)
+	@$(IN_VENV) -m workbook.alignment $(if $(STORE),--store)
 
 lab: environment ## open the notebooks in JupyterLab
 	@$(IN_VENV) -m jupyterlab --notebook-dir=book

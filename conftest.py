@@ -1,7 +1,8 @@
-"""What nbval leaves out: it compares each cell's text and HTML, this adds the pictures.
+"""Which tests are collected and in which order; and the pictures of notebooks, compared.
 
-nbval has just run the cell when these hooks see it, so nothing is run twice. Another matplotlib
-than the pinned one draws other pictures: there ATTENTION_COMPARE_PICTURES=0 leaves them out.
+nbval compares each cell's text and HTML; the pictures are added here. nbval has just run the cell
+when these hooks see it, so nothing is run twice. Another matplotlib than the pinned one draws other
+pictures: there ATTENTION_COMPARE_PICTURES=0 leaves them out.
 """
 
 import base64
@@ -11,10 +12,54 @@ from unittest.mock import patch
 import pytest
 from nbval.plugin import IPyNbCell
 
+from website import ROOT, belongs_here
 from website.notebooks import kernel_environment, pictures
 from website.pictures import KINDS, PNG, SVG, bare, same_shown
 
 FOLDER = "_build/pictures"
+ONE_BY_ONE = "_in_browser.py"
+NIGHTLY = ROOT / "tests" / "nightly"
+
+belongs_here()
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave tests/nightly to those who name it on the command line, as ``make nightly`` does."""
+    if collection_path == NIGHTLY and not any("nightly" in word for word in config.args):
+        return True
+
+
+def pytest_collection_modifyitems(items):
+    """Notebooks first, files that drive a browser last, those that are dealt out singly at the end.
+
+    Playwright, once started, runs an event loop in this thread, and notebooks need one of their
+    own.
+    """
+    driving = {item.path for item in items if item.get_closest_marker("browser")}
+    items.sort(
+        key=lambda item: (
+            item.path in driving,
+            not isinstance(item, IPyNbCell),
+            item.path.name.endswith(ONE_BY_ONE),
+        )
+    )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give each file to one worker, since its tests share a kernel or what took long to make.
+
+    The tests of ``*_in_browser.py`` share little: each goes to the next worker that is free, which
+    keeps all of them busy to the end. (xdist's own groups do nothing under pytest 9.2.)
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file = nodeid.partition("::")[0]
+            return nodeid if file.endswith(ONE_BY_ONE) else file
+
+    return ByFile(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -26,7 +26,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
 
-from website import ROOT
+from website import ROOT, belongs_here
 
 FOLDER = ROOT / ".matrix"
 # What builds site or package, drives a browser, reads source code: it meets no reader's versions.
@@ -35,9 +35,10 @@ LEFT_OUT |= {"playwright", "axe-playwright-python", "pip-audit", "flit-core"}
 SHOWN = ("torch", "numpy", "matplotlib", "anywidget", "ipywidgets", "ipython")
 NO_SITE = ["-m", "not site and not browser", "--ignore=tests/website"]
 NO_SITE += [
-    f"--ignore=tests/test_{name}.py" for name in ("environment", "gate", "security", "types")
+    f"--ignore=tests/test_{name}.py"
+    for name in ("environment", "gate", "pins", "security", "types")
 ]
-PARTS = {"library": ["tests", "attention_lib", *NO_SITE], "notebooks": ["book"]}
+PARTS = {"library": ["tests", "tests/nightly", "attention_lib", *NO_SITE], "notebooks": ["book"]}
 # What an old companion deprecates, or a new one, is no fault of ours: it is said in the log.
 LENIENT = [f"-Wdefault::{kind}Warning" for kind in ("Deprecation", "PendingDeprecation", "Future")]
 # Asked of a row's Python: what it has, and what it computes with.
@@ -265,6 +266,7 @@ def main(words=None):
         names = chosen(options.rows, rows())
     except LookupError as unknown:
         parser.error(str(unknown))
+    belongs_here()
     if options.list:
         return print(json.dumps(names))
     parts = {part: PARTS[part] for part in PARTS if options.part in (None, part)}

@@ -24,6 +24,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -205,6 +206,7 @@ def kernel_environment():
     environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"}
     if not os.access(os.path.expanduser("~"), os.W_OK):  # else matplotlib warns, in a cell's output
         environment.setdefault("MPLCONFIGDIR", scratch())
+    list_fonts(environment.get("MPLCONFIGDIR"))
     return environment | {"OMP_NUM_THREADS": os.environ.get("ATTENTION_THREADS", "1")}
 
 
@@ -214,6 +216,17 @@ def scratch():
     folder = tempfile.mkdtemp(prefix="attention-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
+
+
+@functools.cache
+def list_fonts(folder):
+    """Let matplotlib look for the machine's fonts, which it does once and keeps in a folder.
+
+    The first kernel on a slow machine would say so in a cell's output.
+    """
+    place = {"MPLCONFIGDIR": folder} if folder else {}
+    command = [sys.executable, "-c", "import matplotlib.font_manager"]
+    subprocess.run(command, env=os.environ | place, capture_output=True)
 
 
 class CurrentEnvironment(AsyncKernelManager):

@@ -16,6 +16,10 @@ INSIDE = re.compile(r"data:image/png;base64,([^\"]+)")
 TAG = re.compile("<[^>]*>")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
+# The one tolerance of all pictures: those that nbval compares, and screenshots.
+REACH, LEVELS, WINDOW, MARGIN = 2, 4, 12, 4  # pixels, levels of 256, pixels, pixels
+TENTH = 0.1  # points
+
 
 def bare(data):
     """A bundle of an output's data, by kind, with its pictures bare."""
@@ -36,9 +40,9 @@ def same_shown(stored, fresh):
         return False
     pngs = [base64.b64decode(data[PNG]) for data in (stored, fresh) if PNG in data]
     svgs = ["".join(data[SVG]) for data in (stored, fresh) if SVG in data]
-    if pngs and len({drawn_by(png) for png in pngs}) > 1:
-        return same_picture(*pngs)
-    return (not pngs or same_picture(*pngs)) and (not svgs or same_drawing(*svgs))
+    if svgs and len({drawn_by(png) for png in pngs}) < 2 and not same_drawing(*svgs):
+        return False
+    return not pngs or same_picture(*pngs)
 
 
 def drawn_by(png):
@@ -63,32 +67,27 @@ def bare_png(png):
 
 
 def same_picture(stored, fresh):
-    """Whether two PNGs show the same.
+    """Whether two PNGs show the same: pictures of matplotlib or screenshots of a browser.
 
-    A pixel agrees if its colour lies between the extremes of the other picture within ``reach``
-    pixels, give or take some of 256 levels: plain areas are held to ``levels``, edges may move by
-    ``reach``. Both ways, no window of 12 x 12 pixels may hold more than ``bound`` others.
+    A pixel agrees if its colour lies, within LEVELS of 256, between the extremes of the other
+    picture within REACH pixels: plain areas are held to a step of a colour map, edges may move.
+    Both ways, at most a quarter of any WINDOW may disagree. Where sizes differ by up to MARGIN
+    pixels, the best of all positions counts.
 
-    The same matplotlib (each PNG names its own) draws the same letters; only a processor's rounding
-    of an edge or of a colour may differ: 1 pixel, 4 levels (a step of a colour map), a bound of 2.
-    One changed letter of a title gives 9, a changed digit 12, a heatmap's cell off by 0.025 144.
-
-    Another matplotlib brings another rasteriser, which draws every letter a little differently and
-    by the letters' widths sets margins and size: 2 pixels, 8 levels, a quarter of the window, and
-    the best of all positions where sizes differ by up to 4. Matplotlib 3.10 against 3.11 (FreeType
-    2.6 against 2.14) gives at most 29; a curve moved by 3 pixels 73, a heatmap's cell off by 0.04
-    144. One letter in place of another goes unnoticed here.
+    So two rasterisers, which draw each letter a little differently, still draw the same picture:
+    matplotlib 3.10 and 3.11 (FreeType 2.6 and 2.14) disagree in at most 25 pixels of 144 where they
+    lay out alike. A curve moved by 3 pixels gives 52, a heatmap's cell off by 0.025 144. One letter
+    in place of another goes unnoticed here; :func:`same_drawing` sees it.
     """
     if stored == fresh:
         return True
     a, b = (Image.open(io.BytesIO(png)).convert("RGB") for png in (stored, fresh))
-    same_letters = drawn_by(stored) == drawn_by(fresh)
+    if max(abs(a.width - b.width), abs(a.height - b.height)) > MARGIN:
+        return False
     if a.size != b.size:
-        if same_letters or max(abs(a.width - b.width), abs(a.height - b.height)) > 4:
-            return False
-        a, b = min((overlap(a, b, *move) for move in product(range(-4, 5), repeat=2)), key=distance)
-    reach, levels, bound = (1, 4, 2) if same_letters else (2, 8, 36)
-    return worst_window(a, b, reach, levels) <= bound
+        moves = product(range(-MARGIN, MARGIN + 1), repeat=2)
+        a, b = min((overlap(a, b, *move) for move in moves), key=distance)
+    return worst_window(a, b) <= WINDOW**2 // 4
 
 
 def overlap(a, b, right, down):
@@ -105,29 +104,29 @@ def distance(pair):
     return np.mean(ImageStat.Stat(ImageChops.difference(*pair)).mean)
 
 
-def worst_window(a, b, reach, levels, window=12):
+def worst_window(a, b):
     """The most pixels in any window that disagree with the other picture."""
 
     def outside(a, b):
         low, high = (
-            np.asarray(b.filter(extreme(2 * reach + 1)), dtype=int)
+            np.asarray(b.filter(extreme(2 * REACH + 1)), dtype=int)
             for extreme in (ImageFilter.MinFilter, ImageFilter.MaxFilter)
         )
         colours = np.asarray(a, dtype=int)
-        return ((colours < low - levels) | (colours > high + levels)).any(axis=-1)
+        return ((colours < low - LEVELS) | (colours > high + LEVELS)).any(axis=-1)
 
     disagree = outside(a, b) | outside(b, a)
-    sums = np.pad(disagree.astype(int), window).cumsum(0).cumsum(1)  # also windows over the edge
-    inside = sums[window:, window:] - sums[:-window, window:]
-    return int((inside - sums[window:, :-window] + sums[:-window, :-window]).max())
+    sums = np.pad(disagree.astype(int), WINDOW).cumsum(0).cumsum(1)  # also windows over the edge
+    inside = sums[WINDOW:, WINDOW:] - sums[:-WINDOW, WINDOW:]
+    return int((inside - sums[WINDOW:, :-WINDOW] + sums[:-WINDOW, :-WINDOW]).max())
 
 
 def same_drawing(stored, fresh):
     """Whether two SVGs show the same.
 
     Their text is the same, letter by letter, but for the names that parts of a drawing give each
-    other; numbers in tags may differ by a hundredth (of a point), as processors round; pictures
-    inside are held to what :func:`same_picture` says.
+    other; numbers in tags may differ by a TENTH of a point, which no eye sees, and processors'
+    rounding stays far below; pixels of the pictures inside, one a cell of a heatmap, by LEVELS.
     """
     if stored == fresh:
         return True
@@ -135,9 +134,16 @@ def same_drawing(stored, fresh):
     (words, numbers, pngs), (other_words, other_numbers, other_pngs) = pairs
     return (
         words == other_words
-        and all(map(nearly, numbers, other_numbers))
-        and all(map(same_picture, pngs, other_pngs))
+        and all(
+            abs(float(a) - float(b)) < TENTH for a, b in zip(numbers, other_numbers, strict=True)
+        )
+        and all(map(same_pixels, pngs, other_pngs))
     )
+
+
+def same_pixels(*pngs):
+    a, b = (np.asarray(Image.open(io.BytesIO(png)).convert("RGBA"), dtype=int) for png in pngs)
+    return a.shape == b.shape and abs(a - b).max() <= LEVELS
 
 
 def parts(svg):
@@ -148,7 +154,3 @@ def parts(svg):
     text = INSIDE.sub("", text)
     numbers = [number for tag in TAG.findall(text) for number in NUMBER.findall(tag)]
     return TAG.sub(lambda tag: NUMBER.sub("0", tag[0]), text), numbers, pngs
-
-
-def nearly(a, b):
-    return a == b or abs(float(a) - float(b)) < 0.015  # two neighbours among hundredths

@@ -3,6 +3,7 @@
     make reseed                        every notebook under ten fresh shifts of all its seeds
     make reseed RUNS=50                under more of them, as before a release
     make reseed SHIFTS="7081 55012"    under these once more
+    make reseed CHANGED=1              only the notebooks that differ from the published branch
     .venv/bin/python -m website.reseed --runs=3 book/variance.ipynb
 
 A shift is what ``ATTENTION_SEED_SHIFT`` adds to each seed of ``attention_lib.generator``. Outputs
@@ -24,6 +25,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from website import belongs_here, changed
 from website.notebooks import (
     AT_ONCE,
     chapters,
@@ -141,8 +143,14 @@ def main():
     parser.add_argument("paths", nargs="*", type=Path, help="notebooks; without any: the book's")
     parser.add_argument("--runs", type=int, default=10, help="how many fresh shifts (10)")
     parser.add_argument("--shifts", type=whole_numbers, help="these instead, as in '7081 55012'")
+    parser.add_argument(
+        "--changed", action="store_true", help="only what differs from the published branch"
+    )
     arguments = parser.parse_args()
+    belongs_here()
     paths = arguments.paths or chapters()
+    if arguments.changed and not (paths := changed.among(paths)):
+        return print("No notebook differs from the published branch: nothing to run.")
     shifts = arguments.shifts or random.sample(SHIFTS, arguments.runs)
     if not shifts:
         parser.error("--runs: expected one at least")

@@ -1,4 +1,4 @@
-"""Sphinx extension: questions of ``attention_lib.checks`` that are answered on the page.
+"""Sphinx extension: questions of ``workbook.exercises`` that are answered on the page.
 
 A notebook's output holds a question's rules; one script, loaded where there is such a question,
 makes a form of it. Without the script the output reads as it does in the notebook.
@@ -6,11 +6,11 @@ makes a form of it. Without the script the output reads as it does in the notebo
 
 from pathlib import Path
 
-from attention_lib import checks
 from attention_lib.widgets._bundle import as_expression
+from workbook import exercises
 
 FOLDER = "attention_exercises"
-SOURCES = Path(checks.__file__).parent
+SOURCES = Path(exercises.__file__).parent
 QUESTION = '<div class="attention-exercise" data-exercise="'
 
 

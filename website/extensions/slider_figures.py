@@ -1,4 +1,4 @@
-"""Sphinx extension: the figures with sliders of ``attention_lib.widgets`` on static pages.
+"""Sphinx extension: the figures with sliders, ``workbook.figures``, on static pages.
 
 It writes the host script, one script a figure and the stylesheet into ``_static``, loads on each
 page those that its figures need, and offers the directive ``{slider-figure} ClassName`` for pages
@@ -13,8 +13,8 @@ from docutils import nodes
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from attention_lib import widgets
 from attention_lib.widgets import _bundle
+from workbook.figures import FIGURES
 
 FOLDER = "attention_widgets"
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -32,8 +32,8 @@ def assets():
         "host.js": f"window.attentionWidgets = {host}"
         f".createHost(document, () => {_bundle.shared_source()});\n",
     }
-    for name in widgets.__all__:
-        texts[f"{name}.js"] = _bundle.script_source(name, getattr(widgets, name)._script)
+    for name, figure in FIGURES.items():
+        texts[f"{name}.js"] = _bundle.script_source(name, figure.script())
     return texts
 
 
@@ -66,9 +66,9 @@ class SliderFigure(SphinxDirective):
 
     def run(self):
         name = self.arguments[0]
-        if name not in widgets.__all__:
-            raise self.error(f"no figure {name!r}; there are {', '.join(widgets.__all__)}")
-        return [nodes.raw("", getattr(widgets, name)().to_html(), format="html")]
+        if name not in FIGURES:
+            raise self.error(f"no figure {name!r}; there are {', '.join(FIGURES)}")
+        return [nodes.raw("", FIGURES[name]().to_html(), format="html")]
 
 
 def _write(app):
@@ -88,8 +88,8 @@ def _load(app, pagename, templatename, context, doctree):
         return
     app.add_css_file(f"{FOLDER}/figure.css")
     for script in ("host", *figures):
-        if script != "host" and script not in widgets.__all__:
-            log.warning("no figure %r in attention_lib.widgets", script, location=pagename)
+        if script != "host" and script not in FIGURES:
+            log.warning("no figure %r in workbook.figures", script, location=pagename)
             continue
         app.add_js_file(f"{FOLDER}/{script}.js", loading_method="defer")
 

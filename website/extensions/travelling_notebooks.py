@@ -1,55 +1,65 @@
 """Let every chapter be downloaded as a notebook that runs alone, and be opened in Colab.
 
 The notebook that a page links to is the chapter with two cells before it: a sentence, and a cell
-that carries ``attention_lib`` for machines that do not have it. Its links to the book's pages lead
-to the website if `_config.yml` names its address (``html: baseurl``); otherwise those to chapters
-stay, as their notebooks may lie beside it, and of those to other pages only the words are kept.
+that carries the modules of ``attention_lib`` and ``workbook`` that the chapter imports, for
+machines that do not have them. Its links to the book's pages lead to the website if `_config.yml`
+names its address (``html: baseurl``); otherwise links to chapters stay, as their notebooks may lie
+beside it, and of links to other pages only the words are kept.
 
 With ``workbook_repository`` in `_config.yml`, pages offer to open the notebook in Colab, which
 reads it from the branch ``notebooks`` of that repository: `.github/workflows/publish.yml` puts it
 there.
 """
 
+import ast
 import base64
 import bz2
-import functools
 import importlib.metadata
+import importlib.util
 import json
 import posixpath
 import re
 from pathlib import Path
 from urllib.parse import urljoin
 
+from IPython.core.inputtransformer2 import TransformerManager
 from sphinx.errors import ConfigError
 
-import attention_lib
+from website import ROOT
 
 BRANCH = "notebooks"
 COLAB = "https://colab.research.google.com/github"
-ONLY_WHERE_USED = ("alignment",)  # a third of the library, for one chapter
+PACKAGES = ("attention_lib", "workbook")
 REPOSITORY = re.compile(r"https://github\.com/([\w-]+/[\w.-]+)(?<!\.git)", re.ASCII)
 LINK = re.compile(  # [words](page.kind#anchor); the words may hold one more pair of brackets
     r"(?<!!)\[((?:[^][]|\[[^][]*\])*)\]\(([\w/.-]+)\.(md|ipynb)(#[^)\s]*)?\)"
 )
 NOTE = """\
-*This copy of the chapter runs alone. The cell below, folded, carries the book's library \
-`attention_lib` for machines that do not have it; it installs nothing.*"""
+*This copy of the chapter runs alone. The cell below, folded, carries the parts of the book's \
+library that the chapter uses, for machines that do not have them; it installs nothing.*"""
 CARRIER = """\
 #@title The book's library, carried along
-# Where attention_lib {version} is installed, nothing happens here. Elsewhere the copy in the last
-# line is unpacked into a temporary folder, which goes when the kernel stops, and imported from it.
+# A package that this machine has (attention_lib {version}, and workbook beside it) is left alone.
+# Otherwise the copy in the last line is unpacked into a temporary folder, which is removed when
+# the kernel stops, and imported from there.
 def carry_attention_lib(packed):
-    import atexit, base64, bz2, importlib.metadata, json, pathlib, shutil, sys, tempfile
+    import atexit, base64, bz2, importlib.metadata, importlib.util, json, pathlib, shutil, sys
+    import tempfile
 
+    missing = {{"attention_lib", "workbook"}} - sys.modules.keys()
     installed = importlib.metadata.distributions(name="attention-workbook")
-    if "attention_lib" in sys.modules or "{version}" in [copy.version for copy in installed]:
+    if "{version}" in [copy.version for copy in installed]:
+        library = pathlib.Path(importlib.util.find_spec("attention_lib").origin).parent
+        missing -= {{path.name for path in library.parent.iterdir()}}
+    if not missing or any("attention_lib-" in path for path in sys.path):
         return
     folder = tempfile.mkdtemp(prefix="attention_lib-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for name, text in json.loads(bz2.decompress(base64.b85decode(packed))).items():
-        path = pathlib.Path(folder, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode("latin-1"))
+        if name.partition("/")[0] in missing:
+            path = pathlib.Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode("latin-1"))
     sys.path.insert(0, folder)
 
 
@@ -68,31 +78,79 @@ def repository(address):
     )
 
 
-def pack(package, without=()):
-    """Return a package's files as one text: their paths and contents, compressed, in base 85.
+def python(notebook):
+    """Return the Python of a notebook's cells, with its magics as calls."""
+    cells = ("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
+    return "\n".join(map(TransformerManager().transform_cell, cells))
 
-    A byte is a character in there (latin-1), so weights travel as sources do. Folders of the
-    package that are named in ``without`` stay behind.
+
+def imports(source, package=""):
+    """Return the dotted names that Python imports; ``package`` resolves relative ones.
+
+    In ``from a import b``, b may be a module, so ``a.b`` is among the names.
     """
-    files = {
-        path.relative_to(package.parent).as_posix(): path.read_bytes().decode("latin-1")
-        for path in sorted(package.rglob("*"))
-        if path.is_file() and path.parent.name not in ("__pycache__", *without)
+    names = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            relative = "." * node.level + (node.module or "")
+            module = importlib.util.resolve_name(relative, package)
+            names += [module, *(f"{module}.{alias.name}" for alias in node.names)]
+    return names
+
+
+def modules(source, root=ROOT):
+    """Return the files of the book's packages that Python imports, directly or through others."""
+    known = {path for package in PACKAGES for path in (root / package).rglob("*.py")}
+    found, names = set(), imports(source)
+    while names:
+        name = names.pop()
+        parent = name.rpartition(".")[0]
+        if parent:  # importing a.b runs a/__init__.py first
+            names.append(parent)
+        folder = root.joinpath(*name.split("."))
+        for path in {folder / "__init__.py", folder.with_suffix(".py")} & known - found:
+            found.add(path)
+            package = parent
+            if path.name == "__init__.py":
+                package = name
+                names.append(f"{name}.__main__")  # which a module may start in other processes
+            names += imports(path.read_text(encoding="utf-8"), package)
+    return found
+
+
+def carried_files(source, root=ROOT):
+    """Return the modules that Python needs and the data beside them: scripts, styles, weights.
+
+    Data in a folder without modules belongs to the package above.
+    """
+    found = modules(source, root)
+    homes = {path.parent for path in found}
+    for package in PACKAGES:
+        for path in (root / package).rglob("*"):
+            if path.is_file() and path.suffix not in (".py", ".pyc") and path.name[0] != ".":
+                home = next(folder for folder in path.parents if any(folder.glob("*.py")))
+                found |= {path} if home in homes else set()
+    return sorted(found)
+
+
+def pack(files, root=ROOT):
+    """Return files as one text: their paths below ``root`` and contents, compressed, in base 85.
+
+    Each byte is written as a character (latin-1), so weights travel as sources do.
+    """
+    texts = {
+        path.relative_to(root).as_posix(): path.read_bytes().decode("latin-1") for path in files
     }
-    return base64.b85encode(bz2.compress(json.dumps(files, ensure_ascii=False).encode())).decode()
+    return base64.b85encode(bz2.compress(json.dumps(texts, ensure_ascii=False).encode())).decode()
 
 
-def unused(chapter):
-    """Return the heavy parts of the library that a chapter's notebook, as text, does not import."""
-    return tuple(part for part in ONLY_WHERE_USED if f"attention_lib.{part}" not in chapter)
-
-
-@functools.cache
-def carrier(without=()):
-    """Return the source of the cell that makes ``attention_lib`` importable."""
+def carrier(source):
+    """Return the cell that makes the book's packages importable, as far as Python needs them."""
     return CARRIER.format(
         version=importlib.metadata.version("attention-workbook"),
-        packed=pack(Path(attention_lib.__file__).parent, without),
+        packed=pack(carried_files(source)),
     )
 
 
@@ -111,11 +169,8 @@ def redirect(text, website):
     return LINK.sub(target, text)
 
 
-def travelling(notebook, library, website=""):
-    """Return a chapter's notebook, read as JSON, as one that runs alone.
-
-    ``library`` is the source of the cell that carries it, as :func:`carrier` returns it.
-    """
+def travelling(notebook, website=""):
+    """Return a chapter's notebook, read as JSON, as one that runs alone."""
     note = {"cell_type": "markdown", "id": "carried-note", "metadata": {}, "source": NOTE}
     if website:
         note["source"] += f" *[The chapter on the website]({website}).*"
@@ -123,7 +178,7 @@ def travelling(notebook, library, website=""):
         "cell_type": "code",
         "id": "carried",
         "metadata": {"cellView": "form", "jupyter": {"source_hidden": True}},  # folded: Colab, Lab
-        "source": library,
+        "source": carrier(python(notebook)),
         "execution_count": 1,
         "outputs": [],
     }
@@ -154,8 +209,7 @@ def write_all(app, error):
         if source.suffix == ".ipynb":
             page, base = app.builder.get_target_uri(name), app.config.html_baseurl
             website = posixpath.join(base, page) if base else ""
-            chapter = source.read_text("utf-8")
-            notebook = travelling(json.loads(chapter), carrier(unused(chapter)), website)
+            notebook = travelling(json.loads(source.read_text(encoding="utf-8")), website)
             text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
             (Path(app.outdir) / "_sources" / f"{name}.ipynb").write_text(text, encoding="utf-8")
 

@@ -1,0 +1,58 @@
+"""What differs from the published branch, for the checks that only a change can break.
+
+    .venv/bin/python -m website.changed      print pytest's -m: which tests a change asks for
+
+A file differs if it is not as it was where this branch left ``origin/main``, committed or not.
+Where git cannot tell (no git, no such branch, a shallow clone), and where nothing differs, as on
+the published branch itself, every file counts as different: nothing is left out by mistake.
+"""
+
+import os
+import subprocess
+
+from website import ROOT
+
+PUBLISHED = "origin/main"
+# What makes the environment and the website, and the tests of it.
+BUILDING = ("tools/", "website/", "tests/website/", "tests/test_environment.py")
+BUILDING += ("Makefile", "_config.yml", "requirements.txt", "constraints.txt", "pyproject.toml")
+
+
+def changed(root=ROOT):
+    """The files of a checkout that differ from the published ones, or None for all of them."""
+    try:
+        base = git(root, "merge-base", "HEAD", PUBLISHED).strip()
+        differing = git(root, "diff", "--name-only", "--no-renames", "-z", base)
+        added = git(root, "ls-files", "--others", "--exclude-standard", "-z")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return {*filter(None, (differing + added).split("\0"))} or None
+
+
+def git(root, *arguments):
+    # A hook of git, which may be what runs this, sets variables that name another repository.
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return subprocess.run(
+        ["git", *arguments], cwd=root, env=variables, check=True, capture_output=True, text=True
+    ).stdout
+
+
+def among(paths, root=ROOT):
+    """Those of some files that differ from the published ones."""
+    differing = changed(root)
+    return [
+        path
+        for path in paths
+        if differing is None or path.resolve().relative_to(root).as_posix() in differing
+    ]
+
+
+def marks(root=ROOT):
+    """The expression for pytest's -m: without ``building`` where nothing that builds differs."""
+    differing = changed(root)
+    builds = differing is None or any(path.startswith(BUILDING) for path in differing)
+    return "" if builds else "not building"
+
+
+if __name__ == "__main__":
+    print(marks())
