@@ -8,22 +8,24 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.autograd import forward_ad
 
 from attention_lib import (
     AdditiveAttention,
     Attention,
     BilinearScore,
     DotProductAttention,
+    MultiHeadAttention,
+    alibi_bias,
     causal_mask,
     cosine_scores,
+    cost,
     dot_scores,
     gaussian_scores,
     masked_softmax,
+    rotary_scores,
     scaled_dot_product_attention,
     scaled_dot_scores,
 )
-from attention_lib._nonfinite import attend_without_looking
 from tests.strategies import (
     DTYPES,
     INF,
@@ -110,7 +112,7 @@ POISONED = {
     ),
 }
 LARGEST = torch.finfo(torch.float64).max  # finite, but no product with it is
-STRANGE = [(NAN, 0.0), (0.0, NAN), (INF, -INF), (-INF, INF), (LARGEST, LARGEST)]  # keys, values
+SPOILT = [(NAN, 0.0), (0.0, NAN), (INF, -INF), (LARGEST, LARGEST)]  # keys, values
 
 
 def attend(name, tensors, valid_lens, mask, need_weights=True):
@@ -189,61 +191,12 @@ def test_leading_axes_broadcast(leading, need_weights):
             assert_close(found, gradient)
 
 
-@pytest.mark.parametrize("need_weights", [True, False])
-def test_a_layer_has_the_scale_it_was_made_with_and_drops_nothing_unless_told(need_weights):
-    tensors = drawn()
-    for scale in (None, 0.3):
-        expected = scaled_dot_product_attention(*tensors, scale=scale)[0]
-        layer = DotProductAttention(scale=scale).train()
-        assert_close(layer(*tensors, need_weights=need_weights)[0], expected)
-    layer = AdditiveAttention(D, D, HIDDEN).double().train()
-    assert_close(*(layer(*tensors, need_weights=flag)[0] for flag in (True, need_weights)), 1e-12)
-
-
-def count_from_the_last_key(queries, keys):
-    """A score of places alone, which changes by more than a constant where keys are cut off."""
-    places = torch.arange(keys.shape[-2], 0, -1, dtype=keys.dtype)
-    return (1 / places).expand(*queries.shape[:-1], -1)
-
-
-def test_a_score_that_counts_from_the_last_key_is_shown_all_of_them():
-    """Lengths that are all alike: the only case in which the dot product sees fewer keys."""
-    queries, keys, values = drawn()
-    lens = torch.tensor([3, 3])
-    scores = count_from_the_last_key(queries, keys)
-    _, weights = Attention(count_from_the_last_key)(queries, keys, values, lens)
-    assert_close(weights, masked_softmax(scores, lens))
-
-
-@pytest.mark.parametrize("heads", [(), (2,)])
-def test_keys_that_were_cut_off_get_their_weight_back(heads):
-    """As many queries as keys, and more keys than are seen: the axes must not be taken for each
-    other."""
-    tensors = inputs(*[(BATCH, *heads, LEN_K, D)] * 3)
-    for lens in (torch.tensor([3, 3]), torch.tensor([0, 0])):
-        _, weights = scaled_dot_product_attention(*tensors, lens)
-        assert weights.shape == (BATCH, *heads, LEN_K, LEN_K)
-        assert not weights[..., int(lens[0]) :].any()
-
-
 @pytest.mark.parametrize("mask", [None, booleans((LEN_Q, LEN_K), seed=3, share=0.5)])
 def test_scores_that_somebody_keeps_are_not_written_into(mask):
     table = numbers(BATCH, LEN_Q, LEN_K, seed=4)
     kept = table.clone()
     Attention(partial(lambda table, queries, keys: table, table))(*drawn(), mask=mask)
     assert torch.equal(table, kept)
-
-
-def test_weights_without_a_mask_have_gradients():
-    tensors = drawn()
-    _, weights = scaled_dot_product_attention(*tensors)
-    expected = torch.softmax(scaled_dot_scores(*tensors[:2]), dim=-1)
-    for found, gradient in zip(
-        torch.autograd.grad(weights[..., 0].sum(), tensors[:2]),
-        torch.autograd.grad(expected[..., 0].sum(), tensors[:2]),
-        strict=True,
-    ):
-        assert_close(found, gradient)
 
 
 def test_by_hand():
@@ -265,7 +218,7 @@ def test_by_hand():
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("name", ATTENTIONS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-def test_a_query_with_nothing_to_attend_to(dtype, name, need_weights):
+def test_a_query_that_sees_nothing_gets_zero(dtype, name, need_weights):
     """Weights 0, output 0 and gradient 0; no NaN on the way, which anomaly mode would raise."""
     attention = copy.deepcopy(ATTENTIONS[name][0])
     if isinstance(attention, nn.Module):
@@ -292,10 +245,10 @@ def test_a_query_with_nothing_to_attend_to(dtype, name, need_weights):
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
-@pytest.mark.parametrize(("in_keys", "in_values"), STRANGE)
+@pytest.mark.parametrize(("in_keys", "in_values"), SPOILT)
 @pytest.mark.parametrize("where", POISONED)
 @pytest.mark.parametrize("name", ATTENTIONS)
-def test_what_stands_at_a_masked_position(name, where, in_keys, in_values, need_weights):
+def test_masked_numbers_reach_nothing(name, where, in_keys, in_values, need_weights):
     """It reaches no output of a query that may not look there, and no gradient of such output."""
     valid_lens, mask, at = POISONED[where]
     visible = visible_by_loop((BATCH, LEN_Q, LEN_K), valid_lens, mask)
@@ -333,7 +286,7 @@ def test_what_stands_at_a_masked_position(name, where, in_keys, in_values, need_
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
 @pytest.mark.parametrize("share_of_largest", [1.0, 0.03])
-def test_huge_numbers_at_a_masked_position(dtype, share_of_largest, need_weights):
+def test_huge_masked_numbers_change_nothing(dtype, share_of_largest, need_weights):
     """Finite, but their products are not: in every dtype, in keys and in values."""
     lens, huge = torch.tensor([3, 7]), share_of_largest * torch.finfo(dtype).max
     clean = [10 * x.detach() for x in drawn(dtype)]
@@ -364,7 +317,7 @@ OVERFLOWING = {
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=name_of)
 @pytest.mark.parametrize("share_of_largest", [1.0, 300 / 65504], ids=["largest", "300"])
 @pytest.mark.parametrize("name", OVERFLOWING)
-def test_scores_of_finite_numbers_overflow(name, share_of_largest, dtype, need_weights):
+def test_an_overflow_stays_in_its_own_query(name, share_of_largest, dtype, need_weights):
     """In a query that others do not ask for, and with a key that they may not see."""
     torch.manual_seed(0)
     attention, d, huge = OVERFLOWING[name](64), 64, share_of_largest * torch.finfo(dtype).max
@@ -388,125 +341,18 @@ def test_scores_of_finite_numbers_overflow(name, share_of_largest, dtype, need_w
         assert_close(found, expected)
 
 
-@pytest.mark.parametrize("seen_by", [(BATCH, LEN_Q, LEN_K), (BATCH, 1, LEN_K), (1, 1)], ids=str)
-@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-def test_in_a_graph_that_knows_no_numbers(dtype, seen_by):
-    """NaN for those who may see what is not finite, or has no square: for nobody else."""
-    mask, given = booleans(seen_by, seed=4, share=0.6), [x.detach() for x in drawn(dtype)]
-    clean = [x.clone() for x in given]
-    root = torch.tensor(torch.finfo(dtype).max, dtype=dtype)
-    root = root if dtype == torch.float16 else root.sqrt() * 0.99
-    given[1][0, 0, 2] = clean[1][0, 0, 2] = -root  # the largest that may stand
-    given[1][0, 3, 1], given[1][1, 6, 0], given[2][1, 2, 0] = NAN, INF, 2 * root
-    clean[1][0, 3], clean[1][1, 6], clean[1][1, 2] = 0, 0, 0  # whole vectors count as 0
-    clean[2][0, 3], clean[2][1, 6], clean[2][1, 2] = 0, 0, 0
-    visible = mask.expand(BATCH, LEN_Q, LEN_K)
-    hit = torch.stack([visible[0, :, 3], visible[1, :, 2] | visible[1, :, 6]])
-
-    def attend(queries, keys, values):
-        return (queries.double() @ keys.double().mT).tanh().to(dtype) @ values
-
-    for x in (*given, *clean):
-        x.requires_grad_()
-    output, expected = attend_without_looking(attend, *given, mask), attend(*clean)
-    assert output[hit].isnan().all() and torch.equal(output[~hit], expected[~hit])
-    for upstream in (~hit, torch.ones_like(hit)):  # asked for by the clean alone, by everybody
-        gradients = [
-            torch.autograd.grad(
-                y, x, upstream.unsqueeze(-1).expand_as(y).to(dtype), retain_graph=True
-            )
-            for y, x in ((output, given), (expected, clean))
-        ]
-        kept = [x.isfinite().all() for x in gradients[0]]
-        assert all(kept) if not (upstream & hit).any() else not any(kept)
-    assert torch.equal(gradients[0][0][~hit], gradients[1][0][~hit])
-
-
-def test_in_a_graph_that_knows_no_numbers_the_largest_of_float16_may_stand():
-    """A number beyond it is infinity; in keys and in values."""
-    largest = torch.full((1, 1, 1), torch.finfo(torch.float16).max, dtype=torch.float16)
-    mask = torch.ones(1, 1, dtype=torch.bool)
-    for bigger, expected in ((largest, largest), (2 * largest, torch.full_like(largest, NAN))):
-        for tensors in ((bigger, largest), (largest, bigger)):
-            output = attend_without_looking(lambda q, k, v: largest, largest, *tensors, mask)
-            assert output.equal(expected) or (output.isnan() & expected.isnan()).all()
-
-
-def test_padding_costs_one_call_of_the_score():
-    """However many of its keys hold NaN; a key that a query may see costs one more."""
-    calls = []
-
-    def counted(queries, keys):
-        calls.append(keys.shape)
-        return dot_scores(queries, keys)
-
-    queries, keys, values = (x.detach().clone() for x in drawn())
-    keys[0, 3:] = values[0, 3:] = NAN
-    Attention(counted)(queries, keys, values, torch.tensor([3, 7]))
-    assert calls == [(BATCH, LEN_K, D)]
-    keys[1, 2] = NAN
-    Attention(counted)(queries, keys, values, torch.tensor([3, 7]))
-    assert calls[1:] == [(BATCH, LEN_K, D)] * 2
+LENGTHS_OF_NOTHING = {
+    "some": torch.tensor([[7, 0, 3, 2, 1], [7, 7, 7, 0, 0]]),
+    "all": torch.zeros(BATCH, LEN_Q, dtype=torch.int64),
+}
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("which", LENGTHS_OF_NOTHING)
 @pytest.mark.parametrize("name", ATTENTIONS)
-def test_a_visible_nan_is_seen(name, need_weights):
-    """In exactly the outputs of the queries that may look there, and in their gradients."""
-    mask = causal_mask(LEN_Q, LEN_K)
-    clean = torch.tensor([True] * 4 + [False])  # only the last query sees the last key
-    for which in ("keys", "values"):
-        tensors = [x.detach().clone() for x in drawn()]
-        tensors[1 if which == "keys" else 2][0, -1, 1] = NAN
-        for x in tensors:
-            x.requires_grad_()
-        output, weights = attend(name, tensors, None, mask, need_weights)
-        assert output[1].isfinite().all() and output[0, clean].isfinite().all()
-        if which == "keys":
-            assert output[0, -1].isnan().all()
-        else:
-            assert output[0, -1].isnan().tolist() == [i == 1 for i in range(D_V)]
-        if need_weights:
-            assert weights[0, -1].isnan().all() == (which == "keys")
-            assert weights[0, :-1].isfinite().all() and weights[1].isfinite().all()
-        gradients = torch.autograd.grad(output.sum(), tensors)
-        assert gradients[0][0, -1].isnan().all(), "hidden from the query that saw it"
-        assert gradients[0][0, :-1].isfinite().all()
-        assert all(gradient[1].isfinite().all() for gradient in gradients)
-
-
-@pytest.mark.parametrize("need_weights", [True, False])
-def test_a_visible_infinity_is_seen_for_what_it_is(need_weights):
-    """+inf and -inf in the values, and a NaN beside them that only others may see."""
-    queries, keys, values = (x.detach().clone() for x in drawn())
-    values[0, 0, 0], values[0, 1, 1], values[0, 2] = INF, -INF, NAN
-    mask = torch.ones(BATCH, LEN_Q, LEN_K, dtype=torch.bool)
-    mask[:, :-1, 2] = False  # the last query sees the NaN
-    output, _ = scaled_dot_product_attention(
-        queries, keys, values, mask=mask, need_weights=need_weights
-    )
-    assert (output[0, :-1, 0] == INF).all() and (output[0, :-1, 1] == -INF).all()
-    assert output[0, :-1, 2:].isfinite().all() and output[0, -1].isnan().all()
-
-
-@pytest.mark.parametrize("need_weights", [True, False])
-def test_a_visible_key_of_minus_infinity_gets_no_weight(need_weights):
-    """Its score is -inf for a positive query: a score like any other, exp(-inf) = 0."""
-    queries, keys, values = torch.ones(1, 1, 1), torch.zeros(1, 3, 1), torch.ones(1, 3, 2)
-    keys[0, 0], keys[0, 2] = -INF, NAN
-    values[0, 0] = 9.0
-    output, weights = scaled_dot_product_attention(
-        queries, keys, values, torch.tensor([2]), need_weights=need_weights
-    )
-    assert output.tolist() == [[[1.0, 1.0]]]
-    assert weights is None or weights.tolist() == [[[0.0, 1.0, 0.0]]]
-
-
-@pytest.mark.parametrize("need_weights", [True, False])
-@pytest.mark.parametrize("name", ATTENTIONS)
-def test_a_nan_query_with_nothing_to_attend_to(name, need_weights):
-    """As a padded query: it gets 0, and its NaN reaches no gradient."""
-    lens = torch.tensor([[7, 0, 3, 2, 1], [7, 7, 7, 0, 0]])
+def test_a_nan_query_that_sees_nothing_reaches_nothing(name, which, need_weights):
+    """As a padded query: it gets 0, and its NaN reaches no gradient; with all keys cut off, too."""
+    lens = LENGTHS_OF_NOTHING[which]
     tensors = [x.detach().clone() for x in drawn()]
     tensors[0][lens == 0] = NAN
     for x in tensors:
@@ -520,17 +366,152 @@ def test_a_nan_query_with_nothing_to_attend_to(name, need_weights):
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
-def test_a_visible_nan_query_is_seen(need_weights):
-    queries, keys, values = (x.detach().clone() for x in drawn())
-    queries[0, 2, 1] = NAN
-    tensors = [x.requires_grad_() for x in (queries, keys, values)]
-    output, _ = scaled_dot_product_attention(
-        *tensors, torch.tensor([3, 7]), need_weights=need_weights
-    )
-    rows = output.isnan().all(dim=-1)
-    assert rows[0, 2] and rows.sum() == 1 and output.isnan().sum() == D_V
-    gradients = torch.autograd.grad(output[~rows].sum(), tensors)
-    assert all(gradient.isfinite().all() for gradient in gradients), "the others asked for none"
+@pytest.mark.parametrize("number", [NAN, INF])
+@pytest.mark.parametrize("which", [0, 1, 2], ids=["queries", "keys", "values"])
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_a_query_that_may_see_nan_gets_nan_in_its_own_row_alone(name, which, number, need_weights):
+    """Output and weights of all other queries, and every gradient of theirs, are as without it."""
+    mask, results = causal_mask(LEN_Q, LEN_K), []
+    for put in (0.0, number):
+        tensors = [x.detach().clone() for x in drawn()]
+        tensors[which][0, -1, 1] = put  # only the last query sees the last key
+        for x in tensors:
+            x.requires_grad_()
+        output, weights = attend(name, tensors, None, mask, need_weights)
+        found = [output] if weights is None else [output, weights]
+        others = [x.flatten(0, 1)[torch.arange(10) != 4] for x in found]
+        loss = sum((x * numbers(*x.shape, seed=9)).sum() for x in others)
+        results.append([*others, *torch.autograd.grad(loss, (*tensors, *parameters(name)))])
+    assert output[0, -1].isnan().all()
+    assert weights is None or weights[0, -1].isnan().all()
+    assert sum(x.isnan().any().item() for x in results[1]) == 0
+    for found, expected in zip(*reversed(results), strict=True):
+        if found.shape != tensors[which].shape:  # there, the spoilt vector itself is another
+            assert_close(found, expected)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_a_visible_nan_sends_no_gradient_back(need_weights):
+    tensors = [x.detach().clone() for x in drawn()]
+    tensors[2][0, -1, 1] = NAN
+    tensors = [x.requires_grad_() for x in tensors]
+    output, _ = attend("function", tensors, None, causal_mask(LEN_Q, LEN_K), need_weights)
+    gradients = torch.autograd.grad(output.sum(), tensors)
+    assert all(x.isfinite().all() for x in gradients) and not gradients[0][0, -1].any()
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_finite_float16_padding_of_any_size_changes_nothing(need_weights):
+    """In a layer, too: there the projection of the padding overflows."""
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(64, 4).half()
+    for attention, parameters in ((scaled_dot_product_attention, []), (layer, layer.parameters())):
+        parameters, results = list(parameters), []
+        for size in (1.0, 3e4, 65504.0):
+            queries, keys = (numbers(2, 5, 64, seed=seed, dtype=torch.float16) for seed in (3, 4))
+            keys[0, 3:] = size
+            given = queries.requires_grad_(), keys.requires_grad_()
+            output, _ = attention(
+                queries, keys, keys, torch.tensor([3, 5]), need_weights=need_weights
+            )
+            results.append([output, *torch.autograd.grad(output.sum(), [*given, *parameters])])
+        for found in results[1:]:
+            for ours, expected in zip(found, results[0], strict=True):
+                assert_close(ours, expected)
+
+
+def test_a_visible_nan_costs_the_kernel_no_more_memory(kernel_calls):
+    """The kernel still does the work, and no tensor of all pairs is made for each head."""
+    queries, keys, values = (numbers(2, 4, 512, 3) for _ in range(3))
+    values[0, 0, 0, 0] = NAN
+    peak = cost.peak_bytes(fused, queries, keys, values, torch.tensor([400, 512]))
+    assert len(kernel_calls) == 1 and peak < 2 * 4 * 512 * 512  # a byte a pair would be more
+
+
+def fused(queries, keys, values, valid_lens):
+    return scaled_dot_product_attention(queries, keys, values, valid_lens, need_weights=False)[0]
+
+
+def test_a_second_derivative_without_weights_is_refused_in_words():
+    tensors = drawn()
+    output = fused(*tensors, torch.tensor([3, 7]))
+    with pytest.raises(RuntimeError, match="need_weights: expected True for a second derivative"):
+        torch.autograd.grad(output.sum(), tensors, create_graph=True)
+
+
+POSITIONS = {
+    "rotary": lambda q, k: rotary_scores(q, k),
+    "rotary of another base": partial(rotary_scores, base=100.0),
+    "ALiBi": lambda q, k: scaled_dot_scores(q, k) + alibi_bias(1, q.shape[-2], k.shape[-2])[0],
+}
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_a_score_that_knows_positions_is_shown_all_keys(name):
+    """Those behind the longest length, too; and in a layer whose inner attention has the score."""
+    queries, keys, values = inputs((BATCH, LEN_Q, 4), (BATCH, LEN_K, 4), (BATCH, LEN_K, 4))
+    lens, score = torch.tensor([3, 3]), POSITIONS[name]
+    _, weights = Attention(score)(queries, keys, values, lens)
+    assert_close(weights, masked_softmax(score(queries, keys), lens))
+    layer = MultiHeadAttention(4, 1).double()
+    layer.attention = Attention(score)
+    projected = layer.W_q(queries), layer.W_k(keys)
+    _, weights = layer(queries, keys, values, lens)
+    assert_close(weights[:, 0], masked_softmax(score(*projected), lens))
+
+
+def test_a_score_may_say_that_it_knows_no_positions():
+    lengths = []
+
+    def score(queries, keys):
+        lengths.append(keys.shape[-2])
+        return dot_scores(queries, keys)
+
+    for knows in (True, False):
+        score.knows_positions = knows
+        Attention(score)(*drawn(), torch.tensor([3, 3]))
+    assert lengths == [LEN_K, 3]
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("visibility", ["all", "lengths", "causal"])
+def test_each_head_of_the_keys_may_serve_several_of_the_queries(visibility, need_weights):
+    queries, keys, values = inputs((2, 6, LEN_Q, D), (2, 3, LEN_K, D), (2, 3, LEN_K, D_V))
+    valid_lens, mask = VISIBILITY[visibility]
+    repeated = [x.repeat_interleave(2, dim=1) for x in (keys, values)]
+    for attention in (scaled_dot_product_attention, Attention(gaussian_scores)):
+        found, expected = (
+            attention(queries, *others, valid_lens, mask=mask, need_weights=need_weights)
+            for others in ((keys, values), repeated)
+        )
+        assert_close(found[0], expected[0])
+        assert not need_weights or error(found[1], expected[1]) < 1e-10
+
+
+HABITS = {
+    "is_causal": (True, "mask=causal_mask"),
+    "attn_mask": (torch.ones(LEN_Q, LEN_K), "goes to mask="),
+    "key_padding_mask": (torch.ones(BATCH, LEN_K, dtype=torch.bool), "valid_lens="),
+    "valid_len": (torch.tensor([3, 7]), "expected an argument among"),
+}
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_pytorchs_arguments_are_answered_with_ours(habit):
+    value, hint = HABITS[habit]
+    for attention in (
+        scaled_dot_product_attention,
+        Attention(dot_scores),
+        MultiHeadAttention(D, 1),
+    ):
+        with pytest.raises(TypeError, match=f"{habit}: expected an argument") as refused:
+            attention(*drawn(), **{habit: value})
+        assert hint in str(refused.value)
+
+
+def test_a_mask_to_be_added_is_refused_in_words():
+    with pytest.raises(TypeError, match=r"mask: expected booleans .* is written \(tensor == 0\)"):
+        scaled_dot_product_attention(*drawn(), mask=torch.zeros(LEN_Q, LEN_K))
 
 
 @pytest.mark.parametrize("name", ATTENTIONS)
@@ -608,21 +589,6 @@ def test_dropout_acts_in_training_only(name, need_weights):
     assert_close(DROPPING[name](1.0)(*tensors, **arguments)[0], torch.zeros_like(expected), 0)
 
 
-def test_a_gradient_with_a_graph_of_its_own_knows_what_was_dropped():
-    """Against PyTorch's kernel, which draws the same weights to drop from the same seed."""
-
-    def derivatives(attend, queries, keys, values):
-        torch.manual_seed(1)
-        output = attend(queries, keys, values)
-        first = torch.autograd.grad(output.sum(), values, create_graph=True)[0]
-        return output, first, *torch.autograd.grad(first.square().sum(), (queries, keys))
-
-    layer, kernel = DotProductAttention(0.5), partial(F.scaled_dot_product_attention, dropout_p=0.5)
-    found = derivatives(lambda *tensors: layer(*tensors, need_weights=False)[0], *drawn())
-    for ours, theirs in zip(found, derivatives(kernel, *drawn()), strict=True):
-        assert_close(ours, theirs, 1e-12)
-
-
 @pytest.fixture
 def kernel_calls(monkeypatch):
     """Count the calls of PyTorch's kernel."""
@@ -663,6 +629,20 @@ def test_the_kernel_is_shown_two_leading_axes(leading, kernel_calls):
     assert batch * heads == torch.empty(torch.broadcast_shapes(*leading)).numel()
 
 
+def test_a_slice_of_a_causal_buffer_is_known_to_be_causal(kernel_calls):
+    """The most common idiom, ``self.mask[:length, :length]``; a slice elsewhere is not causal."""
+    buffer = torch.ones(9, 9, dtype=torch.bool).tril()
+    x = inputs(*[(BATCH, LEN_Q, D)] * 3)
+    for mask in (buffer[:LEN_Q, :LEN_Q], buffer.view(1, 9, 9)[:, :LEN_Q, :LEN_Q], buffer[2:7, 2:7]):
+        scaled_dot_product_attention(*x, mask=mask, need_weights=False)
+    for mask in (buffer[1:6, :LEN_Q], buffer[:LEN_Q, 1:6], buffer.T[:LEN_Q, :LEN_Q]):
+        scaled_dot_product_attention(*x, mask=mask, need_weights=False)
+    assert [call["is_causal"] for call in kernel_calls] == [True] * 3 + [False] * 3
+    buffer[0, 1] = True
+    scaled_dot_product_attention(*x, mask=buffer[:LEN_Q, :LEN_Q], need_weights=False)
+    assert not kernel_calls[-1]["is_causal"]
+
+
 @pytest.mark.parametrize("visibility", ["all", "lengths", "causal", "no key for one sequence"])
 @pytest.mark.parametrize("name", FUSED)
 def test_without_weights_the_kernel_does_the_work(name, visibility, kernel_calls):
@@ -670,26 +650,6 @@ def test_without_weights_the_kernel_does_the_work(name, visibility, kernel_calls
     assert not kernel_calls
     attend(name, drawn(), *VISIBILITY[visibility], need_weights=False)
     assert len(kernel_calls) == 1
-
-
-@pytest.mark.parametrize("which", [0, 1, 2], ids=["queries", "keys", "values"])
-def test_nan_that_nobody_sees_leaves_the_work_to_the_kernel(which, kernel_calls):
-    """And NaN that a query may see takes it away: the kernel would spread it."""
-    tensors = [x.detach().clone() for x in drawn()]
-    lens = torch.tensor([[3, 0, 2, 1, 3], [7, 7, 7, 7, 7]])
-    tensors[which][0, 1 if which == 0 else slice(3, None)] = NAN
-    scaled_dot_product_attention(*tensors, lens, need_weights=False)
-    assert len(kernel_calls) == 1
-    tensors[which][0, 0] = NAN
-    scaled_dot_product_attention(*tensors, lens, need_weights=False)
-    assert len(kernel_calls) == 1
-
-
-def test_the_kernel_drops_in_training_only(kernel_calls):
-    attention = DotProductAttention(dropout=0.25)
-    attention(*drawn(), need_weights=False)
-    attention.eval()(*drawn(), need_weights=False)
-    assert [call["dropout_p"] for call in kernel_calls] == [0.25, 0.0]
 
 
 def test_other_scores_never_call_the_kernel(kernel_calls):
@@ -762,61 +722,14 @@ def test_gradients_with_a_fully_masked_row(name, need_weights):
         assert torch.autograd.gradgradcheck(run, given)
 
 
-def test_gradients_around_a_masked_nan():
-    """The path that goes around NaN has the derivatives of the one that does not."""
-    lens = torch.tensor([[0, 2, 3], [5, 0, 1]])
-    queries, keys, values = inputs((BATCH, 3, D), (BATCH, LEN_K, D), (BATCH, LEN_K, 2))
-    at = torch.arange(LEN_K).unsqueeze(-1) >= torch.tensor([[[3]], [[5]]])
-
-    def run(queries, keys, values):
-        keys, values = keys.masked_fill(at, NAN), values.masked_fill(at, NAN)
-        return scaled_dot_product_attention(queries, keys, values, lens)
-
-    assert torch.autograd.gradcheck(run, (queries, keys, values))
-    assert torch.autograd.gradgradcheck(run, (queries, keys, values))
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PyTorch's, of its own parts
-@pytest.mark.parametrize("pace", [0.0, 1.0, -2.5])
-def test_forward_mode_around_a_visible_nan(pace):
-    """Its slope is NaN where the number is, unless nothing moves; the others keep theirs."""
-    slopes = []
-    for strange in (0.0, NAN):
-        queries, keys, values = (x.detach().clone() for x in drawn())
-        values[0, -1, 1] = strange
-        with forward_ad.dual_level():
-            dual = forward_ad.make_dual(queries, torch.full_like(queries, pace))
-            output, _ = scaled_dot_product_attention(
-                dual, keys, values, mask=causal_mask(LEN_Q, LEN_K)
-            )
-            output, slope = forward_ad.unpack_dual(output)
-        slopes.append(slope)
-    hit = output.isnan()
-    assert hit.nonzero().tolist() == [[0, LEN_Q - 1, 1]]
-    assert slopes[1][hit].isnan().all() if pace else not slopes[1].any()
-    assert_close(slopes[1][~hit], slopes[0][~hit])
-
-
-def test_any_function_of_two_vectors_is_a_score():
-    def negative_city_block(queries, keys):
-        return -(queries.unsqueeze(-2) - keys.unsqueeze(-3)).abs().sum(dim=-1)
-
-    tensors = drawn()
-    output, weights = Attention(negative_city_block)(*tensors, torch.tensor([3, 7]))
-    visible = visible_by_loop((BATCH, LEN_Q, LEN_K), torch.tensor([3, 7]))
-    expected, expected_weights = attend_by_loop(negative_city_block, *tensors, visible)
-    assert_close(output, expected)
-    assert_close(weights, expected_weights)
-
-
 def within_reach(queries, keys):
     """Score as a kernel of bounded support."""
     distances = (queries.unsqueeze(-2) - keys.unsqueeze(-3)).abs().sum(dim=-1)
     return (-distances).masked_fill(distances > 3.5, -INF)
 
 
-def test_a_score_of_minus_infinity_is_a_score():
-    """Beside a NaN in the padding it keeps weights and gradient."""
+def test_a_score_of_minus_infinity_is_no_overflow():
+    """Beside a NaN in the padding, weights and gradients stay."""
     lens, results = torch.tensor([5, 3]), []
     for strange in (0.0, NAN):
         tensors = [x.detach().clone() for x in drawn()]
@@ -831,20 +744,7 @@ def test_a_score_of_minus_infinity_is_a_score():
         assert_close(with_nan, with_zero)
 
 
-def test_a_nan_query_where_zero_is_out_of_reach_of_every_key():
-    """What is computed in its place has no weights either: no other query hears of it."""
-    queries, keys, values = (x.detach().clone() for x in drawn())
-    queries, keys = queries + 9, keys + 9
-    queries[0, 2] = NAN
-    tensors = [x.requires_grad_() for x in (queries, keys, values)]
-    output, _ = Attention(within_reach)(*tensors, torch.tensor([5, 7]))
-    clean = ~output.isnan().any(dim=-1)
-    assert clean[0].tolist() == [True, True, False, True, True] and clean[1].all()
-    gradients = torch.autograd.grad(output[clean].sum(), tensors)
-    assert all(gradient.isfinite().all() for gradient in gradients)
-
-
-def test_a_score_that_overflows_on_its_way_in_a_query_with_nothing_to_attend_to():
+def test_a_score_that_overflows_for_a_query_that_sees_nothing():
     """inf / inf in its scores, and 0 * NaN on the way back: in no gradient of the other query."""
 
     def saturating(queries, keys):

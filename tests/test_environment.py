@@ -13,16 +13,15 @@ import shutil
 import socket
 import subprocess
 import sys
-import sysconfig
 import zipfile
 from importlib import metadata
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 from tools import environment
+
+pytestmark = pytest.mark.building
 
 ROOT = Path(__file__).resolve().parent.parent
 MAKE = shutil.which("make")
@@ -180,7 +179,7 @@ def test_no_python_at_all(machine):
 
 
 @pytest.mark.parametrize("version", ["3, 10", "3, 15"], ids=["too old", "too new"])
-def test_no_python_of_use(machine, version):
+def test_pythons_too_old_or_broken_are_refused(machine, version):
     for name in ("python3", "python"):
         machine.command(name, python_of_version(version))
     assert_refused(machine.make(), "No Python 3.11, 3.12, 3.13 or 3.14 was found")
@@ -266,7 +265,7 @@ def test_only_a_labelled_build_of_torch_goes_unchecked(tmp_path, monkeypatch, na
     assert [*environment.strangers()] == [name] * strange
 
 
-def test_npm_fails_and_then_does_not(standing):
+def test_failing_npm_is_tried_again(standing):
     standing.stamp.unlink()
     assert_refused(standing.make(NPM_SAYS="code EINTEGRITY"), "could not be installed (code EINT")
     assert standing.make()[0] == 0
@@ -284,7 +283,7 @@ def test_npm_fails_and_then_does_not(standing):
         ("Killed", "(no word why)"),
     ],
 )
-def test_what_installers_say_in_one_sentence(words, sentence):
+def test_errors_of_installers_are_told_in_one_sentence(words, sentence):
     said = environment.reason(words)
     assert sentence in said
     assert re.fullmatch(r"[^\n]+ run make again[^\n]+\.venv/install\.log\.", said)
@@ -298,7 +297,7 @@ def test_a_standing_environment_costs_nothing(standing):
     assert standing.stamp.stat().st_mtime_ns == before
 
 
-def test_what_was_once_chosen_stays_chosen(standing):
+def test_chosen_python_stays_chosen(standing):
     (standing.bin / "python3.12").rename(standing.bin / "hidden")
     assert standing.make() == (0, "", "")
     (standing.bin / "hidden").rename(standing.bin / "python3.12")
@@ -349,7 +348,7 @@ def another_folder(machine):
         another_folder,
     ],
 )
-def test_what_outdates_an_environment(standing, change):
+def test_environment_is_renewed_when_its_requirements_change(standing, change):
     root = standing.root
     names = ["pyproject.toml", *environment.DECIDING]
     before = {path: path.read_text() for path in (standing.stamp, *(root / n for n in names))}
@@ -380,7 +379,7 @@ def a_file_in_its_place(machine):
 
 
 @pytest.mark.parametrize("damage", [cut_off, without_python, a_file_in_its_place])
-def test_the_next_make_mends(standing, damage):
+def test_next_make_repairs_a_broken_environment(standing, damage):
     damage(standing)
     status, printed, complaint = standing.make()
     assert (status, complaint) == (0, "")
@@ -397,49 +396,3 @@ def test_two_makes_at_once_make_one_environment(machine):
     assert [process.returncode for process in processes] == [0, 0]
     assert "".join(printed).count("Making the environment") == 1
     assert machine.works()
-
-
-# What a good machine gets.
-
-
-def read_pins(name):
-    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-    requirements = [Requirement(line.partition("#")[0]) for line in lines if re.match(r"\w", line)]
-    return {
-        canonicalize_name(r.name): r
-        for r in requirements
-        if r.marker is None or r.marker.evaluate()
-    }
-
-
-def test_every_installed_package_is_pinned():
-    pins = read_pins("constraints.txt")
-    # Not what setuptools carries inside, and puts on the path once it is imported.
-    for distribution in metadata.distributions(path=[sysconfig.get_path("purelib")]):
-        name = canonicalize_name(distribution.metadata["Name"])
-        if name in ("pip", "attention-workbook"):  # Python's own, and this book's
-            continue
-        assert name in pins, f"{name} is installed, but constraints.txt does not pin it"
-        version = distribution.version.partition("+")[0]  # torch 2.13.0+cpu is torch 2.13.0
-        assert str(pins[name].specifier) == f"=={version}"
-
-
-def test_every_requirement_is_exact_and_has_its_reason():
-    pins = read_pins("constraints.txt")
-    for name, requirement in read_pins("requirements.txt").items():
-        assert str(requirement.specifier) == str(pins[name].specifier)
-    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    assert [
-        line for line in lines if re.match(r"\w", line) and not re.search(r"==\S+ +# \w", line)
-    ] == []
-
-
-def test_every_pin_has_hashes():
-    def pins(name):
-        text = (ROOT / name).read_text(encoding="utf-8")
-        return re.findall(r"^([\w.-]+==[^#\\\n]+?) *(?:[#\\]|$)", text, re.MULTILINE)
-
-    assert pins("hashes.txt") == pins("constraints.txt") != []
-    text = (ROOT / "hashes.txt").read_text(encoding="utf-8")
-    for block in re.split(r"^(?=\w)", text, flags=re.MULTILINE)[1:]:
-        assert re.search(r" --hash=sha256:[0-9a-f]{64}$", block, re.MULTILINE), block

@@ -1,7 +1,5 @@
 """Masks element by element, and a softmax that obeys them whatever stands behind them."""
 
-import copy
-
 import pytest
 import torch
 from torch.nn.attention.flex_attention import create_mask
@@ -12,12 +10,17 @@ from attention_lib import (
     document_mask,
     length_mask,
     masked_softmax,
-    masking,
     padding_mask,
     window_mask,
 )
 from attention_lib._arguments import INTEGER_DTYPES
-from attention_lib.masking import Visible, opened, resolve_visible
+from attention_lib._engine import visibility
+from attention_lib._engine.visibility import (
+    Visible,
+    known_causal,
+    resolve_visible,
+    without_empty_rows,
+)
 from tests.strategies import (
     DTYPES,
     INF,
@@ -158,14 +161,9 @@ def test_refused(call, exception, argument):
     assert_blames(call, exception, argument)
 
 
-def test_words_for_a_mask_elsewhere():
+def test_masks_on_two_devices_are_refused_by_device():
     with pytest.raises(ValueError, match="expected the device of the masks before it, cpu"):
         combine_masks(TRUE, meta(1, dtype=torch.bool))
-
-
-def test_only_lengths_and_masks_by_name():
-    with pytest.raises(TypeError, match="positional"):
-        masked_softmax(SCORES, None, MASK)
 
 
 @pytest.mark.parametrize(("valid_lens", "len_k", "expected"), LENGTH_MASKS, ids=name_of)
@@ -223,24 +221,6 @@ def test_document_mask():
     assert torch.equal(document_mask(documents[1].to(torch.uint8)), made[1])
 
 
-def test_a_causal_mask_is_known_until_somebody_writes_to_it():
-    """By being the object that causal_mask made: its numbers are not read."""
-    mask = causal_mask(LEN_Q)
-    assert masking._is_causal(mask)
-    others = [mask.clone(), mask & True, mask[:, :3], copy.deepcopy(mask), window_mask(5, window=5)]
-    assert not any(masking._is_causal(other) for other in others)
-    mask[0, 1] = True
-    assert not masking._is_causal(mask)
-    with torch.inference_mode():
-        mask = causal_mask(LEN_Q)
-        assert masking._is_causal(mask)
-        mask[0, 1] = True
-    assert not masking._is_causal(mask)
-    view = causal_mask(LEN_Q)
-    view[0].fill_(True)
-    assert not masking._is_causal(view)
-
-
 # valid_lens, mask -> mask (shape or None), len_k, is_causal, some_empty, for (2, 3, 5, 7)
 KNOWN = {
     "nothing": (None, None, (None, 7, False, False)),
@@ -252,6 +232,7 @@ KNOWN = {
     "a mask that hides nothing": (None, torch.tensor(True), (None, 7, False, False)),
     "a mask": (None, torch.arange(7) > 1, ((1, 7), 7, False, True)),
     "lower right": (None, causal_mask(5, 7), ((5, 7), 7, False, False)),
+    "a causal mask of one key for all": (None, causal_mask(5, 1), ((5, 1), 7, False, True)),
     "both": (torch.tensor([2, 4]), causal_mask(5, 7), ((2, 1, 5, 4), 4, False, False)),
     "both, of four axes": (
         torch.tensor([2, 4]),
@@ -262,8 +243,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_what_is_known_of_a_mask(name):
-    """As little as says the same is passed on."""
+def test_lengths_and_mask_are_reduced_to_the_least_that_says_the_same(name):
     valid_lens, mask, (shape, *known) = KNOWN[name]
     visible = resolve_visible((2, 3, 5, 7), torch.device("cpu"), valid_lens, mask)
     assert (None if visible.mask is None else tuple(visible.mask.shape)) == shape
@@ -274,50 +254,45 @@ def test_what_is_known_of_a_mask(name):
         assert torch.equal(visible.mask.expand(2, 3, 5, visible.len_k), whole[..., : visible.len_k])
 
 
-def test_what_is_known_of_lengths_that_cannot_be_read():
-    lens = meta(2, dtype=torch.int64)
-    visible = resolve_visible((2, 3, 5, 7), lens.device, lens, None)
-    assert visible.mask.shape == (2, 1, 1, 7) and visible[1:] == (7, False, True)
-
-
-def test_every_key_stays_where_a_score_counts_them():
-    lens = torch.tensor([2, 4])
-    visible = resolve_visible((2, 3, 5, 7), lens.device, lens, None, cut=False)
-    assert visible.len_k == 7
-    assert torch.equal(visible.mask, length_mask(lens, 7).unsqueeze(1))
-
-
-def test_rows_that_see_nothing_are_opened():
+def test_rows_that_see_nothing_are_without_empty_rows():
     mask = torch.tensor([[[T, F, T], [F, F, F]]])
     empty = torch.tensor([[[F], [T]]])
-    shown, hidden = opened(Visible(mask, 3, some_empty=True))
+    shown, hidden = without_empty_rows(Visible(mask, 3, some_empty=True))
     assert torch.equal(shown, mask | empty) and torch.equal(hidden, empty)
     for visible in (Visible(mask, 3), Visible(mask[:, :1], 3, some_empty=True)):
-        shown, hidden = opened(visible)
+        shown, hidden = without_empty_rows(visible)
         assert shown is visible.mask and hidden is None  # nothing is said to be, or is, empty
-    assert opened(Visible(None, 0, some_empty=True)) == (None, None)
+    assert without_empty_rows(Visible(None, 0, some_empty=True)) == (None, None)
 
 
-def test_what_nobody_has_to_read(monkeypatch):
-    """A mask of causal_mask is known unread; in a graph that is traced none is known."""
-    device, mask = torch.device("cpu"), causal_mask(5)
-    monkeypatch.setattr(masking, "numbers_in", None)
-    assert resolve_visible((2, 5, 5), device, None, mask).is_causal
-    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
-    assert not masking._is_causal(mask)
-    traced = causal_mask(5)
-    assert id(traced) not in masking._CAUSAL
+def test_a_causal_mask_is_known_until_it_is_written_to():
+    """Its numbers are read once, and not at all where causal_mask made it."""
+    masks = [causal_mask(5), torch.ones(5, 5).tril().bool(), causal_mask(3, 5), causal_mask(1)]
+    assert all(map(known_causal, masks))
+    others = [window_mask(5, window=2), masks[0][:, :3], masks[0][1:4], ~masks[0], masks[0][0]]
+    assert not any(map(known_causal, others))
+    for mask in masks[:2]:
+        mask[0].fill_(True)
+        assert not known_causal(mask)
+    with torch.inference_mode():
+        mask = causal_mask(LEN_Q)
+        assert known_causal(mask)
+        mask[0, 1] = True
+    assert not known_causal(mask)
 
 
-def test_square_causal_is_the_kernels_own():
-    device = torch.device("cpu")
-    visible = resolve_visible((2, 5, 5), device, None, causal_mask(5))
+def test_a_causal_mask_is_not_read(monkeypatch):
+    mask, device = causal_mask(5), torch.device("cpu")
+    monkeypatch.setattr(visibility, "numbers_in", None)
+    visible = resolve_visible((2, 5, 5), device, None, mask)
     assert visible.is_causal and not visible.some_empty
-    assert not resolve_visible((2, 5, 5), device, torch.tensor([3, 5]), causal_mask(5)).is_causal
-    assert not resolve_visible((2, 5, 5), device, torch.tensor([3, 3]), causal_mask(5)).is_causal
-    assert resolve_visible((2, 7, 5), device, None, causal_mask(7, 5)).some_empty
+    assert resolve_visible((2, 5, 5), device, None, mask.view(1, 5, 5)).is_causal
     assert resolve_visible((2, 1, 5), device, None, causal_mask(1, 5)).mask is None
-    assert not resolve_visible((2, 5, 5), device, None, torch.ones_like(causal_mask(5))).is_causal
+    assert resolve_visible((2, 7, 5), device, None, causal_mask(7, 5)).some_empty
+    for lens in ([3, 5], [3, 3]):
+        assert not resolve_visible((2, 5, 5), device, torch.tensor(lens), mask).is_causal
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert not known_causal(mask)
 
 
 def test_padding_mask():
@@ -353,19 +328,6 @@ def test_equals_a_softmax_over_the_visible_keys(lens, mask_shape):
             assert_close(row[seen], given[seen].exp() / given[seen].exp().sum(), 1e-12)
 
 
-def test_published_zeros():
-    """Lengths [2, 3], and [[1, 3], [2, 4]], on scores of shape (2, 2, 4)."""
-    x = numbers(2, 2, 4).float()
-    zero = masked_softmax(x, torch.tensor([2, 3])) == 0
-    assert zero.tolist() == [[[F, F, T, T]] * 2, [[F, F, F, T]] * 2]
-    weights = masked_softmax(x, torch.tensor([[1, 3], [2, 4]]))
-    assert (weights == 0).tolist() == [
-        [[F, T, T, T], [F, F, F, T]],
-        [[F, F, T, T], [F, F, F, F]],
-    ]
-    assert weights[0, 0].tolist() == [1, 0, 0, 0]
-
-
 def test_by_hand():
     ln2 = torch.tensor(2.0).log().item()
     x = torch.tensor([[0.0, ln2, 5.0, 2 * ln2]], dtype=torch.float64)
@@ -374,7 +336,7 @@ def test_by_hand():
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-def test_a_row_with_nothing_to_attend_to(dtype):
+def test_a_row_that_sees_nothing_is_zero(dtype):
     """Weights 0 and gradient 0; no NaN on the way, which anomaly mode would raise."""
     x = numbers(BATCH, LEN_Q, LEN_K, dtype=dtype).requires_grad_()
     for valid_lens, mask in ((torch.tensor([0, LEN_K]), None), (None, torch.tensor([[F]]))):
@@ -392,7 +354,7 @@ def test_a_row_with_nothing_to_attend_to(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
 @pytest.mark.parametrize("strange", [NAN, INF, -INF, "largest", "lowest"])
-def test_what_stands_at_a_masked_position(strange, dtype):
+def test_masked_scores_change_nothing(strange, dtype):
     finfo = torch.finfo(dtype)
     strange = {"largest": finfo.max, "lowest": finfo.min}.get(strange, strange)
     mask = booleans((BATCH, LEN_Q, LEN_K), seed=3, share=0.6)
@@ -410,26 +372,11 @@ def test_what_stands_at_a_masked_position(strange, dtype):
     assert not poisoned.grad[~mask].any()
 
 
-def test_a_nan_gradient_at_a_masked_position_is_stopped():
-    """As when the values there hold NaN."""
-    (x,) = inputs((1, LEN_K))
-    upstream = numbers(1, LEN_K, seed=1)
-    upstream[0, 3:] = NAN
-    masked_softmax(x, mask=torch.arange(LEN_K) < 3).backward(upstream)
-    assert x.grad.isfinite().all() and x.grad[0, :3].all()
-
-
 def test_a_visible_nan_is_seen():
     x = torch.tensor([[1.0, NAN, 2.0], [1.0, NAN, 2.0]])
     weights = masked_softmax(x, mask=torch.tensor([[T, T, F], [T, F, T]]))
     assert weights[0, :2].isnan().all() and weights[0, 2] == 0
     assert weights[1].isfinite().all()
-
-
-def test_no_score_is_too_low_to_be_seen():
-    """With -1e6 for "minus infinity" all weight would go to the padding."""
-    weights = masked_softmax(torch.tensor([[-1e9, 0.0]]), mask=torch.tensor([T, F]))
-    assert weights.tolist() == [[1.0, 0.0]]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
@@ -455,7 +402,7 @@ def test_nothing_given_is_changed():
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 0), (0, 3, 5), (2, 0, 5), (0, 0)], ids=name_of)
-def test_no_scores(shape):
+def test_axes_of_length_zero(shape):
     (x,) = inputs(shape)
     valid_lens = torch.zeros(shape[0], dtype=torch.int64) if len(shape) == 3 else None
     allowed = torch.ones(shape[-2:], dtype=torch.bool)

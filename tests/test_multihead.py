@@ -1,5 +1,7 @@
 """Multi-head attention against a loop over its heads, and against PyTorch's module."""
 
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -7,9 +9,14 @@ from torch import nn
 
 from attention_lib import (
     AddNorm,
+    Attention,
+    BilinearScore,
     MultiHeadAttention,
+    alibi_bias,
     causal_mask,
+    gaussian_scores,
     merge_heads,
+    rotary_scores,
     scaled_dot_scores,
     split_heads,
 )
@@ -37,6 +44,7 @@ D_MODEL = HEADS * D_HEAD
 VISIBILITY = {
     "all": (None, None),
     "lengths": (torch.tensor([3, 7]), None),
+    "equal lengths": (torch.tensor([3, 3]), None),
     "lengths per query": (torch.tensor([[0, 2, 3, 5, 7], [7, 6, 0, 4, 1]]), None),
     "causal": (None, causal_mask(LEN_Q, LEN_K)),
     "keys": (None, booleans((LEN_K,), seed=3, share=0.6)),
@@ -52,7 +60,7 @@ VISIBILITY = {
 }
 
 # num_kv_heads, bias
-KINDS = [(None, False), (None, True), (3, True), (2, False), (1, True)]
+KINDS = [(None, False), (None, True), (3, True), (1, True)]
 
 
 def module(num_kv_heads=None, bias=True, dropout=0.0, dtype=torch.float64):
@@ -145,61 +153,14 @@ def test_equals_the_loop_over_heads(visibility, num_kv_heads, bias, need_weights
         assert_close(gradient, expected_gradient)
 
 
-@pytest.mark.parametrize("need_weights", [True, False])
-@pytest.mark.parametrize(("num_kv_heads", "bias"), KINDS)
-def test_fewer_queries_than_heads(num_kv_heads, bias, need_weights):
-    """As when tokens come one by one: what a query finds does not depend on who else asks."""
-    made, (queries, keys, values) = module(num_kv_heads, bias), drawn()
-    expected, _ = made(queries, keys, values, need_weights=need_weights)
-    for some in (slice(0, 1), slice(0, 2), slice(2, 5)):
-        found, _ = made(queries[:, some], keys, values, need_weights=need_weights)
-        assert_close(found, expected[:, some])
-
-
-def test_parameters():
-    shapes = {name: tuple(p.shape) for name, p in MultiHeadAttention(6, 3).named_parameters()}
-    assert shapes == {f"W_{letter}.weight": (6, 6) for letter in "qkvo"}
-    shapes = {
-        name: tuple(p.shape)
-        for name, p in MultiHeadAttention(12, 6, num_kv_heads=2, bias=True).named_parameters()
-    }
-    assert shapes == {
-        "W_q.weight": (12, 12),
-        "W_q.bias": (12,),
-        "W_k.weight": (4, 12),
-        "W_k.bias": (4,),
-        "W_v.weight": (4, 12),
-        "W_v.bias": (4,),
-        "W_o.weight": (12, 12),
-        "W_o.bias": (12,),
-    }
-
-
-def test_what_the_module_says_of_itself():
-    """Its key and value heads where they are fewer."""
-    assert repr(MultiHeadAttention(6, 3)).startswith(
-        "MultiHeadAttention(\n  d_model=6, num_heads=3\n"
-    )
-    assert repr(MultiHeadAttention(6, 3, num_kv_heads=1)).startswith(
-        "MultiHeadAttention(\n  d_model=6, num_heads=3, num_kv_heads=1\n"
-    )
-
-
-def test_the_output_keeps_the_values_of_one_visible_key():
-    """With one key to see and identity projections the output is that value, head by head."""
-    made = MultiHeadAttention(D_MODEL, HEADS).double()
-    for layer in (made.W_q, made.W_k, made.W_v, made.W_o):
-        layer.weight.data = torch.eye(D_MODEL, dtype=torch.float64)
-    queries, keys, values = drawn()
-    output, weights = made(queries, keys, values, mask=torch.arange(LEN_K) == 2)
-    assert_close(output, values[:, 2:3].expand(-1, LEN_Q, -1), 1e-14)
-    assert weights[..., 2].eq(1).all() and weights.sum() == BATCH * HEADS * LEN_Q
+def test_repr_names_fewer_key_and_value_heads():
+    assert "d_model=6, num_heads=3\n" in repr(MultiHeadAttention(6, 3))
+    assert "num_heads=3, num_kv_heads=1\n" in repr(MultiHeadAttention(6, 3, num_kv_heads=1))
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-def test_a_query_with_nothing_to_attend_to(dtype, need_weights):
-    """Its heads give 0, so its output is the bias of W_o and its gradient 0."""
+def test_a_query_with_nothing_to_attend_to_returns_the_bias(dtype, need_weights):
     made, tensors = module(dtype=dtype), drawn(dtype)
     lens = torch.tensor([[0] * LEN_Q, [7, 0, 3, 2, 1]])
     with torch.autograd.set_detect_anomaly(True):
@@ -220,10 +181,9 @@ LARGEST = torch.finfo(torch.float64).max
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
-@pytest.mark.parametrize("strange", [NAN, INF, -INF, LARGEST])
+@pytest.mark.parametrize("filler", [NAN, INF, -INF, LARGEST])
 @pytest.mark.parametrize(("num_kv_heads", "bias"), KINDS[:3])
-def test_what_stands_in_the_padding(num_kv_heads, bias, strange, need_weights):
-    """It reaches no output, no gradient, and no gradient of a parameter."""
+def test_padding_reaches_no_output_and_no_gradient(num_kv_heads, bias, filler, need_weights):
     made = module(num_kv_heads, bias)
     lens = torch.tensor([[3, 2, 3, 0, 1], [0] * LEN_Q])
     cases = {
@@ -239,7 +199,7 @@ def test_what_stands_in_the_padding(num_kv_heads, bias, strange, need_weights):
     for valid_lens, mask, first in cases.values():
         padding = torch.arange(LEN_K) >= first  # (BATCH, LEN_K)
         results = []
-        for fill in (0.0, strange):
+        for fill in (0.0, filler):
             tensors = [x.detach().clone() for x in drawn()]
             if fill:
                 tensors[1][padding], tensors[2][padding] = fill, fill
@@ -255,8 +215,7 @@ def test_what_stands_in_the_padding(num_kv_heads, bias, strange, need_weights):
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
-def test_what_stands_in_the_future(need_weights):
-    """It reaches no output of the past; a head that may not look there stays clean."""
+def test_a_future_nan_reaches_no_output_of_the_past_and_no_head_that_is_masked(need_weights):
     made, (queries, keys, values) = module(), drawn()
     clean, _ = made(queries, keys, values, mask=causal_mask(LEN_Q, LEN_K))
     keys, values = keys.detach().clone(), values.detach().clone()
@@ -273,10 +232,10 @@ def test_what_stands_in_the_future(need_weights):
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
-def test_a_nan_query_with_nothing_to_attend_to(need_weights):
-    """As a padded query: its NaN reaches no gradient, those of the parameters included."""
+@pytest.mark.parametrize("lens", [[[7, 0, 3, 2, 1], [7, 7, 7, 0, 0]], [[0] * LEN_Q] * BATCH])
+def test_a_nan_query_with_nothing_to_attend_to_reaches_no_gradient(lens, need_weights):
     made, tensors = module(), [x.detach().clone() for x in drawn()]
-    lens = torch.tensor([[7, 0, 3, 2, 1], [7, 7, 7, 0, 0]])
+    lens = torch.tensor(lens)
     tensors[0][lens == 0] = NAN
     for x in tensors:
         x.requires_grad_()
@@ -291,8 +250,8 @@ def test_nothing_given_is_changed():
     base = numbers(BATCH, LEN_K, 2 * D_MODEL)
     lens, mask = torch.tensor([0, 5]), causal_mask(LEN_Q, LEN_K)
     made = module()
-    for strange in (0.0, NAN):
-        base[1, 5:] = strange
+    for padding in (0.0, NAN):
+        base[1, 5:] = padding
         leaf = numbers(BATCH, LEN_Q, D_MODEL).requires_grad_()
         given = (base, leaf.detach(), lens, mask, *made.parameters())
         before = [x.detach().clone() for x in given]
@@ -308,16 +267,6 @@ def test_nothing_given_is_changed():
             output.sum().backward()
         for x, was in zip(given, before, strict=True):
             assert torch.equal(x.nan_to_num(), was.nan_to_num())
-
-
-def test_nothing_is_stored_on_the_module():
-    made = module()
-    state = {key: set(vars(part)) for key, part in made.named_modules()}
-    made(*drawn(), torch.tensor([0, 5]))
-    for key, part in made.named_modules():
-        assert set(vars(part)) == state[key]
-        assert not [value for value in vars(part).values() if isinstance(value, torch.Tensor)]
-        assert not part._buffers
 
 
 def test_weights_are_those_before_dropout_and_dropout_acts_in_training_only():
@@ -400,6 +349,83 @@ def test_gradients_with_a_fully_masked_row(num_kv_heads):
     assert torch.autograd.gradgradcheck(lambda q, k, v: made(q, k, v, lens)[0], tensors)
 
 
+# --- a score of its own ----------------------------------------------------------------------
+
+SCORES = {
+    "rotary": rotary_scores,
+    "rotary with options": partial(rotary_scores, base=50.0, layout="halves", scale=0.4),
+    "ALiBi": lambda q, k: scaled_dot_scores(q, k) + bias_of(q, k),
+    "gaussian": gaussian_scores,
+    "bilinear": BilinearScore(4, 4).double(),
+}
+
+
+def bias_of(queries, keys):
+    return alibi_bias(HEADS, queries.shape[-2], keys.shape[-2]).to(queries)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.parametrize(
+    "visibility", ["all", "lengths", "equal lengths", "causal", "lengths and per head"]
+)
+@pytest.mark.parametrize("score", SCORES)
+def test_a_score_of_its_own_sees_the_heads_with_all_keys(score, visibility, replaced):
+    """Also where no query sees the last keys: positions are counted from the last of all."""
+    width = 4 * HEADS
+    valid_lens, mask = VISIBILITY[visibility]
+    queries, keys, values = inputs((BATCH, LEN_Q, width), *[(BATCH, LEN_K, width)] * 2)
+    made = MultiHeadAttention(width, HEADS, score=None if replaced else SCORES[score]).double()
+    if replaced:
+        made.attention = Attention(SCORES[score])
+    scores = SCORES[score](*(split_heads(x, HEADS) for x in (made.W_q(queries), made.W_k(keys))))
+    expected_weights = visible_in_heads(valid_lens, mask) * scores.exp()
+    expected_weights = expected_weights / expected_weights.sum(-1, keepdim=True).clamp(min=1e-30)
+    expected = made.W_o(merge_heads(expected_weights @ split_heads(made.W_v(values), HEADS)))
+    output, weights = made(queries, keys, values, valid_lens, mask=mask)
+    assert_close(output, expected)
+    assert_close(weights, expected_weights)
+    assert_close(made(queries, keys, values, valid_lens, mask=mask, need_weights=False)[0], output)
+
+
+def test_rotary_scores_take_the_fused_kernel(monkeypatch):
+    monkeypatch.delattr(F, "scaled_dot_product_attention")
+    made, x = MultiHeadAttention(8, 2, score=rotary_scores), torch.ones(1, 3, 8)
+    made(x, x, x)
+    with pytest.raises(AttributeError, match="scaled_dot_product_attention"):
+        made(x, x, x, need_weights=False)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_padding_whose_projection_overflows_in_float16_reaches_nothing(need_weights):
+    x = numbers(BATCH, LEN_K, 64, dtype=torch.float16)
+    torch.manual_seed(0)
+    made, lens, found = MultiHeadAttention(64, 4).half(), torch.tensor([3, 5]), []
+    for filler in (0.0, 6e4):
+        given = x.masked_fill(torch.arange(LEN_K).unsqueeze(-1) >= lens[:, None, None], filler)
+        output, _ = made(given, given, given, lens, need_weights=need_weights)
+        output = torch.cat([output[0, :3], output[1, :5]])
+        made.zero_grad()
+        output.float().sum().backward()
+        found.append([output, *(p.grad for p in made.parameters())])
+    assert made.W_k(given).isinf().any(), "the case does not overflow"
+    for clean, padded in zip(*found, strict=True):
+        assert_close(padded, clean)
+
+
+def test_parameters_are_drawn_again():
+    """As after ``to_empty``; biases become 0."""
+    with torch.device("meta"):
+        model = nn.Sequential(MultiHeadAttention(6, 2, bias=True), AddNorm(6))
+    model.to_empty(device="cpu")
+    for parameter in model.parameters():
+        parameter.data.fill_(NAN)
+    model.apply(lambda part: getattr(part, "reset_parameters", int)())
+    attention, add_norm = model
+    assert all(p.isfinite().all() for p in model.parameters())
+    assert not attention.W_q.bias.any() and attention.W_q.weight.abs().max() <= (6 / 12) ** 0.5
+    assert add_norm.norm.weight.eq(1).all()
+
+
 # --- PyTorch's module ------------------------------------------------------------------------
 
 # bias, batch_first, dropout, training, dtype
@@ -441,24 +467,12 @@ def test_from_torch(bias, batch_first, dropout, training, dtype):
     assert (ours.d_model, ours.num_heads, ours.num_kv_heads) == (D_MODEL, HEADS, HEADS)
     assert (ours.W_q.bias is not None) == bias == (ours.W_o.bias is not None)
     assert {p.dtype for p in ours.parameters()} == {dtype}
+    assert not {p.data_ptr() for p in made.parameters()} & {p.data_ptr() for p in ours.parameters()}
     tensors = [x.detach() for x in drawn(dtype)]
     output, weights = ours.eval()(*tensors)
     expected, expected_weights = call_theirs(made.eval(), *tensors)
     assert_close(output, expected)
     assert_close(weights, expected_weights)
-
-
-def test_from_torch_is_a_copy():
-    made = theirs()
-    ours = MultiHeadAttention.from_torch(made)
-    pointers = {p.data_ptr() for p in made.parameters()}
-    assert not pointers & {p.data_ptr() for p in ours.parameters()}
-    before = made.in_proj_weight.detach().clone()
-    with torch.no_grad():
-        for parameter in ours.parameters():
-            parameter.zero_()
-    assert torch.equal(made.in_proj_weight, before)
-    assert all(p.requires_grad and p.is_leaf for p in ours.parameters())
 
 
 def test_to_torch_stays_on_the_device_and_takes_the_batch_first():
@@ -481,28 +495,12 @@ def test_to_torch(num_kv_heads, bias, batch_first):
     assert not pointers & {p.data_ptr() for p in ours.parameters()}
 
 
-@pytest.mark.parametrize(
-    ("bias", "batch_first", "dropout", "training", "dtype"), THEIRS, ids=name_of
-)
-def test_there_and_back(bias, batch_first, dropout, training, dtype):
-    made = theirs(bias, batch_first, dropout, training, dtype)
-    ours = MultiHeadAttention.from_torch(made)
-    back = ours.to_torch(batch_first=batch_first)
-    assert (back.dropout, back.training, back.batch_first) == (dropout, training, batch_first)
-    assert back.state_dict().keys() == made.state_dict().keys()
-    for key, value in made.state_dict().items():
-        assert torch.equal(back.state_dict()[key], value) and back.state_dict()[key].dtype == dtype
-    again = MultiHeadAttention.from_torch(back)
-    for key, value in ours.state_dict().items():
-        assert torch.equal(again.state_dict()[key], value)
-
-
-def test_from_torch_of_a_frozen_subclass():
+def test_from_torch_takes_a_frozen_subclass_and_trains_it():
     class Named(nn.MultiheadAttention):
         pass
 
-    made = Named(6, 2).requires_grad_(False)
-    assert isinstance(MultiHeadAttention.from_torch(made), MultiHeadAttention)
+    ours = MultiHeadAttention.from_torch(Named(6, 2).requires_grad_(False))
+    assert all(p.requires_grad for p in ours.parameters())
 
 
 # --- residual and normalisation --------------------------------------------------------------
@@ -527,12 +525,6 @@ def test_add_norm_drops_the_sublayer_in_training_only():
     assert torch.equal(x, numbers(3, D_MODEL))
 
 
-@pytest.mark.parametrize("leading", [(), (3,), (2, 3)])
-def test_add_norm_takes_any_leading_axes_and_drops_nothing_unless_told(leading):
-    made, x = AddNorm(4).double().train(), numbers(*leading, 4)
-    assert_close(made(x, 2 * x), F.layer_norm(3 * x, (4,)))
-
-
 def test_add_norm_takes_autocast_and_has_a_gradient():
     made = AddNorm(4)
     x = numbers(3, 4, dtype=torch.float32)
@@ -544,101 +536,20 @@ def test_add_norm_takes_autocast_and_has_a_gradient():
 
 
 X, MEMORY = torch.ones(2, 3, 6), torch.ones(2, 5, 6)
-MHA = MultiHeadAttention(6, 2)
+LAYER, OWN_SCORE = MultiHeadAttention(6, 2), MultiHeadAttention(6, 2, score=rotary_scores)
 
-
-def mha(queries=X, keys=MEMORY, values=MEMORY, **options):
-    return lambda: MHA(queries, keys, values, **options)
-
-
-# call, exception, argument that it names (what every attention refuses is in test_arguments.py)
+# call, exception, argument that it names (more in the table of wrong calls)
 REFUSED = [
-    (lambda: split_heads(X, 4), ValueError, "num_heads"),
-    (lambda: split_heads(X, 0), ValueError, "num_heads"),
-    (lambda: split_heads(X, 2.0), TypeError, "num_heads"),
-    (lambda: split_heads(X[0], 2), ValueError, "x"),
-    (lambda: split_heads(X.int(), 2), TypeError, "x"),
-    (lambda: merge_heads(X), ValueError, "x"),
-    (lambda: merge_heads([X]), TypeError, "x"),
-    (lambda: MultiHeadAttention(6, 4), ValueError, "num_heads"),
-    (lambda: MultiHeadAttention(6, 0), ValueError, "num_heads"),
-    (lambda: MultiHeadAttention(0, 1), ValueError, "d_model"),
-    (lambda: MultiHeadAttention(6.0, 1), TypeError, "d_model"),
-    (lambda: MultiHeadAttention(6, True), TypeError, "num_heads"),
-    (
-        lambda: MultiHeadAttention(6, 3, num_kv_heads=2),
-        ValueError,
-        "num_kv_heads",
-    ),
-    (
-        lambda: MultiHeadAttention(6, 3, num_kv_heads=0),
-        ValueError,
-        "num_kv_heads",
-    ),
-    (lambda: MultiHeadAttention(6, 2, dropout=1.1), ValueError, "dropout"),
-    (mha(queries=torch.ones(2, 3, 7)), ValueError, "queries"),
-    (mha(keys=torch.ones(2, 5, 3)), ValueError, "keys"),
-    (mha(values=torch.ones(2, 5, 4)), ValueError, "values"),
-    (mha(queries=torch.ones(3, 6)), ValueError, "queries"),
-    (mha(values=torch.ones(1, 2, 5, 6)), ValueError, "values"),
-    (mha(keys=MEMORY[:1], values=MEMORY[:1]), ValueError, "keys"),
-    (mha(values=MEMORY[:1]), ValueError, "values"),
-    (
-        mha(queries=X.double(), keys=MEMORY.double(), values=MEMORY.double()),
-        TypeError,
-        "queries",
-    ),
-    (
-        mha(queries=meta(2, 3, 6), keys=meta(2, 5, 6), values=meta(2, 5, 6)),
-        ValueError,
-        "queries",
-    ),
-    (
-        mha(mask=torch.ones(2, 3, 3, 5, dtype=torch.bool)),
-        ValueError,
-        "mask",
-    ),
-    (
-        mha(mask=torch.ones(1, 1, 1, 1, 5, dtype=torch.bool)),
-        ValueError,
-        "mask",
-    ),
-    (
-        lambda: MultiHeadAttention.from_torch(nn.Linear(6, 6)),
-        TypeError,
-        "module",
-    ),
-    (
-        lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(6, 2, kdim=5, vdim=7)),
-        ValueError,
-        "module",
-    ),
-    (
-        lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(6, 2, add_bias_kv=True)),
-        ValueError,
-        "module",
-    ),
-    (
-        lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(6, 2, add_zero_attn=True)),
-        ValueError,
-        "module",
-    ),
-    (lambda: AddNorm(0), ValueError, "d_model"),
+    (lambda: LAYER(X, MEMORY[..., :3], MEMORY), ValueError, "keys"),
+    (lambda: LAYER(X, MEMORY, MEMORY[:1]), ValueError, "values"),
+    (lambda: LAYER(X, X, X, mask=torch.ones(1, 1, 1, 1, 3) > 0), ValueError, "mask"),
+    (lambda: LAYER(X, X, X, is_causal=True), TypeError, "is_causal"),
+    (lambda: MultiHeadAttention(6, 2, score="dot"), TypeError, "score"),
+    (lambda: OWN_SCORE(X, X, X), ValueError, "x"),  # 3 coordinates are no pairs
+    (lambda: OWN_SCORE.to_torch(), ValueError, "score"),
     (lambda: AddNorm(6)(X, MEMORY), ValueError, "sublayer_output"),
-    (lambda: AddNorm(6)(X, X[:1]), ValueError, "sublayer_output"),
-    (lambda: AddNorm(3)(X, X), ValueError, "x"),
-    (lambda: AddNorm(6)(X.int(), X), TypeError, "x"),
-    (lambda: AddNorm(6)(X, None), TypeError, "sublayer_output"),
-    (
-        lambda: AddNorm(6)(X, X.double()),
-        TypeError,
-        "sublayer_output",
-    ),
-    (
-        lambda: AddNorm(6)(meta(2, 3, 6), X),
-        ValueError,
-        "x",
-    ),
+    (lambda: AddNorm(6)(X, X.double()), TypeError, "sublayer_output"),
+    (lambda: AddNorm(6)(meta(2, 3, 6), X), ValueError, "x"),
 ]
 
 

@@ -38,13 +38,13 @@ def waiver(until, name="CVE-1", reason="Nothing in this book calls it."):
         (waiver(datetime.date(2027, 1, 1), name="CVE-2"), ["PYSEC-1", "CVE-2 is not needed"]),
     ],
 )
-def test_a_hole_is_waived_for_a_reason_and_until_a_day(waivers, said):
+def test_vulnerability_is_waived_only_with_a_reason_and_an_end(waivers, said):
     found = [*audit.problems(REPORT, waivers, TODAY)]
     assert len(found) == len(said)
     assert all(words in sentence for words, sentence in zip(said, found, strict=True)), found
 
 
-def test_the_waivers_that_stand_are_in_form_and_in_time():
+def test_current_waivers_have_a_reason_and_have_not_ended():
     waivers = tomllib.loads(audit.WAIVERS.read_text(encoding="utf-8")).get("waiver", [])
     holes = [HOLE | {"id": waiver["id"], "aliases": []} for waiver in waivers]
     report = [{"name": "any", "version": "1", "vulns": holes}]
@@ -64,7 +64,7 @@ def answered(monkeypatch, stdout, stderr=""):
 SKIPPED = {"name": "lost", "skip_reason": "Dependency not found"}
 
 
-def test_what_could_not_be_asked_is_not_passed_off_as_safe(monkeypatch):
+def test_audit_fails_if_the_advisories_cannot_be_read(monkeypatch):
     said = answered(monkeypatch, "", "Traceback\nConnectionError: no such host\n")
     assert said == "The audit was not run: pip-audit ended with: ConnectionError: no such host."
     said = answered(monkeypatch, json.dumps({"dependencies": [SKIPPED, SKIPPED]}))
@@ -76,14 +76,14 @@ def test_what_could_not_be_asked_is_not_passed_off_as_safe(monkeypatch):
     ]
 
 
-def test_every_pin_is_asked_about():
+def test_audit_covers_every_pinned_package():
     text = "a==1.0  # why\nb==2 ; python_version < '3'\nb==3 ; python_version >= '3'\n# c==4\n"
     assert audit.listed(text) == [["a==1.0", "b==2"], ["b==3"]]
     text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
     assert sum(map(len, audit.listed(text))) == sum("==" in line for line in text.splitlines())
 
 
-def test_security_md_names_what_is_there():
+def test_files_named_in_security_md_exist():
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     assert re.findall(r"^(\d+)\. ", text, re.MULTILINE) == [str(n) for n in range(1, 11)]
     named = re.findall(r"`([\w/.]+\.\w+)`", text)
@@ -138,7 +138,7 @@ def unpickles(tree):
         "np.load(path, allow_pickle=True)",
     ],
 )
-def test_what_unpickles_is_seen(code):
+def test_code_that_unpickles_is_found(code):
     assert [*unpickles(ast.parse(code))] != []
 
 
@@ -153,7 +153,7 @@ def tracked():
     return [path for path in ROOT.rglob("*") if not left_out & {*path.relative_to(ROOT).parts}]
 
 
-def test_nothing_here_unpickles():
+def test_no_file_of_the_repository_unpickles():
     found = []
     for path in tracked():
         if path.suffix in SUFFIXES:

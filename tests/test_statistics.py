@@ -1,9 +1,10 @@
 """The chapters' claims on random numbers: no bad luck refuses them, and no wrong theory passes.
 
-Both chapters with many such claims test averages by ``agrees``: within six standard errors. Here
-their cells run, and each call must (1) draw its line at six standard errors, which chance crosses
-about twice in a billion tries, and (2) refuse the nearest plausible wrong theory, a factor of the
-root of two, whatever the seed. Every other claim is run with its theory made wrong, and must fail.
+Two chapters test averages by ``agrees``: within six standard errors. Here the cells of one run, and
+each call must (1) refuse an average beyond six standard errors, which chance reaches about twice in
+a billion tries, and no other, and (2) refuse the nearest plausible wrong theory, a factor of the
+root of two, whatever the seed. ``tests/nightly/test_statistics.py`` has the other chapter, and runs
+every other claim with its theory made wrong.
 """
 
 import json
@@ -11,7 +12,6 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
-import torch
 
 BOOK = Path(__file__).resolve().parent.parent / "book"
 SLOW = {"softmax-gradient-52", "softmax-gradient-62", "softmax-gradient-58"}  # these train
@@ -34,7 +34,7 @@ def cells(chapter):
 
 
 class Chapter:
-    """A chapter that was run once; what each of its cells found in place is kept."""
+    """A chapter that was run once; what each of its cells found is kept."""
 
     def __init__(self, name):
         self.name, self.cells, self.before, self.calls = name, cells(name), {}, []
@@ -76,10 +76,9 @@ def chapter():
     return run
 
 
-@pytest.mark.parametrize(("name", "count"), [("variance", 12), ("variance-limits", 14)])
-def test_an_average_is_refused_beyond_six_standard_errors_and_no_sooner(chapter, name, count):
+def test_an_average_is_refused_beyond_six_standard_errors_and_no_sooner(chapter, name="variance"):
     calls = chapter(name).calls
-    assert len(calls) == count
+    assert len(calls) >= 12
     for agrees, samples, _ in calls:
         mean, error = samples.mean().item(), samples.std().item() / len(samples) ** 0.5
         for sign in (-1, 1):
@@ -88,8 +87,7 @@ def test_an_average_is_refused_beyond_six_standard_errors_and_no_sooner(chapter,
                 agrees(samples, mean + sign * 6.1 * error)
 
 
-@pytest.mark.parametrize("name", ["variance", "variance-limits"])
-def test_an_average_refuses_the_nearest_wrong_theory_whatever_the_seed(chapter, name):
+def test_an_average_refuses_the_nearest_wrong_theory(chapter, name="variance"):
     """More than twice the bound away, and a tenth of the typical size where 0 is claimed."""
     for agrees, samples, expected in chapter(name).calls:
         bound = 6 * samples.std().item() / len(samples) ** 0.5
@@ -99,89 +97,3 @@ def test_an_average_refuses_the_nearest_wrong_theory_whatever_the_seed(chapter, 
             assert abs(theory - expected) > 2 * bound, (expected, theory, bound)
             with pytest.raises(AssertionError, match="is off"):
                 agrees(samples, theory)
-
-
-# chapter, cell, what is made wrong in it, by what
-WRONG_THEORIES = [
-    ("variance", "variance-4", "[-1.0, 1.0]", "[-2.0, 2.0]"),
-    ("variance", "variance-35", "4096**0.5", "1024**0.5"),
-    ("variance", "variance-23", "summaries(0.5)", "summaries(0.25)"),  # a root too many
-    ("variance", "variance-23", "summaries(0.0)", "summaries(0.5)"),
-    ("variance", "variance-25", "* 100", "* 1"),
-    ("variance", "variance-25", "wide / by", "wide"),
-    ("variance", "variance-28", "many * 100", "many * 10"),  # the root of the right factor
-    ("variance", "variance-45", "summaries(1.0)", "summaries(0.5)"),
-    ("variance-limits", "variance-limits-18", "scaled_dot_scores(X, X)", "X @ X.mT / width"),
-    ("variance-limits", "variance-limits-18", "(X, X)", "(X, X.roll(1, dims=1))"),
-    ("variance-limits", "variance-limits-19", "traps)", "traps).mT.roll(1, dims=-1)"),
-    ("variance-limits", "variance-limits-22", "(2 * logs)", "logs"),  # a missing 2
-    ("variance-limits", "variance-limits-22", "2 * logs).sqrt()", "4 * logs)"),
-    ("variance-limits", "variance-limits-24", "bounds, 2 * bounds, logs", "logs, bounds, bounds"),
-    ("variance-limits", "variance-limits-24", "2 * bounds", "torch.ones(5)"),
-    ("variance-limits", "variance-limits-24", "bounds, 2 * bounds, logs", "bounds, bounds, bounds"),
-    ("softmax-gradient", "softmax-gradient-12", "3 * drawn", "0.3 * drawn"),
-    ("softmax-gradient", "softmax-gradient-12", "many = ", "many = 2 * "),
-    ("softmax-gradient", "softmax-gradient-71", "wrong(accurate_norm(rows))", "wrong(by_formula)"),
-    ("softmax-gradient", "softmax-gradient-71", "wrong(by_formula),", "wrong(true),"),
-    ("softmax-gradient", "softmax-gradient-74", ".half()", ".float()"),
-    ("softmax-gradient", "softmax-gradient-74", "scale=1.0", "scale=512**-0.5"),
-    ("softmax-gradient", "softmax-gradient-74", "(2, 16, 64)", "(2, 2, 2)"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "key", "old", "new"), WRONG_THEORIES)
-def test_a_claim_fails_if_its_theory_is_wrong(chapter, name, key, old, new):
-    ran = chapter(name)
-    ran.run(key)
-    with pytest.raises(AssertionError):
-        ran.run(key, [(old, new)])
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("exponent=0.0", "exponent=0.5"),  # no scaling would do the same
-        ("exponent=0.5", "exponent=0.25"),
-        ("exponent=0.5", "exponent=1.0"),
-        ("d**-exponent", "(2 * d) ** -exponent"),  # the root of two
-        ("(d, 8)", "(d, 16)"),
-    ],
-)
-def test_the_gradient_of_a_query_has_the_size_that_the_chapter_says(chapter, old, new):
-    ran = chapter("softmax-gradient")
-    sampled = ran.run("softmax-gradient-14", [(old, new)])
-    with pytest.raises(AssertionError):
-        ran.run("softmax-gradient-15", names=sampled)
-
-
-@pytest.mark.parametrize("power", [0.0, 0.25, 1.0])
-def test_live_rows_get_rarer_as_the_root_of_the_width(chapter, power):
-    """Not at all, as its fourth root, in proportion: each is refused, for shares and for sizes."""
-    ran = chapter("softmax-gradient")
-    unscaled = ran.before["softmax-gradient-68"]["unscaled"]
-    rows = unscaled.shape[1]
-    count = torch.tensor([0.8, 0.6, 0.4, 0.4 * 4**-power]) * rows
-    others = (torch.arange(rows) < count.unsqueeze(1)) * 50.0
-    with pytest.raises(AssertionError):
-        ran.run("softmax-gradient-68", names={"unscaled": others})
-
-
-def test_two_heads_that_learn_alike_are_refused(chapter):
-    ran = chapter("softmax-gradient")
-    for level in (0.99, 0.5):  # both learn, or neither does
-
-        def trained(scale, rates, d, level=level):
-            return [torch.full((5, 120), level)] * 3, torch.full((5, 3), level)
-
-        with pytest.raises(AssertionError):
-            ran.run("softmax-gradient-52", names={"trained": trained})
-
-
-def test_narrow_heads_that_learn_no_more_than_wide_ones_are_refused(chapter):
-    ran = chapter("softmax-gradient")
-
-    def trained(scale, rates, d):
-        return None, torch.full((5, 3), 0.61 if scale == 1 else 0.99)
-
-    with pytest.raises(AssertionError):
-        ran.run("softmax-gradient-62", names={"trained": trained})

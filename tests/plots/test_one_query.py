@@ -21,7 +21,7 @@ def test_stems_reach_their_weights():
     assert (ax.get_ylabel(), texts_of(ax.texts)) == ("weight", ["largest: 0.500"])
 
 
-def test_of_very_many_stems_the_largest_of_each_place_stand():
+def test_crowded_stems_keep_the_largest_weight_of_each_place():
     weights = np.random.default_rng(0).dirichlet(np.ones(20_001))
     stems = plots.weight_stems(new_axes(), weights).lines[0].get_xydata().reshape(-1, 3, 2)
     places, heights = stems[:, 1].T

@@ -33,6 +33,7 @@ TYPES = {
     "torch.float16": lambda array: torch.tensor(array, dtype=torch.float16),
     "torch.bfloat16": lambda array: torch.tensor(array, dtype=torch.bfloat16),
     "requires_grad": lambda array: torch.tensor(array, requires_grad=True),
+    "read only": lambda array: np.broadcast_to(array, array.shape),
     "transposed view": lambda array: torch.tensor(array.T.copy()).T if array.ndim == 2 else array,
 }
 
@@ -66,15 +67,6 @@ def test_every_kind_of_array_gives_the_same_picture_and_is_not_changed(name):
         for argument, array in converted.items():
             assert type(array) is type(kept[argument])
             assert np.array_equal(plain(array), plain(kept[argument]))
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_inputs_may_be_read_only(name):
-    arrays, others = PICTURES[name]
-    arrays = {argument: array.copy() for argument, array in arrays.items()}
-    for array in arrays.values():
-        array.flags.writeable = False
-    draw(name, arrays, others)
 
 
 @pytest.mark.parametrize("name", PICTURES)

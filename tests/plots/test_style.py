@@ -33,7 +33,7 @@ def test_type_comes_with_matplotlib_and_stays_readable_on_a_phone():
     assert mpl.rcParams["figure.dpi"] == 144
 
 
-def test_maps_are_the_palette_s():
+def test_colour_maps_run_through_the_stops_of_the_palette():
     assert to_hex(plots.WEIGHT_MAP(0.0)) == WEIGHT_MAP[0]
     assert to_hex(plots.WEIGHT_MAP(1.0)) == WEIGHT_MAP[-1]
     assert to_hex(plots.SCORE_MAP(1.0)) == SCORE_MAP[-1]

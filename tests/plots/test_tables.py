@@ -38,6 +38,13 @@ def test_heatmap_draws_queries_down_keys_across_from_0_to_1():
     assert ax.xaxis.label.get_color() == LIGHT["key"]
 
 
+def test_rounding_chooses_no_colour_of_a_weight_between_two():
+    """1/2 lies between two of the map's 256 colours, and so do 1/4 and 1/8."""
+    exact = np.array([[0.5, 0.25, 0.125]])
+    images = [plots.heatmap(new_axes(), exact * (1 + e)).images[0] for e in (-1e-7, 0, 1e-7)]
+    assert len({image.to_rgba(image.get_array()).tobytes() for image in images}) == 1
+
+
 def test_the_scale_of_weights_does_not_follow_the_data():
     ax = plots.heatmap(new_axes(), [[0.125, 0.25]])
     assert ax.images[0].get_clim() == (0, 1)

@@ -24,8 +24,13 @@ class Site:
             if "_static" not in path.relative_to(folder).parts
         }
 
+        self._anchors = {}
+
     def anchors(self, name):
-        return {tag["id"] for tag in self.pages[name].find_all(id=True)}
+        """The ids on a page; they are asked for by every link to it."""
+        if name not in self._anchors:
+            self._anchors[name] = {tag["id"] for tag in self.pages[name].find_all(id=True)}
+        return self._anchors[name]
 
     def references(self, name):
         """Every address that a page names, with the page's own at their head."""
@@ -35,7 +40,7 @@ class Site:
                     yield tag, tag[attribute]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def site():
     """The website, if it was built and nothing it is made from has changed since."""
     index = SITE / "index.html"

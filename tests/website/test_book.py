@@ -1,5 +1,6 @@
-"""Two builds of one book at once, a full disk, a folder that cannot be written to."""
+"""Small books that are built: with other settings, with faults, on machines that lack something."""
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -7,7 +8,11 @@ import time
 
 import pytest
 
-from website import book
+from website import ROOT, book
+
+from .conftest import Site
+
+pytestmark = pytest.mark.building
 
 
 def test_one_build_at_a_time(tmp_path, monkeypatch, capsys):
@@ -61,3 +66,149 @@ def test_a_folder_that_cannot_be_written_to_is_a_sentence(tmp_path, monkeypatch)
     monkeypatch.setattr(book.os, "access", lambda path, mode: False)
     with pytest.raises(SystemExit, match="its folder cannot be written to"):
         book.main(tmp_path)
+
+
+# ------------------------------------------------------------------------------- other settings
+
+
+def test_with_a_repository_the_foot_leads_to_it(small_book):
+    config = small_book / "_config.yml"
+    text = config.read_text(encoding="utf-8")
+    home = "https://github.com/owner/name"
+    config.write_text(text.replace('workbook_repository: ""', f'workbook_repository: "{home}"'))
+    shutil.copy(ROOT / "CITATION.cff", small_book)
+    with open(small_book / "book" / "index.md", "a") as page:
+        page.write("\n## Three ways to use it\n\nThree.\n")
+    book.main(small_book)
+    page = Site(small_book / "_build" / "html").pages["book/index.html"]
+    links = [link["href"] for link in page.select(".foot .links a")]
+    wanted = [f"{home}{end}" for end in ("", "#three-ways-to-use-it", "/issues")]
+    assert links == ["#three-ways-to-use-it", *wanted]
+    assert f"url = {{{home}}}" in page.select_one(".cite").text
+
+
+def test_a_moved_section_leads_on_and_a_wrong_target_is_an_error(small_book, capfd):
+    entries = {
+        ("index", "old"): ("index", "a-book"),
+        ("index", "lost"): ("nowhere", "a"),
+        ("elsewhere", "old"): ("index", "a-book"),
+    }
+    path = small_book / "website"
+    shutil.copytree(ROOT / "website", path)
+    text = "".join(f"{'#'.join(old)}: {'#'.join(new)}\n" for old, new in entries.items())
+    (path / "moved.yml").write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit):
+        book.main(small_book)
+    assert "moved.yml: index#lost leads to nowhere, which is no page" in capfd.readouterr().err
+    (path / "moved.yml").write_text(text.replace("index#lost: nowhere#a\n", ""), encoding="utf-8")
+    book.main(small_book)
+    page = Site(small_book / "_build" / "html").pages["book/index.html"]
+    [old] = page.select(".moved")
+    assert (old["id"], old.a["href"], old.a.text) == ("old", "#a-book", "A book")
+
+
+def test_a_site_with_an_address_names_it(small_book, monkeypatch):
+    """Link cards, canonical addresses and the map; a 404 page that holds at any depth."""
+    config = small_book / "_config.yml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("html:\n", "html:\n  baseurl: https://book.test/at\n", 1))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    book.main(small_book)
+    site = Site(small_book / "_build" / "html")
+    page, lost = site.pages["book/index.html"], site.pages["404.html"]
+    assert page.select_one("link[rel=canonical]")["href"] == "https://book.test/at/book/index.html"
+    card = page.select_one("meta[property='og:image']")["content"]
+    picture = site.folder / card.removeprefix("https://book.test/at/")
+    assert picture.read_bytes()[16:24] == b"\x00\x00\x04\xb0\x00\x00\x02\x76"  # 1200 by 630
+    assert "<loc>https://book.test/at/book/index.html</loc>" in (
+        site.folder / "sitemap.xml"
+    ).read_text(encoding="utf-8")
+    addresses = {address for _, address in site.references("404.html")} - {"#main"}
+    assert {one[:4] for one in addresses if "creativecommons" not in one} == {"/at/"}
+    assert lost.select_one("meta[name=robots]")["content"] == "noindex"
+    assert "text of 2 January 1970" in page.footer.text
+
+
+# ------------------------------------------------------------------------------- a bad book fails
+
+
+def test_a_book_with_faults_is_not_built_and_each_fault_is_named(small_book, capfd):
+    with open(small_book / "book" / "index.md", "a") as page:
+        page.write(
+            "[a](none.md) [b](#nowhere) ![c](none.png) [d](index.md#vaswani1917) "
+            "[e](index.md#vaswani2017) $\\frac{1}$\n"
+        )
+    with pytest.raises(SystemExit) as refusal:
+        book.main(small_book)
+    assert "The book was not built." in refusal.value.code
+    warnings = capfd.readouterr().err
+    for fault in ("none.md", "nowhere", "none.png", "vaswani1917", r"\frac{1}"):
+        assert fault in warnings
+    assert "vaswani2017" not in warnings  # the one that is right
+    assert not (small_book / "_build" / "html").exists()
+
+
+BREAKAGES = {
+    "KaTeX": (
+        ("website/extensions/mathematics.py", 'Path(sys.prefix) / "npm"', 'Path("/nowhere")'),
+        "KaTeX is not installed: run make, which installs it into .venv.",
+    ),
+    "Node": (
+        ("website/extensions/mathematics.py", "executable.ROOT_DIR", '"/nowhere"'),
+        "run make, which installs it into .venv.",
+    ),
+    "site address": (
+        ("_config.yml", "html:\n", "html:\n  baseurl: book.test\n"),
+        "write the site's whole address, beginning with https://, or leave it out.",
+    ),
+}
+
+
+@pytest.mark.parametrize("broken", BREAKAGES)
+def test_a_build_that_lacks_something_says_what_to_do(small_book, capfd, broken):
+    (name, text, other), advice = BREAKAGES[broken]
+    shutil.copytree(ROOT / "website", small_book / "website")
+    path = small_book / name
+    assert text in path.read_text(encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8").replace(text, other, 1), encoding="utf-8")
+    with open(small_book / "book" / "index.md", "a") as page:
+        page.write("A formula: $x$\n")
+    with pytest.raises(SystemExit) as refusal:
+        book.main(small_book)
+    said = capfd.readouterr().err
+    assert advice in said + refusal.value.code
+    assert "Traceback" not in said
+    assert not (small_book / "_build" / "html").exists()
+
+
+def test_an_interrupted_build_leaves_nothing_that_looks_whole(small_book, monkeypatch):
+    def interrupted(root):
+        (root / "_build" / "html").mkdir(parents=True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(book, "build", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        book.main(small_book)
+    assert not (small_book / "_build" / "html").exists()
+
+
+def test_a_book_that_disagrees_with_its_contents_is_not_built(small_book):
+    toc = small_book / "_toc.yml"
+    toc.write_text(
+        toc.read_text() + "parts:\n- chapters:\n  - file: book/absent\n"
+        "    sections:\n    - file: book/deep\n    - file: book/deep\n"
+    )
+    for name in ("deep.md", "extra.ipynb", "extra.txt", ".ipynb_checkpoints/deep.md"):
+        (small_book / "book" / name).parent.mkdir(exist_ok=True)
+        (small_book / "book" / name).write_text("# Page\n")
+    with pytest.raises(SystemExit) as refusal:
+        book.main(small_book)
+    assert refusal.value.code.splitlines()[1:] == [
+        "_toc.yml lists book/absent, but there is no such file.",
+        "book/extra.ipynb is not listed in _toc.yml.",
+        "_toc.yml lists book/deep more than once.",
+    ]
+
+
+def test_a_page_that_is_missing_after_the_build_is_named(small_book):
+    assert book.missing_pages(small_book) == ["_toc.yml lists book/index, but it got no page."]

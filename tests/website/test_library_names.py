@@ -37,7 +37,10 @@ def test_every_module_is_there():
 def test_every_public_name_has_its_heading(module):
     own, constants = names(module)
     headings = re.findall(r"^### (\w+)$", MODULES[module], flags=re.M)
-    assert sorted(headings) == sorted(own), "a heading '### name' for each in book/api.md"
+    missing, gone = own - {*headings}, {*headings} - own
+    assert not missing, f"below '## {module}' book/api.md needs '### …' for each of {missing}"
+    assert not gone, f"book/api.md has headings below '## {module}' for no public name: {gone}"
+    assert len(headings) == len(own), f"book/api.md has a heading twice below '## {module}'"
     unnamed = [name for name in constants if f"`{name}`" not in MODULES[module]]
     assert not unnamed, f"the text below '## {module}' in book/api.md has to name {unnamed}"
 

@@ -41,7 +41,7 @@ COUNTED = {
 
 
 @pytest.mark.parametrize(("cells", "counted"), COUNTED.values(), ids=COUNTED)
-def test_what_counts(cells, counted):
+def test_prose_code_and_figures_count_and_the_rest_does_not(cells, counted):
     assert round(minutes.reading({"cells": cells}), 2) == round(counted, 2)
 
 

@@ -37,7 +37,7 @@ def reseed_all(capsys, *arguments):
     return capsys.readouterr().out, complaint
 
 
-def test_it_names_each_cell_that_luck_holds_up(tmp_path, capsys):
+def test_reseed_names_each_cell_that_depends_on_luck(tmp_path, capsys):
     good, lucky = write(tmp_path / "good.ipynb", GOOD), write(tmp_path / "lucky.ipynb", LUCKY)
     before = good.read_bytes(), lucky.read_bytes()
     printed, complaint = reseed_all(capsys, "--shifts=2 7 9", good, lucky)
@@ -91,7 +91,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("said", BROKEN)
-def test_it_hears_whatever_a_cell_breaks(said, tmp_path, capsys):
+def test_reseed_reports_any_error_of_a_cell(said, tmp_path, capsys):
     path = write(tmp_path / "x.ipynb", notebook(code("1 / 1"), code(BROKEN[said]), code("1 / 1")))
     printed, complaint = reseed_all(capsys, "--shifts=5", path)
     assert f"x.ipynb, cell 2 (code cell 2): 1 of 1; under 5: {said}" in printed

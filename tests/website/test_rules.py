@@ -1,17 +1,58 @@
 """Every chapter keeps every rule of website/rules.py, and every rule can be broken."""
 
 import ast
-import copy
 import functools
-import io
 import json
-import re
 
 import pytest
-from PIL import Image
 
-from website import ROOT, notebooks, pictures, rules
+from website import ROOT, notebooks, rules
 from website.book import contents, disagreements
+
+from .good_chapter import (
+    ASKED,
+    ATTEMPT,
+    BUILD,
+    BULLETS,
+    CAPTION,
+    CLAIM,
+    COST,
+    ERROR,
+    FIGURE,
+    FIRST,
+    HINT,
+    IDEA,
+    IMPORTS,
+    NEEDED,
+    NUMBERS,
+    OBJECTIVES,
+    PNG,
+    QUIZ_TASK,
+    SECOND,
+    SOLUTION,
+    SOLVED,
+    SVG,
+    TABLE,
+    TASK,
+    TIME,
+    TIMED,
+    TITLE,
+    adds,
+    chapter,
+    drops,
+    html,
+    inserts,
+    markdown,
+    metadata,
+    outputs,
+    printed,
+    prints,
+    raised,
+    renumber,
+    says,
+    sets,
+    shown,
+)
 
 CHAPTERS = notebooks.chapters()
 PAGES = [path for name in contents() if (path := ROOT / f"{name}.md").is_file()]
@@ -22,9 +63,6 @@ read = functools.cache(rules.Notebook.read)
 
 def name_of(path):
     return path.relative_to(ROOT).with_suffix("").as_posix()
-
-
-# ----------------------------------------------------------------------------------------- the book
 
 
 @pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
@@ -68,110 +106,13 @@ def test_contents_and_folder_agree():
     assert not disagreements()
 
 
-def test_contents_and_folder_can_disagree(tmp_path):
+def test_difference_between_contents_and_folder_is_found(tmp_path):
     (tmp_path / "book").mkdir()
     (tmp_path / "_toc.yml").write_text("root: book/index\nchapters:\n  - file: book/gone\n")
     for name in ("index.md", "extra.ipynb"):
         (tmp_path / "book" / name).write_text("{}")
     said = " ".join(disagreements(tmp_path))
     assert "book/gone" in said and "book/extra.ipynb" in said and "index" not in said
-
-
-# ------------------------------------------------------------------- a chapter that keeps the rules
-
-PICTURE = io.BytesIO()
-Image.new("RGB", (4, 3), "white").save(PICTURE, format="png")
-PNG = pictures.encode(PICTURE.getvalue())
-
-
-def markdown(source):
-    return {"cell_type": "markdown", "metadata": {}, "source": source}
-
-
-def code(source, *outputs, tags=(), alt=None):
-    metadata = {"tags": list(tags)} if tags else {}
-    metadata |= {"mystnb": {"image": {"alt": alt}}} if alt else {}
-    cell = {"cell_type": "code", "metadata": metadata, "source": source}
-    return cell | {"execution_count": 1, "outputs": list(outputs)}
-
-
-def printed(text, name="stdout"):
-    return {"output_type": "stream", "name": name, "text": text}
-
-
-def shown(**data):
-    data = {mime.replace("_", "/"): value for mime, value in data.items()}
-    return {"output_type": "display_data", "metadata": {}, "data": data}
-
-
-def raised(name, message):
-    return {"output_type": "error", "ename": name, "evalue": message, "traceback": []}
-
-
-def exercise(number, title):
-    task = f"### Exercise {number}: {title}\n\n●○○ 5 minutes\n\nDo it."
-    hint = "<details><summary>Hint</summary>\n\nLook again.\n\n</details>"
-    return [
-        markdown(task),
-        code(f"answer_{number} = ...", printed(f"{rules.UNWRITTEN}\n")),
-        markdown(hint),
-        markdown("**Solution**\n\nEach key answers half of it, so turn it round."),
-        code(f"solution_{number} = 1 / {number}", printed("Correct: it is."), tags=["hide-cell"]),
-    ]
-
-
-BULLETS = "- you can look up;\n- you can mix;\n- you can mask."
-NEEDED = "**Before:** the product of two matrices."
-TIME = "**Time:** 10 minutes, and 23 for the exercises."
-WIDGET = '<figure class="attention-widget" data-state="1.23456"><svg></svg></figure>'
-QUIZ = '<ol class="attention-quiz"><li>What?</li></ol>'
-SVG = '<svg><path d="M 1.23456 2" clip-path="url(#p1)"/></svg>'
-GOOD = [
-    markdown("# Look up softly\n\nA dictionary answers one key.\n\n**Make all keys answer.**"),
-    code(
-        "from attention_lib.widgets import SoftLookup\n\nSoftLookup()",
-        shown(text_html=WIDGET, text_plain="SoftLookup()"),
-        tags=["hide-input"],
-    ),
-    markdown(f"## Objectives\n\n{BULLETS}\n\n{NEEDED}\n\n{TIME}"),
-    code(
-        "import torch\n\nfrom attention_lib import plots, show\n\n"
-        "torch.set_num_threads(1)\nplots.use_style()",
-        tags=["hide-input"],
-    ),
-    markdown(
-        "## The idea\n\nA [query](glossary.md#query-1) asks, as [before](other.ipynb#the-code)."
-    ),
-    code("weights = torch.tensor([0.75, 0.25])\nshow(weights)", printed("[0.750 0.250]\n")),
-    markdown("## The code\n\n$$\\alpha = 1 \\tag{1}$$\n\n| a | b |\n|---|---|\n| $x_1$ | `{a}` |"),
-    code("def mix(weights, values):\n    return weights @ values\n\n\nassert callable(mix)"),
-    markdown("## The picture\n\nSee [Bahdanau et al., 2015](bibliography.md#bahdanau2015)."),
-    code(
-        "fig, ax = plots.subplots()\nplots.show()",
-        shown(image_png=PNG, text_plain="<Figure size 560x350 with 1 Axes>"),
-        tags=["hide-input"],
-        alt="The first key takes three quarters of the weight",
-    ),
-    markdown("**Figure 1.** The first key takes three quarters."),
-    code("plots.table(weights)", printed("0.75\n"), tags=["hide-input"]),
-    markdown("## What it costs\n\nMore keys, more work; see [above](#the-code)."),
-    code("print(time_of(mix))", printed("12.3 ms\n"), tags=["nbval-ignore-output"]),
-    code("print(1 < 2)", printed("True\n")),
-    code("mix(1, 'a')", raised("TypeError", "got 0.123456"), tags=["raises-exception"]),
-    markdown("## Exercises\n\n### Quiz\n\n●○○ 3 minutes\n\nThree questions."),
-    code("check.quiz()", shown(text_html=QUIZ, text_plain="1. What?"), tags=["hide-input"]),
-    *exercise(1, "Read the picture"),
-    *exercise(2, "Change a line"),
-    *exercise(3, "Write a variant"),
-    *exercise(4, "Write it all"),
-    markdown(f"## Summary\n\n{BULLETS}\n\nIt is `attention_lib`'s. Next: [another](other.ipynb)."),
-]
-TITLE, FIRST, OBJECTIVES, IMPORTS, IDEA, NUMBERS, CODE, BUILD, PICTURED, FIGURE, CAPTION, TABLE = (
-    range(12)
-)
-COST, TIMED, CLAIM, ERROR, QUIZ_TASK, ASKED = range(12, 18)
-TASK, ATTEMPT, HINT, SOLUTION, SOLVED = range(18, 23)
-SECOND = TASK + 5  # the second exercise
 
 
 @pytest.fixture(scope="module")
@@ -186,70 +127,9 @@ def folder(tmp_path_factory):
     return folder
 
 
-def chapter(folder, change=None):
-    """The chapter that keeps the rules, changed in one place."""
-    raw = notebooks.normalise({"cells": copy.deepcopy(GOOD), "nbformat": 4, "metadata": {}}, "good")
-    raw = json.loads(notebooks.to_text(raw))
-    if change:
-        change(raw["cells"])
-    return rules.Notebook(raw, "good.ipynb", folder, "Part I: the mechanism", "other.ipynb")
-
-
 @pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
 def test_a_good_chapter_breaks_no_rule(rule, folder):
     assert rule(chapter(folder)) == []
-
-
-# --------------------------------------------------------------------------- and ways to break them
-
-
-def sets(index, **fields):
-    return lambda cells: cells[index].update(fields)
-
-
-def says(index, source):
-    return sets(index, source=source)
-
-
-def adds(index, source):
-    return lambda cells: cells[index].update(
-        source="".join(cells[index]["source"]) + "\n\n" + source
-    )
-
-
-def outputs(index, *outputs):
-    return sets(index, outputs=list(outputs))
-
-
-def metadata(index, **fields):
-    return lambda cells: cells[index]["metadata"].update(fields)
-
-
-def drops(index):
-    return lambda cells: cells.pop(index)
-
-
-def inserts(index, cell):
-    return lambda cells: cells.insert(index, cell)
-
-
-def renumber(cells):
-    """Give the exercises, one of which went, their numbers in order."""
-    titles = [cell for cell in cells if "### Exercise" in "".join(cell["source"])]
-    for number, cell in enumerate(titles, 1):
-        cell["source"] = re.sub(r"Exercise \d+", f"Exercise {number}", "".join(cell["source"]))
-
-
-def alt(text):
-    return metadata(FIGURE, mystnb={"image": {"alt": text}})
-
-
-def html(text):
-    return outputs(TABLE, shown(text_html=text))
-
-
-def prints(text):
-    return outputs(NUMBERS, printed(text))
 
 
 VIEW = {"output_type": "display_data", "metadata": {}, "data": {notebooks.WIDGET_VIEW: {}}}
@@ -265,9 +145,6 @@ BROKEN = {
     ],
     rules.the_form_is_canonical: [
         (metadata(NUMBERS, collapsed=True), "run make notebooks"),
-        (sets(NUMBERS, id="not-unique", execution_count=9), "run make notebooks"),
-        (outputs(NUMBERS, printed("a"), printed("b")), "run make notebooks"),
-        (outputs(NUMBERS, raised("E", "e") | {"traceback": ["/home"]}), "run make notebooks"),
     ],
     rules.outputs_hold_only_text_html_and_pictures: [
         (outputs(NUMBERS, shown(image_jpeg="AA")), "image/jpeg"),
@@ -316,53 +193,40 @@ BROKEN = {
     rules.what_is_not_compared_is_a_measurement_with_a_claim: [
         (outputs(TIMED, printed("0.3\n")), "measures no time"),
         (outputs(CLAIM, printed("1.5\n")), "print its claim as True"),
-        (outputs(CLAIM, printed("True\nFalse\n")), "print its claim as True"),
-        (metadata(CLAIM, tags=["nbval-ignore-output"]), "print its claim as True"),
-        (lambda cells: cells.__delitem__(slice(CLAIM, None)), "print its claim as True"),
     ],
     rules.numbers_have_at_most_three_decimals: [
         (prints("tensor([0.7512, 0.2488])"), "0.7512"),
         (prints("1.23456e-06"), "1.23456"),
         (outputs(TABLE, shown(text_html="<p class='a > b'>0.1234</p>")), "0.1234"),
-        (outputs(TIMED, printed("1.23456 ms")), "1.23456"),
         (outputs(ERROR, raised("AssertionError", "15.971729695676517")), "15.971729695676517"),
     ],
     rules.pictures_have_alt_text_that_says_the_finding: [
         (metadata(FIGURE, mystnb={}), "25 characters"),
-        (alt("A short text"), "25 characters"),
-        (alt("weights of the first example.png"), "25 characters"),
-        (alt("weights_of_the_first_example"), "25 characters"),
         (metadata(NUMBERS, mystnb={"image": {"alt": "a" * 30}}), "no picture"),
         (outputs(FIGURE, *[shown(image_png=PNG)] * 2), "2 pictures"),
     ],
     rules.pictures_have_numbered_captions: [
         (says(CAPTION, "The first key takes it."), "Figure 1."),
-        (says(CAPTION, "**Figure 2.** The first key."), "Figure 1."),
-        (says(CAPTION, "**Figure 1.**"), "Figure 1."),
     ],
     rules.headings_stand_in_order: [
         (says(IDEA, "## An idea"), "'##' headings"),
         (says(COST, "## The code\n\nAgain."), "each once"),
-        (drops(-1), "'##' headings"),
         (adds(IDEA, "# Another title"), "one '# Title'"),
         (adds(COST, "## Two\n\n## Three\n\n## Four"), "at most three further"),
     ],
     rules.the_title_makes_one_want_it_and_dares: [
         (says(TITLE, "# Look up softly\n\n**Make all keys answer.**"), "a sentence"),
         (says(TITLE, "# Look up softly\n\nA dictionary answers one key."), "one dare"),
-        (says(TITLE, "# Look up softly\n\nA **dictionary** answers one key."), "one dare"),
     ],
     rules.the_figure_comes_first: [
         (drops(FIRST), "must show the chapter's figure"),
-        (outputs(FIRST, shown(text_html="<p>SoftLookup</p>")), "must show the chapter's figure"),
         (metadata(FIRST, tags=[]), "be tagged hide-input"),
         (adds(FIRST, "x = 1"), "then the figure"),
-        (says(FIRST, "import torch\n\nSoftLookup()"), "its widgets among them"),
+        (says(FIRST, "import torch\n\nSoftLookup()"), "imports from attention_lib"),
         (
             says(FIRST, "from torch import ones\nfrom attention_lib.widgets import A\nA()"),
             "imports",
         ),
-        (lambda cells: cells.__delitem__(slice(1, None)), "must show the chapter's figure"),
     ],
     rules.a_chapter_has_at_most_40_cells: [
         (lambda cells: cells.__setitem__(slice(COST, COST), cells[COST:TIMED] * 24), "41 cells"),
@@ -374,9 +238,6 @@ BROKEN = {
     ],
     rules.everything_is_imported_in_one_folded_cell: [
         (says(IMPORTS, "import torch\nx = 1"), "stands one cell, tagged hide-input"),
-        (metadata(IMPORTS, tags=[]), "stands one cell, tagged hide-input"),
-        (drops(IMPORTS), "stands one cell, tagged hide-input"),
-        (inserts(IMPORTS, GOOD[IMPORTS]), "stands one cell, tagged hide-input"),
         (adds(NUMBERS, "import math"), "cell 6 (code cell 3): imports something"),
     ],
     rules.objectives_and_summary_answer_each_other: [
@@ -398,52 +259,32 @@ BROKEN = {
     rules.exercises_have_a_stub_a_hint_a_grader_and_a_solution: [
         (lambda cells: cells.__delitem__(slice(SECOND, SECOND + 10)), "one an objective"),
         (lambda cells: cells.__delitem__(slice(SECOND, SECOND + 5)), "'### Exercise 1: …'"),
-        (says(SECOND, "### Exercise 2\n\n●○○ 3 minutes"), "'### Exercise 1: …'"),
         (says(SECOND, "### Exercise 2: Go\n\n●○○ · 3 minutes"), "lacks a line '●○○ 5 minutes'"),
-        (says(SECOND, "### Exercise 2: Go\n\n●○● 3 minutes"), "lacks a line '●○○ 5 minutes'"),
         (drops(HINT), "'Exercise 1: Read the picture' lacks a hint"),
         (outputs(ATTEMPT, printed("Not yet: no.")), "lacks a stub"),
-        (outputs(ATTEMPT, printed("Oh: Write it, then run this cell.")), "lacks a stub"),
         (says(SOLUTION, "Each key answers half of it, so turn it round."), "with **Solution**"),
         (says(SOLUTION, "**Solution**\n\nTurn it round."), "the reason in a sentence"),
         (outputs(SOLVED, printed("Not yet: no.")), "'Correct:'"),
-        (metadata(SOLVED, tags=[]), "'Correct:'"),
     ],
     rules.the_quiz_comes_first_and_can_be_answered: [
         (lambda cells: cells.insert(SECOND, cells.pop(ASKED)), "tagged hide-input"),
         (says(QUIZ_TASK, "## Exercises\n\n### Questions\n\n●○○ 3 minutes"), "needs '### Quiz'"),
         (says(QUIZ_TASK, "## Exercises\n\n### Quiz\n\nThree questions."), "●○○ 3 minutes"),
-        (metadata(ASKED, tags=[]), "tagged hide-input"),
-        (outputs(ASKED, printed("1. What?")), "tagged hide-input"),
     ],
     rules.code_is_python_that_runs_anywhere: [
         (says(NUMBERS, "!pip install torch"), "runs a shell"),
-        (says(NUMBERS, "%pip install torch"), "runs a shell"),
-        (says(NUMBERS, "%%bash\nls"), "runs a shell"),
         (says(NUMBERS, "warnings.filterwarnings('ignore')"), "hides warnings"),
-        (says(NUMBERS, "warnings.simplefilter('ignore')"), "hides warnings"),
         (says(NUMBERS, "model = Model.from_pretrained('gpt2')"), "downloads"),
         (says(NUMBERS, "def"), "no Python"),
     ],
     rules.functions_have_bodies: [
         (says(NUMBERS, "def f():\n    ..."), "f has no body: a reader's stub"),
         (says(NUMBERS, "def f():\n    'Do it.'\n    pass"), "f has no body"),
-        (says(NUMBERS, "def f():\n    raise NotImplementedError('yours')"), "f has no body"),
     ],
     rules.names_are_assigned_once: [
         (says(CLAIM, "weights = 2"), "weights was assigned in cell 6"),
         (says(CLAIM, "weights += 1"), "weights was assigned in cell 6"),
         (says(CLAIM, "a, (weights, *b) = f()"), "weights was assigned"),
-        (says(CLAIM, "def mix():\n    return 1"), "mix was assigned in cell 8"),
-        (says(CLAIM, "class mix:\n    a = 1"), "mix was assigned in cell 8"),
-        (says(CLAIM, "import numpy as weights"), "weights was assigned"),
-        (says(CLAIM, "import torch.nn"), "torch was assigned in cell 4"),
-        (says(CLAIM, "with f() as weights:\n    pass"), "weights was assigned"),
-        (says(CLAIM, "if True:\n    weights: int = 2"), "weights was assigned"),
-        (says(CLAIM, "for i in range(2):\n    weights = i"), "weights was assigned"),
-        (says(CLAIM, "print(weights := 2)"), "weights was assigned"),
-        (says(CLAIM, "a = 1\na = 2"), "a was assigned in cell 15"),
-        (says(CLAIM, "a = 1\na += 2"), "a was assigned in cell 15"),
         (
             says(CLAIM, "for i, weights in f():\n    print(i)"),
             "a loop overwrites weights of cell 6",
@@ -453,11 +294,6 @@ BROKEN = {
         (says(CLAIM, "attn = 1"), "attn is weights"),
         (says(CLAIM, "out, attn_weights = mha(x)"), "attn_weights is weights"),
         (says(CLAIM, "B, T = x.shape"), "B is batch"),
-        (says(CLAIM, "def f(attn_mask=None):\n    return 1"), "attn_mask is mask"),
-        (says(CLAIM, "def f(*, heads):\n    return 1"), "heads is num_heads"),
-        (says(CLAIM, "def f(q, k, v):\n    return 1"), "q is queries"),
-        (says(CLAIM, "def f(x, keys):\n    return 1"), "x is queries"),
-        (says(CLAIM, "def f():\n    for logits in g():\n        print(1)"), "logits is scores"),
     ],
     rules.links_resolve: [
         (says(IDEA, "[a](gone.ipynb)"), "gone.ipynb: there is no such page"),
@@ -465,7 +301,6 @@ BROKEN = {
         (says(IDEA, "[a](other.ipynb#gone)"), "no heading or entry 'gone'"),
         (says(IDEA, "[a](glossary.md#key)"), "no heading or entry 'key'"),
         (says(IDEA, "[a](bibliography.md#nobody2020)"), "no heading or entry 'nobody2020'"),
-        (says(IDEA, "[a](#gone)"), "no heading or entry 'gone'"),
         (says(IDEA, "[a](http://example.org)"), "use https"),
         (says(IDEA, "[a](/etc/hosts.md)"), "a file of the book"),
     ],
@@ -559,7 +394,7 @@ ALLOWED = {
         (
             says(
                 FIRST,
-                "from attention_lib.reader import b\nfrom attention_lib.widgets import A\nA(b())",
+                "from workbook.reader import b\nfrom attention_lib.widgets import A\nA(b())",
             ),
         ),
     ],
@@ -608,7 +443,7 @@ ALLOWED = {
 
 
 @pytest.mark.parametrize(("rule", "change"), cases(ALLOWED))
-def test_rule_does_not_overreach(rule, change, folder):
+def test_rule_accepts_what_it_does_not_forbid(rule, change, folder):
     assert rule(chapter(folder, change)) == []
 
 
@@ -631,14 +466,14 @@ def test_a_chapter_knows_its_part_and_what_follows():
     ]
 
 
-def test_complaints_of_pages_can_be_seen(folder):
+def test_broken_rules_of_pages_are_found(folder):
     (folder / "page.md").write_text("# Page\n\n[a](gone.md)\n\nTODO\n")
     page = rules.Notebook.page(folder / "page.md")
     assert rules.links_resolve(page) == ["page.md, cell 1: link gone.md: there is no such page"]
     assert rules.nothing_is_left_unfinished(page)
 
 
-def test_an_entry_can_be_uncited():
+def test_uncited_bibliography_entry_is_found():
     bibliography = "@book{ada1843,\n}\n\n@misc{babbage1864,\n}\n\n@misc{turing1936zahlen,\n}\n"
     assert list(rules.uncited(bibliography, "Ada and others (1843), [B](b.md#babbage1864)")) == [
         "turing1936zahlen"
@@ -658,7 +493,7 @@ TERM = "## query\n\n查询. What asks. [Look up](other.ipynb)\n"
         ("# Glossary", "no terms"),
     ],
 )
-def test_glossary_can_lack(text, complaint, folder):
+def test_missing_glossary_entries_are_found(text, complaint, folder):
     (folder / "terms.md").write_text(text)
     found = rules.glossary_is_bilingual(rules.Notebook.page(folder / "terms.md"))
     assert complaint in found[0] if complaint else found == []

@@ -1,4 +1,4 @@
-"""The built website, as ``make book`` leaves it in _build/html; and a bad book is not built.
+"""The built website, as ``make book`` leaves it in _build/html.
 
 Each check is a function from pages to complaints, held against the website and, by the last test
 of its part, against pages that it must complain of.
@@ -6,14 +6,12 @@ of its part, against pages that it must complain of.
 
 import json
 import re
-import shutil
 import tomllib
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 import yaml
-from bs4 import BeautifulSoup
 
 from website import ROOT, book, minutes
 from website.extensions import moved
@@ -154,19 +152,6 @@ def test_no_output_of_a_chapter_is_lost_on_its_page(site):
         assert lost_outputs(name, notebook, site.pages[f"{name}.html"]) == []
 
 
-def test_a_lost_output_is_seen():
-    cell = {"cell_type": "code", "source": "1", "outputs": [{"data": {"image/png": ""}}]}
-    whole = (
-        '<div class="cell"><div class="cell_input"></div><div class="cell_output">{}</div></div>'
-    )
-    notebook = {"cells": [{"cell_type": "markdown", "source": ""}, cell]}
-    picture = '<img src="../_images/1.png">'
-    assert lost_outputs("x", notebook, BeautifulSoup(whole.format(picture), "html.parser")) == []
-    assert lost_outputs("x", notebook, BeautifulSoup(whole.format(""), "html.parser")) == [
-        "x has 1 pictures, its page 0"
-    ]
-
-
 @pytest.mark.site
 def test_every_reference_can_be_linked_to(site):
     keys = re.findall(r"^@\w+\{(\w+),", (ROOT / "book/references.bib").read_text(), re.M)
@@ -234,18 +219,6 @@ def test_numbers_chinese_and_code_are_well_set(site):
     assert len(site.pages["book/glossary.html"].select("article [lang=zh-Hans]")) > 50
 
 
-def test_what_is_badly_set_is_seen(tmp_path):
-    (tmp_path / "a.html").write_text(
-        "<article>20 000 and 2017 300, <code>10 000</code> 注意力 <i lang='zh-Hans'>掩码</i>"
-        "<div class='cell_input'><pre>a\n\nb</pre><pre>c\n\n\nd</pre></div></article>"
-    )
-    assert list(badly_set(Site(tmp_path))) == [
-        "a.html: '20 000' may break",
-        "a.html: 注意力 does not say its language",
-        "a.html: two blank lines after 'c'",
-    ]
-
-
 # --------------------------------------------------------------------- the foot, and how to cite
 
 
@@ -269,22 +242,6 @@ def test_the_citation_is_that_of_the_library():
     assert citation["version"] == project["version"]
     assert citation["authors"] == project["authors"]
     assert project["license"] in citation["license"]
-
-
-def test_with_a_repository_the_foot_leads_to_it(small_book):
-    config = small_book / "_config.yml"
-    text = config.read_text(encoding="utf-8")
-    home = "https://github.com/owner/name"
-    config.write_text(text.replace('workbook_repository: ""', f'workbook_repository: "{home}"'))
-    shutil.copy(ROOT / "CITATION.cff", small_book)
-    with open(small_book / "book" / "index.md", "a") as page:
-        page.write("\n## Three ways to use it\n\nThree.\n")
-    book.main(small_book)
-    page = Site(small_book / "_build" / "html").pages["book/index.html"]
-    links = [link["href"] for link in page.select(".foot .links a")]
-    wanted = [f"{home}{end}" for end in ("", "#three-ways-to-use-it", "/issues")]
-    assert links == ["#three-ways-to-use-it", *wanted]
-    assert f"url = {{{home}}}" in page.select_one(".cite").text
 
 
 # --------------------------------------------------------------------------------- old addresses
@@ -314,26 +271,6 @@ def test_moved_sections_were_published_and_left_their_page():
         assert (page, anchor) not in targets, f"moved.yml: something leads to {page}#{anchor}"
 
 
-def test_a_moved_section_leads_on_and_a_wrong_target_is_an_error(small_book, capfd):
-    entries = {
-        ("index", "old"): ("index", "a-book"),
-        ("index", "lost"): ("nowhere", "a"),
-        ("elsewhere", "old"): ("index", "a-book"),
-    }
-    path = small_book / "website"
-    shutil.copytree(ROOT / "website", path)
-    text = "".join(f"{'#'.join(old)}: {'#'.join(new)}\n" for old, new in entries.items())
-    (path / "moved.yml").write_text(text, encoding="utf-8")
-    with pytest.raises(SystemExit):
-        book.main(small_book)
-    assert "moved.yml: index#lost leads to nowhere, which is no page" in capfd.readouterr().err
-    (path / "moved.yml").write_text(text.replace("index#lost: nowhere#a\n", ""), encoding="utf-8")
-    book.main(small_book)
-    page = Site(small_book / "_build" / "html").pages["book/index.html"]
-    [old] = page.select(".moved")
-    assert (old["id"], old.a["href"], old.a.text) == ("old", "#a-book", "A book")
-
-
 @pytest.mark.parametrize("page", ["README.md", "book/index.md", "book/notation.md"])
 def test_the_examples_run(page):
     examples = re.findall(r"^```python\n(.+?)^```$", (ROOT / page).read_text(), re.M | re.S)
@@ -341,91 +278,6 @@ def test_the_examples_run(page):
     for example in examples:
         assert "assert" in example
         exec(compile(example, page, "exec"), {})
-
-
-# ------------------------------------------------------------------------------- a bad book fails
-
-
-def test_a_book_with_faults_is_not_built_and_each_fault_is_named(small_book, capfd):
-    with open(small_book / "book" / "index.md", "a") as page:
-        page.write(
-            "[a](none.md) [b](#nowhere) ![c](none.png) [d](index.md#vaswani1917) "
-            "[e](index.md#vaswani2017) $\\frac{1}$\n"
-        )
-    with pytest.raises(SystemExit) as refusal:
-        book.main(small_book)
-    assert "The book was not built." in refusal.value.code
-    warnings = capfd.readouterr().err
-    for fault in ("none.md", "nowhere", "none.png", "vaswani1917", r"\frac{1}"):
-        assert fault in warnings
-    assert "vaswani2017" not in warnings  # the one that is right
-    assert not (small_book / "_build" / "html").exists()
-
-
-BREAKAGES = {
-    "KaTeX": (
-        ("website/extensions/mathematics.py", 'Path(sys.prefix) / "npm"', 'Path("/nowhere")'),
-        "KaTeX is not installed: run make, which installs it into .venv.",
-    ),
-    "Node": (
-        ("website/extensions/mathematics.py", "executable.ROOT_DIR", '"/nowhere"'),
-        "run make, which installs it into .venv.",
-    ),
-    "site address": (
-        ("_config.yml", "html:\n", "html:\n  baseurl: book.test\n"),
-        "write the site's whole address, beginning with https://, or leave it out.",
-    ),
-}
-
-
-@pytest.mark.parametrize("broken", BREAKAGES)
-def test_a_build_that_lacks_something_says_what_to_do(small_book, capfd, broken):
-    (name, text, other), advice = BREAKAGES[broken]
-    shutil.copytree(ROOT / "website", small_book / "website")
-    path = small_book / name
-    assert text in path.read_text(encoding="utf-8")
-    path.write_text(path.read_text(encoding="utf-8").replace(text, other, 1), encoding="utf-8")
-    with open(small_book / "book" / "index.md", "a") as page:
-        page.write("A formula: $x$\n")
-    with pytest.raises(SystemExit) as refusal:
-        book.main(small_book)
-    said = capfd.readouterr().err
-    assert advice in said + refusal.value.code
-    assert "Traceback" not in said
-    assert not (small_book / "_build" / "html").exists()
-
-
-def test_an_interrupted_build_leaves_nothing_that_looks_whole(small_book, monkeypatch):
-    def interrupted(root):
-        (root / "_build" / "html").mkdir(parents=True)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(book, "build", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        book.main(small_book)
-    assert not (small_book / "_build" / "html").exists()
-
-
-def test_a_site_with_an_address_names_it(small_book, monkeypatch):
-    """Link cards, canonical addresses and the map; a 404 page that holds at any depth."""
-    config = small_book / "_config.yml"
-    text = config.read_text(encoding="utf-8")
-    config.write_text(text.replace("html:\n", "html:\n  baseurl: https://book.test/at\n", 1))
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    book.main(small_book)
-    site = Site(small_book / "_build" / "html")
-    page, lost = site.pages["book/index.html"], site.pages["404.html"]
-    assert page.select_one("link[rel=canonical]")["href"] == "https://book.test/at/book/index.html"
-    card = page.select_one("meta[property='og:image']")["content"]
-    picture = site.folder / card.removeprefix("https://book.test/at/")
-    assert picture.read_bytes()[16:24] == b"\x00\x00\x04\xb0\x00\x00\x02\x76"  # 1200 by 630
-    assert "<loc>https://book.test/at/book/index.html</loc>" in (
-        site.folder / "sitemap.xml"
-    ).read_text(encoding="utf-8")
-    addresses = {address for _, address in site.references("404.html")} - {"#main"}
-    assert {one[:4] for one in addresses if "creativecommons" not in one} == {"/at/"}
-    assert lost.select_one("meta[name=robots]")["content"] == "noindex"
-    assert "text of 2 January 1970" in page.footer.text
 
 
 def descriptions(site):
@@ -449,25 +301,3 @@ def test_every_page_says_what_it_is_about_and_names_no_address(site):
         assert page.title.text.strip(), name
         if "baseurl" not in (ROOT / "_config.yml").read_text(encoding="utf-8"):
             assert not page.select("meta[property='og:image'], meta[property='og:url']"), name
-
-
-def test_a_book_that_disagrees_with_its_contents_is_not_built(small_book):
-    toc = small_book / "_toc.yml"
-    toc.write_text(
-        toc.read_text() + "parts:\n- chapters:\n  - file: book/absent\n"
-        "    sections:\n    - file: book/deep\n    - file: book/deep\n"
-    )
-    for name in ("deep.md", "extra.ipynb", "extra.txt", ".ipynb_checkpoints/deep.md"):
-        (small_book / "book" / name).parent.mkdir(exist_ok=True)
-        (small_book / "book" / name).write_text("# Page\n")
-    with pytest.raises(SystemExit) as refusal:
-        book.main(small_book)
-    assert refusal.value.code.splitlines()[1:] == [
-        "_toc.yml lists book/absent, but there is no such file.",
-        "book/extra.ipynb is not listed in _toc.yml.",
-        "_toc.yml lists book/deep more than once.",
-    ]
-
-
-def test_a_page_that_is_missing_after_the_build_is_named(small_book):
-    assert book.missing_pages(small_book) == ["_toc.yml lists book/index, but it got no page."]

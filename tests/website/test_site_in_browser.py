@@ -17,6 +17,10 @@ from website.extensions import moved
 from .conftest import ORIGIN, SITE
 
 PAGES = [*(f"{name}.html" for name in book.contents()), "search.html?q=mask", "404.html"]
+# Pages that have most of what there is: tried here without scripts, on a small screen in the dark
+# and in print, where tests/nightly tries all.
+SOME = ["book/index.html", "book/mask-failures.html"]
+LARGEST = "book/api.html"  # axe-core takes longer for it than for ten others: nightly asks it
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 
@@ -69,14 +73,14 @@ class Visit:
             self.quiet()
 
     def quiet(self):
-        """Wait until the page has asked for nothing for half a second.
+        """Wait until the page has asked for nothing for a while.
 
         Counted by what it asks for: the browser's own report, of what is still under way, now and
         then misses the end of a request, and then waits for ever.
         """
         asked = None
         while asked != (asked := self.requests):
-            self.page.wait_for_timeout(500)
+            self.page.wait_for_timeout(250)
 
     def answer(self, route):
         self.requests += 1
@@ -123,7 +127,7 @@ class Visit:
         return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def visit(chromium):
     if not (SITE / "index.html").is_file():
         pytest.fail("there is no website in _build/html: run make book, or see why it failed")
@@ -167,7 +171,8 @@ def test_a_page_is_quiet_light_still_and_for_everyone(visit, name):
         assert weight <= 250_000, f"{name} weighs {weight} bytes without its pictures"
         assert weight + pictures <= 700_000, f"{name} weighs {weight + pictures} bytes"
         seen.stands_still()
-        assert seen.axe() == []
+        if name != LARGEST:
+            assert seen.axe() == []
         page.locator("button.theme").click()
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
         for copy in page.locator(".copy").all()[:1]:
@@ -180,8 +185,8 @@ def test_a_page_is_quiet_light_still_and_for_everyone(visit, name):
         assert seen.faults == []
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_fits_a_small_screen_in_the_dark(visit, name):
+def fit_a_small_screen(visit, name):
+    """Open a page 320 px wide in the dark: it stands still, fits and has no barrier."""
     with visit(name, width=320, theme="dark") as seen:
         seen.stands_still()
         assert seen.axe() == []
@@ -198,11 +203,15 @@ def test_a_page_fits_a_small_screen_in_the_dark(visit, name):
         assert numbered.evaluate_all(covered) == []
 
 
-@pytest.mark.parametrize("name", book.contents())
-def test_a_page_teaches_without_scripts(visit, name):
+@pytest.mark.parametrize("name", [*SOME, "search.html?q=mask", "book/one-head.html"])
+def test_a_page_fits_a_small_screen_in_the_dark(visit, name):
+    fit_a_small_screen(visit, name)
+
+
+def teach_without_scripts(visit, name):
     """Every still picture is there, the contents open, what needs a script is not offered."""
-    with visit(f"{name}.html", width=320, scripts=False) as seen:
-        source = BeautifulSoup((SITE / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+    with visit(name, width=320, scripts=False) as seen:
+        source = BeautifulSoup((SITE / name).read_text(encoding="utf-8"), "html.parser")
         for figure in range(len(source.select("figure.attention-widget"))):
             still = seen.page.locator("figure.attention-widget").nth(figure)
             assert still.locator("> img").is_visible()
@@ -213,39 +222,38 @@ def test_a_page_teaches_without_scripts(visit, name):
         assert seen.faults == []
 
 
+@pytest.mark.parametrize("name", SOME)
+def test_a_page_teaches_without_scripts(visit, name):
+    teach_without_scripts(visit, name)
+
+
 # -------------------------------------------------------------------------------------- the policy
 
 INDEX = "book/index.html"
 
 
-@pytest.mark.parametrize(
-    ("smuggled", "directive"),
-    [
-        ("<script>document.title = 'smuggled'</script>", "script-src-elem refuses inline"),
-        (
-            "<img alt='' src='data:,' onerror='document.title = 1'>",
-            "script-src-attr refuses inline",
-        ),
-        (
-            "<script src='https://other.test/a.js'></script>",
-            "script-src-elem refuses https://other",
-        ),
-        ("<img alt='' src='https://other.test/a.png'>", "img-src refuses https://other"),
-        ("<style>body { display: none }</style>", "style-src-elem refuses inline"),
-        ("<iframe src='https://other.test/'></iframe>", "frame-src refuses https://other"),
-    ],
-)
-def test_the_policy_refuses_what_is_not_the_sites_own(visit, smuggled, directive):
-    with visit(INDEX, extra=smuggled) as seen:
-        assert any(said.startswith(directive) for said in seen.violations())
+SMUGGLED = {
+    "<script>document.title = 'smuggled'</script>": "script-src-elem refuses inline",
+    "<img alt='' src='data:,' onerror='document.title = 1'>": "script-src-attr refuses inline",
+    "<script src='https://other.test/a.js'></script>": "script-src-elem refuses https://other",
+    "<img alt='' src='https://other.test/a.png'>": "img-src refuses https://other",
+    "<style>body { display: none }</style>": "style-src-elem refuses inline",
+    "<iframe src='https://other.test/'></iframe>": "frame-src refuses https://other",
+}
+
+
+def test_the_policy_refuses_content_from_elsewhere(visit):
+    with visit(INDEX, extra="".join(SMUGGLED)) as seen:
+        for directive in SMUGGLED.values():
+            assert any(said.startswith(directive) for said in seen.violations()), directive
         assert seen.page.title() == "The Attention Workbook"
         assert not any("other.test" in fault for fault in seen.faults if "refused:" in fault)
 
 
 def test_the_policy_is_the_first_thing_on_every_page():
     for path in SITE.rglob("*.html"):
-        head = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").head
-        first = head.find(True)
+        start, found, _ = path.read_text(encoding="utf-8").partition("</head>")
+        first = BeautifulSoup(start + found, "html.parser").head.find(True)
         assert first.get("http-equiv") == "Content-Security-Policy", path
         assert first["content"].startswith("default-src 'none'; script-src 'self' 'sha256-")
         assert "unsafe-inline" not in first["content"].replace("style-src-attr 'unsafe-inline'", "")
@@ -370,9 +378,8 @@ LINES = """() => [...document.querySelectorAll("article section > p")].flatMap(t
 })"""
 
 
-@pytest.mark.parametrize("width", [1280, 1440])
-def test_a_line_holds_65_to_75_characters_and_code_is_wider(visit, width):
-    with visit("book/masking.html", width=width) as seen:
+def test_a_line_holds_65_to_75_characters_and_code_is_wider(visit):
+    with visit("book/masking.html") as seen:
         lines = seen.page.evaluate(LINES)
         assert len(lines) > 30
         assert 65 <= statistics.median(lines) <= 75
@@ -396,10 +403,9 @@ def test_the_typeface_is_small_and_asked_for_first(visit):
         assert first[:2] == [".woff2", ".woff2"]
 
 
-@pytest.mark.parametrize("name", ["book/bibliography.html", "book/mask-failures.html"])
 @pytest.mark.parametrize("width", [1280, 412])
-def test_a_typeface_that_comes_late_moves_nothing(visit, name, width):
-    with visit(name, width=width, hold="typeface") as seen:
+def test_a_typeface_that_comes_late_moves_nothing(visit, width):
+    with visit("book/mask-failures.html", width=width, hold="typeface") as seen:
         assert seen.held
         seen.page.wait_for_timeout(500)  # longer than a face may be waited for
         for route, path in seen.held:
@@ -455,9 +461,8 @@ def test_code_is_copied_by_touch_and_fades_where_it_is_cut(visit):
         assert seen_kinds == {(True, True), (False, False)}
 
 
-@pytest.mark.parametrize("lost", ["at/none.html", "at/book/none/deep.html", "at/none/"])
-def test_a_lost_address_leads_back_in_any_folder(visit, lost):
-    with visit(lost, folder="at/") as seen:
+def test_a_lost_address_leads_back_from_any_folder(visit):
+    with visit("at/book/none/deep.html", folder="at/") as seen:
         page = seen.page
         page.locator(".brand[href^='/at/']").wait_for()
         seen.quiet()
@@ -472,9 +477,9 @@ def test_a_lost_address_leads_back_in_any_folder(visit, lost):
 # ------------------------------------------------------------------------------------------- print
 
 
-@pytest.mark.parametrize("name", book.contents())
-def test_a_printed_page_has_stills_and_solutions_and_no_navigation(visit, name):
-    with visit(f"{name}.html") as seen:
+def print_out(visit, name):
+    """A printed page has its stills and its solutions, and no navigation."""
+    with visit(name) as seen:
         page = seen.page
         page.emulate_media(media="print")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -488,3 +493,8 @@ def test_a_printed_page_has_stills_and_solutions_and_no_navigation(visit, name):
         assert folded == 0
         page.evaluate("dispatchEvent(new Event('afterprint'))")
         assert page.locator("details[open]").count() == 0
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_a_printed_page_has_stills_and_solutions_and_no_navigation(visit, name):
+    print_out(visit, name)

@@ -7,7 +7,7 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from attention_lib import widgets
+from workbook.figures import FIGURES
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "attention_lib" / "widgets"
@@ -21,7 +21,7 @@ POLICY = (
 FONT = """
 @font-face { font-family: "Test"; src: url("DejaVuSans.ttf"); }
 @font-face { font-family: "Test"; src: url("DejaVuSans-Bold.ttf"); font-weight: 600; }
-.attention-view, .attention-view :is(svg text, button) { font-family: "Test" !important; }
+.attention-view, .attention-view * { font-family: "Test" !important; }
 """
 
 # Counts what a view leaves behind, and times what it draws.
@@ -121,10 +121,19 @@ class FigurePage:
         )
 
 
+@pytest.fixture(scope="session")
+def contexts(chromium):
+    """The browser's contexts by their options, kept: a new one takes longer than a page."""
+    made = {}
+    yield made
+    for context in made.values():
+        context.close()
+
+
 @pytest.fixture
-def show(chromium, assets):
+def show(chromium, contexts, assets):
     """Return a function that shows figures on a page by themselves, as the website would."""
-    contexts = []
+    pages = []
 
     def show(
         *figures,
@@ -138,48 +147,18 @@ def show(chromium, assets):
         address="",
         **options,
     ):
-        scripts = dict.fromkeys(type(figure).__name__ for figure in figures)
-        head = "".join(f'<script defer src="{name}.js"></script>' for name in ("host", *scripts))
-        body = "".join(figure.to_html() for figure in figures)
-        style = "body { margin: 0; }"
-        if font:  # the same letters on every machine: those that come with matplotlib
-            style += FONT
-        served = {
-            **assets,
-            "test.css": style,
-            "": f'<!doctype html><html lang="en" data-theme="{theme}"><head><meta charset="utf-8">'
-            '<meta name="viewport" content="width=device-width"><title>Figures</title>'
-            '<link rel="icon" href="data:,"><link rel="stylesheet" href="figure.css">'
-            f'<link rel="stylesheet" href="test.css">{head}</head>'
-            f"<body><main><h1>Figures</h1>{body}</main></body></html>",
-            **(files or {}),
-        }
-        kinds = {"": "text/html", "js": "text/javascript", "css": "text/css"}
-        context = chromium.new_context(
-            viewport={"width": width, "height": 800},
-            java_script_enabled=javascript,
-            **{"reduced_motion": "reduce"} | options,
-        )
-        contexts.append(context)
-        page = FigurePage(context.new_page())
-
-        def answer(route):
-            name = route.request.url.removeprefix(ORIGIN).partition("#")[0]
-            if name.endswith(".ttf"):
-                return route.fulfill(path=matplotlib.get_data_path() + "/fonts/ttf/" + name)
-            if name not in served:
-                page.refused.append(route.request.url)
-                return route.abort()
-            kind = kinds[name.rpartition(".")[2]]
-            headers = {
-                "Content-Type": f"{kind}; charset=utf-8",
-                "Content-Security-Policy": POLICY,
-            }
-            return route.fulfill(body=served[name], headers=headers)
-
-        context.route("**/*", answer)
+        options = {"reduced_motion": "reduce", "java_script_enabled": javascript} | options
+        key = (width, *sorted(options.items()))
+        if key not in contexts:
+            size = {"width": width, "height": 800}
+            contexts[key] = chromium.new_context(viewport=size, **options)
+        page = FigurePage(contexts[key].new_page())
+        pages.append(page)
+        # Letters that are the same on every machine: those that come with matplotlib.
+        style = {"test.css": "body { margin: 0; }" + (FONT if font else "")}
+        serve(page, {**assets, **style, "": document(figures, theme), **(files or {})})
         if javascript:
-            context.add_init_script(WATCH)
+            page.add_init_script(WATCH)
         page.goto(ORIGIN + address)
         if javascript:
             count = len(figures) if alive is None else alive
@@ -194,8 +173,40 @@ def show(chromium, assets):
         return page
 
     yield show
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
+
+
+def document(figures, theme):
+    """A page that holds figures and nothing else."""
+    scripts = dict.fromkeys(type(figure).__name__ for figure in figures)
+    head = "".join(f'<script defer src="{name}.js"></script>' for name in ("host", *scripts))
+    body = "".join(figure.to_html() for figure in figures)
+    return (
+        f'<!doctype html><html lang="en" data-theme="{theme}"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"><title>Figures</title>'
+        '<link rel="icon" href="data:,"><link rel="stylesheet" href="figure.css">'
+        f'<link rel="stylesheet" href="test.css">{head}</head>'
+        f"<body><main><h1>Figures</h1>{body}</main></body></html>"
+    )
+
+
+def serve(page, served):
+    """Answer what a page asks for out of a table of files, under the policy, and nothing else."""
+    kinds = {"": "text/html", "js": "text/javascript", "css": "text/css"}
+
+    def answer(route):
+        name = route.request.url.removeprefix(ORIGIN).partition("#")[0]
+        if name.endswith(".ttf"):
+            return route.fulfill(path=matplotlib.get_data_path() + "/fonts/ttf/" + name)
+        if name not in served:
+            page.refused.append(route.request.url)
+            return route.abort()
+        kind = kinds[name.rpartition(".")[2]]
+        headers = {"Content-Type": f"{kind}; charset=utf-8", "Content-Security-Policy": POLICY}
+        return route.fulfill(body=served[name], headers=headers)
+
+    page.route("**/*", answer)
 
 
 @pytest.fixture(scope="session")
@@ -228,7 +239,19 @@ def node():
     return call
 
 
-@pytest.fixture(params=widgets.__all__)
+@pytest.fixture(params=FIGURES)
 def figure(request):
     """Each figure in turn, as it is by default."""
-    return getattr(widgets, request.param)()
+    return FIGURES[request.param]()
+
+
+@pytest.fixture
+def every_figure():
+    """All figures, for one page that holds them together."""
+    return [make() for make in FIGURES.values()]
+
+
+def spread(settings, count=3):
+    """Some of many settings, from the first to the last: the gate's; nightly takes them all."""
+    places = {round(i * (len(settings) - 1) / (count - 1)) for i in range(count)}
+    return [settings[place] for place in sorted(places)]

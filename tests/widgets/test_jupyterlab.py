@@ -12,19 +12,20 @@ import urllib.request
 import nbformat
 import pytest
 
-from attention_lib import widgets
+from workbook.figures import FIGURES
 
 from .conftest import ROOT, FigurePage, FigureView
+from .test_frame_in_browser import SOME
 
 pytestmark = pytest.mark.browser
 
 # Two views of each figure, then a cell that tells Python's side, and one that changes it.
-MAKE = f"""\
+MAKE = """\
 import json
 from IPython.display import display
-from attention_lib import widgets
 from attention_lib.widgets._traits import Real, Whole
-figures = {{name: getattr(widgets, name)() for name in {widgets.__all__}}}
+from workbook.figures import FIGURES
+figures = {name: cls() for name, cls in FIGURES.items()}
 for name in figures:
     display(figures[name], figures[name])"""
 TELL = """\
@@ -106,7 +107,7 @@ class Notebook:
 
     def views(self, name):
         """The two views of a figure."""
-        number = 2 * widgets.__all__.index(name)
+        number = 2 * [*FIGURES].index(name)
         return FigureView(self, number), FigureView(self, number + 1)
 
     def locator(self, selector):
@@ -145,15 +146,14 @@ def notebook(chromium, lab):
     notebook.page.get_by_text(re.compile(r"\| Idle$")).wait_for()
     notebook.page.get_by_role("menuitem", name="Run", exact=True).click()
     notebook.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    count = 2 * len(widgets.__all__)
-
+    count = 2 * len(FIGURES)
     notebook.page.locator(".attention-view output").nth(count).wait_for()
     yield notebook
     context.close()
 
 
-def test_sliders_and_python_go_in_step(notebook, figure):
-    name = type(figure).__name__
+def hold_sliders(notebook, name):
+    """Move a figure's first slider: Python and the other view follow, and nothing else moves."""
     first, second = notebook.views(name)
     for more in first.locator.locator("details.attention-more:not([open]) > summary").all():
         more.click()  # a figure's only slider may stand there
@@ -165,20 +165,28 @@ def test_sliders_and_python_go_in_step(notebook, figure):
     slider.press("ArrowRight")
     notebook.until(lambda: notebook.python_state(name)[trait] != before[0][trait])
     after = notebook.python_state(name)
-    assert after[trait] != before[0][trait], "Python reads what the slider says"
-    assert {**after, trait: 0} == {**before[0], trait: 0}, "and nothing else has moved"
-    notebook.until(lambda: first.readouts() == second.readouts() != before[1])  # in step
+    assert {**after, trait: 0} == {**before[0], trait: 0}
+    notebook.until(lambda: first.readouts() == second.readouts() != before[1])
     assert not first.locator.locator(".attention-failure").is_visible()
     assert notebook.errors == []
 
 
-def test_python_moves_the_sliders(notebook, figure):
-    first, second = notebook.views(type(figure).__name__)
-    first.locator.get_by_role("button", name="Reset").click()
-    notebook.settle()
-    before = first.readouts()
+@pytest.mark.parametrize("name", SOME)
+def test_sliders_and_python_go_in_step(notebook, name):
+    hold_sliders(notebook, name)
+
+
+def test_python_moves_the_sliders_of_every_figure(notebook):
+    before = {}
+    for name in FIGURES:
+        first, _ = notebook.views(name)
+        first.locator.get_by_role("button", name="Reset").click()
+        notebook.settle()
+        before[name] = first.readouts()
     notebook.run(2)
-    notebook.until(lambda: first.readouts() == second.readouts() != before)
+    for name in FIGURES:
+        first, second = notebook.views(name)
+        notebook.until(lambda: first.readouts() == second.readouts() != before[name])  # noqa: B023
     assert notebook.errors == []
 
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from bs4 import BeautifulSoup
 
-from attention_lib import widgets
+from workbook.figures import FIGURES
 
 from .conftest import ROOT, FigurePage
 
@@ -47,8 +47,7 @@ def small_book(tmp_path_factory):
     (folder / "book" / "plain.md").write_text("# Plain\n", encoding="utf-8")
     title = nbformat.v4.new_markdown_cell("# Title")
     shown = [
-        widget_cell(f"{name}()", **{"text/html": getattr(widgets, name)().to_html()})
-        for name in widgets.__all__
+        widget_cell(f"{name}()", **{"text/html": FIGURES[name]().to_html()}) for name in FIGURES
     ]
     for name, cells in {"figures": shown, "lost": [widget_cell("VBox()")]}.items():
         notebook = nbformat.v4.new_notebook(cells=[title, *cells])
@@ -76,11 +75,11 @@ def own_scripts(page):
     return [re.fullmatch(r".*/(\w+)\.js\?v=\w+", source)[1] for source in found]
 
 
-@pytest.mark.site
+@pytest.mark.building
 def test_a_page_loads_the_scripts_of_its_figures_and_no_others(small_book):
     html, _ = small_book
     assert own_scripts(page_of(html, "book/index")) == ["host", "SoftmaxSaturation"]
-    assert own_scripts(page_of(html, "book/figures")) == ["host", *widgets.__all__]
+    assert own_scripts(page_of(html, "book/figures")) == ["host", *FIGURES]
     assert own_scripts(page_of(html, "book/plain")) == []
     for node in page_of(html, "book/figures").select("script[src*=attention_widgets]"):
         assert node.has_attr("defer")
@@ -89,17 +88,17 @@ def test_a_page_loads_the_scripts_of_its_figures_and_no_others(small_book):
     assert len(page_of(html, "book/index").select("link[href*=attention_widgets]")) == 1
 
 
-@pytest.mark.site
+@pytest.mark.building
 def test_every_figure_stands_on_its_page(small_book):
     html, _ = small_book
     figures = page_of(html, "book/figures").select("figure.attention-widget[data-state] > img")
-    assert [figure.parent["data-widget"] for figure in figures] == widgets.__all__
+    assert [figure.parent["data-widget"] for figure in figures] == [*FIGURES]
     for figure in figures:
         state = json.loads(figure.parent["data-state"])
-        assert set(state) == set(getattr(widgets, figure.parent["data-widget"])().state())
+        assert set(state) == set(FIGURES[figure.parent["data-widget"]]().state())
 
 
-@pytest.mark.site
+@pytest.mark.building
 def test_a_widget_that_would_vanish_is_a_warning(small_book):
     _, said = small_book
     lines = [line for line in said.splitlines() if "vanishes" in line]
@@ -170,12 +169,12 @@ def answers(page, figure, slider):
     return False
 
 
-@pytest.mark.site
+@pytest.mark.building
 @pytest.mark.browser
 def test_a_book_opened_from_its_folder_has_sliders(small_book, visit):
     html, _ = small_book
-    page = visit(html / "book" / "figures.html", len(widgets.__all__))
-    for number, name in enumerate(widgets.__all__):
+    page = visit(html / "book" / "figures.html", len(FIGURES))
+    for number, name in enumerate(FIGURES):
         figure = page.figure(number)
         assert answers(page, figure, figure.locator.locator("input[type=range]").first), name
     assert ours(page) == []

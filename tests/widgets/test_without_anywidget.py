@@ -6,13 +6,14 @@ import sys
 
 import pytest
 
-from attention_lib import widgets
+from workbook.figures import FIGURES
 
 SHOW_ALL = """
 import json, sys
 sys.modules["anywidget"] = None  # importing it now raises ModuleNotFoundError
 from attention_lib import widgets
-figures = [getattr(widgets, name)() for name in widgets.__all__]
+from workbook.figures import FIGURES
+figures = [FIGURES[name]() for name in FIGURES]
 print(json.dumps([figure._repr_mimebundle_() for figure in figures]))
 figure, seen = widgets.SoftLookup(), []
 figure.observe(lambda change: seen.append(change["new"]), "temperature")
@@ -25,8 +26,8 @@ figure.temperature = 1000
 def test_figures_stand_still_and_say_what_to_install():
     done = subprocess.run([sys.executable, "-c", SHOW_ALL], capture_output=True, text=True)
     bundles, seen = done.stdout.splitlines()
-    for name, (bundle, metadata) in zip(widgets.__all__, json.loads(bundles), strict=True):
-        live, _ = getattr(widgets, name)()._repr_mimebundle_()
+    for name, (bundle, metadata) in zip(FIGURES, json.loads(bundles), strict=True):
+        live, _ = FIGURES[name]()._repr_mimebundle_()
         assert set(bundle) == {"text/plain", "text/html"}
         assert bundle["text/plain"] == live["text/plain"]
         still, said = bundle["text/html"].split("</figure>")
@@ -39,7 +40,7 @@ def test_figures_stand_still_and_say_what_to_install():
     )
 
 
-@pytest.mark.parametrize("name", widgets.__all__)
+@pytest.mark.parametrize("name", FIGURES)
 def test_where_it_is_installed_nothing_is_said(name):
-    bundle, _ = getattr(widgets, name)()._repr_mimebundle_()
+    bundle, _ = FIGURES[name]()._repr_mimebundle_()
     assert bundle["text/html"].endswith("</figure>")

@@ -1,0 +1,1 @@
+"""What takes longer than the gate allows: ``make nightly``."""

@@ -1,0 +1,13 @@
+"""The fixtures of the gate's tests, which these go on from."""
+
+from tests.website.conftest import site, small_book  # noqa: F401
+from tests.website.test_site_in_browser import visit  # noqa: F401
+from tests.widgets.conftest import (  # noqa: F401
+    assets,
+    contexts,
+    every_figure,
+    figure,
+    node,
+    show,
+)
+from tests.widgets.test_jupyterlab import lab, notebook  # noqa: F401

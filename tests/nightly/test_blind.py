@@ -1,0 +1,11 @@
+"""All answers whose authors had not seen the graders."""
+
+import pytest
+
+from tests.workbook.exercises import answers
+from tests.workbook.exercises.test_blind import troubles
+
+
+@pytest.mark.parametrize("chapter", answers.chapters())
+def test_every_blind_answer_hears_what_it_should(chapter):
+    assert [*troubles(chapter)] == []

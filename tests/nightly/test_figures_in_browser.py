@@ -1,0 +1,138 @@
+"""Every figure at every setting and corner; the gate tries some of them (tests/widgets)."""
+
+import itertools
+
+import pytest
+
+from attention_lib import causal_mask
+from attention_lib.widgets import HeatmapExplorer
+from tests.widgets import (
+    test_frame_in_browser,
+    test_head_split,
+    test_heatmap_in_browser,
+    test_kernel_regression,
+    test_mask_lab,
+    test_online_softmax,
+    test_saturation,
+    test_scoring_plane,
+    test_soft_lookup,
+)
+from tests.widgets.test_heatmap_explorer import LARGE, softmax, truth
+from tests.widgets.test_values_in_browser import STATE, check, hold_every_slider
+
+pytestmark = pytest.mark.browser
+
+# ---------------------------------------------------------------- readouts, the library's numbers
+
+ALL = {
+    "SoftLookup": (test_soft_lookup, test_soft_lookup.SETTINGS),
+    "KernelRegression": (test_kernel_regression, test_kernel_regression.SETTINGS),
+    "OnlineSoftmax": (test_online_softmax, test_online_softmax.SETTINGS),
+    "HeadSplit": (test_head_split, test_head_split.SETTINGS),
+    "SoftmaxSaturation": (test_saturation, test_saturation.SETTINGS),
+    # 37 is no factor of their number: every value of every trait occurs
+    "MaskLab": (test_mask_lab, test_mask_lab.SETTINGS[::37]),
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_readouts_agree_with_the_library_at_every_setting(show, name):
+    module, settings = ALL[name]
+    module.hold_readouts(show, settings)
+
+
+@pytest.mark.parametrize("others", [{}, test_scoring_plane.OTHERS], ids=["chapter", "others"])
+def test_the_scores_of_the_plane_agree_at_every_setting(show, others):
+    test_scoring_plane.hold_readouts(show, test_scoring_plane.SETTINGS, others)
+
+
+@pytest.mark.parametrize("score", test_scoring_plane.SCORES)
+def test_the_plane_is_painted_with_every_score(show, score):
+    test_scoring_plane.hold_ground(show, score)
+
+
+@pytest.mark.parametrize("name", ["example", "layers", "leak", "rounded"])
+def test_the_heatmap_s_readouts_agree_at_its_corners(show, name):
+    test_heatmap_in_browser.hold_readouts(show, name, list)
+
+
+# ---------------------------------------------------------------- controls, words and the frame
+
+
+def test_sliders_values_and_words_agree_at_nine_positions(show, figure):
+    hold_every_slider(show, figure, most=9)
+
+
+def test_sliders_values_and_words_agree_at_all_corners(show, figure):
+    """Every pair of sliders at its ends, in either order: one may bound the other."""
+    page = show(figure, more=True)
+    view = page.figure()
+    traits = [slider["trait"] for slider in page.evaluate(STATE)]
+    for first, second in itertools.permutations(traits, 2):
+        for ends in itertools.product(("min", "max"), repeat=2):
+            for trait, end in zip((first, second), ends, strict=True):
+                now = {slider["trait"]: slider for slider in page.evaluate(STATE)}
+                view.set(trait, now[trait][end])
+            check(page, figure)
+
+
+def test_the_link_brings_back_what_was_seen(show, figure):
+    test_frame_in_browser.bring_back(show, figure)
+
+
+def test_a_vertical_swipe_over_a_figure_scrolls_the_page_and_changes_nothing(show, figure):
+    test_frame_in_browser.scroll_by_swiping(show, figure)
+
+
+def test_a_figure_saved_as_one_file_opens_anywhere(chromium, show, figure, tmp_path):
+    test_frame_in_browser.open_anywhere(chromium, show, figure, tmp_path)
+
+
+def test_two_views_of_one_model_go_in_step(show, figure):
+    page = show(figure, type(figure)())
+    page.evaluate(
+        """() => {
+        const [first, second] = document.querySelectorAll('figure');
+        attentionWidgets.unmount(second);
+        attentionWidgets.mount(second, attentionWidgets.model(first));
+        }"""
+    )
+    page.wait_for_function("document.querySelectorAll('.attention-live').length === 2")
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    page.locator("input[type=range]").first.press("ArrowRight")
+    page.settle()
+    assert page.figure(0).readouts() == page.figure(1).readouts()
+    values = page.locator("input[type=range]").evaluate_all("all => all.map(one => one.value)")
+    assert values[: len(values) // 2] == values[len(values) // 2 :]
+
+
+# ---------------------------------------------------------------- speed
+
+
+def test_a_draw_takes_less_than_a_frame(show, figure):
+    page = show(figure, more=True)
+    slider = page.locator("input[type=range]").first
+    for key in ["Home", *["ArrowRight"] * 20]:
+        slider.press(key)
+        page.settle()
+    draws = sorted(page.evaluate("watch.draws"))
+    assert draws[len(draws) // 2] < 1000 / 60
+
+
+def test_the_largest_heatmap_stays_smooth(show):
+    """12 layers of 12 heads on 128 tokens: every draw fits into a frame, small heads included."""
+    triangle = causal_mask(128)
+    figure = HeatmapExplorer(softmax(LARGE, mask=triangle), mask=triangle, query=99, key=50)
+    page = show(figure)
+    shown = figure._codes / figure.levels
+    page.evaluate("watch.draws.length = 0")
+    for layer, head in itertools.product(range(1, 12, 3), range(0, 12, 2)):
+        page.figure().set("layer", layer)
+        page.figure().set("head", head)
+    draws = sorted(page.evaluate("watch.draws"))
+    p95 = draws[len(draws) * 95 // 100]
+    print(f"{len(draws)} frames: 95 % within {p95:.1f} ms, the longest {draws[-1]:.1f} ms")
+    assert len(draws) > 40 and p95 < 1000 / 60
+    wanted = truth(shown, (10, 10, 99, 50))
+    assert page.figure().readouts() == pytest.approx(wanted, abs=1e-6)
+    assert page.errors == []

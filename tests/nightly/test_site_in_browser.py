@@ -1,0 +1,29 @@
+"""Every page of the built website on a small screen in the dark, without scripts and in print.
+
+The gate opens every page once, as on a desk, and some of them in these ways (tests/website).
+"""
+
+import pytest
+
+from tests.website import test_site_in_browser
+from tests.website.test_site_in_browser import PAGES
+from website import book
+
+pytestmark = [pytest.mark.site, pytest.mark.browser]
+
+DOCUMENTS = [f"{name}.html" for name in book.contents()]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_a_small_screen_in_the_dark(visit, name):
+    test_site_in_browser.fit_a_small_screen(visit, name)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_page_teaches_without_scripts(visit, name):
+    test_site_in_browser.teach_without_scripts(visit, name)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_printed_page_has_stills_and_solutions_and_no_navigation(visit, name):
+    test_site_in_browser.print_out(visit, name)

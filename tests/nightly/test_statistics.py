@@ -1,0 +1,100 @@
+"""Every claim of three chapters on random numbers fails if its theory is made wrong."""
+
+import pytest
+import torch
+
+from tests import test_statistics as gate
+from tests.test_statistics import chapter  # noqa: F401
+
+
+def test_averages_of_variance_limits_are_refused_as_those_of_variance(chapter):  # noqa: F811
+    gate.test_an_average_is_refused_beyond_six_standard_errors_and_no_sooner(
+        chapter, "variance-limits"
+    )
+    gate.test_an_average_refuses_the_nearest_wrong_theory(chapter, "variance-limits")
+
+
+# chapter, cell, what is made wrong in it, by what
+WRONG_THEORIES = [
+    ("variance", "variance-4", "[-1.0, 1.0]", "[-2.0, 2.0]"),
+    ("variance", "variance-35", "4096**0.5", "1024**0.5"),
+    ("variance", "variance-23", "summaries(0.5)", "summaries(0.25)"),  # a root too many
+    ("variance", "variance-23", "summaries(0.0)", "summaries(0.5)"),
+    ("variance", "variance-25", "* 100", "* 1"),
+    ("variance", "variance-25", "wide / by", "wide"),
+    ("variance", "variance-28", "many * 100", "many * 10"),  # the root of the right factor
+    ("variance", "variance-45", "summaries(1.0)", "summaries(0.5)"),
+    ("variance-limits", "variance-limits-18", "scaled_dot_scores(X, X)", "X @ X.mT / width"),
+    ("variance-limits", "variance-limits-18", "(X, X)", "(X, X.roll(1, dims=1))"),
+    ("variance-limits", "variance-limits-19", "traps)", "traps).mT.roll(1, dims=-1)"),
+    ("variance-limits", "variance-limits-22", "(2 * logs)", "logs"),  # a missing 2
+    ("variance-limits", "variance-limits-22", "2 * logs).sqrt()", "4 * logs)"),
+    ("variance-limits", "variance-limits-24", "bounds, 2 * bounds, logs", "logs, bounds, bounds"),
+    ("variance-limits", "variance-limits-24", "2 * bounds", "torch.ones(5)"),
+    ("variance-limits", "variance-limits-24", "bounds, 2 * bounds, logs", "bounds, bounds, bounds"),
+    ("softmax-gradient", "softmax-gradient-12", "3 * drawn", "0.3 * drawn"),
+    ("softmax-gradient", "softmax-gradient-12", "many = ", "many = 2 * "),
+    ("softmax-gradient", "softmax-gradient-71", "wrong(accurate_norm(rows))", "wrong(by_formula)"),
+    ("softmax-gradient", "softmax-gradient-71", "wrong(by_formula),", "wrong(true),"),
+    ("softmax-gradient", "softmax-gradient-74", ".half()", ".float()"),
+    ("softmax-gradient", "softmax-gradient-74", "scale=1.0", "scale=512**-0.5"),
+    ("softmax-gradient", "softmax-gradient-74", "(2, 16, 64)", "(2, 2, 2)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "key", "old", "new"), WRONG_THEORIES)
+def test_a_claim_fails_if_its_theory_is_wrong(chapter, name, key, old, new):  # noqa: F811
+    ran = chapter(name)
+    ran.run(key)
+    with pytest.raises(AssertionError):
+        ran.run(key, [(old, new)])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("exponent=0.0", "exponent=0.5"),  # no scaling would do the same
+        ("exponent=0.5", "exponent=0.25"),
+        ("exponent=0.5", "exponent=1.0"),
+        ("d**-exponent", "(2 * d) ** -exponent"),  # the root of two
+        ("(d, 8)", "(d, 16)"),
+    ],
+)
+def test_claim_on_the_size_of_a_gradient_fails_for_other_scalings(chapter, old, new):  # noqa: F811
+    ran = chapter("softmax-gradient")
+    sampled = ran.run("softmax-gradient-14", [(old, new)])
+    with pytest.raises(AssertionError):
+        ran.run("softmax-gradient-15", names=sampled)
+
+
+@pytest.mark.parametrize("power", [0.0, 0.25, 1.0])
+def test_claim_on_live_rows_fails_for_other_powers_of_the_width(chapter, power):  # noqa: F811
+    """Not at all, as its fourth root, in proportion: each is refused, for shares and for sizes."""
+    ran = chapter("softmax-gradient")
+    unscaled = ran.before["softmax-gradient-68"]["unscaled"]
+    rows = unscaled.shape[1]
+    count = torch.tensor([0.8, 0.6, 0.4, 0.4 * 4**-power]) * rows
+    others = (torch.arange(rows) < count.unsqueeze(1)) * 50.0
+    with pytest.raises(AssertionError):
+        ran.run("softmax-gradient-68", names={"unscaled": others})
+
+
+def test_claim_fails_if_scaled_and_unscaled_heads_learn_alike(chapter):  # noqa: F811
+    ran = chapter("softmax-gradient")
+    for level in (0.99, 0.5):  # both learn, or neither does
+
+        def trained(scale, rates, d, level=level):
+            return [torch.full((5, 120), level)] * 3, torch.full((5, 3), level)
+
+        with pytest.raises(AssertionError):
+            ran.run("softmax-gradient-52", names={"trained": trained})
+
+
+def test_claim_fails_if_narrow_heads_learn_no_more_than_wide_ones(chapter):  # noqa: F811
+    ran = chapter("softmax-gradient")
+
+    def trained(scale, rates, d):
+        return None, torch.full((5, 3), 0.61 if scale == 1 else 0.99)
+
+    with pytest.raises(AssertionError):
+        ran.run("softmax-gradient-62", names={"trained": trained})

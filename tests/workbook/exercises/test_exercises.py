@@ -1,0 +1,133 @@
+"""Every exercise: its right solution passes, and each of its mistakes hears its own sentence."""
+
+import importlib
+import pkgutil
+import sys
+import time
+from itertools import combinations
+
+import pytest
+import torch
+
+from workbook import exercises
+from workbook.exercises import _running
+from workbook.exercises._edits import Source
+from workbook.exercises._exercise import Exercise
+from workbook.exercises._explain import declared_edits
+from workbook.exercises._questions import Question, Quiz
+
+MODULES = {
+    module.name: importlib.import_module(f"{exercises.__name__}.{module.name}")
+    for module in pkgutil.iter_modules(exercises.__path__)
+    if not module.name.startswith("_")
+}
+EVERY = [
+    pytest.param(getattr(module, name), id=f"{chapter}.{name}")
+    for chapter, module in MODULES.items()
+    for name in module.__all__
+    if isinstance(getattr(module, name), Exercise)
+]
+MISTAKES = [
+    pytest.param(param.values[0], mistake, id=f"{param.id}, {mistake[-1][:40]}")
+    for param in EVERY
+    for mistake in param.values[0].mistakes
+]
+every_exercise = pytest.mark.parametrize("exercise", EVERY)
+
+
+def made(exercise, mistake):
+    """The wrong function of a mistake."""
+    if callable(mistake[0]):
+        return mistake[0]
+    source = Source(exercise.right)
+    return source.function([*declared_edits(source, [mistake])])
+
+
+def named_like(exercise, body):
+    """A function with the exercise's arguments and another body."""
+    arguments = ", ".join(exercise._names(exercise.right))
+    world = {"torch": torch, "right": exercise.right, "sys": sys}
+    code = f"def answer({arguments}):\n    {body.replace('ARGUMENTS', arguments)}"
+    exec(compile(code, "<answer>", "exec"), world)
+    return world["answer"]
+
+
+@every_exercise
+def test_the_right_solution_passes(exercise):
+    assert exercise(exercise.right), exercise(exercise.right)
+
+
+@every_exercise
+def test_no_right_result_is_nan(exercise):
+    for case in exercise.cases:
+        result = exercise.right(*_running.copied(case))
+        for part in result if isinstance(result, tuple) else (result,):
+            assert not torch.as_tensor(part).isnan().any()
+
+
+@every_exercise
+def test_the_right_solution_has_every_declared_property(exercise):
+    for case in exercise.cases:
+        for sentence, holds in exercise.properties:
+            assert holds(exercise.right(*_running.copied(case)), *case), sentence
+
+
+@pytest.mark.parametrize(("exercise", "mistake"), MISTAKES)
+def test_a_mistake_hears_its_own_sentence(exercise, mistake):
+    said = exercise(made(exercise, mistake))
+    assert not said
+    assert mistake[-1] in said.message, said
+
+
+@every_exercise
+def test_two_mistakes_at_once_hear_a_cause(exercise):
+    source = Source(exercise.right)
+    edits = [*declared_edits(source, exercise.mistakes)]
+    pairs = [pair for pair in combinations(edits, 2) if pair[0].fits(pair[1])][:6]
+    for pair in pairs:
+        said = exercise(source.function(pair))
+        assert not said.message.startswith(("at ", "your result"), 0), said
+
+
+@every_exercise
+@pytest.mark.parametrize("body", ["return ...", "...", "pass", "raise NotImplementedError"])
+def test_a_stub_is_not_judged(exercise, body):
+    assert repr(exercise(named_like(exercise, body))) == "Write it, then run this cell."
+
+
+@every_exercise
+def test_a_right_answer_may_print_and_is_heard_once(exercise, capsys):
+    assert exercise(named_like(exercise, "print('here'); return right(ARGUMENTS)"))
+    assert capsys.readouterr().out == "here\n"
+
+
+@every_exercise
+def test_an_error_shows_the_line(exercise, capsys):
+    said = exercise(named_like(exercise, "return undefined_name"))
+    assert "NameError" in said.message
+
+
+@every_exercise
+def test_an_answer_that_ends_the_program_is_refused_in_words(exercise):
+    said = exercise(named_like(exercise, "sys.exit(1)"))
+    assert "ends the whole program" in said.message
+
+
+@every_exercise
+def test_an_endless_loop_ends(exercise, monkeypatch):
+    monkeypatch.setattr(_running, "SECONDS", 0.2)
+    start = time.monotonic()
+    said = exercise(named_like(exercise, "while True: pass"))
+    assert "still running after 0.2 seconds" in said.message
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize("chapter", MODULES)
+def test_questions_have_the_names_of_their_tables(chapter):
+    module = MODULES[chapter]
+    for name in module.__all__:
+        question = getattr(module, name)
+        if isinstance(question, Question):
+            assert question.name == name
+            assert question.judge(question.right)[0]
+    assert isinstance(module.quiz, Quiz)

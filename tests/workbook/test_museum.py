@@ -1,0 +1,158 @@
+"""Each exhibit is caught by a contract that its repaired form keeps; the right one by none."""
+
+import re
+
+import pytest
+import torch
+
+from attention_lib import contracts
+from attention_lib.attention import scaled_dot_product_attention
+from attention_lib.masking import causal_mask, length_mask
+from workbook import museum
+from workbook.museum.exhibits import Bound, exhibit
+from workbook.museum.right import WINDOW, allowed
+
+# What a plain attention does not promise: it has no window, and no projections.
+NO_PROMISE = {"assert_window", "assert_looks_around"}
+
+
+@pytest.mark.parametrize("name", museum.EXHIBITS)
+def test_each_exhibit_is_caught(name):
+    """By the contract that its label names, whatever else catches it."""
+    exhibit = museum.EXHIBITS[name]
+    assert exhibit.caught_by().get(exhibit.contract), exhibit.caught_by()
+
+
+def test_the_right_one_is_caught_by_none():
+    broken = {name for name, said in museum.verdicts(museum.right_attention).items() if said}
+    assert broken == NO_PROMISE
+
+
+@pytest.mark.parametrize("contract", museum.CONTRACTS)
+def test_each_contract_is_kept_by_a_repaired_one_and_broken_by_an_exhibit(contract):
+    exhibits = museum.EXHIBITS.values()
+    assert any(contract in exhibit.promised() for exhibit in exhibits)
+    if contract != "assert_padding_invariant, NaN":
+        assert any(contract in exhibit.caught_by() for exhibit in exhibits)
+
+
+def test_every_contract_of_the_library_runs():
+    names = {name.partition(",")[0] for name in museum.CONTRACTS}
+    asserts = {name for name in contracts.__all__ if name.startswith("assert_")}
+    assert names == asserts - {"assert_queries_independent"}  # check runs that one
+
+
+def test_a_complaint_says_what_the_contract_says():
+    caught = museum.EXHIBITS["window_with_one_more"].caught_by()
+    assert caught == {
+        "assert_window": "a window of 3 holds 3 keys: the last query reads the key 3 places back"
+    }
+
+
+def test_an_error_is_a_finding():
+    said = museum.EXHIBITS["sizes_written_in"].caught_by()
+    assert set(said) == set(museum.EXHIBITS["sizes_written_in"].promised())
+    assert "expected 2 features (d_q)" in said["assert_pure"]
+
+
+@pytest.mark.parametrize("exhibit", museum.EXHIBITS.values(), ids=lambda exhibit: exhibit.name)
+def test_labels_are_whole(exhibit):
+    assert exhibit.wrong.endswith(".") and exhibit.wrong[0].isupper()
+    assert exhibit.repair and exhibit.seen
+    url = r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+"
+    assert exhibit.thread in ("sources", "none") or re.fullmatch(url, exhibit.thread)
+
+
+def test_an_exhibit_needs_a_label():
+    with pytest.raises(KeyError, match="nameless"):
+
+        @exhibit()
+        def nameless(*call): ...
+
+
+# Those that check cannot judge, and why not.
+NO_CHECK = {
+    "no_projections": "a plain attention is right by itself",
+    "rotary_halves": "either layout is right for some weights",
+    "left_padding_by_place": "check pads on the right; check_model pads on both sides",
+    "fast_path": "outputs at padding, which nobody may read",
+    "additive_without_tanh": "queries and keys of different widths",
+    "sizes_written_in": "queries and keys of different widths",
+    "matrices_swapped": "queries and keys of different widths",
+    "batch_first_forgotten": "its mask does not fit three sequences, and the call raises",
+    "layers_made_late": "the first call gives the layers their sizes",
+}
+
+
+def checked(attend, batch, num_heads, width):
+    """Return what check finds broken, with and without the causal mask."""
+    found = set()
+    for causal in (False, True):
+        report = contracts.check(
+            Bound(attend, causal=causal),
+            causal,
+            padding=lambda lens: {"real": length_mask(lens, 7).squeeze(1)},
+            window=WINDOW if "window" in attend.__name__ else None,
+            d_k=width,
+            lengths=(7, 4, 6)[:batch],
+            strict=True,
+        )
+        found |= {finding.name for finding in report.broken}
+    return found
+
+
+@pytest.mark.parametrize("name", sorted({*museum.EXHIBITS} - {*NO_CHECK}))
+def test_check_catches_the_exhibit_and_not_its_repaired_form(name):
+    one = museum.EXHIBITS[name]
+    sizes = max(one.batch, 2), one.num_heads, one.widths[0]
+    assert checked(one.broken, *sizes) - checked(one.repaired, *sizes)
+
+
+def test_the_gallery_is_a_table_with_links():
+    shown = museum.Gallery(["rotary_halves", "unscaled"])
+    page = shown._repr_html_()
+    assert page.count("<tr>") == 3
+    assert '<a href="https://github.com/huggingface/transformers/issues/25199">thread</a>' in page
+    assert repr(shown).count("\n") == 1
+    assert len(museum.Gallery().exhibits) == len(museum.EXHIBITS)
+    assert museum.Gallery([]).exhibits == []
+
+
+def test_the_matrix_marks_what_is_caught_kept_and_never_promised():
+    matrix = museum.Matrix()
+    assert list(matrix.letters.values()) == list(museum.CONTRACTS)
+    for name, marks in matrix.marks.items():
+        exhibit = museum.EXHIBITS[name]
+        at = dict(zip(museum.CONTRACTS, marks, strict=True))
+        assert [c for c in at if at[c] == "X"] == list(exhibit.caught_by())
+        assert [c for c in at if at[c] != " "] == exhibit.promised()
+        assert "X" in marks
+    assert matrix._repr_html_().count("<tr>") == 1 + len(museum.EXHIBITS)
+
+
+def test_other_attentions_can_be_judged():
+    def one_key_ahead(queries, keys, values, real, causal):
+        mask = allowed(queries, keys, real, False)
+        if causal:
+            mask = mask & torch.ones_like(mask).tril(1)
+        return scaled_dot_product_attention(queries, keys, values, mask=mask)
+
+    said = museum.verdicts(one_key_ahead)
+    assert "not causal" in said["assert_causal"]
+    assert not said["assert_padding_removable"]
+
+
+def test_what_is_no_attention_is_refused():
+    with pytest.raises(TypeError, match="attend: expected a callable"):
+        museum.verdicts("attention")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_the_right_one_is_the_librarys(dtype):
+    x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0)).to(dtype)
+    real = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+    given = museum.right_attention(x, x, x, real, True)
+    valid_lens = torch.tensor([5, 3])
+    wanted = scaled_dot_product_attention(x, x, x, valid_lens, mask=causal_mask(5))
+    for ours, theirs in zip(given, wanted, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=0)

@@ -1,0 +1,187 @@
+"""The figure SentenceReader: the reader's own numbers, in the page as in PyTorch."""
+
+import random
+
+import pytest
+import torch
+import traitlets
+
+from workbook.reader import Reader, load_reader, read, sentences
+from workbook.reader.sentence_reader import EXAMPLES, SentenceReader
+
+SCRIPT = SentenceReader.script()
+HEADS = [0, 1, 2, 3, 4, 0, 1, 2]  # one for each of the examples
+ASKING = [-1, 2, 3, 0, 5, 1, -1, 14]  # the last is no word of its sentence: then *it* asks
+UNREADABLE = [
+    "",
+    "  ,. ",
+    "the animal was tired",
+    "it was it",
+    "The fox didn’t cross the rode because it was too tired.",
+    "the animel did not cross the street because it was too tired",
+    "the zebra slept because it was xqzw",
+    "it was " + "too " * 20 + "wide",
+]
+
+
+def plain(figure):
+    """The figure's state as JSON can hold it."""
+    return figure.state() | {"packed": list(figure.packed)}
+
+
+def in_page(function):
+    """JavaScript that gives a figure's state to a function of its module."""
+    bytes_again = "packed: new Uint8Array(state.packed)"
+    return f"(state, ...rest) => {function}({{ ...state, {bytes_again} }}, ...rest)"
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return [str(sentence) for sentence in random.Random(0).sample(sentences(), 1000)]
+
+
+def test_javascript_agrees_with_pytorch_on_a_thousand_sentences(node, texts):
+    figure = SentenceReader()
+    seen = node(
+        SCRIPT,
+        """(state, texts) => {
+            state.packed = new Uint8Array(state.packed);
+            const reader = unpack(state);
+            return texts.map((text) => measure({ ...state, text }, reader));
+        }""",
+        [[plain(figure), texts]],
+        ["unpack", "measure"],
+    )[0]
+    largest, reader = 0.0, load_reader()
+    for text, found in zip(texts, seen, strict=True):
+        reading = read(reader, text)
+        assert found["words"] == list(reading.words), text
+        assert (found["it"], found["meant"]) == (reading.it, reading.meant), text
+        for mine, layer in zip(found["layers"], reading.weights, strict=True):
+            largest = max(largest, (torch.tensor(mine) - layer).abs().max().item())
+    assert largest < 1e-4
+
+
+def test_figure_shows_a_reader_trained_by_oneself(node):
+    torch.manual_seed(0)
+    reader = Reader(d_model=12, num_heads=(3, 2, 1))  # float32 numbers, other sizes
+    figure = SentenceReader(reader, text=EXAMPLES[2], head=4)
+    assert figure.bits == 32
+    (seen,) = node(SCRIPT, in_page("measure"), [[plain(figure)]], ["measure"])
+    reading = read(reader, EXAMPLES[2])
+    assert seen["meant"] == reading.meant
+    for mine, layer in zip(seen["layers"], reading.weights, strict=True):
+        assert torch.allclose(torch.tensor(mine), layer, atol=1e-5)
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_every_example_is_read_right(text):
+    known = {str(sentence): sentence for sentence in sentences()}
+    assert read(load_reader(), text).meant == known[text].meant
+
+
+def test_python_says_in_words_what_javascript_says(node):
+    figures = [
+        SentenceReader(text=text, head=head, word=word)
+        for text, head, word in zip(EXAMPLES, HEADS, ASKING, strict=True)
+    ]
+    program = """(state) => {
+        state.packed = new Uint8Array(state.packed);
+        return words(state, measure(state));
+    }"""
+    said = node(SCRIPT, program, [[plain(f)] for f in figures], ["words", "measure"])
+    for figure, sentence in zip(figures, said, strict=True):
+        assert figure.words().endswith(f". {sentence}"), figure
+
+
+@pytest.mark.parametrize("text", UNREADABLE, ids=lambda text: text[:20] or "empty")
+def test_what_cannot_be_read_gets_the_same_sentence_in_both_worlds(node, text):
+    figure = SentenceReader()
+    program = """(state, text) => {
+        try { return parse(text, state); } catch (error) { return error.message; }
+    }"""
+    (said,) = node(SCRIPT, program, [[plain(figure), text]], ["parse"])
+    with pytest.raises(traitlets.TraitError, match=r"SentenceReader\.text") as refused:
+        figure.text = text
+    assert said in str(refused.value)
+    assert figure.text == EXAMPLES[0]  # nothing is lost
+
+
+def test_a_head_or_a_reader_that_is_none_is_refused():
+    with pytest.raises(traitlets.TraitError, match=r"SentenceReader\.head"):
+        SentenceReader(head=7)
+    with pytest.raises(traitlets.TraitError, match=r"SentenceReader\.word"):
+        SentenceReader(word=16)
+    with pytest.raises(TypeError, match="reader: expected a Reader"):
+        SentenceReader(reader=torch.nn.Linear(2, 2))
+
+
+@pytest.mark.browser
+def test_changing_tired_to_wide_turns_the_conclusion(show):
+    page = show(SentenceReader())
+    figure = page.figure()
+    assert figure.read("meant") == 2 and figure.read("weight_2") > 0.9
+    page.locator(".attention-worded select").last.select_option("wide")
+    page.settle()
+    assert figure.read("meant") == 7 and figure.read("weight_7") > 0.9
+    assert "it means street" in page.locator(".attention-finding").inner_text()
+    page.get_by_role("button", name="Reset").click()
+    page.settle()
+    assert figure.read("meant") == 2
+
+
+@pytest.mark.browser
+def test_clicking_a_word_lets_it_ask_and_typing_reads_anew(show):
+    page = show(SentenceReader(head=2))
+    figure = page.figure()
+    reading = read(load_reader(), EXAMPLES[0])
+    for place in (2, 7):
+        page.locator(".attention-word").nth(place).click()
+        page.settle()
+        for key, weight in enumerate(reading.weights[0][1, place].tolist()):
+            assert figure.read(f"weight_{key}") == pytest.approx(weight, abs=1e-4)
+    page.locator("summary").click()  # More
+    field = page.locator(".attention-typed")
+    field.fill("The wolf feared the bear because it was fierce.")
+    field.press("Enter")
+    page.settle()
+    assert figure.read("meant") == 5  # the bear
+    field.fill("The wolf feared the baer because it was fierce.")
+    field.press("Enter")
+    page.settle()
+    assert (
+        "does not know the word “baer”. Did you mean “"
+        in page.locator("[role=alert]:visible").inner_text()
+    )
+    assert figure.read("meant") == 5
+
+
+@pytest.mark.browser
+def test_the_reader_reads_when_the_text_changes_and_only_then(show):
+    """Its forward pass takes roots by the hundred, and nothing else takes any."""
+    page = show(SentenceReader(), more=True)
+    page.evaluate(
+        "() => { const root = Math.sqrt; window.roots = 0;"
+        " Math.sqrt = (x) => { window.roots += 1; return root(x); }; }"
+    )
+    for trait, value in (("word", 3), ("word", 8)):
+        page.figure().set(trait, value)
+    page.get_by_label("layer 1, head 2").click()
+    page.settle()
+    assert "In layer 1, head 2" in page.locator(".attention-finding").inner_text()
+    assert page.evaluate("roots") == 0
+    page.get_by_label("Exchange “tired”").select_option("wide")
+    page.settle()
+    assert page.evaluate("roots") > 100
+    assert "it means street" in page.locator(".attention-finding").inner_text()
+
+
+@pytest.mark.browser
+def test_the_list_of_sentences_shows_what_is_read(show):
+    """A sentence of the reader's own, too, which is no example."""
+    shown = "select => select.selectedOptions[0].textContent"
+    for text in (SentenceReader().text, "the dog did not cross the street because it was too wide"):
+        page = show(SentenceReader(text=text))
+        chosen = page.get_by_label("Another sentence", exact=True)
+        assert chosen.evaluate(shown) == text
+        assert chosen.locator("option:not([hidden])").count() == len(SentenceReader().examples)
