@@ -1,6 +1,6 @@
 """Make every causal model of the installed transformers small and random, and check it.
 
-    python tools/census.py workbook/census.json
+    python tools/census.py workbook/published/census.json
 
 It needs an environment of its own, with transformers in the version that is to be counted. The
 results of other versions that the file holds stay. A model is made from its default configuration
