@@ -84,15 +84,6 @@ def assert_blames(call, exception, argument):
     assert argument in blamed, f"{raised.value!r} does not begin with {argument}"
 
 
-def refusals(table):
-    """Give each ``(call, exception, argument)`` an id."""
-    return [
-        pytest.param(*row, id=f"{argument}-{exception.__name__}")
-        for row in table
-        for _, exception, argument in [row]
-    ]
-
-
 def visible_by_loop(shape, valid_lens=None, mask=None):
     """Return the boolean tensor of ``shape`` that says which key a query may see, one by one."""
     visible = torch.ones(shape, dtype=torch.bool)

@@ -7,7 +7,7 @@ import torch
 
 from attention_lib import PositionalEncoding, sinusoidal_positions
 from attention_lib.positions import rotary_frequencies, rotary_scores, rotate_by_position
-from tests.strategies import assert_close, assert_refused, inputs, meta, numbers
+from tests.strategies import assert_close, inputs, numbers
 
 LENGTH, D_MODEL = 11, 6
 
@@ -22,31 +22,6 @@ BY_HAND = [
     (10_000, 2, 4, math.sin(100)),
     (5, 1, 2, math.cos(5)),
 ]
-
-X = torch.ones(2, 3, 4)
-
-# call, exception, words that must occur (more in the table of wrong calls)
-REFUSED = [
-    (lambda: PositionalEncoding(4)(X, offset=-1), ValueError, ["offset", "at least 0", "-1"]),
-    (lambda: PositionalEncoding(4)(X, offset=1.0), TypeError, ["offset", "whole number", "1.0"]),
-    (
-        lambda: PositionalEncoding(4, max_len=5)(X, offset=3),
-        ValueError,
-        ["x", "at most max_len = 5 positions", "(2, 3, 4) after offset 3"],
-    ),
-    (lambda: rotate_by_position(torch.ones(4)), ValueError, ["x: expected"]),
-    (lambda: rotate_by_position(torch.ones(2, 3, 0)), ValueError, ["x: expected", "(2, 3, 0)"]),
-    (lambda: rotate_by_position(X, meta(3)), ValueError, ["positions: expected the device of x,"]),
-    (lambda: rotary_scores(X, torch.ones(2, 3, 6)), ValueError, ["keys"]),
-    (lambda: rotary_scores(X, X, meta(3)), ValueError, ["query_positions", "device of queries"]),
-    (lambda: rotary_scores(X, X, None, meta(3)), ValueError, ["key_positions", "device of keys"]),
-    (lambda: rotary_scores(X, X, None, [0, 1, 2]), TypeError, ["key_positions: expected"]),
-]
-
-
-@pytest.mark.parametrize(("call", "exception", "words"), REFUSED)
-def test_refused_in_words(call, exception, words):
-    assert_refused(call, exception, words)
 
 
 @pytest.mark.parametrize(("position", "column", "d_model", "expected"), BY_HAND)

@@ -29,12 +29,9 @@ from tests.strategies import (
     TOLERANCE,
     assert_blames,
     assert_close,
-    assert_refused,
     inputs,
-    meta,
     name_of,
     numbers,
-    refusals,
 )
 
 # Every axis a different prime, so that no transpose can hide.
@@ -100,59 +97,6 @@ BY_HAND = [
     (cosine_scores, [[3, 4]], [[6, 8], [-30, -40], [4, -3]], [[1, -1, 0]]),
     (cosine_scores, [[0, 0]], [[6, 8], [0, 0]], [[0, 0]]),
 ]
-
-
-two, three = torch.ones(4, 2), torch.ones(4, 3)
-
-# call, exception, argument that it names (what every score refuses is in test_arguments.py)
-REFUSED = [
-    (lambda: scaled_dot_scores(two, two, scale="half"), TypeError, "scale"),
-    (lambda: scaled_dot_scores(two, two, scale=True), TypeError, "scale"),
-    (lambda: scaled_dot_scores(two, two, scale=math.inf), ValueError, "scale"),
-    (lambda: gaussian_scores(two, two, 0.0), ValueError, "bandwidth"),
-    (lambda: gaussian_scores(two, two, -1), ValueError, "bandwidth"),
-    (lambda: gaussian_scores(two, two, math.nan), ValueError, "bandwidth"),
-    (lambda: gaussian_scores(two, two, math.inf), ValueError, "bandwidth"),
-    (lambda: gaussian_scores(two, two, two), TypeError, "bandwidth"),
-    (lambda: gaussian_scores(two, two, True), TypeError, "bandwidth"),
-    (lambda: soft_cap(two, 0), ValueError, "cap"),
-    (lambda: soft_cap(two, "50"), TypeError, "cap"),
-    (lambda: soft_cap(50, 50), TypeError, "scores"),
-    (lambda: alibi_slopes(0), ValueError, "num_heads"),
-    (lambda: alibi_bias(8, 3.0), TypeError, "len_q"),
-    (lambda: alibi_bias(8, 3, -1), ValueError, "len_k"),
-    (lambda: alibi_bias(8, 3, dtype=torch.int64), TypeError, "dtype"),
-    (lambda: BilinearScore(0, 2), ValueError, "d_q"),
-    (lambda: BilinearScore(2, 2.0), TypeError, "d_k"),
-    (lambda: BilinearScore(True, 2), TypeError, "d_q"),
-    (lambda: BilinearScore(2, 3)(three, three), ValueError, "queries"),
-    (lambda: BilinearScore(2, 3)(two, two), ValueError, "keys"),
-    (lambda: AdditiveScore(2, 0, 3), ValueError, "d_k"),
-    (lambda: AdditiveScore("2", 2, 3), TypeError, "d_q"),
-    (lambda: AdditiveScore(2, 2, -3), ValueError, "num_hiddens"),
-    (lambda: AdditiveScore(2, 3, 5)(three, three), ValueError, "queries"),
-    (lambda: AdditiveScore(2, 3, 5)(two, two), ValueError, "keys"),
-    (
-        lambda: AdditiveScore(2, 2, 3)(two.double(), two.double()),
-        TypeError,
-        "queries",
-    ),
-    (
-        lambda: BilinearScore(2, 2).half()(two, two),
-        TypeError,
-        "queries",
-    ),
-    (
-        lambda: AdditiveScore(2, 2, 3)(meta(4, 2), meta(4, 2)),
-        ValueError,
-        "queries",
-    ),
-]
-
-
-@pytest.mark.parametrize(("call", "exception", "argument"), refusals(REFUSED))
-def test_refused(call, exception, argument):
-    assert_blames(call, exception, argument)
 
 
 @pytest.mark.parametrize(("score", "queries", "keys", "expected"), BY_HAND, ids=name_of)
@@ -376,15 +320,8 @@ def test_cosine_of_a_zero_vector_has_a_finite_gradient():
     assert queries.grad.isfinite().all() and not keys.grad.any()
 
 
-def test_learned_scores_say_their_widths():
+def test_a_bilinear_score_says_its_widths():
     assert repr(BilinearScore(3, 5)) == "BilinearScore(d_q=3, d_k=5)"
-    for score in (BilinearScore(3, 5), AdditiveScore(3, 5, 7)):
-        assert_refused(
-            lambda s=score: s(two, two), ValueError, ["queries: expected 3 features (d_q)"]
-        )
-        assert_refused(
-            lambda s=score: s(three, two), ValueError, ["keys: expected 5 features (d_k)"]
-        )
 
 
 # --- what is done to scores ------------------------------------------------------------------

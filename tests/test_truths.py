@@ -1,8 +1,4 @@
-"""What others have published, measured or proved, and the known mistakes the library must not make.
-
-The truths stand in the order in which the book cites them; the mistakes are those that texts on
-attention make most often.
-"""
+"""What others have published, measured or proved, in the order in which the book cites it."""
 
 import gc
 import math
@@ -16,23 +12,18 @@ from torch import nn
 from attention_lib import (
     AdditiveAttention,
     AdditiveScore,
-    Attention,
     BilinearScore,
-    DotProductAttention,
     MultiHeadAttention,
     causal_mask,
-    cosine_scores,
     dot_scores,
     entropy,
     gaussian_scores,
     generator,
     masked_softmax,
-    merge_heads,
     sample_scores,
     scaled_dot_product_attention,
     scaled_dot_scores,
     softmax_jacobian,
-    split_heads,
 )
 from tests.strategies import assert_close, name_of, numbers
 
@@ -40,15 +31,6 @@ from tests.strategies import assert_close, name_of, numbers
 THIS_PYTORCH = pytest.mark.skipif(
     not torch.__version__.startswith("2.13."), reason="stated for PyTorch 2.13"
 )
-
-ALL_SCORES = {
-    "dot": lambda: dot_scores,
-    "scaled dot": lambda: scaled_dot_scores,
-    "gaussian": lambda: gaussian_scores,
-    "cosine": lambda: cosine_scores,
-    "bilinear": lambda: BilinearScore(2, 2),
-    "additive": lambda: AdditiveScore(2, 2, 8),
-}
 
 SIX_TOKENS = torch.tensor(
     [
@@ -79,29 +61,6 @@ FIRST_GAP_WITHOUT_GRADIENT = {
     torch.float32: 104,
     torch.float64: 746,
 }
-
-
-# --- identical keys give the mean of the visible values ---------------------------------------
-
-
-@pytest.mark.parametrize("need_weights", [True, False])
-@pytest.mark.parametrize("name", ALL_SCORES)
-def test_identical_keys_give_the_mean_of_the_visible_values(name, need_weights):
-    keys, values = torch.ones(2, 10, 2), torch.arange(40.0).reshape(1, 10, 4).repeat(2, 1, 1)
-    attention = Attention(ALL_SCORES[name]())
-    for queries in (torch.ones(2, 1, 2), numbers(2, 1, 2, dtype=torch.float32)):
-        output, weights = attention(
-            queries, keys, values, torch.tensor([2, 6]), need_weights=need_weights
-        )
-        expected = torch.tensor([[[2.0, 3, 4, 5]], [[10, 11, 12, 13]]])
-        torch.testing.assert_close(output, expected)
-        if need_weights:
-            expected = [[[1 / 2] * 2 + [0] * 8], [[1 / 6] * 6 + [0] * 4]]
-            torch.testing.assert_close(weights, torch.tensor(expected))
-            assert not weights[0, 0, 2:].any() and not weights[1, 0, 6:].any()
-
-
-# --- a batched product of weights and values ---------------------------------------------------
 
 
 # --- multi-head attention on ones --------------------------------------------------------------
@@ -264,60 +223,7 @@ def test_causal_mask_is_aligned_lower_right_and_is_causal_of_pytorch_upper_left(
     assert_close(ours[:, 1:], scaled_dot_product_attention(queries[:, 1:], memory, memory)[0])
 
 
-def test_dropout_is_off_in_evaluation_and_dropout_p_of_pytorch_is_not():
-    x = numbers(1, 50, 4)
-    first, second = (F.scaled_dot_product_attention(x, x, x, dropout_p=0.5) for _ in range(2))
-    assert not torch.allclose(first, second)
-    attention = DotProductAttention(dropout=0.5).eval()
-    for need_weights in (True, False):
-        first, second = (attention(x, x, x, need_weights=need_weights)[0] for _ in range(2))
-        assert torch.equal(first, second)
-
-
-# --- the wrong reshape --------------------------------------------------------------------------
-
-
-def test_reshape_without_transpose_has_the_right_shape_and_mixes_positions():
-    x = torch.arange(12.0).reshape(1, 3, 4)
-    right, wrong = split_heads(x, 2), x.reshape(1, 2, 3, 2)
-    assert right.shape == wrong.shape
-    assert right[0, 0].tolist() == [[0, 1], [4, 5], [8, 9]]
-    assert wrong[0, 0].tolist() == [[0, 1], [2, 3], [4, 5]]
-    assert merge_heads(right).equal(x) and not merge_heads(wrong).equal(x)
-
-
-# --- known mistakes -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("queries", [2, 3])
-def test_additive_weights_depend_on_the_query(queries):
-    torch.manual_seed(0)
-    _, weights = AdditiveAttention(5, 3, 8)(
-        numbers(1, queries, 5, dtype=torch.float32),
-        numbers(1, 7, 3, dtype=torch.float32),
-        torch.ones(1, 7, 2),
-    )
-    assert (weights[0, 0] - weights[0, 1]).abs().max() > 1e-3
-
-
-def test_queries_are_projected_by_w_q_and_keys_by_w_k():
-    """Of different widths they could not change places; of equal width it must show."""
-    score = AdditiveScore(3, 3, 8).double()
-    queries, keys = numbers(2, 3), numbers(5, 3, seed=1)
-    hidden = (queries @ score.W_q.weight.T)[:, None] + (keys @ score.W_k.weight.T)[None]
-    assert_close(score(queries, keys), (torch.tanh(hidden) @ score.w_v.weight.T)[..., 0], 1e-14)
-    assert not torch.allclose(score(queries, keys), score(keys, queries).T)
-    bilinear = BilinearScore(3, 3).double()
-    assert_close(bilinear(queries, keys), queries @ bilinear.W @ keys.T, 1e-14)
-    assert not torch.allclose(bilinear(queries, keys), bilinear(keys, queries).T)
-
-
-def test_scores_of_a_head_are_divided_by_the_root_of_its_own_width():
-    """By sqrt(512) for 512, not by the sqrt(64) of one head."""
-    x = torch.ones(1, 2, 512)
-    assert scaled_dot_scores(x, x)[0, 0, 0].item() == pytest.approx(math.sqrt(512))
-    heads = split_heads(x, 8)
-    assert scaled_dot_scores(heads, heads)[0, 0, 0, 0].item() == pytest.approx(math.sqrt(64))
+# --- parameters and results -----------------------------------------------------------------------
 
 
 def test_parameters_exist_before_the_first_batch_and_get_gradients():

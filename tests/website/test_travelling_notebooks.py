@@ -23,7 +23,6 @@ from website.notebooks import chapters, kernel_environment
 from .conftest import SITE
 
 CHAPTERS = [path.stem for path in chapters()]
-WORKFLOW = ROOT / ".github" / "workflows" / "publish.yml"
 LINKS = re.compile(r"\]\(([^)\s]+)\)")
 INSTALLED = Path(sysconfig.get_path("purelib"))
 
@@ -324,72 +323,3 @@ def test_a_book_with_a_wrong_repository_is_not_built(small_book, capfd):
         "repository, https://github.com/OWNER/NAME, or leave it empty."
     )
     assert not (small_book / "_build" / "html").exists()
-
-
-def test_a_publisher_gets_a_button_for_colab_and_links_to_the_website(small_book):
-    configure(small_book, workbook_repository=GOOD, html_baseurl="https://readers.test/attention")
-    with open(small_book / "_toc.yml", "a") as toc:
-        toc.write("chapters:\n- file: book/chapter\n")
-    cells = [
-        nbformat.v4.new_markdown_cell("# A chapter\n\n[a page](index.md), [here](chapter.ipynb)"),
-        nbformat.v4.new_code_cell("1 + 1", execution_count=1),
-    ]
-    chapter = nbformat.v4.new_notebook(cells=cells, metadata=read(chapters()[0])["metadata"])
-    nbformat.write(chapter, small_book / "book" / "chapter.ipynb")
-    book.main(small_book)
-    built = small_book / "_build" / "html"
-    page = (built / "book" / "chapter.html").read_text(encoding="utf-8")
-    assert re.findall(r'<a [^>]*href="([^"]*colab[^"]*)"[^>]*>(.+?)</a>', page, re.S) == [
-        (
-            "https://colab.research.google.com/github/someone/attention-workbook"
-            "/blob/notebooks/book/chapter.ipynb",
-            "Open in Colab",
-        )
-    ]
-    assert "colab" not in (built / "book" / "index.html").read_text(encoding="utf-8")
-    assert links(read(built / "_sources" / "book" / "chapter.ipynb")) == [
-        "https://readers.test/attention/book/chapter.html",
-        "https://readers.test/attention/book/index.html",
-        "https://readers.test/attention/book/chapter.html",
-    ]
-
-
-# ----------------------------------------------------------------------------------- the workflow
-
-
-def steps():
-    jobs = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]
-    return [step for job in jobs.values() for step in job.get("steps", [])]
-
-
-@pytest.mark.skipif(not shutil.which("git"), reason="no git was found")
-def test_the_workflow_pushes_the_notebooks_alone_to_the_branch_that_colab_reads(tmp_path):
-    def git(*words, cwd=tmp_path / "checkout"):
-        done = subprocess.run(["git", *words], cwd=cwd, capture_output=True, text=True, check=True)
-        return done.stdout.split()
-
-    git("init", "--quiet", "--bare", "remote", cwd=tmp_path)
-    git("clone", "--quiet", "remote", "checkout", cwd=tmp_path)
-    checkout = tmp_path / "checkout"
-    built = checkout / "_build" / "html" / "_sources" / "book"
-    built.mkdir(parents=True)
-    (checkout / ".gitignore").write_text("/_build/\n")
-    git("add", ".gitignore")
-    assert "make book" in [step.get("run") for step in steps()], "built as everyone does"
-    [publish] = [step["run"] for step in steps() if step.get("name") == "Publish the notebooks"]
-    environment = os.environ | {"RUNNER_TEMP": str(tmp_path), "GITHUB_SHA": "1234567"}
-    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", publish]
-
-    assert subprocess.run(command, cwd=checkout, env=environment).returncode, "nothing to publish"
-    for written in ("old", "new"):  # the second time in place of the first
-        (tmp_path / "notebooks").unlink(missing_ok=True)
-        (built / "index.md").write_text("no notebook")
-        (built / "chapter.ipynb").write_text(written)
-        subprocess.run(command, cwd=checkout, env=environment, check=True)
-        reference = f"refs/heads/{travelling_notebooks.BRANCH}"
-        assert git("for-each-ref", "--format=%(refname)", cwd=tmp_path / "remote") == [reference]
-        files = git("ls-tree", "-r", "--name-only", reference, cwd=tmp_path / "remote")
-        assert files == ["book/chapter.ipynb"]
-        assert git("show", f"{reference}:{files[0]}", cwd=tmp_path / "remote") == [written]
-        assert len(git("rev-list", reference, cwd=tmp_path / "remote")) == 1
-    assert git("ls-files") == [".gitignore"], "the checkout's own index is as it was"
