@@ -62,6 +62,18 @@ def pytest_xdist_make_scheduler(config, log):
     return ByFile(config, log) if config.getoption("dist") == "loadscope" else None
 
 
+@pytest.fixture(autouse=True)
+def matplotlib_as_it_was(request):
+    """Undo what an example in a docstring sets, such as the book's look, for the tests after it."""
+    if not isinstance(request.node, pytest.DoctestItem):
+        yield
+        return
+    import matplotlib
+
+    with matplotlib.rc_context():
+        yield
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item):
     """Start nbval's kernels as ``make notebooks`` starts its own; leave pictures to the next."""
