@@ -1,7 +1,6 @@
 """Two pictures, of matplotlib or of a browser, are the same where nobody sees a difference."""
 
 import io
-from contextlib import contextmanager
 from pathlib import Path
 
 import matplotlib
@@ -17,18 +16,9 @@ from website.pictures import PNG, SVG, bare, encode, same_drawing, same_picture,
 PICTURES = Path(__file__).with_name("pictures")
 
 
-@contextmanager
-def matplotlib_of(settings):
-    """Matplotlib as it is by default, whatever style other tests have left, and some settings."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(settings)
-        yield
-
-
 def drawn(draw, size=(5, 4), software=None, **settings):
     """A PNG, drawn under settings of matplotlib; ``software`` passes it off as another's."""
-    with matplotlib_of(settings):
+    with matplotlib.rc_context(settings):
         figure = Figure(figsize=size, facecolor="white")
         draw(figure.subplots())
         png = io.BytesIO()
@@ -39,7 +29,7 @@ def drawn(draw, size=(5, 4), software=None, **settings):
 
 def vectors(draw, **settings):
     """An SVG as matplotlib writes it, with names and a date that it makes up anew each time."""
-    with matplotlib_of(settings):
+    with matplotlib.rc_context(settings):
         figure = Figure(figsize=(5, 4))
         draw(figure.subplots())
         svg = io.StringIO()
