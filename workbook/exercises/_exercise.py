@@ -40,13 +40,16 @@ class Exercise:
         What people really do: ``(old, new, sentence)`` edits the source of the right solution,
         ``(function, sentence)`` is a wrong solution as a whole.
     properties : sequence of (str, callable)
-        A sentence, and ``holds(result, *arguments)``; said where it does not hold.
+        A sentence, and ``holds(result, *arguments)``; the first that does not hold is said.
     axes : str
         What the last axes of the result are called: ``"query key"``.
     tolerance : float, optional
         Largest absolute and relative difference; by default what the dtype's rounding explains.
     settle : callable, optional
-        ``settle(result, *arguments)`` returns an answer's result with one value where any will do.
+        ``settle(result, *arguments)`` makes all right results equal, where there are several; the
+        right solution and whole wrong ones return settled results.
+    settled : str
+        What was done to the numbers that are shown: "With each row's mean subtracted".
     also : callable, optional
         ``also(answer)`` looks at an answer whose results are right: its complaint or its praise, as
         ``(passed, sentence)``.
@@ -70,6 +73,7 @@ class Exercise:
         axes: str = "",
         tolerance: float | None = None,
         settle: Callable[..., Any] | None = None,
+        settled: str = "",
         also: Callable[[Function], tuple[bool, str]] | None = None,
     ) -> None:
         functools.update_wrapper(self, right)
@@ -80,7 +84,7 @@ class Exercise:
         self.cases = [*plain, *(special or {}).values()]
         self.mistakes, self.properties = mistakes, properties
         self.axes, self.tolerance = axes.split(), tolerance
-        self.settle, self.also = settle, also
+        self.settle, self.settled, self.also = settle, settled, also
 
     def __call__(self, answer: object) -> Verdict:
         """Judge an answer: say that it is right, or at most two things that are wrong."""
@@ -88,6 +92,8 @@ class Exercise:
             return Verdict.unwritten()
         if not callable(answer):
             return Verdict(False, f"a function is expected, not {_article(type(answer).__name__)}.")
+        if self.settle:
+            answer = _Settled(answer, self.settle)
         found, gross = [], []
         for i, case in enumerate(self.cases):
             given = copied(case)
@@ -96,8 +102,6 @@ class Exercise:
                 return Verdict.unwritten()
             if isinstance(found[-1], Failure) and found[-1].ends:
                 return Verdict(False, found[-1].sentence())
-            if self.settle and not isinstance(found[-1], Failure):
-                found[-1] = self.settle(found[-1], *case)
             kept = zip(self._names(answer), same_inputs(given, case), strict=False)
             gross += [name for name, same in kept if not same]
         expected = [attempt(self.right, case) for case in self.cases]
@@ -169,13 +173,10 @@ class Exercise:
         kinds = [(i, text) for i in wrong if (text := wrong_kind(*pairs[i]))]
         if kinds:
             return [*said, kinds[0][1]][:2], words.given(names, cases[kinds[0][0]])
-        said += [
-            text
-            for text, holds in self.properties
-            if not all(
-                holds(pair[0], *copied(case)) for case, pair in zip(cases, pairs, strict=True)
-            )
-        ]
+        for text, holds in self.properties:
+            lacking = [i for i in wrong if not holds(pairs[i][0], *copied(cases[i]))]
+            if lacking:
+                return [*said, text][:2], words.given(names, cases[lacking[0]])
         if self.labels:
             return said[:2], self._judged(pairs)
         results, targets = zip(*pairs, strict=True)
@@ -191,6 +192,8 @@ class Exercise:
         got, should = words.two_numbers(*numbers)
         where = words.place(index, self.axes)
         where = f"{where} your result is" if where else "Your result is"
+        if self.settled:
+            where = f"{self.settled}, {where[0].lower()}{where[1:]}"
         return f"{where} {got}; it should be {should}. {words.given(names, case)}"
 
     def _judged(self, pairs: list[tuple[Any, Any]]) -> str:
@@ -222,6 +225,20 @@ class Exercise:
             return ours
         plain = [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         return plain if len(plain) >= len(ours) else ours
+
+
+class _Settled:
+    """An answer whose results are settled; it shows the answer's own code and signature."""
+
+    def __init__(self, answer: Function, settle: Function) -> None:
+        functools.update_wrapper(self, answer)
+        self.__code__ = getattr(answer, "__code__", None)
+        self.answer, self.settle = answer, settle
+
+    def __call__(self, *given: Any) -> Any:
+        kept = copied(given)
+        found = self.answer(*given)
+        return self.settle(found, *kept) if isinstance(found, Tensor) else found
 
 
 def exercise(**declared: Any) -> Callable[[Function], Exercise]:

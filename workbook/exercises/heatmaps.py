@@ -8,16 +8,11 @@ Not yet: 1.0 is what the colour bar says, and it belongs to another panel: that 
 Not yet: padded queries still count.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from workbook.exercises import _words as words
 from workbook.exercises._cases import draws
 from workbook.exercises._exercise import exercise
-from workbook.exercises._many_right import ManyRight
 from workbook.exercises._questions import questions
 
 __all__ = [
@@ -153,41 +148,24 @@ def value_weighted(weights: Tensor, values: Tensor) -> Tensor:
     return weights * lengths[:, None, :]
 
 
-def _not_another_map(found: Tensor, weights: Tensor, values: Tensor) -> str:
-    """Say what keeps a result from being other weights with the same output."""
-    for row, (new, old) in enumerate(zip(found.double(), weights.double(), strict=True)):
-        moved = ((new - old) @ values.double()).abs()
-        if new.isnan().any():
-            return f"the weights of row {row} hold NaN."
-        if new.min() < -1e-6:
-            return f"row {row} has a negative weight, {new.min():.3g} at key {int(new.argmin())}."
-        if abs(new.sum() - 1) > 1e-5:
-            return f"the weights of row {row} sum to {new.sum():.5g}, not to 1."
-        if moved.max() > 1e-4:
-            return f"in row {row} the output changes by {moved.max():.3g}; it should stay."
-        if (new - old).abs().max() < 0.01 - 1e-6:
-            return f"row {row} is what was given: no weight moves by 0.01."
-    return ""
+_CONDITIONS = [
+    ("a weight is negative.", lambda found, weights, values: found.min() >= -1e-6),
+    ("the weights of a row do not sum to 1.",
+     lambda found, weights, values: (found.sum(dim=-1) - 1).abs().max() <= 1e-5),
+    ("the output changes; it should stay as it was.",
+     lambda found, weights, values: ((found - weights) @ values.to(found - weights))
+     .abs().max() <= 1e-4),
+    ("in a row no weight moves by 0.01.",
+     lambda found, weights, values: (found - weights).abs().amax(-1).min() >= 0.01 - 1e-6),
+]  # fmt: skip
 
 
 def _settled(found: Tensor, weights: Tensor, values: Tensor) -> Tensor:
     """Return the right solution's map in place of any other map that is right."""
-    if found.shape != weights.shape or _not_another_map(found.detach(), weights, values):
+    if found.shape != weights.shape or found.isnan().any():
         return found
-    return _other_map(weights, values)
-
-
-class _AnotherMap(ManyRight):
-    """An exercise that says of a wrong map which condition it breaks."""
-
-    def _unexplained(
-        self, answer: Callable[..., Any], cases: Any, pairs: Any, wrong: Any, said: list[str]
-    ) -> tuple[list[str], str]:
-        found, expected = pairs[wrong[0]]
-        if not isinstance(found, Tensor) or found.shape != expected.shape:
-            return super()._unexplained(answer, cases, pairs, wrong, said)
-        said = [*said, _not_another_map(found.detach(), *cases[wrong[0]])]
-        return said[:2], words.given(self._names(answer), cases[wrong[0]])
+    right = all(holds(found.detach(), weights, values) for _, holds in _CONDITIONS)
+    return same_output.right(weights, values) if right else found
 
 
 def _random_map(seed: int, len_q: int, len_k: int, d_v: int) -> tuple[Tensor, Tensor]:
@@ -195,17 +173,9 @@ def _random_map(seed: int, len_q: int, len_k: int, d_v: int) -> tuple[Tensor, Te
     return (normal(len_q, len_k) / 2).softmax(dim=-1), normal(len_k, d_v)
 
 
-def _other_map(weights: Tensor, values: Tensor) -> Tensor:
-    """Return other weights ``(len_q, len_k)`` with the same output (Brunner et al., 2020)."""
-    conditions = torch.cat([values, torch.ones_like(values[:, :1])], dim=-1)
-    direction = torch.linalg.svd(conditions.T).Vh[-1]
-    room = torch.where(direction < 0, -weights / direction, torch.inf)
-    return weights + 0.9 * room.amin(dim=-1, keepdim=True) * direction
-
-
-same_output = _AnotherMap(
-    _other_map,
-    _settled,
+@exercise(
+    settle=_settled,
+    properties=_CONDITIONS,
     axes="query key",
     cases=[
         (torch.full((1, 4), 0.25), torch.tensor([[1.0], [2.0], [3.0], [4.0]])),
@@ -228,3 +198,9 @@ same_output = _AnotherMap(
          "the first row of `Vh` is not at right angles to the conditions; the last one is."),
     ],
 )  # fmt: skip
+def same_output(weights: Tensor, values: Tensor) -> Tensor:
+    """Return other weights ``(len_q, len_k)`` with the same output (Brunner et al., 2020)."""
+    conditions = torch.cat([values, torch.ones_like(values[:, :1])], dim=-1)
+    direction = torch.linalg.svd(conditions.T).Vh[-1]
+    room = torch.where(direction < 0, -weights / direction, torch.inf)
+    return weights + 0.9 * room.amin(dim=-1, keepdim=True) * direction

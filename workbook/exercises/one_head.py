@@ -61,10 +61,6 @@ _FILLED = "scores.masked_fill(~mask, -torch.inf)"
         ),
     },
     mistakes=[
-        (_FILLED, "scores", "the mask has no effect."),
-        ("~mask", "~mask.mT", "the mask is transposed: its rows are queries, its columns keys."),
-        (_FILLED, "(scores * mask)",
-         "masked scores become 0, which is a score like any other. Put −infinity there."),
         (_FILLED, "(scores + mask)",
          "True and False are added to the scores as 1 and 0. Put −infinity where the mask is "
          "False."),

@@ -3,7 +3,7 @@
 Examples
 --------
 >>> scaled_scores(lambda queries, keys: queries @ keys.mT / keys.shape[-1])
-Not yet: the scores are divided by d_k, not by its square root.
+Not yet: the scale is the width itself, and not its root.
 >>> gaussian_by_product(lambda q, k: -(q[:, :, None] - k[:, None]).square().sum(dim=-1) / 2).passed
 False
 >>> gaussian_by_product(lambda q, k: -torch.cdist(q, k).square() / 2).passed
@@ -18,7 +18,6 @@ there cannot be seen. Stay with tensors.
 
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from functools import partial
 from io import StringIO
 from typing import Any
 from unittest.mock import patch
@@ -29,7 +28,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from workbook.exercises._cases import draws, memories, pairs
 from workbook.exercises._exercise import exercise
-from workbook.exercises._many_right import ManyRight
 from workbook.exercises._questions import questions
 
 __all__ = [
@@ -48,7 +46,6 @@ choice_of_score, crossing_of_the_circle, quiz = questions("scoring_functions")
     axes="batch query key",
     cases=[*pairs(), *((queries, keys) for queries, keys, _ in memories()[-2:])],
     mistakes=[
-        (" ** 0.5", "", "the scores are divided by d_k, not by its square root."),
         ("return scores", "return scores.softmax(dim=-1)",
          "these are the weights. The scores come before the softmax."),
         ("queries @ keys.mT", "queries[:, :, None] * keys[:, None]",
@@ -130,17 +127,9 @@ def _no_differences(answer: Callable[..., Any]) -> tuple[bool, str]:
     )
 
 
-class _UpToRows(ManyRight):
-    """An exercise in which a number may be added to each row of the result."""
-
-    def _where(self, *given: Any) -> str:
-        text = super()._where(*given)
-        return f"With each row's mean subtracted, {text[:1].lower()}{text[1:]}"
-
-
-@partial(
-    _UpToRows,
-    settled=_less_mean,
+@exercise(
+    settle=_less_mean,
+    settled="With each row's mean subtracted",
     axes="batch query key",
     cases=pairs(),
     also=_no_differences,
@@ -149,8 +138,6 @@ class _UpToRows(ManyRight):
          "these are the dot product's weights. Softmax cancels the query's squared length, but "
          "not the keys'."),
         (" / 2", "", "the whole squared length of the key is subtracted; it is half of it."),
-        (" - squares", " + squares",
-         "half the squared length of the key is added. A long key is far away: subtract."),
         ("squares[:, None]", "squares.sqrt()[:, None]",
          "half the length is subtracted; it is half the squared length."),
         ("scores = queries @ keys.mT - squares[:, None] / 2",

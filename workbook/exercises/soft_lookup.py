@@ -72,11 +72,6 @@ def attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
             "the best key is sought in the whole tensor, and each query has its own.",
         ),
         (
-            "amax(dim=-1, keepdim=True)",
-            "amax(dim=-2, keepdim=True)",
-            "the best score is sought down a column, among the queries.",
-        ),
-        (
             "scores == scores.amax(dim=-1, keepdim=True)",
             "scores.isclose(scores.amax(dim=-1, keepdim=True))",
             "scores that are only close count as a tie; however close, the larger takes all.",
