@@ -1,8 +1,9 @@
 """How long a chapter takes: computed, not felt.
 
-Its text: prose words / 150 + shown lines of code / 4 + 1.5 a figure, rounded up to 5 minutes.
-Folded code and what stands under ``## Exercises`` do not count. Its exercises: the minutes that
-they state, added up. ``make notebooks`` writes both into the chapter's line ``**Time:** …``.
+Its text: prose words / 120 + shown lines of code / 2 + 2.5 a figure, rounded up to 5 minutes; that
+is what new readers took. Folded code and what stands under ``## Exercises`` do not count. Its
+exercises: the minutes that they state, added up. ``make notebooks`` writes both into the chapter's
+line ``**Time:** …``, and the front page adds them up for each part.
 """
 
 import math
@@ -31,7 +32,7 @@ def reading(notebook):
             if not FOLDED & {*cell["metadata"].get("tags", [])}:
                 lines += sum(bool(line.strip()) for line in source.splitlines())
             figures += sum(map(is_figure, cell.get("outputs", [])))
-    return words / 150 + lines / 4 + 1.5 * figures
+    return words / 120 + lines / 2 + 2.5 * figures
 
 
 def is_figure(output):
@@ -48,6 +49,14 @@ def exercises(notebook):
     """The minutes that a chapter's exercises state, added up."""
     prose = ("".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "markdown")
     return sum(int(minutes) for text in prose for _, minutes in LEVEL.findall(text))
+
+
+def hours(minutes):
+    """Minutes as one says them: to the half hour, and below an hour to five minutes."""
+    if minutes <= 55:
+        return f"{rounded(minutes)} minutes"
+    halves = math.ceil(round(minutes / 30, 6))
+    return f"{halves // 2}{'½' * (halves % 2)} hour{'s' * (halves > 2)}"
 
 
 def line(notebook):

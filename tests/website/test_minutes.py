@@ -24,19 +24,19 @@ def code(source, *outputs, tags=()):
 
 
 COUNTED = {
-    "words": ([markdown("word " * 150)], 1),
-    "a formula is one": ([markdown("word " * 148 + "$a + b$ $$\na + b\n$$")], 1),
-    "lines of a list": ([markdown(["word\n"] * 150)], 1),
-    "shown lines": ([code("a\n\nb\nc\n \nd")], 1),
+    "words": ([markdown("word " * 120)], 1),
+    "a formula is one": ([markdown("word " * 118 + "$a + b$ $$\na + b\n$$")], 1),
+    "lines of a list": ([markdown(["word\n"] * 120)], 1),
+    "shown lines": ([code("a\n\nb\nc\n \nd")], 2),
     "folded lines": ([code("a\nb\nc\nd", tags=["hide-input"])], 0),
-    "figures": ([code("", PNG, SVG), code("", WIDGET, tags=["hide-input"])], 4.5),
+    "figures": ([code("", PNG, SVG), code("", WIDGET, tags=["hide-input"])], 7.5),
     "a table is none": ([code("", TABLE, {"output_type": "stream", "text": ""})], 0),
-    "before the first heading": ([markdown("# One\n\n" + "word " * 148 + "\n\n## Two")], 1.01),
+    "before the first heading": ([markdown("# One\n\n" + "word " * 116 + "\n\n## Two")], 1),
     "exercises": (
-        [markdown("## Exercises\n\n" + "word " * 150), code("a\nb\nc\nd", PNG), markdown("more")],
+        [markdown("## Exercises\n\n" + "word " * 120), code("a\nb\nc\nd", PNG), markdown("more")],
         0,
     ),
-    "after the exercises": ([markdown("## Exercises\n\nno\n\n## Summary\n\n" + "w " * 148)], 1),
+    "after the exercises": ([markdown("## Exercises\n\nno\n\n## Summary\n\n" + "w " * 118)], 1),
 }
 
 
@@ -51,10 +51,18 @@ def test_minutes_are_rounded_up_to_five(exact, said):
     assert minutes.rounded(sum([exact / 10] * 10)) == said, "whatever a float adds"
 
 
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [(41, "45 minutes"), (58, "1 hour"), (61, "1½ hours"), (90, "1½ hours"), (271, "5 hours")],
+)
+def test_long_times_are_said_in_hours(count, said):
+    assert minutes.hours(count) == said
+
+
 def test_a_chapter_says_its_minutes():
     time = "**Time:** a while"
     cells = [
-        markdown(f"## Objectives\n\n{time}\n\n" + "word " * 900),
+        markdown(f"## Objectives\n\n{time}\n\n" + "word " * 700),
         markdown("## Exercises\n\n### Exercise 1: Go\n\n●●○ 10 minutes\n\n20 minutes"),
         markdown("### Exercise 2: Go on\n\n●●● 15 minutes, and more"),
     ]
