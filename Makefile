@@ -14,7 +14,7 @@ EXAMPLES ?= 10000
 ROWS ?=
 JOBS ?= logical
 # The inner loop: what a change to a function or to a chapter's text breaks first.
-QUICK := $(filter-out tests/test_cost.py tests/test_environment.py tests/test_fuzz.py tests/test_parity.py tests/test_statistics.py tests/test_tracing.py,$(wildcard tests/test_*.py)) tests/website/test_rules.py attention_lib
+QUICK := $(filter-out tests/test_cost.py tests/test_environment.py tests/test_fuzz.py tests/test_parity.py tests/test_tracing.py,$(wildcard tests/test_*.py)) tests/website/test_rules.py attention_lib
 IN_VENV := .venv/bin/python
 # Each file to one worker, notebooks first, browser tests one by one and last: see conftest.py.
 PYTEST := $(IN_VENV) -m pytest -q -n logical --maxprocesses=4 --dist=loadscope --no-loadscope-reorder

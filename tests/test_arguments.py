@@ -3,6 +3,7 @@
 import inspect
 import re
 
+import matplotlib
 import numpy as np
 import pytest
 import torch
@@ -110,7 +111,8 @@ def test_right_calls_run_and_leave_their_inputs_alone(file, name, names):
     given = names(file, row)
     before = {key: x.clone() for key, x in given.items() if isinstance(x, torch.Tensor)}
     for call in calls.right_calls(row):
-        made = eval(call, given)
+        with matplotlib.rc_context():  # use_style() sets the style of all pictures after it
+            made = eval(call, given)
         for x in made if isinstance(made, tuple) else (made,):
             assert not (isinstance(x, torch.Tensor) and x.isnan().any()), call
     assert all(torch.equal(x, given[key]) for key, x in before.items())

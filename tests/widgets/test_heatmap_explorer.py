@@ -105,25 +105,6 @@ def test_what_is_unpacked_is_what_was_given_to_half_a_step(node, spread, shape, 
     assert torch.equal(seen.reshape(shape)[0, 0], weights[0, 0]), "0 and 1 are exact"
 
 
-def test_every_step_has_a_code_word(node):
-    codes = np.arange(4096, dtype=np.int32)
-    order, data = heatmap_explorer._golomb(codes, 12)
-    packed = [12, *len(data).to_bytes(4, "little"), order, *data]
-    (content,) = node("heatmap_explorer.js", "contents", [[packed]])
-    packed = {"bytes": packed, "tables": content["tables"]}
-    (steps,) = node("heatmap_explorer.js", "unpack", [[packed, 0, 4096]])
-    assert list(steps.values()) == codes.tolist()
-
-
-def test_the_order_with_the_fewest_bits_is_taken():
-    rare, common = np.zeros(1000, np.int32), np.full(1000, 30, np.int32)
-    assert (heatmap_explorer._golomb(rare, 12)[0], len(heatmap_explorer._golomb(rare, 12)[1])) == (
-        0,
-        125,
-    )
-    assert (len(heatmap_explorer._golomb(common, 12)[1])) == 1000 * 6 / 8  # order 5: 0 or 1, 5 bits
-
-
 @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 3.0])
 def test_twelve_layers_of_twelve_heads_make_a_page_under_three_megabytes(spread):
     figure = HeatmapExplorer(softmax(LARGE, spread), [f"token {i}" for i in range(128)])
@@ -131,19 +112,6 @@ def test_twelve_layers_of_twelve_heads_make_a_page_under_three_megabytes(spread)
     print(f"spread {spread}: {size} bytes, {figure.levels} levels")
     assert size < 2_900_000
     assert figure.levels >= 1023
-
-
-def test_rows_that_sum_to_one_never_take_more():
-    """Weights spread as widely as rows that sum to 1 can be: exponential, by their entropy."""
-    draw = np.random.RandomState(0).standard_exponential(LARGE)
-    figure = HeatmapExplorer(draw / draw.sum(axis=-1, keepdims=True))
-    assert len(figure.to_html()) < 2_900_000
-
-
-def test_noise_takes_eight_bits():
-    figure = HeatmapExplorer(np.random.RandomState(0).uniform(size=LARGE))
-    assert figure.levels == 255
-    assert figure._codes.max() == 255
 
 
 def test_a_chapters_figure_is_small():

@@ -1,17 +1,14 @@
 """The figure HeatmapExplorer in the browser: cells, heads, pasted tables, and its one file."""
 
-import html
 import itertools
-import json
 import re
 
 import numpy as np
 import pytest
 
 from attention_lib.widgets import HeatmapExplorer, heatmap_explorer
-from website.pictures import same_picture
 
-from .conftest import FigurePage, spread
+from .conftest import spread
 from .test_heatmap_explorer import cells, explorer, go, softmax, truth
 
 pytestmark = pytest.mark.browser
@@ -149,25 +146,6 @@ def test_tokens_are_text(show):
     assert re.findall(r"<(\w+)", markup) == ["figure", "img", "figcaption", "strong"]
 
 
-def test_labels_of_a_crowded_heatmap_stay_apart_and_on_the_page(show):
-    tokens = [f"a long token {i}" for i in range(128)]
-    for width in (320, 860):
-        page = show(HeatmapExplorer(softmax((1, 128, 128)), tokens, query=63, key=64), width=width)
-        frame = page.locator(".attention-map").bounding_box()
-        boxes = page.locator(".attention-map text[x]:not([transform])").evaluate_all(
-            "all => all.map(text => text.getBoundingClientRect().toJSON())"
-        )
-        rows = sorted(
-            (box["top"], box["bottom"]) for box in boxes if box["right"] < frame["x"] + 160
-        )
-        assert len(rows) >= 8
-        for (_, bottom), (top, _) in itertools.pairwise(rows):
-            assert top > bottom - 4
-        assert all(box["left"] >= frame["x"] - 1 for box in boxes)
-        chosen = page.locator(".attention-map .attention-chosen").all_text_contents()
-        assert any(text.startswith("a␣long") for text in chosen)
-
-
 @pytest.mark.parametrize("width", [320, 860])
 def test_tokens_between_lines_are_whole_words_that_do_not_touch(show, width):
     figure = HeatmapExplorer()
@@ -230,65 +208,3 @@ def test_a_reader_pastes_a_table_and_types_tokens_and_starts_over(show):
     page.settle()
     assert page.locator(".attention-finding").inner_text().startswith("Layer 0, head 1: query 7")
     assert page.figure().control("layer").is_visible() and page.errors == []
-
-
-def test_it_is_saved_as_one_file_in_the_browser_as_in_python(chromium, show, tmp_path):
-    figure = explorer("leak")
-    page = show(figure, more=True)
-    figure.head, figure.query, figure.beside = 2, 4, 0
-    figure.typed = '1 </script> "d" &amp; 人'
-    for trait in ("head", "query", "beside"):
-        page.figure().set(trait, getattr(figure, trait))
-    page.get_by_label("Tokens of your own").fill(figure.typed)
-    page.settle()
-    with page.expect_download() as saving:
-        page.get_by_role("button", name="Save as one file").click()
-    assert saving.value.suggested_filename == "HeatmapExplorer.html"
-    saving.value.save_as(tmp_path / "browser.html")
-    figure.save(tmp_path / "python.html")
-    assert page.errors == [] and page.refused == []
-
-    context = chromium.new_context(offline=True)
-    said, seen = [], []
-    for file in ("browser.html", "python.html"):
-        alone = FigurePage(context.new_page())
-        alone.goto((tmp_path / file).as_uri())
-        alone.locator(".attention-live .attention-finding").wait_for()
-        alone.wait_for_timeout(300)  # the small heads are painted one by one
-        attributes = alone.locator("figure").evaluate("node => ({ ...node.dataset })")
-        picture = alone.locator(".attention-view").screenshot()
-        seen.append((picture, json.loads(attributes.pop("state")), attributes, alone.title()))
-        assert alone.figure().readouts() == page.figure().readouts()
-        cells = alone.locator(".attention-map > canvas").first
-        width = cells.bounding_box()["width"]
-        cells.click(position={"x": width - 4, "y": 4}, force=True)  # below the SVG that listens
-        alone.settle()
-        assert alone.figure().readouts() != page.figure().readouts()
-        said.append(alone.locator(".attention-finding").inner_text())
-        assert alone.evaluate("performance.getEntriesByType('resource').length") == 0
-        assert alone.errors == []
-    context.close()
-    (first, *ours), (second, *theirs) = seen
-    assert ours == theirs and same_picture(first, second)
-    assert said[0] == said[1]
-    caption = re.search(r"<figcaption>(.*?)</figcaption>", (tmp_path / "browser.html").read_text())
-    finding = page.locator(".attention-finding").inner_text()
-    assert (
-        html.unescape(caption[1]) == f"<strong>{figure._title}.</strong> {figure._task} {finding}"
-    )
-    assert figure.words().endswith(finding)
-
-
-def test_where_the_stylesheet_cannot_be_read_no_file_is_offered(show):
-    page = show(HeatmapExplorer(), more=True)
-    button = page.get_by_role("button", name="Save as one file")
-    assert button.count() == 1
-    page.evaluate(
-        """async () => {
-        const figure = document.querySelector('figure');
-        document.querySelector('link[href*="figure.css"]').remove();
-        attentionWidgets.unmount(figure);
-        await attentionWidgets.mount(figure);
-        }"""
-    )
-    assert button.count() == 0 and page.errors == []
