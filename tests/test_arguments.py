@@ -72,7 +72,7 @@ def test_a_name_without_a_row_is_told_which_row_to_add(monkeypatch):
     ("file", "name"),
     [key for key in ROWS if calls.MODULES[key[0]].startswith("attention_lib")],
 )
-def test_signature(file, name):
+def test_signatures_are_those_in_the_table(file, name):
     row, owner = ROWS[file, name], calls.member(file, name)
     methods = [key for key in row if str(row[key]).startswith("(")]
     stated = {"signature": None} | {key: row[key] for key in methods}
@@ -119,7 +119,7 @@ def test_right_calls_run_and_leave_their_inputs_alone(file, name, names):
 
 
 @pytest.mark.parametrize(("file", "name", "call", "said"), WRONG, ids=[row[2] for row in WRONG])
-def test_wrong_call(file, name, call, said, names):
+def test_a_wrong_call_gets_the_message_in_the_table(file, name, call, said, names):
     with pytest.raises(Exception) as raised:
         eval(call, names(file, ROWS[file, name]))
     assert f"{raised.type.__name__}: {raised.value}" == said
@@ -225,7 +225,7 @@ VALUES_AND_MASKS = [
 
 
 @pytest.mark.parametrize(("argument", "bad", "exception", "blamed"), QUERIES_AND_KEYS)
-def test_every_score_refuses(argument, bad, exception, blamed):
+def test_every_score_refuses_wrong_queries_and_keys(argument, bad, exception, blamed):
     given = replaced(**{argument: bad})
     for score in SCORES:
         assert_blames(lambda score=score: score(given["queries"], given["keys"]), exception, blamed)
@@ -234,7 +234,9 @@ def test_every_score_refuses(argument, bad, exception, blamed):
 @pytest.mark.parametrize(
     ("argument", "bad", "exception", "blamed"), QUERIES_AND_KEYS + VALUES_AND_MASKS
 )
-def test_every_attention_refuses_with_and_without_weights(argument, bad, exception, blamed):
+def test_every_attention_refuses_wrong_arguments_with_and_without_weights(
+    argument, bad, exception, blamed
+):
     for attention in ATTENTIONS:
         for need_weights in (True, False):
             given = replaced(**{"need_weights": need_weights, argument: bad})

@@ -95,7 +95,7 @@ def drawn(dtype=torch.float64):
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("visibility", VISIBILITY)
 @pytest.mark.parametrize("name", ATTENTIONS)
-def test_equals_the_loop(name, visibility, need_weights):
+def test_attention_equals_a_loop_over_queries(name, visibility, need_weights):
     """Output, weights and the gradient of every input, on both paths."""
     valid_lens, mask = VISIBILITY[visibility]
     tensors = drawn()
@@ -117,7 +117,7 @@ def test_equals_the_loop(name, visibility, need_weights):
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
-def test_queries_and_keys_of_different_widths(need_weights):
+def test_additive_attention_takes_queries_and_keys_of_different_widths(need_weights):
     attention = seeded(AdditiveAttention(D + 1, D, HIDDEN))
     tensors = inputs((BATCH, LEN_Q, D + 1), (BATCH, LEN_K, D), (BATCH, LEN_K, D_V))
     expected, _ = attend_by_loop(
@@ -156,14 +156,14 @@ def test_leading_axes_broadcast(leading, need_weights):
 
 
 @pytest.mark.parametrize("mask", [None, booleans((LEN_Q, LEN_K), seed=3, share=0.5)])
-def test_scores_that_somebody_keeps_are_not_written_into(mask):
+def test_attention_does_not_write_into_the_scores(mask):
     table = numbers(BATCH, LEN_Q, LEN_K, seed=4)
     kept = table.clone()
     Attention(partial(lambda table, queries, keys: table, table))(*drawn(), mask=mask)
     assert torch.equal(table, kept)
 
 
-def test_by_hand():
+def test_weights_and_output_of_two_keys_computed_by_hand():
     """Two keys, scores 0 and ln 3: weights 1/4 and 3/4."""
     queries = torch.tensor([[2.0]])
     keys = torch.tensor([[0.0], [torch.tensor(3.0).log().item() / 2]])
@@ -182,7 +182,7 @@ def test_by_hand():
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("name", ATTENTIONS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-def test_a_query_that_sees_nothing_gets_zero(dtype, name, need_weights):
+def test_a_query_without_visible_keys_gets_zero(dtype, name, need_weights):
     """Weights 0, output 0 and gradient 0; no NaN on the way, which anomaly mode would raise."""
     attention = copy.deepcopy(ATTENTIONS[name][0])
     if isinstance(attention, nn.Module):
@@ -216,7 +216,7 @@ POSITIONS = {
 
 
 @pytest.mark.parametrize("name", POSITIONS)
-def test_a_score_that_knows_positions_is_shown_all_keys(name):
+def test_a_score_that_knows_positions_gets_all_keys(name):
     """Those behind the longest length, too; and in a layer whose inner attention has the score."""
     queries, keys, values = inputs((BATCH, LEN_Q, 4), (BATCH, LEN_K, 4), (BATCH, LEN_K, 4))
     lens, score = torch.tensor([3, 3]), POSITIONS[name]
@@ -229,7 +229,7 @@ def test_a_score_that_knows_positions_is_shown_all_keys(name):
     assert_close(weights[:, 0], masked_softmax(score(*projected), lens))
 
 
-def test_a_score_may_say_that_it_knows_no_positions():
+def test_a_score_may_declare_that_it_knows_no_positions():
     lengths = []
 
     def score(queries, keys):
@@ -244,7 +244,7 @@ def test_a_score_may_say_that_it_knows_no_positions():
 
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("visibility", ["all", "lengths", "causal"])
-def test_each_head_of_the_keys_may_serve_several_of_the_queries(visibility, need_weights):
+def test_one_head_of_keys_serves_several_heads_of_queries(visibility, need_weights):
     queries, keys, values = inputs((2, 6, LEN_Q, D), (2, 3, LEN_K, D), (2, 3, LEN_K, D_V))
     valid_lens, mask = VISIBILITY[visibility]
     repeated = [x.repeat_interleave(2, dim=1) for x in (keys, values)]
@@ -278,7 +278,7 @@ def test_pytorchs_arguments_are_answered_with_ours(habit):
         assert hint in str(refused.value)
 
 
-def test_what_the_module_says_of_itself():
+def test_repr_shows_the_scale_if_one_is_given():
     """Its scale where one is given."""
     assert repr(DotProductAttention()).startswith("DotProductAttention(\n  (dropout)")
     assert repr(DotProductAttention(scale=0.3)).startswith("DotProductAttention(\n  scale=0.3\n")
@@ -342,7 +342,7 @@ def test_dropout_acts_in_training_only(name, need_weights):
 @pytest.mark.parametrize(
     ("batch", "len_q", "len_k", "d_v"), [(2, 5, 0, 3), (0, 5, 7, 3), (2, 0, 7, 3), (2, 5, 7, 0)]
 )
-def test_axes_of_length_zero(name, batch, len_q, len_k, d_v, need_weights):
+def test_axes_of_length_zero_give_zeros_or_nothing(name, batch, len_q, len_k, d_v, need_weights):
     """Nothing to attend to gives 0; nothing to compute gives nothing."""
     tensors = inputs((batch, len_q, D), (batch, len_k, D), (batch, len_k, d_v))
     for valid_lens, mask in (
@@ -360,7 +360,7 @@ def test_axes_of_length_zero(name, batch, len_q, len_k, d_v, need_weights):
 
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("name", ATTENTIONS)
-def test_autocast(name, need_weights):
+def test_autocast_agrees_with_full_precision(name, need_weights):
     """Close to full precision, with and without a mask, forward and backward, dtypes mixed."""
     attention = copy.deepcopy(ATTENTIONS[name][0])
     if isinstance(attention, nn.Module):
@@ -384,7 +384,7 @@ def test_autocast(name, need_weights):
 
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("name", ATTENTIONS)
-def test_gradients_with_a_fully_masked_row(name, need_weights):
+def test_gradients_agree_with_finite_differences(name, need_weights):
     """Analytic against numeric, of inputs and parameters; the kernel's own too."""
     lens = torch.tensor([[0, 2, 3], [7, 0, 1]])
     tensors = inputs((BATCH, 3, D), (BATCH, LEN_K, D), (1, LEN_K, 2))

@@ -203,7 +203,7 @@ def last_seen(visible):
     return max(visible.flatten(0, -2).any(dim=0).nonzero().flatten().tolist(), default=-1)
 
 
-def see_attention(call):
+def assert_agrees_with_float64(call):
     case, dtype = call.case, call.dtype
     attention, score = ATTENTIONS[call.name](case.shapes[0][-1], dtype)
     tensors, (in_queries, in_keys, in_values) = call.tensors()
@@ -296,10 +296,10 @@ FOUND = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_was_found(name):
-    see_attention(FOUND[name])
+def test_calls_that_once_failed_agree_with_float64(name):
+    assert_agrees_with_float64(FOUND[name])
 
 
 @fuzz(0.6, calls())
-def test_attention(call):
-    see_attention(call)
+def test_random_calls_agree_with_float64(call):
+    assert_agrees_with_float64(call)

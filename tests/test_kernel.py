@@ -56,14 +56,14 @@ def test_without_weights_the_kernel_does_the_work_of_a_layer(score, training, ke
     assert all(call["shapes"][0] == (BATCH, 6, LEN_Q, 2) for call in kernel_calls)
 
 
-def test_the_kernel_is_shown_no_row_with_nothing_to_attend_to(kernel_calls):
+def test_the_kernel_gets_no_fully_masked_row(kernel_calls):
     """What it makes of one has changed from version to version: NaN, a mean, or 0."""
     lens = torch.tensor([[0, 2, 0, 5, 7], [7, 0, 5, 4, 1]])
     scaled_dot_product_attention(*drawn(), lens, need_weights=False)
     assert kernel_calls[0]["attn_mask"].any(dim=-1).all()
 
 
-def test_the_kernel_is_told_of_a_causal_mask_and_not_shown_it(kernel_calls):
+def test_the_kernel_gets_is_causal_instead_of_a_causal_mask(kernel_calls):
     """Some of PyTorch's kernels refuse to be given both."""
     scaled_dot_product_attention(
         *inputs(*[(BATCH, LEN_Q, D)] * 3), mask=causal_mask(LEN_Q), need_weights=False
@@ -74,7 +74,7 @@ def test_the_kernel_is_told_of_a_causal_mask_and_not_shown_it(kernel_calls):
 @pytest.mark.parametrize(
     "leading", [((), ()), ((2,), ()), ((2, 3), (3,)), ((3, 3), (3,)), ((2, 1, 3), (5, 1))], ids=str
 )
-def test_the_kernel_is_shown_two_leading_axes(leading, kernel_calls):
+def test_the_kernel_gets_tensors_with_two_leading_axes(leading, kernel_calls):
     """The form in which it is fastest; lengths of 3, which a leading axis may have too."""
     queries, others = ((*axes, 3, D) for axes in leading)
     scaled_dot_product_attention(*inputs(queries, others, others), need_weights=False)
@@ -83,7 +83,7 @@ def test_the_kernel_is_shown_two_leading_axes(leading, kernel_calls):
     assert batch * heads == torch.empty(torch.broadcast_shapes(*leading)).numel()
 
 
-def test_a_slice_of_a_causal_buffer_is_known_to_be_causal(kernel_calls):
+def test_a_slice_of_a_causal_buffer_is_recognised_as_causal(kernel_calls):
     """The most common idiom, ``self.mask[:length, :length]``; a slice elsewhere is not causal."""
     buffer = torch.ones(9, 9, dtype=torch.bool).tril()
     x = inputs(*[(BATCH, LEN_Q, D)] * 3)

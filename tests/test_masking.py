@@ -79,7 +79,7 @@ MASK_SHAPES = [
 
 @pytest.mark.parametrize(("valid_lens", "len_k", "expected"), LENGTH_MASKS, ids=name_of)
 @pytest.mark.parametrize("dtype", INTEGER_DTYPES, ids=name_of)
-def test_length_mask(valid_lens, len_k, expected, dtype):
+def test_length_mask_hides_keys_beyond_each_length(valid_lens, len_k, expected, dtype):
     made = length_mask(torch.tensor(valid_lens, dtype=dtype), len_k)
     assert made.dtype == torch.bool
     assert made.tolist() == expected
@@ -97,7 +97,7 @@ def test_causal_mask_of_one_length_is_square_and_on_the_device_asked_for():
     assert causal_mask(LEN_Q, device=torch.device("meta")).device.type == "meta"
 
 
-def test_masks_are_made_where_their_lengths_are():
+def test_masks_are_made_on_the_device_of_their_lengths():
     assert length_mask(meta(BATCH, dtype=torch.int64), LEN_K).device.type == "meta"
     assert window_mask(LEN_Q, window=2, device="meta").device.type == "meta"
 
@@ -109,7 +109,7 @@ def by_flex(rule, len_q, len_k, batch=None):
 
 @pytest.mark.parametrize("window", [1, 2, 3, 9])
 @pytest.mark.parametrize(("len_q", "len_k"), [(7, 7), (1, 5), (3, 7), (5, 2)])
-def test_window_mask_is_window_keys_and_the_own_among_them(len_q, len_k, window):
+def test_window_mask_shows_the_last_keys_up_to_the_own(len_q, len_k, window):
     own = len_k - len_q  # where the first query stands
 
     def rule(batch, head, query, key):
@@ -121,7 +121,7 @@ def test_window_mask_is_window_keys_and_the_own_among_them(len_q, len_k, window)
     assert torch.equal(window_mask(5, window=5), causal_mask(5))
 
 
-def test_document_mask():
+def test_document_mask_shows_the_keys_of_the_own_document():
     documents = torch.tensor([[0, 0, 1, 1, 1, 4], [3, 1, 1, 3, 3, 3]])
 
     def rule(batch, head, query, key):
@@ -154,7 +154,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_lengths_and_mask_are_reduced_to_the_least_that_says_the_same(name):
+def test_lengths_and_mask_are_reduced_to_the_smallest_equal_mask(name):
     valid_lens, mask, (shape, *known) = KNOWN[name]
     visible = resolve_visible((2, 3, 5, 7), torch.device("cpu"), valid_lens, mask)
     assert (None if visible.mask is None else tuple(visible.mask.shape)) == shape
@@ -165,7 +165,7 @@ def test_lengths_and_mask_are_reduced_to_the_least_that_says_the_same(name):
         assert torch.equal(visible.mask.expand(2, 3, 5, visible.len_k), whole[..., : visible.len_k])
 
 
-def test_rows_that_see_nothing_are_without_empty_rows():
+def test_fully_masked_rows_are_opened_for_the_kernel_and_reported():
     mask = torch.tensor([[[T, F, T], [F, F, F]]])
     empty = torch.tensor([[[F], [T]]])
     shown, hidden = without_empty_rows(Visible(mask, 3, some_empty=True))
@@ -176,7 +176,7 @@ def test_rows_that_see_nothing_are_without_empty_rows():
     assert without_empty_rows(Visible(None, 0, some_empty=True)) == (None, None)
 
 
-def test_a_causal_mask_is_known_until_it_is_written_to():
+def test_a_causal_mask_is_recognised_until_it_is_written_to():
     """Its numbers are read once, and not at all where causal_mask made it."""
     masks = [causal_mask(5), torch.ones(5, 5).tril().bool(), causal_mask(3, 5), causal_mask(1)]
     assert all(map(known_causal, masks))
@@ -192,7 +192,7 @@ def test_a_causal_mask_is_known_until_it_is_written_to():
     assert not known_causal(mask)
 
 
-def test_a_causal_mask_is_not_read(monkeypatch):
+def test_recognising_a_causal_mask_reads_no_numbers(monkeypatch):
     mask, device = causal_mask(5), torch.device("cpu")
     monkeypatch.setattr(visibility, "numbers_in", None)
     visible = resolve_visible((2, 5, 5), device, None, mask)
@@ -206,14 +206,14 @@ def test_a_causal_mask_is_not_read(monkeypatch):
     assert not known_causal(mask)
 
 
-def test_padding_mask():
+def test_padding_mask_hides_the_padding_token():
     tokens = torch.tensor([[5, 0, 2, 0], [1, 1, 1, 1]])
     assert padding_mask(tokens).tolist() == [[[T, F, T, F]], [[T, T, T, T]]]
     assert padding_mask(tokens, pad_id=1).tolist() == [[[T, T, T, T]], [[F, F, F, F]]]
     assert padding_mask(tokens.to(torch.int32)).dtype == torch.bool
 
 
-def test_combine_masks():
+def test_combined_masks_are_their_and():
     assert combine_masks() is None
     assert combine_masks(None, None) is None
     column, row = torch.tensor([[T], [F]]), torch.tensor([T, F, T])
@@ -224,7 +224,7 @@ def test_combine_masks():
 
 @pytest.mark.parametrize("mask_shape", MASK_SHAPES, ids=str)
 @pytest.mark.parametrize("lens", VALID_LENS)
-def test_equals_a_softmax_over_the_visible_keys(lens, mask_shape):
+def test_masked_softmax_equals_a_softmax_over_the_visible_keys(lens, mask_shape):
     """Lengths and mask compose, whatever the mask's shape, and hold for every head."""
     shape, valid_lens = (BATCH, HEADS, LEN_Q, LEN_K), VALID_LENS[lens]
     mask = None if mask_shape is None else booleans(mask_shape, seed=5, share=0.6)
@@ -239,7 +239,7 @@ def test_equals_a_softmax_over_the_visible_keys(lens, mask_shape):
             assert_close(row[seen], given[seen].exp() / given[seen].exp().sum(), 1e-12)
 
 
-def test_by_hand():
+def test_masked_weights_computed_by_hand():
     ln2 = torch.tensor(2.0).log().item()
     x = torch.tensor([[0.0, ln2, 5.0, 2 * ln2]], dtype=torch.float64)
     weights = masked_softmax(x, mask=torch.tensor([T, T, F, T]))
@@ -247,7 +247,7 @@ def test_by_hand():
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-def test_a_row_that_sees_nothing_is_zero(dtype):
+def test_a_fully_masked_row_has_weights_and_gradients_of_0(dtype):
     """Weights 0 and gradient 0; no NaN on the way, which anomaly mode would raise."""
     x = numbers(BATCH, LEN_Q, LEN_K, dtype=dtype).requires_grad_()
     for valid_lens, mask in ((torch.tensor([0, LEN_K]), None), (None, torch.tensor([[F]]))):
@@ -265,7 +265,7 @@ def test_a_row_that_sees_nothing_is_zero(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
 @pytest.mark.parametrize("strange", [NAN, INF, -INF, "largest", "lowest"])
-def test_masked_scores_change_nothing(strange, dtype):
+def test_masked_scores_change_no_weight_and_no_gradient(strange, dtype):
     finfo = torch.finfo(dtype)
     strange = {"largest": finfo.max, "lowest": finfo.min}.get(strange, strange)
     mask = booleans((BATCH, LEN_Q, LEN_K), seed=3, share=0.6)
@@ -283,7 +283,7 @@ def test_masked_scores_change_nothing(strange, dtype):
     assert not poisoned.grad[~mask].any()
 
 
-def test_a_visible_nan_is_seen():
+def test_a_visible_nan_makes_its_own_row_nan():
     x = torch.tensor([[1.0, NAN, 2.0], [1.0, NAN, 2.0]])
     weights = masked_softmax(x, mask=torch.tensor([[T, T, F], [T, F, T]]))
     assert weights[0, :2].isnan().all() and weights[0, 2] == 0
@@ -291,7 +291,7 @@ def test_a_visible_nan_is_seen():
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-def test_without_a_mask_it_is_softmax(dtype):
+def test_masked_softmax_without_a_mask_is_softmax(dtype):
     x = numbers(LEN_Q, LEN_K, dtype=dtype)
     assert torch.equal(masked_softmax(x), x.softmax(dim=-1))
     allowed = torch.ones(LEN_Q, LEN_K, dtype=torch.bool)
@@ -299,7 +299,7 @@ def test_without_a_mask_it_is_softmax(dtype):
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 0), (0, 3, 5), (2, 0, 5), (0, 0)], ids=name_of)
-def test_axes_of_length_zero(shape):
+def test_axes_of_length_zero_keep_their_shape(shape):
     (x,) = inputs(shape)
     valid_lens = torch.zeros(shape[0], dtype=torch.int64) if len(shape) == 3 else None
     allowed = torch.ones(shape[-2:], dtype=torch.bool)
@@ -309,7 +309,7 @@ def test_axes_of_length_zero(shape):
         assert weights.shape == shape
 
 
-def test_gradients_with_a_fully_masked_row():
+def test_gradients_agree_with_finite_differences():
     (x,) = inputs((BATCH, LEN_Q, LEN_K))
     lens = torch.tensor([[0, 1, 3, 5, 7], [7, 2, 0, 0, 1]])
     mask = booleans((BATCH, LEN_Q, LEN_K), seed=4, share=0.7)

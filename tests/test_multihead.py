@@ -106,7 +106,7 @@ def heads_by_loop(made, queries, keys, values, visible):
 # --- split and merge -------------------------------------------------------------------------
 
 
-def test_split_by_hand():
+def test_split_heads_computed_by_hand():
     x = torch.arange(24.0).reshape(2, 3, 4)
     heads = split_heads(x, 2)
     assert heads[0].tolist() == [[[0, 1], [4, 5], [8, 9]], [[2, 3], [6, 7], [10, 11]]]
@@ -114,7 +114,7 @@ def test_split_by_hand():
 
 
 @pytest.mark.parametrize("num_heads", [1, 2, 3, 6])
-def test_split_and_merge(num_heads):
+def test_merge_heads_undoes_split_heads(num_heads):
     x = numbers(2, 5, 6)
     heads = split_heads(x, num_heads)
     assert heads.shape == (2, num_heads, 5, 6 // num_heads)
@@ -132,7 +132,7 @@ def test_split_and_merge(num_heads):
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize(("num_kv_heads", "bias"), KINDS)
 @pytest.mark.parametrize("visibility", VISIBILITY)
-def test_equals_the_loop_over_heads(visibility, num_kv_heads, bias, need_weights):
+def test_the_layer_equals_a_loop_over_its_heads(visibility, num_kv_heads, bias, need_weights):
     """Output, weights per head, and the gradients of every input and parameter."""
     made, tensors = module(num_kv_heads, bias), drawn()
     valid_lens, mask = VISIBILITY[visibility]
@@ -263,7 +263,7 @@ def test_weights_are_those_before_dropout_and_dropout_acts_in_training_only():
     ("batch", "len_q", "len_k"), [(0, LEN_Q, LEN_K), (BATCH, 0, LEN_K), (BATCH, LEN_Q, 0)]
 )
 @pytest.mark.parametrize("need_weights", [True, False])
-def test_axes_of_length_zero(batch, len_q, len_k, need_weights):
+def test_axes_of_length_zero_give_the_bias_or_nothing(batch, len_q, len_k, need_weights):
     made = module()
     tensors = inputs((batch, len_q, D_MODEL), (batch, len_k, D_MODEL), (batch, len_k, D_MODEL))
     for lens in (None, torch.zeros(batch, dtype=torch.int64)):
@@ -277,7 +277,7 @@ def test_axes_of_length_zero(batch, len_q, len_k, need_weights):
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
-def test_autocast(need_weights):
+def test_autocast_agrees_with_full_precision(need_weights):
     made, tensors = module(dtype=torch.float32), drawn(torch.float32)
     lens = torch.tensor([0, 5])
     expected = made(*tensors, lens)[0]
@@ -291,7 +291,7 @@ def test_autocast(need_weights):
 
 
 @pytest.mark.parametrize("num_kv_heads", [None, 1])
-def test_gradients_with_a_fully_masked_row(num_kv_heads):
+def test_gradients_agree_with_finite_differences(num_kv_heads):
     made = MultiHeadAttention(4, 2, num_kv_heads=num_kv_heads, bias=True).double()
     tensors = inputs((BATCH, 2, 4), (BATCH, 3, 4), (BATCH, 3, 4))
     lens = torch.tensor([[0, 2], [3, 1]])
@@ -326,7 +326,7 @@ def bias_of(queries, keys):
     "visibility", ["all", "lengths", "equal lengths", "causal", "lengths and per head"]
 )
 @pytest.mark.parametrize("score", SCORES)
-def test_a_score_of_its_own_sees_the_heads_with_all_keys(score, visibility, replaced):
+def test_a_custom_score_gets_each_head_with_all_keys(score, visibility, replaced):
     """Also where no query sees the last keys: positions are counted from the last of all."""
     width = 4 * HEADS
     valid_lens, mask = VISIBILITY[visibility]
@@ -361,7 +361,7 @@ def test_padding_whose_projection_overflows_in_float16_reaches_nothing(need_weig
         assert_close(padded, clean)
 
 
-def test_parameters_are_drawn_again():
+def test_reset_parameters_draws_new_parameters():
     """As after ``to_empty``; biases become 0."""
     with torch.device("meta"):
         model = nn.Sequential(MultiHeadAttention(6, 2, bias=True), AddNorm(6))
@@ -408,7 +408,7 @@ def call_theirs(made, queries, keys, values):
 @pytest.mark.parametrize(
     ("bias", "batch_first", "dropout", "training", "dtype"), THEIRS, ids=name_of
 )
-def test_from_torch(bias, batch_first, dropout, training, dtype):
+def test_from_torch_agrees_with_the_layer_it_copies(bias, batch_first, dropout, training, dtype):
     made = theirs(bias, batch_first, dropout, training, dtype)
     ours = MultiHeadAttention.from_torch(made)
     assert ours.training == training and ours.attention.training == training
@@ -424,14 +424,14 @@ def test_from_torch(bias, batch_first, dropout, training, dtype):
     assert_close(weights, expected_weights)
 
 
-def test_to_torch_stays_on_the_device_and_takes_the_batch_first():
+def test_to_torch_keeps_the_device_and_puts_the_batch_first():
     made = module().to("meta").to_torch()
     assert made.batch_first and all(p.device.type == "meta" for p in made.parameters())
 
 
 @pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize(("num_kv_heads", "bias"), KINDS)
-def test_to_torch(num_kv_heads, bias, batch_first):
+def test_to_torch_agrees_with_the_layer_it_copies(num_kv_heads, bias, batch_first):
     ours = module(num_kv_heads, bias)
     made = ours.to_torch(batch_first=batch_first)
     assert isinstance(made, nn.MultiheadAttention) and made.batch_first == batch_first
@@ -455,7 +455,7 @@ def test_from_torch_takes_a_frozen_subclass_and_trains_it():
 # --- residual and normalisation --------------------------------------------------------------
 
 
-def test_add_norm_by_hand():
+def test_add_norm_computed_by_hand():
     """1, 3 plus 1, 3 is 2, 6: mean 4, deviation 2, so -1 and 1."""
     x = torch.tensor([[1.0, 3.0]])
     assert_close(AddNorm(2)(x, x), torch.tensor([[-1.0, 1.0]]), 1e-5)

@@ -71,7 +71,9 @@ SPOILT = [(NAN, 0.0), (0.0, NAN), (INF, -INF), (LARGEST, LARGEST)]  # keys, valu
 @pytest.mark.parametrize(("in_keys", "in_values"), SPOILT)
 @pytest.mark.parametrize("where", POISONED)
 @pytest.mark.parametrize("name", ATTENTIONS)
-def test_masked_numbers_reach_nothing(name, where, in_keys, in_values, need_weights):
+def test_masked_nan_and_infinity_reach_no_output_and_no_gradient(
+    name, where, in_keys, in_values, need_weights
+):
     """It reaches no output of a query that may not look there, and no gradient of such output."""
     valid_lens, mask, at = POISONED[where]
     visible = visible_by_loop((BATCH, LEN_Q, LEN_K), valid_lens, mask)
@@ -173,7 +175,9 @@ LENGTHS_OF_NOTHING = {
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("which", LENGTHS_OF_NOTHING)
 @pytest.mark.parametrize("name", ATTENTIONS)
-def test_a_nan_query_that_sees_nothing_reaches_nothing(name, which, need_weights):
+def test_a_nan_query_without_visible_keys_reaches_no_output_and_no_gradient(
+    name, which, need_weights
+):
     """As a padded query: it gets 0, and its NaN reaches no gradient; with all keys cut off, too."""
     lens = LENGTHS_OF_NOTHING[which]
     tensors = [x.detach().clone() for x in drawn()]
@@ -214,7 +218,7 @@ def test_a_query_that_may_see_nan_gets_nan_in_its_own_row_alone(name, which, num
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
-def test_a_visible_nan_sends_no_gradient_back(need_weights):
+def test_gradients_of_a_row_with_a_visible_nan_are_0(need_weights):
     tensors = [x.detach().clone() for x in drawn()]
     tensors[2][0, -1, 1] = NAN
     tensors = [x.requires_grad_() for x in tensors]
@@ -229,7 +233,7 @@ def within_reach(queries, keys):
     return (-distances).masked_fill(distances > 3.5, -INF)
 
 
-def test_a_score_of_minus_infinity_is_no_overflow():
+def test_a_visible_score_of_minus_infinity_gives_weight_0():
     """Beside a NaN in the padding, weights and gradients stay."""
     lens, results = torch.tensor([5, 3]), []
     for strange in (0.0, NAN):
@@ -245,7 +249,7 @@ def test_a_score_of_minus_infinity_is_no_overflow():
         assert_close(with_nan, with_zero)
 
 
-def test_a_score_that_overflows_for_a_query_that_sees_nothing():
+def test_an_overflow_of_a_query_without_visible_keys_reaches_no_gradient():
     """inf / inf in its scores, and 0 * NaN on the way back: in no gradient of the other query."""
 
     def saturating(queries, keys):
@@ -263,7 +267,7 @@ def test_a_score_that_overflows_for_a_query_that_sees_nothing():
         assert_close(found, expected)
 
 
-def test_every_score_of_a_query_overflows_to_minus_infinity():
+def test_a_query_whose_scores_are_all_minus_infinity_is_nan_alone():
     """Softmax over nothing but -inf is NaN: in this query alone, and in no gradient of another."""
     mask = torch.tensor([[True, True, False], [False, False, True], [True, True, True]])
     results = []

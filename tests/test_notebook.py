@@ -27,7 +27,7 @@ SHOWN = [
 
 
 @pytest.mark.parametrize(("tensor", "decimals", "expected"), SHOWN)
-def test_show(tensor, decimals, expected, capsys):
+def test_show_prints_aligned_numbers(tensor, decimals, expected, capsys):
     before = tensor.detach().clone()
     assert show(tensor, decimals) is None
     assert capsys.readouterr().out == expected

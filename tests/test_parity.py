@@ -104,7 +104,7 @@ def call_kernel(tensors, visible, scale):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-def test_agrees_with_the_fused_kernel(dtype, table):
+def test_attention_agrees_with_pytorchs_fused_kernel(dtype, table):
     row = table["kernel", dtype]
 
     def check(case):
@@ -249,7 +249,7 @@ def as_stacked(ours, gradients):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-def test_agrees_with_the_multi_head_module(dtype, table):
+def test_the_layer_agrees_with_pytorchs_module(dtype, table):
     row = table["module", dtype]
 
     def check(case):
@@ -277,12 +277,12 @@ def test_agrees_with_the_multi_head_module(dtype, table):
     run(module_cases(), MODULE_CASES, check, row)
 
 
-def test_there_are_at_least_a_thousand_cases():
+def test_at_least_a_thousand_cases_are_compared():
     assert len(DTYPES) * (KERNEL_CASES + MODULE_CASES) >= 1000
 
 
 @pytest.mark.parametrize("wrong", [0.9999, 1.0001])
-def test_a_slightly_wrong_scale_would_be_found(wrong, table):
+def test_a_scale_off_by_1e_4_fails_the_comparison(wrong, table):
     """The comparison can fail: float64 and float32 tell a scale that is off by 1e-4."""
 
     def check(case):

@@ -25,13 +25,13 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize(("position", "column", "d_model", "expected"), BY_HAND)
-def test_by_hand(position, column, d_model, expected):
+def test_positions_computed_by_hand(position, column, d_model, expected):
     """To float32's last digit, far from the start as well."""
     found = sinusoidal_positions(position + 1, d_model)[position, column].item()
     assert abs(found - expected) < 1e-7
 
 
-def test_formula():
+def test_positions_agree_with_their_formula():
     made = sinusoidal_positions(LENGTH, D_MODEL)
     assert made.shape == (LENGTH, D_MODEL) and made.dtype == torch.get_default_dtype()
     for position in range(LENGTH):
@@ -93,7 +93,7 @@ def test_positions_are_not_saved_and_survive_the_meta_device():
     assert torch.equal(empty.half().float().positions, encode.positions)
 
 
-def test_gradient():
+def test_gradient_agrees_with_finite_differences():
     (x,) = inputs((2, 3, D_MODEL))
     assert torch.autograd.gradcheck(PositionalEncoding(D_MODEL), x)
 
@@ -108,7 +108,7 @@ ROFORMER = [  # out[0, 0, row, :8] of Hugging Face's test, Apache 2
 ]
 
 
-def test_rotation_of_no_vectors():
+def test_rotating_no_vectors_gives_none():
     assert rotate_by_position(torch.ones(2, 0, 4)).shape == (2, 0, 4)
 
 

@@ -101,7 +101,7 @@ BY_HAND = [
 
 @pytest.mark.parametrize(("score", "queries", "keys", "expected"), BY_HAND, ids=name_of)
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-def test_by_hand(score, queries, keys, expected, dtype):
+def test_scores_computed_by_hand(score, queries, keys, expected, dtype):
     queries, keys, expected = (torch.tensor(x, dtype=dtype) for x in (queries, keys, expected))
     scores = score(queries, keys)
     assert scores.dtype == dtype
@@ -109,7 +109,7 @@ def test_by_hand(score, queries, keys, expected, dtype):
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_formula(name):
+def test_scores_agree_with_their_formulas(name):
     score, formula = FORMULAS[name]
     queries, keys = numbers(LEN_Q, D), numbers(LEN_K, D, seed=1)
     expected = [[formula(q, k) for k in keys.tolist()] for q in queries.tolist()]
@@ -146,7 +146,7 @@ def test_leading_axes_broadcast(name, leading_q, leading_k, leading):
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_gradients(name):
+def test_gradients_agree_with_finite_differences(name):
     queries, keys = inputs((2, LEN_Q, D), (1, LEN_K, D))
     score = FORMULAS[name][0]
     parameters = list(score.parameters()) if isinstance(score, torch.nn.Module) else []
@@ -159,7 +159,7 @@ def test_gradients(name):
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_gradients_with_and_without_a_graph_of_their_own_agree(name):
+def test_gradients_agree_with_and_without_create_graph(name):
     score = FORMULAS[name][0]
     given = inputs((2, 1, LEN_Q, D), (3, LEN_K, D))
     upstream = numbers(2, 3, LEN_Q, LEN_K, seed=2)
@@ -214,7 +214,7 @@ BLOCKS = {  # the size of a block, the sizes of those made: 6 sequences of 3 que
 
 
 @pytest.mark.parametrize("name", BLOCKS)
-def test_additive_scores_in_blocks(name, monkeypatch):
+def test_additive_scores_in_blocks_equal_those_in_one(name, monkeypatch):
     """The size of a block decides what is held at a time, and no number."""
     score, (size, made) = additive(), BLOCKS[name]
     given = [*inputs((2, 1, LEN_Q, D), (3, LEN_K, D)), *score.parameters()]
@@ -251,13 +251,13 @@ def test_a_layer_of_an_additive_score_may_be_wrapped(part):
 
 @pytest.mark.parametrize("name", FORMULAS)
 @pytest.mark.parametrize(("len_q", "len_k"), [(0, LEN_K), (LEN_Q, 0), (0, 0)])
-def test_no_queries_or_no_keys(name, len_q, len_k):
+def test_no_queries_or_no_keys_give_no_scores(name, len_q, len_k):
     scores = FORMULAS[name][0](numbers(2, len_q, D), numbers(2, len_k, D))
     assert scores.shape == (2, len_q, len_k)
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_autocast(name):
+def test_autocast_evens_out_dtypes_that_are_refused_without(name):
     """Mixed dtypes are refused, but where autocast evens them out."""
     score = FORMULAS[name][0]
     queries, keys = numbers(LEN_Q, D), numbers(LEN_K, D, seed=1)
@@ -337,12 +337,12 @@ SLOPES = {
 
 
 @pytest.mark.parametrize("num_heads", SLOPES)
-def test_alibi_slopes(num_heads):
+def test_alibi_slopes_are_those_published(num_heads):
     assert alibi_slopes(num_heads).tolist() == pytest.approx(SLOPES[num_heads], abs=5e-5)
 
 
 @pytest.mark.parametrize(("len_q", "len_k"), [(5, 5), (1, 4), (3, 7), (4, 2), (0, 3), (3, 0)])
-def test_alibi_bias(len_q, len_k):
+def test_alibi_bias_is_minus_slope_times_distance(len_q, len_k):
     bias = alibi_bias(8, len_q, len_k)
     assert bias.shape == (8, len_q, len_k)
     assert alibi_bias(8, len_q, len_k, device="meta").device.type == "meta"
@@ -354,7 +354,7 @@ def test_alibi_bias(len_q, len_k):
                 assert bias[head, query, key].item() == -slope * distance
 
 
-def test_alibi_is_what_its_authors_add():
+def test_alibi_gives_the_weights_of_its_authors_form():
     """They add slope * j for key j; softmax does not see the difference under a causal mask."""
     scores, slopes = numbers(8, 5, 5), alibi_slopes(8)[:, None, None]
     ours = masked_softmax(scores + alibi_bias(8, 5), mask=causal_mask(5))
@@ -362,7 +362,7 @@ def test_alibi_is_what_its_authors_add():
     assert_close(ours, theirs, 1e-12)
 
 
-def test_soft_cap():
+def test_soft_cap_agrees_with_its_formula():
     scores = torch.tensor([-INF, -60.0, -1e-3, 0.0, 3.0, 50.0, INF], dtype=torch.float64)
     expected = [50 * math.tanh(x / 50) for x in scores.tolist()]
     assert soft_cap(scores, 50).tolist() == pytest.approx(expected, rel=1e-12)

@@ -138,7 +138,7 @@ def test_compiled_in_one_graph_for_all_lengths(name, need_weights):
 
 @paths
 @pairs
-def test_vmap(name, visibility, need_weights):
+def test_vmap_equals_calls_one_by_one(name, visibility, need_weights):
     """Over an axis that the function knows nothing of; with NaN behind the mask, and its grad."""
     attention, many = ATTENTIONS[name], [torch.stack([x, 2 * x]) for x in drawn(name)]
     arguments = VISIBILITY[visibility] | {"need_weights": need_weights}
@@ -165,7 +165,7 @@ def test_vmap(name, visibility, need_weights):
 
 @paths
 @pairs
-def test_tensors_without_numbers(name, visibility, need_weights):
+def test_meta_and_fake_tensors_get_shapes_and_dtypes(name, visibility, need_weights):
     """Meta and fake tensors: shapes and dtypes come out, and nothing is looked at."""
     attention, arguments = ATTENTIONS[name], VISIBILITY[visibility]
     expected = attention(*drawn(name), **arguments, need_weights=need_weights)
@@ -197,7 +197,7 @@ class WithLoRA(nn.Module):
 
 
 @paths
-def test_wrapped_projections(need_weights):
+def test_projections_wrapped_for_lora_give_the_same(need_weights):
     made = MultiHeadAttention(D, 2)
     x, lens = torch.randn(BATCH, LEN, D, generator=torch.Generator().manual_seed(0)), [3, 0]
     expected, _ = made(x, x, x, torch.tensor(lens), need_weights=need_weights)
@@ -216,7 +216,7 @@ def test_wrapped_projections(need_weights):
 
 
 @paths
-def test_quantised_projections(need_weights):
+def test_quantised_projections_stay_close(need_weights):
     """As PyTorch quantises a model for the processor: weights of eight bits, behind a method."""
     torch.manual_seed(0)
     made = MultiHeadAttention(64, 4, bias=True).eval()

@@ -80,7 +80,7 @@ def layer_calls(draw):
 
 
 @fuzz(0.2, layer_calls())
-def test_multi_head(call):
+def test_random_calls_of_the_layer_agree_with_float64(call):
     """Against the same layer in float64 with 0 where nobody may look, one head after the other."""
     (num_heads, num_kv_heads, d_head), (batch, len_q, len_k) = call["heads"], call["shape"]
     (valid_lens, mask), dtype, d_model = call["visible"], call["dtype"], num_heads * d_head
@@ -193,7 +193,7 @@ def pairs_of_matrices(draw):
 
 
 @fuzz(0.1, pairs_of_matrices())
-def test_functions(call):
+def test_random_calls_of_functions_agree_with_their_formulas(call):
     dtype, (ours, formula) = call["dtype"], PAIRS[call["name"]]
     tensors = [
         laid_out((call["size"] * numbers(*shape, seed=call["seed"] + i)).to(dtype), layout)
@@ -240,7 +240,7 @@ TAKING |= {sinusoidal_positions: 2, alibi_slopes: 1, MultiHeadAttention: 2, mask
 
 
 @fuzz(0.1, st.tuples(st.sampled_from(range(len(TAKING))), st.lists(ANYTHING, min_size=4)))
-def test_any_arguments(drawn):
+def test_any_arguments_give_a_result_or_a_refusal_in_words(drawn):
     """A result, or one of our refusals: what is at fault, what was expected, what came."""
     index, given = drawn
     function, count = list(TAKING.items())[index]

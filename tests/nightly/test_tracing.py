@@ -179,7 +179,7 @@ def test_compiled_with_each_kind_of_mask(visibility, need_weights):
 
 @paths
 @pairs
-def test_exported(name, visibility, need_weights):
+def test_exported_attention_gives_the_same(name, visibility, need_weights):
     arguments = VISIBILITY[visibility] | {"need_weights": need_weights}
     attention = ATTENTIONS[name]
     exported = torch.export.export(attention, tuple(drawn(name)), arguments, strict=False)
@@ -192,7 +192,7 @@ def test_exported(name, visibility, need_weights):
 
 @paths
 @pairs
-def test_vmap(name, visibility, need_weights):
+def test_vmap_equals_calls_one_by_one(name, visibility, need_weights):
     """Over an axis that the function knows nothing of; with NaN behind the mask, and its grad."""
     attention, many = ATTENTIONS[name], [torch.stack([x, 2 * x]) for x in drawn(name)]
     arguments = VISIBILITY[visibility] | {"need_weights": need_weights}
@@ -219,7 +219,7 @@ def test_vmap(name, visibility, need_weights):
 
 @paths
 @pairs
-def test_forward_mode(name, visibility, need_weights):
+def test_forward_mode_agrees_with_backward(name, visibility, need_weights):
     """jvp, as a transform and as dual numbers, against the transposed product of backward."""
     arguments = VISIBILITY[visibility] | {"need_weights": need_weights}
     tensors, tangents = drawn(name), drawn(name, seed=7)

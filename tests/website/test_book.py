@@ -39,7 +39,7 @@ def test_one_build_at_a_time(tmp_path, monkeypatch, capsys):
     assert said.count("The book is built") == 3
 
 
-def test_a_full_disk_is_a_sentence_and_leaves_no_half_a_website(tmp_path):
+def test_a_full_disk_is_told_in_a_sentence_and_leaves_no_half_a_website(tmp_path):
     """Here no file may grow beyond 64 kB, which is less than what Sphinx keeps of a long page."""
     (tmp_path / "book").mkdir()
     (tmp_path / "book" / "index.md").write_text("# A\n\n" + "many words\n\n" * 10_000)
@@ -60,7 +60,7 @@ def test_a_full_disk_is_a_sentence_and_leaves_no_half_a_website(tmp_path):
     assert not (tmp_path / "_build" / "html").exists()
 
 
-def test_a_folder_that_cannot_be_written_to_is_a_sentence(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_written_to_is_told_in_a_sentence(tmp_path, monkeypatch):
     """Root may write anywhere, so what is asked is answered here."""
     (tmp_path / "_toc.yml").write_text("root: book/index\n")
     monkeypatch.setattr(book.os, "access", lambda path, mode: False)

@@ -47,7 +47,7 @@ def test_committed_open_and_new_files_differ_and_those_of_others_do_not(clone):
 
 
 @pytest.mark.parametrize("reason", ["nothing differs", "not published", "shallow", "no git"])
-def test_where_nothing_can_be_left_out_all_differs(clone, reason):
+def test_where_git_cannot_tell_every_file_differs(clone, reason):
     if reason == "not published":
         git(clone, "remote", "remove", "origin")
     elif reason == "shallow":

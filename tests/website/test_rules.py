@@ -67,7 +67,7 @@ def name_of(path):
 
 @pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
 @pytest.mark.parametrize("path", CHAPTERS, ids=name_of)
-def test_chapter(path, rule):
+def test_a_chapter_keeps_the_rule(path, rule):
     complaints = rule(read(path))
     assert not complaints, "\n" + "\n".join(complaints)
 
@@ -78,13 +78,13 @@ def test_file_is_canonical_to_the_byte(path):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
-def test_page(path):
+def test_a_page_keeps_the_rules_of_pages(path):
     page = rules.Notebook.page(path)
     complaints = [*rules.links_resolve(page), *rules.nothing_is_left_unfinished(page)]
     assert not complaints, "\n" + "\n".join(complaints)
 
 
-def test_glossary():
+def test_the_glossary_is_bilingual():
     complaints = rules.glossary_is_bilingual(rules.Notebook.page(rules.BOOK / "glossary.md"))
     assert not complaints, "\n" + "\n".join(complaints)
 
@@ -346,7 +346,7 @@ def cases(table):
 
 
 @pytest.mark.parametrize(("rule", "change", "complaint"), cases(BROKEN))
-def test_rule_can_be_broken(rule, change, complaint, folder):
+def test_a_chapter_that_breaks_a_rule_is_told(rule, change, complaint, folder):
     found = rule(chapter(folder, change))
     if complaint is None:
         assert found == []
@@ -443,7 +443,7 @@ ALLOWED = {
 
 
 @pytest.mark.parametrize(("rule", "change"), cases(ALLOWED))
-def test_rule_accepts_what_it_does_not_forbid(rule, change, folder):
+def test_a_rule_accepts_what_it_does_not_forbid(rule, change, folder):
     assert rule(chapter(folder, change)) == []
 
 

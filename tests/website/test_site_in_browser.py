@@ -147,7 +147,7 @@ def weigh(paths):
     return weight, pictures
 
 
-def test_weight_counts_what_is_sent(tmp_path):
+def test_the_weight_of_a_page_counts_the_bytes_that_are_sent(tmp_path):
     (tmp_path / "_images").mkdir()
     sizes = {"a.html": 9000, "b.png": 50, "c.woff2": 70, "_images/d.svg": 9000}
     for name, size in sizes.items():

@@ -255,7 +255,7 @@ def test_what_cannot_be_drawn_is_said_until_it_can_be(show):
     assert page.errors == []
 
 
-def test_children_are_kept_and_changed(show):
+def test_set_children_reuses_elements_of_the_same_tag(show):
     page = show(widgets.SoftmaxSaturation())
     seen = page.evaluate(
         """() => {
@@ -297,7 +297,7 @@ def test_axe_finds_no_barrier_in_any_figure(show, every_figure, theme):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_it_looks_as_it_was_last_seen(show, figure, theme):
+def test_a_figure_looks_as_in_its_stored_picture(show, figure, theme):
     page = show(figure, theme=theme, font=True)
     picture = page.locator(".attention-view").screenshot()
     stored = PICTURES / f"{type(figure).__name__}-{theme}.png"

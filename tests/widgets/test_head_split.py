@@ -109,7 +109,7 @@ def test_readouts_agree_with_the_library(show):
 
 
 @pytest.mark.browser
-def test_it_starts_wrong_and_asks_for_the_way_home(show):
+def test_the_figure_starts_with_the_wrong_reshape_and_its_task_is_the_right_one(show):
     figure = HeadSplit()
     page = show(figure)
     assert page.figure().read("misplaced") == truth((3, 4, 2, True), 4)["misplaced"] > 0

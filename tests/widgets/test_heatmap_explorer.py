@@ -106,7 +106,7 @@ def test_what_is_unpacked_is_what_was_given_to_half_a_step(node, spread, shape, 
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 3.0])
-def test_twelve_layers_of_twelve_heads_make_a_page_under_three_megabytes(spread):
+def test_twelve_layers_of_twelve_heads_take_less_than_three_megabytes(spread):
     figure = HeatmapExplorer(softmax(LARGE, spread), [f"token {i}" for i in range(128)])
     size = len(figure.to_html().encode())
     print(f"spread {spread}: {size} bytes, {figure.levels} levels")

@@ -330,7 +330,7 @@ def test_numbers_stay_in_their_cells(show, width):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [320, 860])
-def test_what_a_slider_can_be_set_to_stands_below_it(show, width):
+def test_the_values_of_a_slider_stand_below_it(show, width):
     page = show(MaskLab(), width=width, font=True)
     figure = page.figure()
     view = figure.locator.bounding_box()

@@ -32,14 +32,14 @@ def on_the_way(places):
     return [place for place in places if low + 0.5 < place < high - 0.5]
 
 
-def test_a_change_is_a_movement(show):
+def test_a_change_is_animated(show):
     page = show(SoftLookup(), reduced_motion="no-preference")
     places = output_over_time(page, {2: -5})
     assert abs(places[-1] - places[0]) > 20 and on_the_way(places)
     assert page.errors == []
 
 
-def test_a_movement_can_be_turned_on_its_way(show):
+def test_an_animation_can_be_interrupted(show):
     page = show(SoftLookup(), reduced_motion="no-preference")
     there = output_over_time(page, {2: -5})
     back = output_over_time(page, {2: 0, 6: -5})

@@ -200,7 +200,7 @@ def test_no_name_covers_another(show, width):
 
 
 @pytest.mark.browser
-def test_words_of_ones_own(show):
+def test_a_reader_replaces_the_words(show):
     page = show(SoftLookup(), more=True)
     field = page.figure().control("tokens").locator("textarea")
     field.fill("who asked what when")

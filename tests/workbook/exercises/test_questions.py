@@ -61,7 +61,7 @@ def test_a_number_may_come_from_python_numpy_or_torch(answer):
 @pytest.mark.parametrize(
     "answer", [1, np.int64(1), np.uint8(1), torch.tensor(1), torch.tensor([1], dtype=torch.int8)]
 )
-def test_a_whole_number_may_too(answer):
+def test_a_whole_number_may_come_from_python_numpy_or_torch(answer):
     assert Number("?", 1)(answer)
 
 

@@ -104,7 +104,7 @@ def test_each_question_of_a_quiz_is_its_own(page):
     assert quiz.locator("details").first.inner_text().endswith("a half.")
 
 
-def test_without_a_script_it_reads(chromium):
+def test_a_question_can_be_read_without_scripts(chromium):
     context = chromium.new_context(java_script_enabled=False)
     page = opened(context)
     assert page.locator("form").count() == 0
@@ -117,7 +117,7 @@ def test_without_a_script_it_reads(chromium):
     context.close()
 
 
-def test_it_fits_a_narrow_phone(chromium):
+def test_a_question_fits_a_narrow_phone(chromium):
     page = opened(chromium, viewport={"width": 320, "height": 640})
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     page.close()
