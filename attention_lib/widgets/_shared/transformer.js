@@ -1,0 +1,102 @@
+// A small trained transformer in plain numbers: its matrices, and all that it computes on the way.
+
+import { softmax } from "./numbers.js";
+
+/** Numbers of 32 bits, or of 8 bits and one scale per matrix, as 64-bit floats. */
+function numbersOf(packed, scales, sizes) {
+  const bytes = new DataView(packed.buffer ?? packed, packed.byteOffset ?? 0, packed.byteLength);
+  let at = 0;
+  return sizes.map((size, matrix) => Float64Array.from({ length: size }, () => {
+    at += 1;
+    return scales.length ? bytes.getInt8(at - 1) * scales[matrix] : bytes.getFloat32(4 * at - 4, true);
+  }));
+}
+
+/**
+ * The matrices of a reader, in the order in which Python packs them. `scales` is empty where
+ * `packed` holds float32. Matrices are (out, in), as in nn.Linear.
+ */
+export function unpackReader({ packed, scales, rows, width, num_heads }) {
+  const square = width * width;
+  const layer = [square, square, square, square, width, width];
+  const matrices = numbersOf(packed, scales, [rows * width, ...num_heads.flatMap(() => layer), square, square]);
+  const [embedding] = matrices.splice(0, 1);
+  const layers = num_heads.map((heads) => {
+    const [W_q, W_k, W_v, W_o, gain, shift] = matrices.splice(0, 6);
+    return { heads, W_q, W_k, W_v, W_o, gain, shift };
+  });
+  return { width, embedding, layers, pointing: { W_q: matrices[0], W_k: matrices[1] } };
+}
+
+/** Each row times the transpose of a square matrix. */
+function linear(rows, matrix) {
+  return rows.map((row) => Float64Array.from(row, (_, out) => {
+    let sum = 0;
+    for (let i = 0; i < row.length; i += 1) sum += row[i] * matrix[out * row.length + i];
+    return sum;
+  }));
+}
+
+/** Scores before and after the division, and weights, from coordinate `from` up to `to`. */
+function attend(queries, keys, from, to) {
+  const dots = queries.map((query) => keys.map((key) => {
+    let sum = 0;
+    for (let i = from; i < to; i += 1) sum += query[i] * key[i];
+    return sum;
+  }));
+  const scores = dots.map((row) => row.map((dot) => dot / Math.sqrt(to - from)));
+  return { dots, scores, weights: scores.map((row) => softmax(row)) };
+}
+
+/** The mixture of the values by each row of weights. */
+function mix(weights, values) {
+  return weights.map((row) => Float64Array.from(values[0], (_, i) => row.reduce((sum, weight, key) => sum + weight * values[key][i], 0)));
+}
+
+function normalise(row, { gain, shift }) {
+  const mean = row.reduce((sum, x) => sum + x, 0) / row.length;
+  const spread = Math.sqrt(row.reduce((sum, x) => sum + (x - mean) ** 2, 0) / row.length + 1e-5);
+  return row.map((x, i) => ((x - mean) / spread) * gain[i] + shift[i]);
+}
+
+function readLayer(layer, input) {
+  const [queries, keys, values] = [layer.W_q, layer.W_k, layer.W_v].map((matrix) => linear(input, matrix));
+  const size = input[0].length / layer.heads;
+  const heads = Array.from({ length: layer.heads }, (_, head) => {
+    const [from, to] = [head * size, (head + 1) * size];
+    const part = (rows) => rows.map((row) => row.slice(from, to));
+    const asked = attend(queries, keys, from, to);
+    const own = part(values); // (len, d_k)
+    return { queries: part(queries), keys: part(keys), values: own, ...asked, output: mix(asked.weights, own) };
+  });
+  const joined = input.map((_, place) => Float64Array.from(heads.flatMap(({ output }) => [...output[place]])));
+  const gathered = linear(joined, layer.W_o);
+  const output = input.map((row, place) => normalise(row.map((x, i) => x + gathered[place][i]), layer));
+  return { input, heads, joined, gathered, output };
+}
+
+/**
+ * All that a reader computes for the words with these ids. Rows are words.
+ *
+ * `embedded` (len, width), `positions`, and their sum `start`; for each of `layers` its `input`, its
+ * `heads` (each with `queries`, `keys`, `values` (len, d_k), `dots`, `scores` = dots / √d_k and
+ * `weights` (len, len), `output` (len, d_k)), the outputs side by side in `joined`, times W_o in
+ * `gathered`, added and normalised in `output`; and the same of `pointing`, which has no values.
+ * `weights` is the list of layers of heads, each (len, len), the pointing head last.
+ */
+export function runReader(reader, ids) {
+  const { width } = reader;
+  const embedded = ids.map((id) => reader.embedding.slice(id * width, (id + 1) * width));
+  const positions = ids.map((_, place) => Float64Array.from({ length: width }, (__, i) => {
+    const angle = place / 10000 ** ((i - (i % 2)) / width);
+    return i % 2 ? Math.cos(angle) : Math.sin(angle);
+  }));
+  const start = embedded.map((row, place) => row.map((x, i) => x + positions[place][i]));
+  const layers = [];
+  for (const layer of reader.layers) layers.push(readLayer(layer, layers.at(-1)?.output ?? start));
+  const queries = linear(layers.at(-1)?.output ?? start, reader.pointing.W_q);
+  const keys = linear(start, reader.pointing.W_k);
+  const pointing = { queries, keys, ...attend(queries, keys, 0, width) };
+  const weights = [...layers.map(({ heads }) => heads.map((head) => head.weights)), [pointing.weights]];
+  return { embedded, positions, start, layers, pointing, weights };
+}
