@@ -128,7 +128,7 @@ addEventListener("afterprint", () => {
 
 // An old address of a section that has moved goes on to where it stands now.
 const follow = () => {
-  const old = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const old = document.getElementById(location.hash.slice(1));
   if (old?.matches(".moved")) location.replace(old.querySelector("a").href);
 };
 addEventListener("hashchange", follow);

@@ -60,11 +60,20 @@ export function createView({ model, el }, { label, task = "", traits, aside = fa
     comeIntoView(first);
   }
 
-  /** Scroll to the figure. On the way in, what stands above it may still grow: then once more. */
+  /** Scroll to the figure. While the page is still coming in, what stands above may grow: the figure
+      then stays in view until the reader does something, or for three seconds. */
   function comeIntoView(first) {
-    root.scrollIntoView({ block: first ? "start" : "nearest" });
-    if (!first || document.readyState === "complete") return;
-    addEventListener("load", () => root.scrollIntoView({ block: "start" }), { signal, once: true });
+    const scroll = () => root.scrollIntoView({ block: first ? "start" : "nearest", behavior: first ? "instant" : "auto" });
+    scroll();
+    if (!first) return;
+    const growing = new ResizeObserver(scroll);
+    growing.observe(document.body);
+    const end = () => growing.disconnect();
+    for (const type of ["wheel", "touchstart", "pointerdown", "keydown"]) {
+      addEventListener(type, end, { signal, once: true, passive: true, capture: true });
+    }
+    signal.addEventListener("abort", end);
+    setTimeout(end, 3000);
   }
 
   /** Light up the parts of the figure that a link of the page names, or let all rest. */
