@@ -327,6 +327,19 @@ def test_ablated_head_still_looks_but_adds_nothing(reader, held_out):
     assert changed == ["attentions.0.W_o.weight"]
 
 
+def test_head_ablated_by_the_mean_brings_its_mean_output_to_every_word(reader, held_out):
+    """Over one sentence, by hand: the mean of weights times values over all words."""
+    sentence = held_out[0]
+    reading = read(reader, str(sentence))
+    attention, d_k = reader.attentions[0], reader.embedding.embedding_dim // reader.num_heads[0]
+    own = slice(d_k, 2 * d_k)
+    brought = reading.weights[0][1] @ reading.states[0] @ attention.W_v.weight[own].T
+    less = without_head(reader, 0, 1, mean_over=[sentence])
+    assert_close(less.attentions[0].W_o.bias, attention.W_o.weight[:, own] @ brought.mean(dim=0))
+    zero = without_head(reader, 0, 1)
+    assert torch.equal(less.attentions[0].W_o.weight, zero.attentions[0].W_o.weight)
+
+
 @pytest.mark.parametrize(("place", "at_most", "at_least"), [((1, 1), 0.8, 0), ((0, 0), 1, 0.95)])
 def test_ablating_one_head_costs_accuracy_and_ablating_another_does_not(
     reader, held_out, place, at_most, at_least

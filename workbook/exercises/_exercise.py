@@ -56,10 +56,10 @@ class Exercise:
 
     Examples
     --------
-    >>> from workbook.exercises import multi_head
-    >>> multi_head.merge(lambda x: x.transpose(1, 2).flatten(2))
-    Correct: 6 cases agree.
-    >>> multi_head.merge(...)
+    >>> from workbook.exercises import heatmaps
+    >>> heatmaps.value_weighted(lambda weights, values: weights * values.norm(dim=-1)[:, None])
+    Correct: 5 cases agree.
+    >>> heatmaps.value_weighted(...)
     Write it, then run this cell.
     """
 

@@ -1,7 +1,7 @@
-"""What a head does: take it away, exchange what it brings, weigh what it looks at."""
+"""What a head does: ablate it, patch its output, weigh what it looks at."""
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
 
@@ -9,17 +9,22 @@ import torch
 from torch import Tensor, nn
 
 from attention_lib._arguments import is_index, require_a
+from attention_lib.masking import length_mask
 from attention_lib.multihead import MultiHeadAttention, split_heads
 from workbook.reader.network import Reader, Reading, read
+from workbook.reader.sentences import Sentence
+from workbook.reader.training import encode
 
 __all__ = ["exchange", "value_norms", "without_head"]
 
 
-def without_head(reader: Reader, layer: int, head: int) -> Reader:
-    """Return a copy of a reader in which one head brings nothing.
+def without_head(
+    reader: Reader, layer: int, head: int, mean_over: Sequence[Sentence] | None = None
+) -> Reader:
+    """Return a copy of a reader in which one head is ablated.
 
-    Its columns of ``W_o`` are 0. It still looks, so that its map can be drawn, but what it
-    gathers reaches nobody.
+    The head still looks, so that its map can be drawn, but its output no longer depends on where.
+    At every word it is 0 or, by ``mean_over``, always the same vector.
 
     Parameters
     ----------
@@ -27,23 +32,31 @@ def without_head(reader: Reader, layer: int, head: int) -> Reader:
         It stays as it is.
     layer, head : int
         Counted from 0. The pointing head is none of them: without it there is no answer.
+    mean_over : sequence of Sentence, optional
+        Ablation by the mean: the head brings to every word its mean output over all words of
+        these sentences. Without them it brings 0.
 
     Raises
     ------
     TypeError, ValueError
-        If ``reader`` is none, or has no such head.
+        If ``reader`` is none, or has no such head, or cannot read the sentences.
 
     Examples
     --------
     >>> from workbook.reader import accuracy, load_reader, split
-    >>> reader, (_, test) = load_reader(), split()
+    >>> reader, (train, test) = load_reader(), split()
     >>> accuracy(without_head(reader, layer=1, head=1), test) < accuracy(reader, test)
     True
+    >>> by_mean = without_head(reader, layer=1, head=1, mean_over=train[:100])
     """
     columns = _columns(reader, layer, head)
     reader = copy.deepcopy(reader)
+    output = _attention(reader, layer).W_o
     with torch.no_grad():
-        _attention(reader, layer).W_o.weight[:, columns] = 0
+        if mean_over is not None:
+            mean = _mean_output(reader, layer, mean_over)[columns]
+            output.bias = nn.Parameter(output.weight[:, columns] @ mean)
+        output.weight[:, columns] = 0
     return reader
 
 
@@ -152,6 +165,21 @@ def value_norms(reader: Reader, reading: Reading) -> tuple[Tensor, ...]:
 
 def _attention(reader: Reader, layer: int) -> MultiHeadAttention:
     return cast(MultiHeadAttention, reader.attentions[layer])
+
+
+def _mean_output(reader: Reader, layer: int, sentences: Sequence[Sentence]) -> Tensor:
+    """The heads of a layer side by side, ``(d_model,)``, as the mean over all words."""
+    ids, valid_lens, *_ = encode(reader.vocabulary, sentences, "mean_over")
+    words = length_mask(valid_lens, ids.shape[1])[:, 0]  # (batch, len)
+    seen: list[Tensor] = []
+
+    def watch(joined: Tensor) -> Tensor:  # (batch, len, d_model)
+        seen.append(joined)
+        return joined
+
+    with _changed(_attention(reader, layer).W_o, watch):
+        reader(ids, valid_lens)
+    return seen[0][words].mean(dim=0)
 
 
 def _columns(reader: Reader, layer: int, head: int) -> slice:
