@@ -13,9 +13,9 @@ from attention_lib._arguments import (
     require_known,
     require_probability,
 )
-from attention_lib._engine.compute import compute, knows_positions, prepare
+from attention_lib._engine.compute import compute, prepare
 from attention_lib._signatures import AttentionLayer, knows_weights
-from attention_lib.scoring import AdditiveScore, resolve_scale, scaled_dot_scores
+from attention_lib.scoring import AdditiveScore, knows_positions, resolve_scale, scaled_dot_scores
 
 __all__ = [
     "AdditiveAttention",
@@ -127,9 +127,9 @@ def scaled_dot_product_attention(
     Notes
     -----
     Vaswani et al. (2017), equation 1. What stands at a masked position reaches neither the output
-    nor a gradient, NaN and infinity included. A query that may see NaN or infinity, beside others
-    that may not, gets NaN, and sends no gradient back; so does a query whose scores overflow.
-    With ``need_weights=False`` a number whose square overflows counts as infinite.
+    nor a gradient, NaN and infinity included. With a mask, a query that may see NaN or infinity
+    gets NaN and sends no gradient back; the others are as if it were not there. A number whose
+    square overflows counts as infinite; in float16, one with which a score overflows.
 
     A call with a mask reads, and on a GPU waits for: the lengths, whether the mask hides anything,
     and how large the numbers are. Of a causal mask, or a slice of one, nothing is read but once.

@@ -12,6 +12,7 @@ from attention_lib._arguments import (
     require_flag,
     require_float,
     require_known,
+    require_mask_for,
     require_parameter_kind,
     require_probability,
     require_queries_and_keys,
@@ -19,12 +20,12 @@ from attention_lib._arguments import (
     require_values,
     shape_of,
 )
-from attention_lib._engine.compute import compute, knows_positions, prepare, prepare_heads
+from attention_lib._engine.compute import compute, prepare, prepare_heads
 from attention_lib._signatures import CachedLayer
 from attention_lib.attention import Attention, DotProductAttention, Score, attend
 from attention_lib.cache import KeyValueCache
 from attention_lib.positions import rotary_options, rotate_by_position
-from attention_lib.scoring import resolve_scale, scaled_dot_scores
+from attention_lib.scoring import knows_positions, resolve_scale, scaled_dot_scores
 
 __all__ = ["AddNorm", "MultiHeadAttention", "merge_heads", "split_heads"]
 
@@ -254,14 +255,16 @@ class MultiHeadAttention(nn.Module):
         shape = (batch, self.num_heads, len_q, len_k)
         if cache is None:
             first_query, first_key = len_k - len_q, 0  # the last query stands at the last key
-            per_head = isinstance(mask, Tensor) and mask.dim() == 4
-            pairs = shape if per_head else (batch, len_q, len_k)
+            if isinstance(mask, Tensor) and mask.dim() == 3:  # alike in every head
+                require_mask_for((batch, len_q, len_k), queries.device, mask)
+                mask = mask.unsqueeze(1)
             # Keys at the end may be left out; of a rotary score, the layer counts the positions.
-            score, tensors = self.attention.score, (queries, keys, values)
+            score = self.attention.score
             cut = not knows_positions(score) or rotary_options(score) is not None
             # Before the projections, because these and their gradients multiply every position.
-            inputs = prepare(tensors, pairs, valid_lens, mask, cut=cut, per_head=per_head)
-            queries, keys, values = inputs.tensors
+            tensors = queries.unsqueeze(1), keys.unsqueeze(1), values.unsqueeze(1)
+            inputs = prepare(tensors, shape, valid_lens, mask, cut=cut)
+            queries, keys, values = (x.squeeze(1) for x in inputs.tensors)
         else:
             require_a("cache", cache, KeyValueCache)
             mask = cache.mask_for(self, shape, queries.device, valid_lens, mask)
@@ -271,7 +274,7 @@ class MultiHeadAttention(nn.Module):
         values = _split(self.W_v(values), self.num_kv_heads)
         score, scale, queries, keys = self._rotated(queries, keys, first_query, first_key)
         if cache is None:
-            heads = prepare_heads(inputs, (queries, keys, values))
+            heads = prepare_heads(inputs, (queries, keys, values), shape)
         else:
             keys, values = cache.extend(keys, values)
             shape = (*shape[:-1], keys.shape[-2])
@@ -286,7 +289,8 @@ class MultiHeadAttention(nn.Module):
             kernel_scale=scale,
             need_weights=need_weights,
         )
-        return self._joined(merge_heads(output), heads.harmless), weights
+        some_lost = heads.lost is not None or heads.may_overflow
+        return self._joined(merge_heads(output), some_lost), weights
 
     def _require_inputs(self, queries: Tensor, keys: Tensor, values: Tensor) -> None:
         inputs = {"queries": queries, "keys": keys, "values": values}
@@ -319,9 +323,9 @@ class MultiHeadAttention(nn.Module):
         keys = rotate_by_position(keys, positions, **options)
         return partial(scaled_dot_scores, scale=scale), scale, queries, keys
 
-    def _joined(self, output: Tensor, harmless: bool | None) -> Tensor:
+    def _joined(self, output: Tensor, some_lost: bool) -> Tensor:
         """Apply W_o; a NaN of one query reaches its own output, but not the gradient of W_o."""
-        lost = None if harmless else output.isnan().any(dim=-1, keepdim=True)  # (batch, len_q, 1)
+        lost = output.isnan().any(dim=-1, keepdim=True) if some_lost else None  # (batch, len_q, 1)
         joined: Tensor = self.W_o(output if lost is None else output.masked_fill(lost, 0.0))
         return joined if lost is None else joined.masked_fill(lost, torch.nan)
 

@@ -19,7 +19,7 @@ from attention_lib._arguments import (
     require_queries_and_keys,
     require_size,
 )
-from attention_lib._engine.derivatives import additive_scores, fast_or_plain
+from attention_lib._derivatives import additive_scores, fast_or_plain
 
 __all__ = [
     "AdditiveScore",
@@ -44,6 +44,13 @@ def _position_free(score: Function) -> Function:
     """
     score.knows_positions = False  # type: ignore[attr-defined]
     return score
+
+
+def knows_positions(score: Callable[..., Tensor]) -> bool:
+    """Say whether a score may depend on where a key stands: any may that does not deny it."""
+    while isinstance(score, partial):
+        score = score.func
+    return bool(getattr(score, "knows_positions", True))
 
 
 @_position_free

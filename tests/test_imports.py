@@ -21,6 +21,7 @@ PACKAGES = ("attention_lib", "workbook")
 # before it. The workbook may import the library; the library never imports the workbook.
 MATHEMATICS = [
     "_arguments",
+    "_derivatives",
     "_engine",
     "scoring",
     "masking",
@@ -33,7 +34,7 @@ MATHEMATICS = [
 MATHEMATICS += ["saturation", "contracts"]
 LIBRARY = {
     **{part: ({*MATHEMATICS[:n]}, {"torch"}) for n, part in enumerate(MATHEMATICS)},
-    "_engine": ({"_arguments", "_engine"}, {"torch"}),
+    "_engine": ({"_arguments", "_derivatives", "_engine"}, {"torch"}),
     "contracts": ({*MATHEMATICS}, {"torch", "pytest"}),  # pytest for the fixture alone
     "notebook": ({"widgets"}, {"torch", "numpy", "transformers"}),  # the last where it is installed
     "cost": ({*MATHEMATICS, "cost"}, {"torch"}),

@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from attention_lib import (
     AdditiveScore,
     BilinearScore,
+    _derivatives,
     alibi_bias,
     alibi_slopes,
     causal_mask,
@@ -21,8 +22,7 @@ from attention_lib import (
     scaled_dot_scores,
     soft_cap,
 )
-from attention_lib._engine import derivatives
-from attention_lib._engine.derivatives import fast_or_plain
+from attention_lib._derivatives import fast_or_plain
 from tests.strategies import (
     DTYPES,
     INF,
@@ -222,7 +222,7 @@ def test_additive_scores_in_blocks_equal_those_in_one(name, monkeypatch):
     hidden = torch.tanh(score.W_q(given[0]).unsqueeze(-2) + score.W_k(given[1]).unsqueeze(-3))
     expected = score.w_v(hidden).squeeze(-1)
     slopes = torch.autograd.grad(expected, given, upstream, retain_graph=True)
-    monkeypatch.setattr(derivatives, "BLOCK", size)
+    monkeypatch.setattr(_derivatives, "BLOCK", size)
     with Sizes() as sizes:
         scores = score(*given[:2])
         assert sizes.seen == made
@@ -270,20 +270,15 @@ def test_autocast_evens_out_dtypes_that_are_refused_without(name):
     assert_blames(lambda: score(queries.float(), keys.bfloat16()), TypeError, "keys")
 
 
-def test_the_plain_form_runs_in_the_dtype_of_autocast():
-    """Here float16, which is not what autocast takes on a CPU by itself."""
-    made = []
-
-    def product(x):
-        y = x @ x.mT
-        made.append(y.dtype)
-        return y
-
-    x = torch.ones(2, 2, requires_grad=True)
-    with torch.autocast("cpu", dtype=torch.float16):
-        y = fast_or_plain(product, product, x)
-    torch.autograd.grad(y.sum(), x, create_graph=True)
-    assert made == [torch.float16, torch.float16]
+def test_second_derivatives_under_autocast():
+    """In blocks or not, Gaussian scores and additive ones."""
+    given = inputs((2, LEN_Q, D), (2, LEN_K, D), dtype=torch.float32)
+    for score in (gaussian_scores, additive(dtype=torch.float32)):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            scores = score(*given)
+        (slope,) = torch.autograd.grad(scores.square().sum(), given[0], create_graph=True)
+        (bend,) = torch.autograd.grad(slope.square().sum(), given[1])
+        assert bend.isfinite().all() and bend.any()
 
 
 def test_scaling_comes_before_the_product():

@@ -5,6 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from attention_lib._arguments import (
@@ -13,22 +14,18 @@ from attention_lib._arguments import (
     require_same_kind,
     shape_of,
 )
-from attention_lib._engine.derivatives import has_transforms
-from attention_lib._engine.kernel import attend_by_kernel, for_each_head
+from attention_lib._derivatives import has_transforms
 from attention_lib._engine.nonfinite import (
     Score,
     are_harmless,
-    computed_dtype,
     isolate,
-    largest_harmless,
     overflowing,
-    without_unseen,
+    product_dtype,
 )
 from attention_lib._engine.visibility import (
     Tensors,
     Visible,
     resolve_visible,
-    with_cut_keys,
     without_cut_keys,
     without_empty_rows,
 )
@@ -38,18 +35,12 @@ Textbook = Callable[[Score, Tensor, Tensor, Tensor, Softmax, float], tuple[Tenso
 
 
 class Prepared(NamedTuple):
-    """Queries, keys and values less what no query sees, and what is known of them."""
+    """Queries, keys and values without what is not finite, and what is known of them."""
 
     tensors: Tensors
     visible: Visible
-    harmless: bool | None  # whether all products of the numbers stay finite; None: unknown
-
-
-def knows_positions(score: Score) -> bool:
-    """Say whether a score may depend on where a key stands: any may that does not deny it."""
-    while isinstance(score, partial):
-        score = score.func
-    return bool(getattr(score, "knows_positions", True))
+    lost: Tensor | None = None  # the queries that may see NaN, (..., len_q, 1)
+    may_overflow: bool = False  # in float16: products of the numbers may be too large
 
 
 def prepare(
@@ -59,32 +50,39 @@ def prepare(
     mask: Tensor | None,
     *,
     cut: bool = True,
-    per_head: bool = False,
 ) -> Prepared:
     """Join lengths and mask, for scores of ``shape``, and leave out what no query sees.
 
-    ``cut`` allows to cut keys off; ``per_head`` says that ``shape`` has an axis for heads, its
-    second, and the tensors have none yet.
+    ``cut`` allows to cut off the keys behind the last that a query sees.
     """
     visible = resolve_visible(shape, tensors[0].device, valid_lens, mask, cut=cut)
     visible, tensors = without_cut_keys(visible, tensors)
+    return _without_nonfinite(Prepared(tensors, visible), shape)
+
+
+def prepare_heads(inputs: Prepared, heads: Tensors, shape: tuple[int, ...]) -> Prepared:
+    """Prepare the heads, ``(batch, num_heads, len, width)``, that are projected from inputs."""
+    prepared = inputs._replace(tensors=heads)
+    overflows = product_dtype(heads[0]) == torch.float16  # there, a projection may
+    return _without_nonfinite(prepared, shape) if overflows else prepared
+
+
+def _without_nonfinite(prepared: Prepared, shape: tuple[int, ...]) -> Prepared:
+    """Put 0 in place of what is not finite, and note which queries may see it.
+
+    Without a mask every query sees every key, and NaN reaches all rows by itself.
+    """
+    (queries, keys, values), visible, lost, _ = prepared
     if visible.mask is None:
-        return Prepared(tensors, visible, True)
-    any_head = visible.mask.any(dim=1) if per_head and visible.mask.dim() == 4 else visible.mask
-    tensors, harmless = without_unseen(any_head, tensors)
-    return Prepared(tensors, visible, harmless)
-
-
-def prepare_heads(before: Prepared, tensors: Tensors) -> Prepared:
-    """Return the same for the heads, ``(batch, num_heads, len, width)``, of projected tensors."""
-    visible, harmless = before.visible, before.harmless
-    mask = visible.mask
-    if mask is not None and mask.dim() < 4:
-        mask = (mask if mask.dim() == 3 else mask.unsqueeze(0)).unsqueeze(1)  # alike in every head
-    if mask is not None and computed_dtype(tensors[0]) == torch.float16:
-        found = are_harmless(tensors)  # a projection may have overflown
-        harmless = None if None in found else all(found)
-    return Prepared(tensors, visible._replace(mask=mask), harmless)
+        return prepared
+    harmless = are_harmless(prepared.tensors)
+    if all(harmless):
+        return prepared._replace(may_overflow=False)
+    tensors = (queries, _for_each_head(keys, shape), _for_each_head(values, shape))
+    tensors, found = isolate(tensors, harmless, visible.mask)
+    if found is not None:
+        lost = found if lost is None else lost | found
+    return Prepared(tensors, visible, lost, product_dtype(queries) == torch.float16)
 
 
 def compute(
@@ -101,33 +99,86 @@ def compute(
 
     ``kernel_scale`` is the factor with which the kernel computes the same score, if it can.
     """
-    len_k, values = shape[-1], prepared.tensors[2]
+    len_k, (queries, keys, values) = shape[-1], prepared.tensors
     shape = (*shape[:-1], prepared.visible.len_k)
     # Some versions of the kernel divide by an axis of length 0, which ends the process.
     fits_kernel = all((*shape, values.shape[-1])) and not has_transforms()
-    if kernel_scale is not None and not need_weights and fits_kernel:
-        return _by_kernel(prepared, shape, dropout_p, kernel_scale), None
-    overwrite = kernel_scale is not None  # scores of the engine's own, which nobody else holds
-    output, weights = _by_textbook(textbook, score, prepared, shape, dropout_p, overwrite)
-    return output, with_cut_keys(weights, len_k) if need_weights else None
+    if kernel_scale is None or need_weights or not fits_kernel:
+        own_scores = kernel_scale is not None  # made by the engine: nobody else holds them
+        output, weights = _by_textbook(textbook, score, prepared, shape, dropout_p, own_scores)
+        cut_off = len_k - weights.shape[-1]  # keys, whose weight is 0
+        weights = F.pad(weights, (0, cut_off)) if cut_off else weights
+        return output, weights if need_weights else None
+    if queries.shape[-1] != keys.shape[-1]:
+        require_queries_and_keys(queries, keys)
+    return _by_kernel(prepared, shape, dropout_p, kernel_scale), None
+
+
+def _is_grouped(keys: Tensor, shape: tuple[int, ...]) -> bool:
+    """Say whether each head of the keys serves several heads of the queries."""
+    few = keys.dim() == 4 and 1 < keys.shape[1] < shape[1]
+    return True if few else False  # noqa: SIM210  a compiler's symbol is no bool
+
+
+def _for_each_head(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Repeat each head of keys or values for the query heads that it serves."""
+    return x.repeat_interleave(shape[1] // x.shape[1], dim=1) if _is_grouped(x, shape) else x
 
 
 def _by_kernel(
     prepared: Prepared, shape: tuple[int, ...], dropout_p: float, scale: float
 ) -> Tensor:
-    (queries, keys, values), visible, harmless = prepared
-    if queries.shape[-1] != keys.shape[-1]:
-        require_queries_and_keys(queries, keys)
-    if harmless or visible.mask is None:
-        return attend_by_kernel(prepared.tensors, visible, shape, dropout_p, scale)
-    tensors = (queries, for_each_head(keys, shape), for_each_head(values, shape))
-    dtype = computed_dtype(queries)
-    half = dtype == torch.float16  # a GPU sums its products in float32; a CPU has to be told
-    limit = torch.finfo(dtype).max if half else largest_harmless(dtype, queries.shape[-1])
-    tensors, lost = isolate(tensors, visible.mask, limit)
-    wide = half and queries.device.type == "cpu"
-    output = attend_by_kernel(tensors, visible, shape, dropout_p, scale, in_float32=wide)
-    return output.masked_fill(lost, torch.nan)
+    """Return the output of PyTorch's kernel, called in the form in which it is fastest.
+
+    The kernel gets ``(batch, num_heads, len, width)`` and no row that sees nothing: its result
+    for such a row differs from version to version.
+    """
+    visible, leading = prepared.visible, shape[:-2]
+    mask, empty = without_empty_rows(visible)
+    if mask is not None and mask.dim() > 2:
+        joined = mask.dim() > 3 and len(leading) > 2
+        mask = _with_two_leading_axes(mask, leading if joined else mask.shape[:-2])
+    grouped = _is_grouped(prepared.tensors[1], shape)
+    queries, keys, values = (
+        _with_two_leading_axes(x, (leading[0], x.shape[1]) if grouped else leading)
+        for x in prepared.tensors
+    )
+    call = partial(
+        F.scaled_dot_product_attention,
+        attn_mask=None if visible.is_causal else mask,
+        dropout_p=dropout_p,
+        is_causal=visible.is_causal,
+        scale=scale,
+        enable_gqa=grouped,
+    )
+    if prepared.may_overflow:
+        with torch.autocast(queries.device.type, enabled=False):
+            output = call(queries.float(), keys.float(), values.float()).half()
+    else:
+        output = call(queries, keys, values)
+    if output.requires_grad and not torch.compiler.is_compiling():
+        output.register_hook(_refuse_second_derivative)  # type: ignore[no-untyped-call]
+    if len(leading) != 2:
+        output = output.reshape(*leading, *output.shape[-2:])
+    output = output if empty is None else output.masked_fill(empty, 0.0)
+    return output if prepared.lost is None else torch.where(prepared.lost, torch.nan, output)
+
+
+def _with_two_leading_axes(x: Tensor, leading: tuple[int, ...]) -> Tensor:
+    """Broadcast the leading axes, join all but the last of them, add what is missing to two."""
+    if x.shape[:-2] != leading:
+        x = x.expand(*leading, *x.shape[-2:])
+    if len(leading) > 2:
+        return x.flatten(0, len(leading) - 2)
+    return x if len(leading) == 2 else x[(None,) * (2 - len(leading))]
+
+
+def _refuse_second_derivative(grad: Tensor) -> None:
+    if torch.is_grad_enabled():  # create_graph=True
+        raise RuntimeError(
+            "need_weights: expected True for a second derivative (create_graph=True), got False; "
+            "the fused kernel, which computes attention without weights, has only a first one"
+        )
 
 
 def _by_textbook(
@@ -136,32 +187,28 @@ def _by_textbook(
     prepared: Prepared,
     shape: tuple[int, ...],
     dropout_p: float,
-    overwrite: bool,
+    own_scores: bool,
 ) -> tuple[Tensor, Tensor]:
-    (queries, keys, values), visible, harmless = prepared
-    keys, values = for_each_head(keys, shape), for_each_head(values, shape)
+    (queries, keys, values), visible, lost, may_overflow = prepared
+    seen, keys, values = visible.mask, _for_each_head(keys, shape), _for_each_head(values, shape)
+    score = partial(_checked_score, score, shape)
+    if seen is not None and may_overflow:  # queries that lose their output see nothing till then
+        found = overflowing(score, queries, keys, seen)
+        lost = found if lost is None else lost | found
+        visible = visible._replace(mask=seen & ~lost, some_empty=True)
+        queries = torch.where((seen & ~lost).any(dim=-1, keepdim=True), queries, 0.0)
     mask, empty = without_empty_rows(visible)
     hidden = None if mask is None else ~mask
-    # The gradient of a weight is a product with a value, and may overflow.
-    guard = not harmless or torch.float16 in (queries.dtype, values.dtype)
-    softmax = partial(_masked_softmax, hidden, empty, overwrite, guard)
-    score, lost = partial(_checked_score, score, shape), None
-    if visible.mask is not None and not harmless:
-        limit = torch.finfo(computed_dtype(queries)).max
-        (queries, keys, values), lost = isolate((queries, keys, values), visible.mask, limit)
-        lost = lost | overflowing(score, queries, keys, visible.mask)
-        queries, score = torch.where(lost, 0.0, queries), partial(_filled_score, score, lost)
+    # In float16 the gradient of a weight, a product with a value, may overflow.
+    stop = product_dtype(queries) == torch.float16
+    softmax = partial(_masked_softmax, hidden, empty, own_scores, stop)
     output, weights = textbook(score, queries, keys, values, softmax, dropout_p)
     if hidden is not None:
         weights = _without_masked_gradient(weights, hidden)
-    if lost is not None and visible.mask is not None:
-        output = output.masked_fill(lost, torch.nan)
-        weights = weights.masked_fill(lost & visible.mask, torch.nan)
+    if lost is not None and seen is not None:
+        output = torch.where(lost, torch.nan, output)
+        weights = weights.masked_fill(lost & seen, torch.nan)
     return output, weights
-
-
-def _filled_score(score: Score, filled: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
-    return score(queries, keys).masked_fill(filled, 0.0)
 
 
 def _checked_score(score: Score, shape: tuple[int, ...], queries: Tensor, keys: Tensor) -> Tensor:
@@ -175,22 +222,22 @@ def _checked_score(score: Score, shape: tuple[int, ...], queries: Tensor, keys: 
 
 
 def _masked_softmax(
-    hidden: Tensor | None, empty: Tensor | None, overwrite: bool, guard: bool, scores: Tensor
+    hidden: Tensor | None, empty: Tensor | None, in_place: bool, stop: bool, scores: Tensor
 ) -> Tensor:
     """Turn scores into weights as masked_softmax does, in fewer passes over all pairs.
 
-    ``hidden`` are the masked pairs, less the rows ``empty`` that see nothing. ``overwrite`` allows
-    to fill the scores in place; ``guard`` stops gradients at masked pairs.
+    ``hidden`` are the masked pairs, less the rows ``empty`` that see nothing. ``in_place`` allows
+    to fill the scores in place; ``stop`` stops gradients at masked pairs.
     """
     if hidden is None:
         return torch.softmax(scores, dim=-1)
     if empty is not None:  # an infinite score there would make the weights of the row NaN
-        scores, overwrite = scores.masked_fill(empty, 0.0), True
-    in_place = overwrite and scores.is_contiguous()  # an expanded score stands for several pairs
+        scores, in_place = scores.masked_fill(empty, 0.0), True
+    in_place = in_place and scores.is_contiguous()  # an expanded score stands for several pairs
     fill = scores.masked_fill_ if in_place else scores.masked_fill
     weights = torch.softmax(fill(hidden, -torch.inf), dim=-1)
     weights = weights if empty is None else weights.masked_fill(empty, 0.0)
-    return _without_masked_gradient(weights, hidden) if guard else weights
+    return _without_masked_gradient(weights, hidden) if stop else weights
 
 
 def _without_masked_gradient(weights: Tensor, hidden: Tensor) -> Tensor:
@@ -201,6 +248,5 @@ def _without_masked_gradient(weights: Tensor, hidden: Tensor) -> Tensor:
 
     if weights.requires_grad:
         weights = weights.view_as(weights)
-        register: Callable[..., object] = weights.register_hook
-        register(masked)
+        weights.register_hook(masked)  # type: ignore[no-untyped-call]
     return weights

@@ -47,8 +47,7 @@ def resolve_visible(
     """
     len_q, len_k = shape[-2:]
     mask = mask_over_pairs(mask, shape, device)
-    whole = mask is not None and mask.shape[-2:] == (len_q, len_k)  # and not broadcast
-    is_causal = mask is not None and whole and known_causal(mask)
+    is_causal = mask is not None and mask.shape[-2:] == (len_q, len_k) and known_causal(mask)
     if mask is not None and (numbers_in(mask.all()) if not is_causal else len_q == 1):
         mask, is_causal = None, False
     every_row_sees_a_key = mask is None or (is_causal and len_q <= len_k)
@@ -82,8 +81,6 @@ def mask_over_pairs(
     return mask if mask.dim() >= 2 else mask[(None,) * (2 - mask.dim())]
 
 
-# --- causal masks --------------------------------------------------------------------------------
-
 # id of a mask -> the mask, its version when it was looked at, whether it was causal
 _LOOKED_AT: dict[int, tuple[ref[Tensor], int, bool]] = {}
 
@@ -100,17 +97,16 @@ def known_causal(mask: Tensor) -> bool:
 
     A slice, such as ``buffer[:length, :length]``, is known by the tensor that it was cut from.
     """
-    if torch.compiler.is_compiling() or mask.dim() < 2 or mask.shape[:-2].numel() != 1:
+    if torch.compiler.is_compiling():
         return False
     whole = mask if mask._base is None else mask._base
-    if whole is mask:
-        return not mask.is_inference() and _is_causal(mask)
-    if whole.dim() < 2 or whole.shape[:-2].numel() != 1 or not whole.is_contiguous():
+    if whole.is_inference() or not whole.is_contiguous():
         return False
-    if mask.stride()[-2:] != whole.stride()[-2:] or not _is_causal(whole):
+    other = any(x.dim() < 2 or x.shape[:-2].numel() != 1 for x in (mask, whole))
+    if other or mask.stride()[-2:] != whole.stride()[-2:] or not _is_causal(whole):
         return False
     (len_q, len_k), (rows, columns) = whole.shape[-2:], mask.shape[-2:]
-    row, column = divmod(int(mask.storage_offset() - whole.storage_offset()), len_k)
+    row, column = divmod(int(mask.storage_offset() - whole.storage_offset()), max(len_k, 1))
     inside = row + rows <= len_q and column + columns <= len_k
     # The last query of the slice sees up to the last key of the slice, and no further.
     return inside and row + rows - len_q == column + columns - len_k
@@ -125,11 +121,6 @@ def _is_causal(mask: Tensor) -> bool:
     return False if same is None else remember_causal(mask, same)
 
 
-# --- keys that no query sees ---------------------------------------------------------------------
-
-FULL = 16  # numbers of float32 that fill the widest vector of a processor
-
-
 def without_cut_keys(visible: Visible, tensors: Tensors) -> tuple[Visible, Tensors]:
     """Leave out the keys and values from ``visible.len_k`` on, which no query sees.
 
@@ -140,23 +131,15 @@ def without_cut_keys(visible: Visible, tensors: Tensors) -> tuple[Visible, Tenso
     queries, keys, values = tensors
     len_k = keys.shape[-2]
     if visible.len_k == 0:
-        everywhere = torch.ones((), dtype=torch.bool, device=queries.device)
-        queries = queries.masked_fill(everywhere, 0.0)
+        queries = queries.masked_fill(torch.ones_like(queries, dtype=torch.bool), 0.0)
         return visible, (queries, keys[..., :0, :], values[..., :0, :])
     if visible.len_k == len_k:
         return visible, tensors
     if visible.mask is not None:
         mask = visible.mask.expand(*visible.mask.shape[:-1], visible.len_k)
-        full = min(-(-visible.len_k // FULL) * FULL, len_k)
+        full = min(-(-visible.len_k // 16) * 16, len_k)  # 16 numbers fill the widest vector
         visible = visible._replace(mask=F.pad(mask, (0, full - visible.len_k)), len_k=full)
     return visible, (queries, keys[..., : visible.len_k, :], values[..., : visible.len_k, :])
-
-
-def with_cut_keys(weights: Tensor, len_k: int) -> Tensor:
-    """Give the keys that were cut off their weight, 0."""
-    if weights.shape[-1] == len_k:
-        return weights
-    return F.pad(weights, (0, len_k - weights.shape[-1]))
 
 
 def without_empty_rows(visible: Visible) -> tuple[Tensor | None, Tensor | None]:

@@ -1,9 +1,7 @@
 """Scores whose first derivative takes less time or memory; further ones take a plain form."""
 
 import math
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -43,7 +41,6 @@ class _FastThenPlain(torch.autograd.Function):
             output = fast(*inner)
         ctx.save_for_backward(*tensors)
         ctx.plain, ctx.inner, ctx.output = plain, inner, output
-        ctx.autocast = _current_autocast(output.device.type)
         return output.detach()
 
     @staticmethod
@@ -52,8 +49,7 @@ class _FastThenPlain(torch.autograd.Function):
         create_graph = torch.is_grad_enabled()
         if create_graph:
             inputs = ctx.saved_tensors
-            with ctx.autocast():
-                output = ctx.plain(*inputs).to(grad.dtype)
+            output = ctx.plain(*inputs).to(grad.dtype)
         wanted = [x for x in inputs if x.requires_grad]
         gradients = torch.autograd.grad(
             output, wanted, grad, retain_graph=True, create_graph=create_graph
@@ -65,14 +61,6 @@ class _FastThenPlain(torch.autograd.Function):
 _fast_then_plain: Form = _FastThenPlain.apply
 
 
-def _current_autocast(device_type: str) -> Callable[[], AbstractContextManager[Any]]:
-    """Return a context manager that restores, later, the autocast of now."""
-    if not torch.amp.is_autocast_available(device_type):
-        return nullcontext
-    dtype, enabled = torch.get_autocast_dtype(device_type), torch.is_autocast_enabled(device_type)
-    return partial(torch.autocast, device_type, dtype, enabled)
-
-
 BLOCK = 2**20  # hidden features of one block of queries: 4 MiB in float32
 
 
@@ -82,7 +70,8 @@ def additive_scores(queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
 
 
 def _additive(queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
-    return torch.tanh(queries.unsqueeze(-2) + keys.unsqueeze(-3)) @ direction
+    features = torch.tanh(queries.unsqueeze(-2) + keys.unsqueeze(-3))
+    return features @ direction.to(features.dtype)  # which autocast does in the first pass alone
 
 
 def _additive_in_blocks(queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
@@ -95,34 +84,38 @@ def _additive_in_blocks(queries: Tensor, keys: Tensor, direction: Tensor) -> Ten
     return _in_blocks(queries, keys, direction).reshape(*leading, len_q, len_k)
 
 
+def _blocks(queries: Tensor, keys: Tensor) -> Iterator[tuple[int, slice]]:
+    """Yield a sequence and some of its queries, as many as make no more than ``BLOCK``."""
+    rows = max(1, BLOCK // keys[0].numel())
+    for sequence in range(len(queries)):
+        for start in range(0, queries.shape[1], rows):
+            yield sequence, slice(start, start + rows)
+
+
 class _AdditiveInBlocks(torch.autograd.Function):
     """The additive score of ``(batch, len, num_hiddens)``, a few queries at a time."""
 
     @staticmethod
     def forward(ctx: Any, queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
         ctx.save_for_backward(queries, keys, direction)
-        rows = max(1, BLOCK // keys[0].numel())
         scores = [
-            torch.cat([(block.unsqueeze(1) + own_keys).tanh_() @ direction for block in blocks])
-            for blocks, own_keys in zip((x.split(rows) for x in queries), keys, strict=True)
+            (queries[i, rows].unsqueeze(1) + keys[i]).tanh_() @ direction
+            for i, rows in _blocks(queries, keys)
         ]
-        return torch.stack(scores)
+        return torch.cat(scores).reshape(*queries.shape[:2], keys.shape[1])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         queries, keys, direction = ctx.saved_tensors
-        rows = max(1, BLOCK // keys[0].numel())
         by_query, by_key = torch.empty_like(queries), torch.zeros_like(keys)
         by_direction = torch.zeros_like(direction)
-        for i in range(len(queries)):
-            for start in range(0, queries.shape[1], rows):
-                block = slice(start, start + rows)
-                own_grad = grad[i, block].contiguous()  # (rows, len_k)
-                features = (queries[i, block].unsqueeze(1) + keys[i]).tanh_()
-                by_direction += own_grad.flatten() @ features.flatten(0, 1)
-                slopes = features.square_().neg_().add_(1.0).mul_(own_grad.unsqueeze(-1))
-                by_query[i, block] = slopes.sum(dim=1)
-                by_key[i] += slopes.sum(dim=0)
+        for i, rows in _blocks(queries, keys):
+            own_grad = grad[i, rows].contiguous()  # (rows, len_k)
+            features = (queries[i, rows].unsqueeze(1) + keys[i]).tanh_()
+            by_direction += own_grad.flatten() @ features.flatten(0, 1)
+            slopes = features.square_().neg_().add_(1.0).mul_(own_grad.unsqueeze(-1))
+            by_query[i, rows] = slopes.sum(dim=1)
+            by_key[i] += slopes.sum(dim=0)
         return by_query * direction, by_key * direction, by_direction
 
 
