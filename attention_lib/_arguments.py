@@ -1,11 +1,9 @@
 """Refusals in words, written once: each names the argument, what was expected and what came."""
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -387,37 +385,3 @@ def is_index(value: object, end: int) -> bool:
     """Say whether this is a whole number from 0 to before ``end``; True and 1.0 are none."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     return whole and value in range(end)
-
-
-def require_ids(name: str, ids: Tensor, embedding: Tensor, longest: int) -> None:
-    """Refuse what are no numbers of an embedding's rows, (batch, len)."""
-    require_tensor(name, ids, rank=2, axes="(batch, len)")
-    if ids.dtype not in (torch.int32, torch.int64):  # torch looks up no others
-        raise TypeError(f"{name}: expected integers of 32 or 64 bits, got dtype {ids.dtype}")
-    require_same_device("the module's parameters", embedding, name, ids)
-    if ids.shape[1] > longest:
-        raise ValueError(f"{name}: expected at most {longest} on axis 1, got shape {shape_of(ids)}")
-    bounds = numbers_in(torch.stack(ids.aminmax())) if ids.numel() else None
-    if bounds and not 0 <= bounds[0] <= bounds[1] < len(embedding):
-        got = "ids from {} to {}".format(*bounds)
-        raise ValueError(f"{name}: expected ids from 0 to {len(embedding) - 1}, got {got}")
-
-
-def require_training(seed: int, steps: int, batch: int, progress: bool, watch: object) -> None:
-    """Refuse what no training can be run with."""
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise TypeError(f"seed: expected a whole number, got {seed!r}")
-    if not -(2**63) <= seed < 2**64:
-        raise ValueError(f"seed: expected a whole number of at most 64 bits, got {seed}")
-    require_count("steps", steps)
-    require_count("batch", batch)
-    require_flag("progress", progress)
-    if watch is not None and not callable(watch):
-        raise TypeError(f"watch: expected a callable (step, loss), got {watch!r}")
-
-
-def require_path(name: str, value: object) -> Path:
-    """Return a path; refuse what is none."""
-    if not isinstance(value, str | os.PathLike):
-        raise TypeError(f"{name}: expected a path, got {value!r}")
-    return Path(value)

@@ -32,18 +32,6 @@ class AttentionLayer(Protocol):
         valid_lens: Tensor | None = None,
         *,
         mask: Tensor | None = None,
-        need_weights: Literal[False],
-    ) -> tuple[Tensor, None]: ...
-
-    @overload
-    def __call__(
-        self,
-        queries: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        valid_lens: Tensor | None = None,
-        *,
-        mask: Tensor | None = None,
         need_weights: bool,
     ) -> tuple[Tensor, Tensor | None]: ...
 
@@ -63,19 +51,6 @@ class CachedLayer(Protocol):
         need_weights: Literal[True] = True,
         cache: KeyValueCache | None = None,
     ) -> tuple[Tensor, Tensor]: ...
-
-    @overload
-    def __call__(
-        self,
-        queries: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        valid_lens: Tensor | None = None,
-        *,
-        mask: Tensor | None = None,
-        need_weights: Literal[False],
-        cache: KeyValueCache | None = None,
-    ) -> tuple[Tensor, None]: ...
 
     @overload
     def __call__(
@@ -106,19 +81,6 @@ class DotProductFunction(Protocol):
         scale: float | None = None,
         need_weights: Literal[True] = True,
     ) -> tuple[Tensor, Tensor]: ...
-
-    @overload
-    def __call__(
-        self,
-        queries: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        valid_lens: Tensor | None = None,
-        *,
-        mask: Tensor | None = None,
-        scale: float | None = None,
-        need_weights: Literal[False],
-    ) -> tuple[Tensor, None]: ...
 
     @overload
     def __call__(

@@ -63,6 +63,6 @@ def wrong_calls(x: Tensor, lens: Tensor) -> None:
     split_heads(x, "2")  # type: ignore[arg-type]
     print(masked_softmax(x).shapes)  # type: ignore[attr-defined]
     layer = DotProductAttention()
-    print(layer(x, x, x, need_weights=False)[1].sum())  # type: ignore[attr-defined]
+    print(layer(x, x, x, need_weights=False)[1].sum())  # type: ignore[union-attr]
     generator("seed")  # type: ignore[arg-type]
     show([1.0])  # type: ignore[arg-type]

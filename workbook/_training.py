@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from tqdm.auto import tqdm
+
+from attention_lib._arguments import (
+    numbers_in,
+    require_count,
+    require_flag,
+    require_same_device,
+    require_tensor,
+    shape_of,
+)
 
 __all__ = ["Watch", "fit", "restore", "store", "stored"]
 
@@ -113,3 +123,37 @@ def _checksum(tensors: dict[str, Tensor], told: Iterable[str]) -> str:
         digest.update(f"{name} {tuple(tensors[name].shape)}".encode())
         digest.update(tensors[name].numpy().tobytes())
     return digest.hexdigest()
+
+
+def require_ids(name: str, ids: Tensor, embedding: Tensor, longest: int) -> None:
+    """Refuse what are no numbers of an embedding's rows, (batch, len)."""
+    require_tensor(name, ids, rank=2, axes="(batch, len)")
+    if ids.dtype not in (torch.int32, torch.int64):  # torch looks up no others
+        raise TypeError(f"{name}: expected integers of 32 or 64 bits, got dtype {ids.dtype}")
+    require_same_device("the module's parameters", embedding, name, ids)
+    if ids.shape[1] > longest:
+        raise ValueError(f"{name}: expected at most {longest} on axis 1, got shape {shape_of(ids)}")
+    bounds = numbers_in(torch.stack(ids.aminmax())) if ids.numel() else None
+    if bounds and not 0 <= bounds[0] <= bounds[1] < len(embedding):
+        got = "ids from {} to {}".format(*bounds)
+        raise ValueError(f"{name}: expected ids from 0 to {len(embedding) - 1}, got {got}")
+
+
+def require_training(seed: int, steps: int, batch: int, progress: bool, watch: object) -> None:
+    """Refuse what no training can be run with."""
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise TypeError(f"seed: expected a whole number, got {seed!r}")
+    if not -(2**63) <= seed < 2**64:
+        raise ValueError(f"seed: expected a whole number of at most 64 bits, got {seed}")
+    require_count("steps", steps)
+    require_count("batch", batch)
+    require_flag("progress", progress)
+    if watch is not None and not callable(watch):
+        raise TypeError(f"watch: expected a callable (step, loss), got {watch!r}")
+
+
+def require_path(name: str, value: object) -> Path:
+    """Return a path; refuse what is none."""
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name}: expected a path, got {value!r}")
+    return Path(value)

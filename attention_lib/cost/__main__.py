@@ -1,4 +1,4 @@
-"""Hold a ring of processes against one process.
+"""Hold a ring of processes against one process, and print their differences as JSON.
 
 On one machine::
 
@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -33,10 +32,9 @@ DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
 def main() -> int:
-    """Print the table on the first process, and write it as JSON where asked to."""
+    """Print the results as JSON, on the first process alone."""
     parser = argparse.ArgumentParser(prog="python -m attention_lib.cost", description=__doc__)
     parser.add_argument("--lengths", type=int, nargs="+", default=[256, 512, 1024])
-    parser.add_argument("--json", type=Path, help="where to write the results")
     options = parser.parse_args()
     if "RANK" not in os.environ:
         print(
@@ -64,9 +62,7 @@ def main() -> int:
             "held": [held(length, device) for length in options.lengths],
         }
         if dist.get_rank() == 0:
-            print(table(report), flush=True)
-            if options.json:
-                options.json.write_text(json.dumps(report), encoding="utf-8")
+            print(json.dumps(report), flush=True)
     finally:
         dist.destroy_process_group()
     return 0
@@ -125,22 +121,6 @@ def of_all(numbers: Tensor) -> list[float]:
     numbers = numbers.detach().clone()
     dist.all_reduce(numbers, dist.ReduceOp.MAX)
     return [float(number) for number in numbers]
-
-
-def table(report: dict[str, Any]) -> str:
-    """Write the results as lines."""
-    lines = [f"{report['processes']} processes against one: largest difference"]
-    lines += [
-        f"{row['dtype']:<9}{'causal' if row['causal'] else '':<7}"
-        f"{'padded' if row['padded'] else '':<7}"
-        f"forward {row['forward']:.1e}  backward {row['backward']:.1e}"
-        for row in report["cases"]
-    ]
-    lines += [
-        f"{row['length']:>6} tokens: {row['ring']:>12,} bytes a process, {row['alone']:>12,} alone"
-        for row in report["held"]
-    ]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

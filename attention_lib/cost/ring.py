@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -325,7 +324,7 @@ def run_ring(
     """Start processes on this machine, and hold their ring against one process.
 
     It runs ``python -m torch.distributed.run --standalone --nproc-per-node=PROCESSES
-    -m attention_lib.cost``, which prints the same as a table.
+    -m attention_lib.cost``.
 
     Parameters
     ----------
@@ -371,17 +370,10 @@ def run_ring(
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(library), os.environ.get("PYTHONPATH", "")]),
     }
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder, "ring.json")
-        options = ["--json", str(report), "--lengths", *map(str, lengths)]
-        done = subprocess.run(
-            [sys.executable, "-m", "torch.distributed.run", *arguments, *options],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
-        if done.returncode:
-            raise RuntimeError(f"the processes failed:\n{done.stderr[-2000:]}")
-        found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+    command = [sys.executable, "-m", "torch.distributed.run", *arguments]
+    command += ["--lengths", *map(str, lengths)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
+    if done.returncode:
+        raise RuntimeError(f"the processes failed:\n{done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found

@@ -14,7 +14,6 @@ from attention_lib._arguments import (
     require_count,
     require_each,
     require_float,
-    require_ids,
     require_parameter_kind,
     require_size,
 )
@@ -22,6 +21,7 @@ from attention_lib.attention import Attention
 from attention_lib.multihead import AddNorm, MultiHeadAttention
 from attention_lib.positions import PositionalEncoding
 from attention_lib.scoring import AdditiveScore, dot_scores, scaled_dot_scores
+from workbook._training import require_ids
 from workbook.alignment.dates import FORMATS, days, real_date, write_date
 
 __all__ = ["DIGITS", "MAX_LEN", "SCORES", "Aligner", "Alignment", "Characters", "align"]

@@ -9,11 +9,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attention_lib._arguments import require_a, require_count, require_each, require_ids
+from attention_lib._arguments import require_a, require_count, require_each
 from attention_lib.masking import length_mask, masked_softmax
 from attention_lib.multihead import AddNorm, MultiHeadAttention
 from attention_lib.positions import PositionalEncoding
 from attention_lib.scoring import scaled_dot_scores
+from workbook._training import require_ids
 from workbook.reader.sentences import NOTHING, sentences
 
 __all__ = ["MAX_LEN", "Pass", "Reader", "Reading", "Vocabulary", "read"]
