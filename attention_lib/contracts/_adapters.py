@@ -11,9 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-__all__ = ["Adapted", "adapt", "input_width", "parameters", "without_projections"]
-
 Extra = Callable[[Tensor], dict[str, Any]]
+Mask = Tensor | None
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Adapted:
     queries alone; with ``maskable`` it takes any mask, else only what the caller of ``check`` says.
     """
 
-    call: Callable[[Tensor, Tensor, Tensor, Tensor | None, Tensor | None], Any]
+    call: Callable[[Tensor, Tensor, Tensor, Mask, Mask], Any]
     kind: str
     single: bool = False
     maskable: bool = False
@@ -60,9 +59,7 @@ def _given(attend: Any, padding: Extra | None) -> Adapted:
     required = [x for x in required if x.name not in told]
     single = len(required) == 1 or (anything and not places and isinstance(attend, nn.Module))
 
-    def call(
-        queries: Tensor, keys: Tensor, values: Tensor, allowed: Tensor | None, real: Tensor | None
-    ) -> Any:
+    def call(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Any:
         more = {}
         if padding is not None and (real is not None or not optional):
             everything = (
@@ -83,24 +80,20 @@ def parameters(attend: Any) -> dict[str, inspect.Parameter]:
         return {}
 
 
-def _merged(allowed: Tensor | None, real: Tensor | None, several: bool) -> Tensor | None:
+def _merged(allowed: Mask, real: Mask, several: bool) -> Tensor | None:
     """Return one mask ``(batch, 1, len_q, len_k)``; the second axis only with heads."""
     if real is not None:
         allowed = real.unsqueeze(-2) if allowed is None else allowed & real.unsqueeze(-2)
     return allowed.unsqueeze(1) if several and allowed is not None else allowed
 
 
-def _function(
-    queries: Tensor, keys: Tensor, values: Tensor, allowed: Tensor | None, real: Tensor | None
-) -> Tensor:
+def _function(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Tensor:
     mask = _merged(allowed, real, queries.dim() == 4)
     return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
 
 
 def _ours(attend: Any) -> Callable[..., Any]:
-    def call(
-        queries: Tensor, keys: Tensor, values: Tensor, allowed: Tensor | None, real: Tensor | None
-    ) -> Any:
+    def call(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Any:
         lengths = real is not None and bool((real.cumprod(-1) == real).all())
         valid_lens = real.sum(dim=-1) if real is not None and lengths else None
         mask = _merged(allowed, None if lengths else real, queries.dim() == 4)
@@ -114,9 +107,7 @@ def _ours(attend: Any) -> Callable[..., Any]:
 
 
 def _layer(layer: nn.MultiheadAttention) -> Callable[..., Any]:
-    def call(
-        queries: Tensor, keys: Tensor, values: Tensor, allowed: Tensor | None, real: Tensor | None
-    ) -> Any:
+    def call(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Any:
         hidden = None
         if allowed is not None:
             each = (~allowed).expand(queries.shape[0], -1, -1)
@@ -144,9 +135,7 @@ def _hugging_face(layer: nn.Module) -> Callable[..., Any]:
         [kind, *_] = [home[name] for name in home if name.endswith("RotaryEmbedding")]
         rotary = kind(config=layer.config)
 
-    def call(
-        queries: Tensor, keys: Tensor, values: Tensor, allowed: Tensor | None, real: Tensor | None
-    ) -> Any:
+    def call(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Any:
         seen = _merged(allowed, real, several=True)
         if seen is None:
             seen = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=queries.device)

@@ -4,15 +4,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch import nn
 
-from attention_lib._arguments import require_flag
+from attention_lib.contracts import order, padding, reading, running
 from attention_lib.contracts._adapters import Extra
-from attention_lib.contracts._attention_contracts import CONTRACTS
+from attention_lib.contracts._call import evaluating
+from attention_lib.contracts._contract import CONTRACTS
 from attention_lib.contracts._report import Report, run
-from attention_lib.contracts._subject import subject_of
+from attention_lib.contracts._subject import Subject, tried
 
 __all__ = ["check"]
+assert order and padding and reading and running  # they fill CONTRACTS
 
 
 def check(
@@ -22,6 +23,7 @@ def check(
     window: int | None = None,
     padding: Extra | None = None,
     documents: Extra | None = None,
+    d_q: int | None = None,
     d_k: int | None = None,
     d_v: int | None = None,
     num_heads: int | None = None,
@@ -50,8 +52,8 @@ def check(
     documents : callable, optional
         ``documents(ids)`` returns the keyword arguments that keep packed documents apart; ``ids``
         has shape ``(batch, len)``, one number for each document.
-    d_k, d_v : int, optional
-        Widths of queries and keys, and of values; by default that of the module, or 8.
+    d_q, d_k, d_v : int, optional
+        Widths of queries, keys and values; by default that of the module, or 8.
     num_heads : int, optional
         Give inputs of four axes, ``(batch, num_heads, len, d_k)``.
     lengths : sequence of int
@@ -81,8 +83,8 @@ def check(
     (True, True)
     """
     return checked(
-        attend, causal, window=window, padding=padding, documents=documents, d_k=d_k, d_v=d_v,
-        num_heads=num_heads, lengths=lengths, dtype=dtype, scale=scale, strict=strict,
+        attend, causal, window=window, padding=padding, documents=documents, d_q=d_q, d_k=d_k,
+        d_v=d_v, num_heads=num_heads, lengths=lengths, dtype=dtype, scale=scale, strict=strict,
     )  # fmt: skip
 
 
@@ -96,16 +98,7 @@ def checked(
     """Do what :func:`check` does, and report which contract is being tested."""
     if not callable(attend):
         raise TypeError(f"attend: expected a callable (queries, keys, values), got {attend!r}")
-    require_flag("causal", causal)
-    modules = list(attend.modules()) if isinstance(attend, nn.Module) else []
-    modes = [module.training for module in modules]
-    try:
-        for module in modules:
-            module.training = False
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            subject = subject_of(attend, causal, **options)
-            return run(CONTRACTS, subject, subject.title, watch)
-    finally:
-        for module, mode in zip(modules, modes, strict=True):
-            module.training = mode
+    with evaluating(attend), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        subject = tried(Subject(attend, causal, **options))
+        return run(CONTRACTS, subject, subject.title, watch)

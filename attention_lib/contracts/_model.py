@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from attention_lib._arguments import require_a, require_count, require_flag
-from attention_lib.contracts._report import Contract, NotTested, Report, run
+from attention_lib.contracts._report import NotTested, Report, labelled, run
 
 __all__ = ["check_model"]
 
@@ -366,76 +366,18 @@ def _training(subject: _Model) -> None:
     subject.same(subject.whole[0], first, "in training mode, with dropout left out")
 
 
-CONTRACTS: tuple[Contract[_Model], ...] = (
-    Contract(
-        "future",
-        _future,
-        "later tokens were replaced",
-        "the mask is missing or not causal; every loss measured with it is too good",
-        "mask-failures",
-    ),
-    Contract(
-        "right padding",
-        _right,
-        "a text was padded on the right, and its mask given",
-        "the padding mask does not reach every layer, or something averages over all positions",
-        "mask-failures",
-    ),
-    Contract(
-        "left padding",
-        _left,
-        "a text was padded on the left, its mask and its positions given",
-        "positions count places instead of tokens, or a state reads the padding; "
-        "batched generation gives other texts than single",
-        "positions",
-    ),
-    Contract(
-        "batch = single",
-        _single,
-        "each text was given alone",
-        "samples are mixed: an axis is taken for another, or statistics run over the batch",
-        "bug-museum",
-    ),
-    Contract(
-        "cached, one token",
-        lambda subject: _cached(subject, 1),
-        "the text was given token by token with a cache",
-        "positions or masks do not count what is in the cache",
-        "masks-in-use",
-    ),
-    Contract(
-        "cached, chunks",
-        lambda subject: _cached(subject, 5),
-        "the text was given in chunks of 5 with a cache",
-        "the causal mask of a chunk is aligned with the first key instead of the last",
-        "masks-in-use",
-    ),
-    Contract(
-        "packed documents",
-        _documents,
-        "two texts were given in one row",
-        "texts that share a row read each other",
-        "masks-in-use",
-    ),
-    Contract(
-        "eager = fused",
-        _fused,
-        "the implementation of attention was exchanged",
-        "one implementation gets another mask or another scale",
-        "mask-failures",
-    ),
-    Contract(
-        "evaluation twice",
-        _again,
-        "the same text was given again, with another random state",
-        "dropout is on, or a state survives the call",
-        "bug-museum",
-    ),
-    Contract(
-        "training = evaluation",
-        _training,
-        "training mode without dropout was compared with evaluation",
-        "a path that only one of the two modes takes",
-        "mask-failures",
-    ),
+CONTRACTS = labelled(
+    "model",
+    {
+        "future": _future,
+        "right padding": _right,
+        "left padding": _left,
+        "batch = single": _single,
+        "cached, one token": lambda subject: _cached(subject, 1),
+        "cached, chunks": lambda subject: _cached(subject, 5),
+        "packed documents": _documents,
+        "eager = fused": _fused,
+        "evaluation twice": _again,
+        "training = evaluation": _training,
+    },
 )

@@ -1,23 +1,19 @@
 """What a check found: contracts that are kept, broken, or not tested and why."""
 
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from textwrap import wrap
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Contract", "Finding", "NotTested", "Report", "run"]
-
 Subject = TypeVar("Subject")
+LABELS = tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding="utf-8"))
 WIDTH = 96  # columns of a printed report
 
 
 class NotTested(Exception):
     """A contract could not be tested: its positive control failed, or a precondition is missing.
-
-    Parameters
-    ----------
-    reason : str
-        What is missing.
 
     Examples
     --------
@@ -38,18 +34,9 @@ class NotTested(Exception):
 class Finding:
     """What is known about one contract.
 
-    Parameters
-    ----------
-    name : str
-        The contract.
-    says : str
-        What moved, where and by how much; or why it was not tested; empty where it is kept.
-    how : str
-        How it was tested.
-    means : str
-        What a break usually means.
-    chapter : str
-        The chapter of the book about it, the name of its page.
+    It has a ``name``, and ``says`` what moved, where and by how much, or why it was not tested;
+    that is empty where it is kept. It says ``how`` it was tested; if it is broken, what that
+    usually ``means``, and the ``chapter`` of the book about it.
 
     Examples
     --------
@@ -68,14 +55,9 @@ class Finding:
 class Report:
     """Contracts that an attention or a model keeps, breaks, and that could not be tested.
 
-    A report is true if nothing is broken. Printed, it is a table.
-
-    Parameters
-    ----------
-    subject : str
-        What was checked, and how it was called.
-    kept, broken, not_tested : tuple of Finding
-        One finding for each contract.
+    A report is true if nothing is broken. Printed, it is a table. ``subject`` is what was checked
+    and how it was called; ``kept``, ``broken`` and ``not_tested`` have a :class:`Finding` for each
+    contract.
 
     Examples
     --------
@@ -140,6 +122,13 @@ class Contract(Generic[Subject]):
     how: str
     means: str
     chapter: str
+
+
+def labelled(
+    kind: str, tests: Mapping[str, Callable[[Subject], str | None]]
+) -> list[Contract[Subject]]:
+    """Return contracts with their labels; ``kind`` is "attention" or "model"."""
+    return [Contract(name, test, **LABELS[kind][name]) for name, test in tests.items()]
 
 
 def run(

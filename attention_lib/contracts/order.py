@@ -1,55 +1,41 @@
 """Contracts about order: who may read whom, and where positions come in."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from attention_lib._arguments import require_count, shape_of
-from attention_lib.contracts._calls import (
-    Attend,
-    along_the_first_axis,
+from attention_lib.contracts._adapters import parameters
+from attention_lib.contracts._call import (
+    FIRST,
+    Call,
+    along,
+    called,
     movement,
-    must_move,
-    output_for,
-    positions_from,
-    replaced,
-    require_inputs,
+    must_stay,
+    output_of,
     require_poison,
-    seeded,
 )
+from attention_lib.contracts._contract import asserting, contract, itself, with_and_without_padding
+from attention_lib.contracts._report import NotTested
+from attention_lib.contracts._subject import Subject, needs_causal, needs_three
+
+CACHES = ("cache", "kv_cache", "past_key_value", "layer_past")  # an argument has one of these names
+POSITIONS = ("positions", "position_ids")
 
 
+@asserting
+@contract("causality", needs=[needs_causal], test=with_and_without_padding)
 def assert_causal(
-    attend: Attend,
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    *,
-    poison: float | None = None,
-    tolerance: float | None = None,
+    call: Call, *, poison: float | None = None, tolerance: float | None = None
 ) -> None:
     """Change the future and see that the past does not move.
 
     For each query in turn, everything after its position is replaced, in queries, keys and
     values; the outputs up to that query must stay. Positions are aligned to the lower right:
     the last query stands at the last key.
-
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)``, its causal mask bound.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
-    poison : float, optional
-        What replaces the future; ``None`` means other random numbers. ``float("nan")`` is
-        the sharper test: a kernel that multiplies the future by 0 fails it.
-    tolerance : float, optional
-        Largest difference, absolute and relative, that is no movement; ``None`` means
-        ``torch.testing``'s for the dtype.
-
-    Raises
-    ------
-    AssertionError
-        If an output moves.
 
     Examples
     --------
@@ -60,57 +46,55 @@ def assert_causal(
         ...
     AssertionError: not causal: with every position after query 0 replaced, the output of ...
     """
-    require_inputs(attend, queries, keys, values)
     require_poison(poison)
-    len_q, len_k = queries.shape[-2], keys.shape[-2]
-    before = output_for(attend, queries, keys, values)
+    len_q, len_k = call.lengths
     for last in range(len_q - 1):
-        cut = max(0, last + 1 + len_k - len_q)  # first key of the future
-        after = output_for(
-            attend,
-            replaced(queries, positions_from(len_q, last + 1, queries.device), poison),
-            replaced(keys, positions_from(len_k, cut, keys.device), poison),
-            replaced(values, positions_from(len_k, cut, values.device), poison),
+        future = slice(max(0, last + 1 + len_k - len_q), None)
+        call.stays(
+            call.changed(slice(last + 1, None), future, future, poison=poison),
+            "not causal: with every position after query {last} replaced, the output of query "
+            "{query} at {where} {how}",
+            slice(last + 1),
+            last=last,
         )
-        moved = movement(before[..., : last + 1, :], after[..., : last + 1, :], tolerance)
-        if moved:
-            where, how = moved
+    _reads_an_earlier_one(call)
+
+
+def _reads_an_earlier_one(call: Call) -> None:
+    """Demand that the first position reaches another one: the control of contracts of order."""
+    len_q, len_k = call.lengths
+    first = slice(max(1, 1 + len_k - len_q))
+    earlier = call.changed(FIRST, first, first)
+    call.moves(earlier, "no output moves when an earlier position changes", slice(1, None))
+
+
+@contract("own position", needs=[needs_causal, needs_three])
+def _sees_itself(call: Call) -> None:
+    for place in range(call.lengths[0]):
+        here = slice(place, place + 1)
+        after = call.changed(values=here)
+        if not movement(call.before[..., here, :], after[..., here, :]):
             raise AssertionError(
-                f"not causal: with every position after query {last} replaced, "
-                f"the output of query {where[-2]} at {where} {how}"
+                f"a query does not see itself: with the value at position {place} replaced, the "
+                f"output of query {place} is the same"
             )
-    _reads_an_earlier_one(attend, before, queries, keys, values, tolerance)
 
 
-def assert_decodes_like_prefill(
-    attend: Attend,
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    *,
-    tolerance: float | None = None,
-) -> None:
+def _in_steps(core: Callable[[Call], None], subject: Subject) -> None:
+    """Test steps with all keys so far, or of one input with the cache that it returns."""
+    if subject.adapted.single:
+        _steps_with_a_cache(subject)
+    else:
+        core(subject.call())
+
+
+@asserting
+@contract("step by step = whole", needs=[needs_causal], test=_in_steps, strict=True)
+def assert_decodes_like_prefill(call: Call, *, tolerance: float | None = None) -> None:
     """Go through a sequence step by step, with a cache, and see the outputs of the whole pass.
 
     A step gives the new queries with all keys and values up to their position; steps are of
-    one position, then of two.
-
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)``, which makes its causal mask for the lengths that it
-        gets.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len, d_k)``, ``(..., len, d_k)``, ``(..., len, d_v)``.
-    tolerance : float, optional
-        As in :func:`assert_causal`.
-
-    Raises
-    ------
-    AssertionError
-        If a step gives another output than the whole pass.
-    ValueError
-        If there are not as many keys as queries.
+    one position, then of two. ``attend`` makes its causal mask for the lengths that it gets.
 
     Examples
     --------
@@ -122,54 +106,68 @@ def assert_decodes_like_prefill(
     >>> x = torch.randn(1, 3, 4, generator=torch.Generator().manual_seed(0))
     >>> assert_decodes_like_prefill(attend, x, x, x)
     """
-    require_inputs(attend, queries, keys, values)
-    length = queries.shape[-2]
-    if keys.shape[-2] != length:
+    queries, keys, values = call.inputs
+    length, len_k = call.lengths
+    if len_k != length:
         raise ValueError(f"keys: expected {length} keys, one a query, got {shape_of(keys)}")
-    whole = output_for(attend, queries, keys, values)
     for size in (1, 2):
         for start in range(0, length, size):
             end = min(start + size, length)
-            step = output_for(
-                attend, queries[..., start:end, :], keys[..., :end, :], values[..., :end, :]
-            )
-            moved = movement(whole[..., start:end, :], step, tolerance)
+            step = call.output(queries[..., start:end, :], keys[..., :end, :], values[..., :end, :])
+            moved = movement(call.before[..., start:end, :], step, call.tolerance)
             if moved:
-                where, how = moved
                 raise AssertionError(
                     f"decoding differs: in a step of {end - start} from position {start}, with "
-                    f"{end} keys in the cache, the output of query {start + where[-2]} {how}"
+                    f"{end} keys in the cache, the output of query {start + moved[0][-2]} "
+                    f"{moved[1]}"
                 )
-    first = ~positions_from(length, 1, keys.device)
-    must_move(
-        whole,
-        output_for(attend, queries, replaced(keys, first, None), replaced(values, first, None)),
-        "no output moves when the first key and its value change",
-        tolerance,
-    )
+    after = call.changed(keys=FIRST, values=FIRST)
+    call.moves(after, "no output moves when the first key and its value change")
 
 
-def assert_window(
-    attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, *, window: int
-) -> None:
+def _steps_with_a_cache(subject: Subject) -> None:
+    """Give one input in steps, with the cache that comes back last, if it takes one."""
+    name = next((name for name in CACHES if name in parameters(subject.attend)), None)
+    if name is None:
+        raise NotTested(f"a single input, and no argument {', '.join(CACHES)}")
+    x, whole = subject.inputs[0], subject.call().before
+    for size in (1, 3):
+        cache = None
+        for start in range(0, x.shape[-2], size):
+            at = slice(start, start + size)
+            with torch.no_grad():
+                result = subject.attend(x[..., at, :].clone(), **{name: cache})
+            if not isinstance(result, tuple) or result[-1] is None:
+                raise NotTested(f"no cache comes back in the last place when {name}=None is given")
+            cache = result[-1]
+            must_stay(
+                whole[..., at, :],
+                result[0],
+                "decoding differs: in a step of {size} with {start} tokens in the cache, the "
+                "output of query {query} of the step {how}",
+                size=result[0].shape[-2],
+                start=start,
+            )
+
+
+def _has_window(subject: Subject) -> None:
+    if subject.window is None:
+        raise NotTested("no window= was given")
+
+
+@asserting
+@contract(
+    "window",
+    needs=[_has_window],
+    test=lambda core, subject: core(subject.call(), window=subject.window),
+)
+def assert_window(call: Call, *, window: int) -> None:
     """Count the keys that the last query reads and see that they are the last ``window``.
 
     Parameters
     ----------
-    attend : callable
-        ``attend(queries, keys, values)``, its window bound.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``, more keys than
-        the window holds.
     window : int
-        How many keys a query may read, its own included.
-
-    Raises
-    ------
-    AssertionError
-        If the last query reads a key beyond, or does not read one of them.
-    ValueError
-        If there are not more keys than the window holds.
+        How many keys a query may read, its own included; fewer than there are.
 
     Examples
     --------
@@ -185,17 +183,14 @@ def assert_window(
         ...
     AssertionError: a window of 3 holds 3 keys: the last query does not read the key 2 places back
     """
-    require_inputs(attend, queries, keys, values)
     require_count("window", window)
-    len_k = keys.shape[-2]
+    keys, len_k = call.inputs[1], call.lengths[1]
     if len_k <= window:
         raise ValueError(f"keys: expected more than {window} keys (window), got {shape_of(keys)}")
-    before = output_for(attend, queries, keys, values)[..., -1:, :]
     for back in range(len_k):
-        where = (torch.arange(len_k, device=keys.device) == len_k - 1 - back).unsqueeze(-1)
-        others = [keys if back < window else replaced(keys, where, None)]
-        others.append(replaced(values, where, None))
-        read = movement(before, output_for(attend, queries, *others)[..., -1:, :], None)
+        here = slice(len_k - 1 - back, len_k - back)
+        after = call.changed(keys=None if back < window else here, values=here)
+        read = movement(call.before[..., -1:, :], after[..., -1:, :])
         if bool(read) != (back < window):
             raise AssertionError(
                 f"a window of {window} holds {window} keys: the last query "
@@ -203,87 +198,98 @@ def assert_window(
             )
 
 
-def assert_permutation_equivariant(
-    attend: Attend,
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    *,
-    tolerance: float | None = None,
-) -> None:
+@asserting
+@contract("queries apart", needs=[needs_three])
+def assert_queries_independent(call: Call, *, tolerance: float | None = None) -> None:
+    """Change one query and see that its output moves, and no other.
+
+    It holds with every mask and with every kind of positions. Heads that are split by a reshape
+    alone break it, and a softmax over the queries.
+    """
+    changed = call.before.clone()
+    for query in range(call.lengths[0]):
+        here = slice(query, query + 1)
+        after = call.changed(here)
+        changed[..., here, :] = after[..., here, :]
+        after[..., here, :] = call.before[..., here, :]
+        call.stays(
+            after,
+            "queries are mixed: with query {number} replaced, the output of query {query} at "
+            "{where} {how}",
+            number=query,
+        )
+    call.moves(changed, "no output moves when its query changes")
+
+
+def _unordered(core: Callable[[Call], None], subject: Subject) -> None:
+    """Test it where no mask was asked for; an order that is seen may be meant."""
+    if subject.causal or subject.window is not None:
+        raise NotTested("a mask orders the keys")
+    try:
+        core(subject.call())
+    except AssertionError as error:
+        raise NotTested(f"positions inside, or a mask? {error}") from error
+
+
+@asserting
+@contract("permutation", test=_unordered)
+def assert_permutation_equivariant(call: Call, *, tolerance: float | None = None) -> None:
     """Shuffle the queries and see the output shuffled alike; shuffle the memory and see nothing.
 
     Attention without positions and without a causal mask treats its keys as a set. Where
     there are as many queries as keys, both are shuffled alike, so that self-attention of one
     sequence can be tested too.
-
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)``.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
-    tolerance : float, optional
-        As in :func:`assert_causal`.
-
-    Raises
-    ------
-    AssertionError
-        If an output differs from the shuffled one.
-
-    Examples
-    --------
-    >>> from attention_lib.attention import scaled_dot_product_attention
-    >>> x = torch.randn(1, 5, 4, generator=torch.Generator().manual_seed(0))
-    >>> assert_permutation_equivariant(scaled_dot_product_attention, x, x, x)
     """
-    require_inputs(attend, queries, keys, values)
-    len_q, len_k = queries.shape[-2], keys.shape[-2]
-    order_q = torch.randperm(len_q, generator=seeded(), device="cpu").to(queries.device)
-    order_k = order_q
-    if len_q != len_k:
-        order_k = torch.randperm(len_k, generator=seeded(), device="cpu").to(keys.device)
-    before = output_for(attend, queries, keys, values)[..., order_q, :]
-    after = output_for(
-        attend, queries[..., order_q, :], keys[..., order_k, :], values[..., order_k, :]
+    len_q, len_k = call.lengths
+    order_q, order_k = (
+        torch.randperm(n, generator=torch.Generator().manual_seed(0), device="cpu")
+        for n in (len_q, len_k)
     )
-    moved = movement(before, after, tolerance)
+    orders = zip(call.inputs, (order_q, order_k, order_k), strict=True)
+    after = call.output(*(x[..., order.to(x.device), :] for x, order in orders))
+    moved = movement(call.before[..., order_q.to(after.device), :], after, call.tolerance)
     if moved:
         where, how = moved
-        query = order_q[where[-2]].item()
         raise AssertionError(
-            f"the order matters: with queries and memory shuffled, the output of query {query} "
-            f"(now at {where}) {how}"
+            f"the order matters: with queries and memory shuffled, the output of query "
+            f"{order_q[where[-2]].item()} (now at {where}) {how}"
         )
-    whole = output_for(attend, queries, keys, values)
-    _reads_an_earlier_one(attend, whole, queries, keys, values, tolerance)
+    _reads_an_earlier_one(call)
 
 
-def assert_rotary_layout(
-    attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, *, layout: str = "pairs"
-) -> None:
+def _has_positions(subject: Subject) -> None:
+    if subject.adapted.maskable or not {*POSITIONS} & parameters(subject.attend).keys():
+        raise NotTested(f"no argument {' or '.join(POSITIONS)}")
+
+
+@contract("positions are read", needs=[_has_positions], test=itself)
+def _reads_positions(subject: Subject) -> None:
+    name = next(name for name in POSITIONS if name in parameters(subject.attend))
+    inputs = subject.inputs[: 1 if subject.adapted.single else 3]
+
+    def attend(places: Tensor) -> Any:
+        return subject.attend(*inputs, **{name: places})
+
+    places = torch.arange(inputs[0].shape[-2], device=inputs[0].device)
+    gap = places + 3 * (places >= len(places) // 2)
+    given, other = (output_of(called(attend, x), inputs[0]) for x in (places, gap))
+    if not movement(given, other):
+        raise AssertionError(f"{name} are not read: with a gap of 3 between them no output moves")
+
+
+@asserting
+def assert_rotary_layout(call: Call, *, layout: str = "pairs") -> None:
     """See that coordinates turn together only where the layout says so.
 
     A query along the first coordinate meets keys along another one. If the two are no pair, every
-    score is 0 at every position. An attention that turns nothing cannot be tested.
+    score is 0 at every position. ``attend`` has no projections, and its score is a dot product of
+    vectors that are turned by their positions; ``d_k`` is even and at least 4. The numbers of
+    queries and keys are not used.
 
     Parameters
     ----------
-    attend : callable
-        ``attend(queries, keys, values)`` without projections; its score a dot product of vectors
-        that are turned by their positions.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``, with
-        ``d_k`` even and at least 4; the numbers of queries and keys are not used.
     layout : str
         As in :func:`~attention_lib.positions.rotate_by_position`: that of the weights.
-
-    Raises
-    ------
-    AssertionError
-        If coordinates of different pairs meet.
-    ValueError
-        If the width or the layout is none.
 
     Examples
     --------
@@ -297,104 +303,27 @@ def assert_rotary_layout(
         ...
     AssertionError: not the layout 'pairs': coordinates 0 and 2 turn together, and the output ...
     """
-    require_inputs(attend, queries, keys, values)
+    queries, keys, values = call.inputs
     d_k = queries.shape[-1]
     if d_k % 2 or d_k < 4:
         raise ValueError(f"queries: expected an even width of at least 4, got {shape_of(queries)}")
     if layout not in ("pairs", "halves"):
         raise ValueError(f"layout: expected 'pairs' or 'halves', got {layout!r}")
     partner = 1 if layout == "pairs" else d_k // 2
-    queries = along_the_first_axis(queries, 10.0)
-    nothing = torch.zeros_like(keys)
-    even = output_for(attend, queries, nothing, values)
+    queries = along(queries, 0, 10.0)
+    nothing = call.output(queries, torch.zeros_like(keys), values)
     for other in range(1, d_k):
+        after = call.output(queries, along(keys, other, 10.0), values)
         if other == partner:
+            paired = after
             continue
-        along = nothing.clone()
-        along[..., other] = 10.0
-        moved = movement(even, output_for(attend, queries, along, values), None)
-        if moved:
-            raise AssertionError(
-                f"not the layout {layout!r}: coordinates 0 and {other} turn together, and the "
-                f"output at {moved[0]} {moved[1]}"
-            )
-    along = nothing.clone()
-    along[..., partner] = 10.0
-    must_move(
-        even,
-        output_for(attend, queries, along, values),
-        f"coordinates 0 and {partner} do not turn together either: nothing is turned",
-    )
-
-
-def _reads_an_earlier_one(
-    attend: Attend,
-    before: Tensor,
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    tolerance: float | None,
-) -> None:
-    """Demand that the first position reaches another one: the control of contracts of order."""
-    len_q, len_k = queries.shape[-2], keys.shape[-2]
-    earlier = [queries, keys, values]
-    for number, x in enumerate(earlier):
-        start = 1 if number == 0 else max(1, 1 + len_k - len_q)
-        earlier[number] = replaced(x, ~positions_from(x.shape[-2], start, x.device), None)
-    must_move(
-        before[..., 1:, :],
-        output_for(attend, *earlier)[..., 1:, :],
-        "no output moves when an earlier position changes",
-        tolerance,
-    )
-
-
-def assert_queries_independent(
-    attend: Attend,
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    *,
-    tolerance: float | None = None,
-) -> None:
-    """Change one query and see that its output moves, and no other.
-
-    It holds with every mask and with every kind of positions. Heads that are split by a reshape
-    alone break it, and a softmax over the queries.
-
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)``, the three independent of each other.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
-    tolerance : float, optional
-        As in :func:`assert_causal`.
-
-    Raises
-    ------
-    AssertionError
-        If the output of another query moves.
-
-    Examples
-    --------
-    >>> from attention_lib.attention import scaled_dot_product_attention
-    >>> x = torch.randn(1, 5, 4, generator=torch.Generator().manual_seed(0))
-    >>> assert_queries_independent(scaled_dot_product_attention, x, x, x)
-    """
-    require_inputs(attend, queries, keys, values)
-    length = queries.shape[-2]
-    before = output_for(attend, queries, keys, values)
-    changed = before.clone()
-    for query in range(length):
-        here = (torch.arange(length, device=queries.device) == query).unsqueeze(-1)
-        after = output_for(attend, replaced(queries, here, None), keys, values)
-        moved = movement(before, torch.where(here, before, after), tolerance)
-        if moved:
-            where, how = moved
-            raise AssertionError(
-                f"queries are mixed: with query {query} replaced, the output of query {where[-2]} "
-                f"at {where} {how}"
-            )
-        changed = torch.where(here, after, changed)
-    must_move(before, changed, "no output moves when its query changes", tolerance)
+        must_stay(
+            nothing,
+            after,
+            "not the layout {layout!r}: coordinates 0 and {other} turn together, and the output "
+            "at {where} {how}",
+            layout=layout,
+            other=other,
+        )
+    if not movement(nothing, paired):
+        raise NotTested(f"coordinates 0 and {partner} do not turn together: nothing is turned")

@@ -1,0 +1,208 @@
+"""What contracts do with an attention: call it, change its inputs, compare its outputs."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_lib._arguments import require_finite, require_float, shape_of
+from attention_lib.contracts._report import NotTested
+
+Attend = Callable[..., Any]  # returns the output, or a tuple of output, weights and more
+ALL, FIRST = slice(None), slice(1)  # places along axis -2
+NAMES = ("queries", "keys", "values")
+
+
+class Call:
+    """An attention and its inputs. Contracts change the inputs and compare the outputs.
+
+    With ``single`` the attention reads its queries alone, as keys and values, too.
+    """
+
+    def __init__(
+        self,
+        attend: Attend,
+        *inputs: Tensor,
+        tolerance: float | None = None,
+        single: bool = False,
+        module: nn.Module | None = None,
+    ) -> None:
+        if not callable(attend):
+            raise TypeError(f"attend: expected a callable (queries, keys, values), got {attend!r}")
+        for name, x in zip(NAMES, inputs, strict=True):
+            require_float(name, x, min_rank=2, axes="(..., len, width)")
+        if tolerance is not None:
+            require_finite("tolerance", tolerance)
+            if tolerance < 0:
+                raise ValueError(f"tolerance: expected at least 0, got {tolerance!r}")
+        self.attend, self.inputs, self.tolerance = attend, inputs, tolerance
+        self.single = single
+        self.module = attend if isinstance(attend, nn.Module) else module
+        self.each: tuple[Tensor, ...] = ()  # what else is given, one entry a sample
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """The numbers of queries and of keys."""
+        return self.inputs[0].shape[-2], self.inputs[1].shape[-2]
+
+    @cached_property
+    def before(self) -> Tensor:
+        """The output for the inputs as they are."""
+        return self.output(*self.inputs)
+
+    def output(self, *inputs: Tensor) -> Tensor:
+        """Return the output for other inputs."""
+        return output_for(self.attend, *inputs, *self.each)
+
+    def changed(
+        self,
+        queries: slice | Tensor | None = None,
+        keys: slice | Tensor | None = None,
+        values: slice | Tensor | None = None,
+        *,
+        poison: float | None = None,
+    ) -> Tensor:
+        """Return the output with other numbers at these places; a single input takes them all."""
+        named = zip(self.inputs, (queries, keys, values), strict=True)
+        places = [_mask(x, where) for x, where in named]
+        if self.single:
+            places = [places[0] | places[1] | places[2]] * 3
+        given = zip(self.inputs, places, strict=True)
+        return self.output(*(replaced(x, where, poison) for x, where in given))
+
+    def stays(self, after: Tensor, said: str, at: slice = ALL, **known: object) -> None:
+        """Break the contract if the outputs at some places moved; see :func:`must_stay`."""
+        must_stay(self.before[..., at, :], after[..., at, :], said, self.tolerance, **known)
+
+    def moves(self, after: Tensor, reason: str, at: slice = ALL) -> None:
+        """Demand a movement: the positive control of a contract that demands none elsewhere."""
+        if not movement(self.before[..., at, :], after[..., at, :], self.tolerance):
+            raise NotTested(reason)
+
+    def output_and_weights(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Return output and weights, which there have to be."""
+        inputs = inputs or self.inputs
+        result = called(self.attend, *inputs)
+        weights = result[1] if isinstance(result, tuple) and len(result) > 1 else None
+        if not isinstance(weights, Tensor):
+            raise TypeError("attend: expected (output, weights), got no weights")
+        return output_of(result, inputs[0]), weights
+
+    def with_gradients(self) -> tuple[list[Tensor], Tensor]:
+        """Call with copies of the inputs that require gradients; return them and the output."""
+        leaves = [x.detach().clone().requires_grad_() for x in self.inputs]
+        with torch.enable_grad():
+            return leaves, output_of(self.attend(*leaves), self.inputs[0])
+
+
+def called(attend: Attend, *tensors: Tensor) -> Any:
+    """Call without gradients. An assertion inside the attention is no broken contract."""
+    with torch.no_grad():
+        try:
+            return attend(*tensors)
+        except AssertionError as error:
+            said = str(error).strip().partition("\n")[0]
+            raise NotTested(f"the call raises AssertionError: {said}") from error
+
+
+def output_for(attend: Attend, *tensors: Tensor) -> Tensor:
+    return output_of(called(attend, *tensors), tensors[0]).clone()
+
+
+def output_of(result: Any, queries: Tensor) -> Tensor:
+    """Return the output, alone or the first of several, of the shape that it has to have."""
+    output = result[0] if isinstance(result, tuple) else result
+    if not isinstance(output, Tensor) or output.dim() < 2:
+        got = shape_of(output) if isinstance(output, Tensor) else type(output).__name__
+        raise TypeError(
+            f"attend: expected an output (..., len_q, d_v), or (output, weights), got {got}"
+        )
+    if output.shape[-2] != queries.shape[-2]:
+        raise ValueError(
+            f"attend: expected one output a query, {queries.shape[-2]} on axis -2, "
+            f"got {shape_of(output)}"
+        )
+    return output
+
+
+def _mask(x: Tensor, where: slice | Tensor | None) -> Tensor:
+    """Return True at the places named, ``(len, 1)`` unless a mask is given."""
+    if isinstance(where, Tensor):
+        return where
+    mask = torch.zeros(x.shape[-2], 1, dtype=torch.bool, device=x.device)
+    if where is not None:
+        mask[where] = True
+    return mask
+
+
+def along(x: Tensor, coordinate: int, size: float) -> Tensor:
+    """Return vectors of this length along one coordinate, as many as ``x`` has."""
+    vectors = torch.zeros_like(x)
+    vectors[..., coordinate] = size
+    return vectors
+
+
+def normal_like(x: Tensor) -> Tensor:
+    """Return normal numbers like ``x``, the same ones on every device."""
+    return torch.randn(x.shape, generator=torch.Generator().manual_seed(0), device="cpu").to(x)
+
+
+def require_poison(poison: object) -> None:
+    if poison is not None and (isinstance(poison, bool) or not isinstance(poison, int | float)):
+        raise TypeError(f'poison: expected a number as float("nan"), or None, got {poison!r}')
+
+
+def replaced(x: Tensor, where: Tensor, poison: float | None = None) -> Tensor:
+    """Return a copy with other numbers where ``where`` is True."""
+    if poison is not None:
+        return x.masked_fill(where, poison)
+    # At least 1 away from what stood there: no replacement can happen to be the same.
+    return torch.where(where, x + 1 + normal_like(x).abs() * 3, x)
+
+
+def movement(
+    before: Tensor, after: Tensor, tolerance: float | None = None
+) -> tuple[tuple[int, ...], str] | None:
+    """Return where the largest movement beyond the tolerance is, and its size in words."""
+    try:
+        torch.testing.assert_close(after, before, equal_nan=True, rtol=tolerance, atol=tolerance)
+    except AssertionError:
+        change = (after.double() - before.double()).abs()
+        change = change.masked_fill(after.isnan() & before.isnan(), 0.0)
+        change = change.nan_to_num(nan=float("inf"))
+        place = torch.unravel_index(change.argmax(), change.shape)
+        size = change.max().item()
+        how = "became NaN or infinite" if size == float("inf") else f"moved by {size:.3g}"
+        return tuple(int(i) for i in place), how
+    return None
+
+
+def must_stay(
+    before: Tensor, after: Tensor, said: str, tolerance: float | None = None, **known: object
+) -> None:
+    """Break the contract if anything moved.
+
+    ``said`` is a template. Beside what is known, it may name the largest movement's place (all
+    of ``where``, or its ``query``), and ``how`` it moved.
+    """
+    moved = movement(before, after, tolerance)
+    if moved:
+        where, how = moved
+        raise AssertionError(said.format(where=where, query=where[-2], how=how, **known))
+
+
+@contextmanager
+def evaluating(module: object) -> Iterator[None]:
+    """Put a module into evaluation mode, and each of its parts back after; ignore what is none."""
+    modules = list(module.modules()) if isinstance(module, nn.Module) else []
+    modes = [part.training for part in modules]
+    try:
+        for part in modules:
+            part.training = False
+        yield
+    finally:
+        for part, mode in zip(modules, modes, strict=True):
+            part.training = mode
