@@ -78,7 +78,7 @@ def check(
 
     Examples
     --------
-    >>> report = check(nn.MultiheadAttention(8, 2), causal=True)
+    >>> report = check(torch.nn.MultiheadAttention(8, 2), causal=True)
     >>> bool(report), len(report.kept) > 10
     (True, True)
     """

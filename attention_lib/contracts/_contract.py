@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from torch import Tensor
 
@@ -137,4 +137,4 @@ def asserting(
     example = example or EXAMPLE.format(core.__name__)
     parts = (text, "Parameters\n----------", described, particular, RAISES, example)
     assert_kept.__doc__ = "\n".join(parts)
-    return cast(Any, assert_kept)
+    return assert_kept  # type: ignore[return-value]

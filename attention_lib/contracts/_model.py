@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from attention_lib._arguments import require_a, require_count, require_flag
+from attention_lib.contracts._call import evaluating
 from attention_lib.contracts._report import NotTested, Report, labelled, run
 
 __all__ = ["check_model"]
@@ -69,15 +70,9 @@ def checked(
     watch: Callable[[str], None] | None = None,
 ) -> Report:
     """Do what :func:`check_model` does, and report which contract is being tested."""
-    modes = {module: module.training for module in model.modules()}
-    try:
-        model.eval()
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            subject = _Model(model, vocab_size, causal, length)
-            return run(CONTRACTS, subject, subject.title, watch)
-    finally:
-        for module, mode in modes.items():
-            module.training = mode
+    with evaluating(model), torch.no_grad(), torch.random.fork_rng(devices=[]):
+        subject = _Model(model, vocab_size, causal, length)
+        return run(CONTRACTS, subject, subject.title, watch)
 
 
 class _Model:

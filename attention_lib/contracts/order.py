@@ -80,16 +80,8 @@ def _sees_itself(call: Call) -> None:
             )
 
 
-def _in_steps(core: Callable[[Call], None], subject: Subject) -> None:
-    """Test steps with all keys so far, or of one input with the cache that it returns."""
-    if subject.adapted.single:
-        _steps_with_a_cache(subject)
-    else:
-        core(subject.call())
-
-
 @asserting
-@contract("step by step = whole", needs=[needs_causal], test=_in_steps, strict=True)
+@contract("step by step = whole", needs=[needs_causal, needs_three], strict=True)
 def assert_decodes_like_prefill(call: Call, *, tolerance: float | None = None) -> None:
     """Go through a sequence step by step, with a cache, and see the outputs of the whole pass.
 
@@ -125,11 +117,15 @@ def assert_decodes_like_prefill(call: Call, *, tolerance: float | None = None) -
     call.moves(after, "no output moves when the first key and its value change")
 
 
+def _has_a_cache(subject: Subject) -> None:
+    if not subject.adapted.single or not {*CACHES} & parameters(subject.attend).keys():
+        raise NotTested(f"no single input with an argument {', '.join(CACHES)}")
+
+
+@contract("cached = whole", needs=[needs_causal, _has_a_cache], test=itself)
 def _steps_with_a_cache(subject: Subject) -> None:
-    """Give one input in steps, with the cache that comes back last, if it takes one."""
-    name = next((name for name in CACHES if name in parameters(subject.attend)), None)
-    if name is None:
-        raise NotTested(f"a single input, and no argument {', '.join(CACHES)}")
+    """Give one input in steps, with the cache that comes back last."""
+    name = next(name for name in CACHES if name in parameters(subject.attend))
     x, whole = subject.inputs[0], subject.call().before
     for size in (1, 3):
         cache = None
@@ -245,9 +241,10 @@ def assert_permutation_equivariant(call: Call, *, tolerance: float | None = None
         torch.randperm(n, generator=torch.Generator().manual_seed(0), device="cpu")
         for n in (len_q, len_k)
     )
+    before = call.before[..., order_q.to(call.before.device), :]
     orders = zip(call.inputs, (order_q, order_k, order_k), strict=True)
     after = call.output(*(x[..., order.to(x.device), :] for x, order in orders))
-    moved = movement(call.before[..., order_q.to(after.device), :], after, call.tolerance)
+    moved = movement(before, after, call.tolerance)
     if moved:
         where, how = moved
         raise AssertionError(

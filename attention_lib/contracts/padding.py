@@ -35,10 +35,10 @@ def _padded(
 
 
 @asserting
-@contract("padding, values", needs=[needs_padding], test=_padded)
 @contract(
     "padding, NaN", needs=[needs_padding], test=partial(_padded, poison=float("nan")), strict=True
 )
+@contract("padding, values", needs=[needs_padding], test=_padded)
 def assert_padding_invariant(
     call: Call,
     valid_lens: Tensor,

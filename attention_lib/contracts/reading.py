@@ -149,16 +149,17 @@ def _in_training(core: Callable[[Call], None], subject: Subject) -> None:
 
 
 @asserting
-@contract("rows sum to 1", needs=[needs_weights], test=with_and_without_padding)
 @contract(
     "rows sum to 1, training", needs=[needs_module, needs_weights], test=_in_training, strict=True
 )
+@contract("rows sum to 1", needs=[needs_weights], test=with_and_without_padding)
 def assert_rows_sum_to_one(call: Call, *, tolerance: float | None = None) -> None:
     """See that weights are shares: none negative, each row summing to 1, or all 0 if masked."""
     weights = call.output_and_weights()[1]
     lowest = weights.amin().item()
     if not lowest >= 0:  # NaN is not
-        raise AssertionError(f"a weight is {lowest:.3g}; weights are shares, from 0 to 1")
+        because = "is a row masked as a whole?" if math.isnan(lowest) else "weights are shares"
+        raise AssertionError(f"a weight is {lowest:.3g}, not from 0 to 1; {because}")
     sums = weights.double().sum(dim=-1, keepdim=True)  # (..., len_q, 1)
     wanted = (sums != 0).to(weights.dtype)
     moved = movement(wanted, sums.to(weights.dtype), call.tolerance)

@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 import torch
 
-from workbook.published import DISAGREEMENTS, RESULTS, Table
+from workbook.published import DISAGREEMENTS, RESULTS, Census, Table
+from workbook.published.census import FOUND, KINDS
 from workbook.published.tables import _short
 
 
@@ -95,3 +96,19 @@ def _steps_up_to(tolerance):
         for step in (1, 2, 5):
             if step * 10.0**power <= 1.001 * tolerance:
                 yield f"at most {_short(step * 10.0**power)}"
+
+
+@pytest.mark.parametrize("version", FOUND)
+def test_census_gives_every_broken_model_one_kind(version):
+    census = Census(version)
+    listed = [name for names in census.kinds.values() for name in names]
+    assert len(listed) == len({model for model, _ in census.broken})
+    assert repr(census).splitlines()[0] in census._repr_html_()
+
+
+def test_every_judged_model_is_broken_in_a_release():
+    broken = {model for version in FOUND for model, _ in Census(version).broken}
+    for kind in KINDS:
+        assert {
+            name if "Model" in name else f"{name}ForCausalLM" for name in kind["models"]
+        } <= broken

@@ -17,16 +17,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_lib import contracts
 from attention_lib.masking import causal_mask
 from workbook import museum
 from workbook.exercises._cases import draws
 from workbook.exercises._exercise import exercise
 from workbook.exercises._questions import questions
+from workbook.exercises._verdict import Verdict
+from workbook.museum.exhibits import Bound
 
 __all__ = [
     "batch_independent",
+    "blind_room",
     "induction_weights",
     "name_the_bug",
+    "name_the_defect",
     "quiz",
     "reads_values",
     "row_sum",
@@ -215,3 +220,60 @@ def induction_weights(tokens: Tensor) -> Tensor:
     matches[:, 0] = False
     found = matches & causal_mask(len(tokens))
     return found / found.sum(dim=-1, keepdim=True).clamp(min=1)
+
+
+ROOMS = (  # what stands in the blind rooms, by its name in the gallery
+    "masked_after_softmax", "values_from_the_keys", "mask_the_other_way", "upper_left",
+    "divided_by_d", "view_for_transpose", "masked_in_place", "dropout_in_evaluation",
+)  # fmt: skip
+
+
+def blind_room(number: int) -> Bound:
+    """Return the attention of a room, ``attend(queries, keys, values, real=None)``, causal.
+
+    Examples
+    --------
+    >>> x = torch.ones(1, 2, 8)
+    >>> blind_room(1)(x, x, x)[0].shape
+    torch.Size([1, 2, 8])
+    """
+    if number not in range(1, len(ROOMS) + 1):
+        raise ValueError(f"number: expected a room from 1 to {len(ROOMS)}, got {number!r}")
+    return Bound(museum.EXHIBITS[ROOMS[number - 1]].broken, causal=True)
+
+
+def name_the_defect(number: int, name: Any) -> Verdict:
+    """Say whether a room has the defect of that name; if not, which contract parts the two.
+
+    Examples
+    --------
+    >>> name_the_defect(1, "unscaled")
+    Not yet: an attention with that defect breaks `scale`, and this room keeps it.
+    """
+    room = blind_room(number)
+    if name is ...:
+        return Verdict.unwritten()
+    if name not in museum.EXHIBITS:
+        return Verdict(False, f"no exhibit is called {name!r}; see the gallery's first column.")
+    right = museum.EXHIBITS[ROOMS[number - 1]]
+    if name == right.name:
+        return Verdict(True, f"{right.wrong} Repair: {right.repair}.")
+    seen, named = _broken_in(room), _broken_in(Bound(museum.EXHIBITS[name].broken, causal=True))
+    for contract in sorted(named - seen):
+        said = f"an attention with that defect breaks `{contract}`, and this room keeps it."
+        return Verdict(False, said)
+    for contract in sorted(seen - named):
+        said = f"this room breaks `{contract}`, and an attention with that defect keeps it."
+        return Verdict(False, said)
+    return Verdict(False, "contracts say the same of the two; look at what moved, and by how much.")
+
+
+def _broken_in(attend: Bound) -> set[str]:
+    def padding(valid_lens: Tensor) -> dict[str, Tensor]:
+        return {"real": torch.arange(7) < valid_lens[:, None]}
+
+    try:
+        report = contracts.check(attend, causal=True, padding=padding)
+    except ValueError:  # it takes other inputs
+        return {"the first call"}
+    return {finding.name for finding in report.broken}
