@@ -67,6 +67,10 @@ def _settled(positions: object, real: Tensor) -> object:
     return positions.masked_fill(later, 0)
 
 
+def _counted(count: Callable[[Tensor], Tensor]) -> Callable[[Tensor], object]:
+    return lambda real: _settled(count(real), real)
+
+
 @exercise(
     axes="row token",
     settle=_settled,
@@ -85,24 +89,22 @@ def _settled(positions: object, real: Tensor) -> object:
     mistakes=[
         (" - 1", "", "the first real token has position 1; positions count from 0."),
         (
-            lambda real: _settled(real.cumsum(dim=-1) - 1, real),
+            _counted(lambda real: real.cumsum(dim=-1) - 1),
             "padding before the first token gets −1, which no table of positions has: put 0 there.",
         ),
         (
-            lambda real: _settled(torch.arange(real.shape[-1]).expand(real.shape), real),
+            _counted(lambda real: torch.arange(real.shape[-1]).expand(real.shape)),
             "that is the place in the row: padding on the left still moves every token.",
         ),
         (
-            lambda real: _settled(
-                (torch.arange(real.shape[-1]) - (~real).sum(dim=-1, keepdim=True)).clamp(min=0),
-                real,
+            _counted(
+                lambda x: (torch.arange(x.shape[-1]) - (~x).sum(-1, keepdim=True)).clamp(min=0)
             ),
             "that is right for padding on the left alone: it counts padding that comes later, too.",
         ),
         (
-            lambda real: _settled(
-                (torch.arange(real.shape[-1]) - real.int().argmax(-1, keepdim=True)).clamp(min=0),
-                real,
+            _counted(
+                lambda x: (torch.arange(x.shape[-1]) - x.int().argmax(-1, keepdim=True)).clamp(min=0)
             ),
             "that is the distance from the first token: padding between two tokens counts, too.",
         ),
@@ -110,9 +112,7 @@ def _settled(positions: object, real: Tensor) -> object:
         ("real.cumsum", "(~real).cumsum", "the padding is counted, not the tokens."),
         ("dim=-1", "dim=0", "the sum runs over the batch; tokens lie along the last axis."),
         (
-            lambda real: _settled(
-                (real.flatten().cumsum(dim=0) - 1).view(real.shape).clamp(min=0), real
-            ),
+            _counted(lambda real: (real.flatten().cumsum(0) - 1).view(real.shape).clamp(min=0)),
             "the count runs on from one row to the next; each row starts at 0.",
         ),
     ],
@@ -207,14 +207,9 @@ def _suspect(attend: Masked, mask: Tensor, bound: Tensor | None = None) -> tuple
         "one that turns its output round where NaN is hidden": _suspect(_turns_round, _PADDED),
     },
     mistakes=[
-        (
-            lambda attend, queries, keys, values, mask: torch.zeros(mask.shape[:2]).bool(),
-            "your test finds no leak anywhere.",
-        ),
-        (
-            lambda attend, queries, keys, values, mask: torch.ones(mask.shape[:2]).bool(),
-            "your test finds a leak everywhere, even in one that obeys.",
-        ),
+        (lambda *given: torch.zeros(given[4].shape[:2]).bool(), "your test finds no leak."),
+        (lambda *given: torch.ones(given[4].shape[:2]).bool(),
+         "your test finds a leak everywhere, even in one that obeys."),
         ("~before[:, i].isclose(after[:, i])", "((before - after)[:, i].abs() > 1e-5)",
          "a difference of NaN is not larger than anything: such a leak goes unseen."),
         (".any(dim=-1)", ".all(dim=-1)",
