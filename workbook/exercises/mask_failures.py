@@ -104,7 +104,7 @@ def _counted(count: Callable[[Tensor], Tensor]) -> Callable[[Tensor], object]:
         ),
         (
             _counted(
-                lambda x: (torch.arange(x.shape[-1]) - x.int().argmax(-1, keepdim=True)).clamp(min=0)
+                lambda x: (torch.arange(x.shape[-1]) - x.int().argmax(-1, True)).clamp(min=0)
             ),
             "that is the distance from the first token: padding between two tokens counts, too.",
         ),
