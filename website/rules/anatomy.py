@@ -146,7 +146,6 @@ LONGER = {
     "masking.ipynb": 52,
     "variance.ipynb": 52,
     "one-head.ipynb": 51,
-    "heatmaps.ipynb": 50,
 }
 
 

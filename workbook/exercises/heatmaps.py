@@ -2,10 +2,10 @@
 
 Examples
 --------
->>> brightest_cell(1.0)
-Not yet: 1.0 is what the colour bar says, and it belongs to another panel: that is the lie.
->>> sureness(lambda weights, real: weights.amax(dim=-1).mean(dim=(0, 2)))
-Not yet: padded queries still count.
+>>> darkest(0.2)
+Not yet: it can be smaller. Move equal amounts from the second key to the two others.
+>>> value_weighted(lambda weights, values: weights)
+Not yet: that is the weight alone; the length of the value is missing.
 """
 
 import torch
@@ -15,59 +15,9 @@ from workbook.exercises._cases import draws
 from workbook.exercises._exercise import exercise
 from workbook.exercises._questions import questions
 
-__all__ = [
-    "after_dropout",
-    "brightest_cell",
-    "quiz",
-    "rollout",
-    "same_output",
-    "sureness",
-    "value_weighted",
-]
+__all__ = ["after_dropout", "darkest", "mean_ablated", "quiz", "rollout", "value_weighted"]
 
-after_dropout, brightest_cell, quiz = questions("heatmaps")
-
-
-def _heads(seed: int, *shape: int) -> tuple[Tensor, Tensor]:
-    """Return weights of heads, and which queries are real: one in the first text, then more."""
-    batch, _, length = shape
-    scores = 2 * draws(40 + seed, torch.float64 if seed == 2 else torch.float32)(*shape, length)
-    real = torch.arange(length) < torch.arange(1, 1 + batch)[:, None]
-    return scores.softmax(dim=-1), real.roll(seed % 2, dims=-1)
-
-
-_COUNTED = "largest * real[:, None]"
-
-
-@exercise(
-    axes="head",
-    cases=[_heads(0, 1, 1, 2), _heads(1, 2, 3, 5), _heads(2, 3, 2, 7), _heads(3, 4, 5, 6)],
-    mistakes=[
-        ("(largest * real[:, None]).sum(dim=(0, 2)) / real.sum()", "largest.mean(dim=(0, 2))",
-         "padded queries still count."),
-        ("real.sum()", "real.numel()",
-         "padded queries are left out of the sum, but still counted in the number below it."),
-        ("(largest * real[:, None]).sum(dim=(0, 2)) / real.sum()",
-         "((largest * real[:, None]).sum(dim=2) / real.sum(dim=1, keepdim=True)).mean(dim=0)",
-         "that is the mean of each sentence's mean, where a short sentence counts as much as a "
-         "long one. Every real token should count alike."),
-        ("(largest * real[:, None]).sum(dim=(0, 2)) / real.sum()",
-         "(largest * real[:, None]).sum() / real.sum() / largest.shape[1]",
-         "that is one number for all heads; keep their axis."),
-        (_COUNTED, "largest * ~real[:, None]",
-         "the padded queries are summed, and the real ones left out: `real` is True at words."),
-        ("weights.amax(dim=-1)", "weights.amax(dim=-2)",
-         "the largest weight of each column is taken, over the queries; a row is a query."),
-        ("weights.amax(dim=-1)", "(weights * real[:, None, None]).amax(dim=-1)",
-         "the padded keys are left out. It is queries that `real` is about."),
-        ("weights.amax(dim=-1)", "weights.argmax(dim=-1)",
-         "`argmax` gives the key's place, not its weight."),
-    ],
-)  # fmt: skip
-def sureness(weights: Tensor, real: Tensor) -> Tensor:
-    """Return the mean of the largest weights over the real queries, ``(num_heads,)``."""
-    largest = weights.amax(dim=-1)
-    return (largest * real[:, None]).sum(dim=(0, 2)) / real.sum()
+after_dropout, darkest, quiz = questions("heatmaps")
 
 
 def _maps(layers: int, length: int) -> tuple[Tensor]:
@@ -148,59 +98,48 @@ def value_weighted(weights: Tensor, values: Tensor) -> Tensor:
     return weights * lengths[:, None, :]
 
 
-_CONDITIONS = [
-    ("a weight is negative.", lambda found, weights, values: found.min() >= -1e-6),
-    ("the weights of a row do not sum to 1.",
-     lambda found, weights, values: (found.sum(dim=-1) - 1).abs().max() <= 1e-5),
-    ("the output changes; it should stay as it was.",
-     lambda found, weights, values: ((found - weights) @ values.to(found - weights))
-     .abs().max() <= 1e-4),
-    ("in a row no weight moves by 0.01.",
-     lambda found, weights, values: (found - weights).abs().amax(-1).min() >= 0.01 - 1e-6),
-]  # fmt: skip
+def _heads(seed: int, *shape: int, i: int) -> tuple[Tensor, Tensor, int]:
+    """Return outputs of heads, which positions are words, and the head to ablate."""
+    batch, _, length, _ = shape
+    outputs = 2 + draws(40 + seed, torch.float64 if seed == 2 else torch.float32)(*shape)
+    real = torch.arange(length) < torch.arange(2, 2 + batch)[:, None]
+    return outputs, real, i
 
 
-def _settled(found: Tensor, weights: Tensor, values: Tensor) -> Tensor:
-    """Return the right solution's map in place of any other map that is right."""
-    if found.shape != weights.shape or found.isnan().any():
-        return found
-    right = all(holds(found.detach(), weights, values) for _, holds in _CONDITIONS)
-    return same_output.right(weights, values) if right else found
-
-
-def _random_map(seed: int, len_q: int, len_k: int, d_v: int) -> tuple[Tensor, Tensor]:
-    normal = draws(60 + seed, torch.float64)
-    return (normal(len_q, len_k) / 2).softmax(dim=-1), normal(len_k, d_v)
+_MEAN = "words.mean(dim=0)"
 
 
 @exercise(
-    settle=_settled,
-    properties=_CONDITIONS,
-    axes="query key",
+    axes="head position column",
     cases=[
-        (torch.full((1, 4), 0.25), torch.tensor([[1.0], [2.0], [3.0], [4.0]])),
-        *(
-            _random_map(seed, *sizes)
-            for seed, sizes in enumerate([(3, 7, 2), (5, 6, 3), (1, 11, 9), (2, 5, 3)])
-        ),
+        _heads(0, 1, 2, 3, 1, i=0),
+        _heads(1, 2, 3, 5, 2, i=2),
+        _heads(2, 3, 2, 7, 5, i=1),
+        _heads(3, 4, 5, 6, 3, i=3),
     ],
-    special={
-        "where a row has little room": (
-            torch.tensor([[0.03, 0.94, 0.03], [0.485, 0.03, 0.485]]),
-            torch.tensor([[0.0], [1.0], [2.0]]),
-        ),
-    },
     mistakes=[
-        (lambda weights, values: weights, "the weights come back as they were given."),
-        ("[values, torch.ones_like(values[:, :1])]", "[values]",
-         "one condition is left out: the weights that are added to a row must sum to 0."),
-        ("[-1]", "[0]",
-         "the first row of `Vh` is not at right angles to the conditions; the last one is."),
+        (_MEAN, "torch.zeros(outputs.shape[-1])", "that is ablation by zero."),
+        ("outputs[:, i][real]", "outputs[:, i].flatten(0, 1)", "the padding counts in the mean."),
+        (_MEAN, "words.mean()", "that is one number; each column has a mean of its own."),
+        (_MEAN, "words.sum(dim=0) / real.numel()",
+         "padding is left out of the sum, but counted in the number that divides it."),
+        (_MEAN, "words.sum(dim=0)", "that is the sum; divide by the number of words."),
+        ("ablated[:, i] =", "ablated[:] =", "all heads are replaced; only head `i` should be."),
+        ("ablated[:, i] =", "ablated[:, i][real] =", "the padding keeps its old output."),
+        (
+            lambda outputs, real, i: outputs.index_copy(
+                1, torch.tensor([i]),
+                ((outputs[:, i] * real[..., None]).sum(1, keepdim=True)
+                 / real.sum(1)[:, None, None]).expand_as(outputs[:, i])[:, None],
+            ),
+            "each sentence gets a mean of its own, which still tells sentences apart; take one "
+            "mean over all of them.",
+        ),
     ],
 )  # fmt: skip
-def same_output(weights: Tensor, values: Tensor) -> Tensor:
-    """Return other weights ``(len_q, len_k)`` with the same output (Brunner et al., 2020)."""
-    conditions = torch.cat([values, torch.ones_like(values[:, :1])], dim=-1)
-    direction = torch.linalg.svd(conditions.T).Vh[-1]
-    room = torch.where(direction < 0, -weights / direction, torch.inf)
-    return weights + 0.9 * room.amin(dim=-1, keepdim=True) * direction
+def mean_ablated(outputs: Tensor, real: Tensor, i: int) -> Tensor:
+    """Return the heads' outputs with head ``i`` at its mean over all words, at every position."""
+    words = outputs[:, i][real]
+    ablated = outputs.clone()
+    ablated[:, i] = words.mean(dim=0)
+    return ablated

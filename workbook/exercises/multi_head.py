@@ -38,6 +38,7 @@ _STRAIGHT = (
     "heads are cut with a plain `reshape`, which gives a head stretches of the sentence, not "
     "columns."
 )
+_ONE = "nothing is cut into `num_heads`: that is one head of the whole width."
 
 
 @exercise(
@@ -50,17 +51,36 @@ _STRAIGHT = (
     mistakes=[
         ("_cut", "_cut_straight", _STRAIGHT),
         ("_cut", "_cut_in_turns", "a head gets every num_heads-th column, not a block of columns."),
-        (
-            "num_heads) for",
-            "1) for",
-            "nothing is cut into `num_heads`: that is one head of the whole width.",
-        ),
+        ("num_heads) for", "1) for", _ONE),
+        ({"num_heads) for": "1) for", "Q.shape[-1]": "(X.shape[-1] // num_heads)"}, _ONE),
         (
             "Z.transpose(1, 2).flatten(-2)",
             "Z.reshape(X.shape)",
             "the heads are joined without swapping the axes back.",
         ),
         ("Q.shape[-1]", "X.shape[-1]", "the scale is that of the whole width; it is a head's."),
+        ("Q.shape[-1]", "num_heads", "the scale is the root of the number of heads, not of d_k."),
+        (
+            "Q.shape[-1]",
+            "X.shape[1]",
+            "the scale is the root of the length, not of d_k.",
+        ),
+        ("dim=-1", "dim=1", "the softmax runs over the heads; keys lie along the last axis."),
+        (
+            "weights @ V",
+            "weights.mean(dim=1, keepdim=True) @ V",
+            "the weights are averaged over the heads; each head keeps its own.",
+        ),
+        (
+            "Z.transpose(1, 2).flatten(-2)",
+            "Z.sum(dim=1).repeat(1, 1, num_heads)",
+            "the heads are added up; put them side by side.",
+        ),
+        (
+            {"X @ W": "X @ W.T", " @ W_o": " @ W_o.T"},
+            "the matrices are transposed; apply them from the right, as in `X @ W_q`.",
+        ),
+        (" @ W_o", " @ W_o + X", "the input is added; the residual connection is not asked for."),
         (" @ W_o", "", "`W_o` is missing: it mixes what the heads have found."),
         (
             "Q @ K.mT / Q.shape[-1] ** 0.5",
