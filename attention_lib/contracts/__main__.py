@@ -69,7 +69,7 @@ def _bar() -> Callable[[str], None]:
     def step(name: str) -> None:
         nonlocal done
         done += 1
-        print(f"\r[{'#' * done:26}] {name:28}", end="", file=sys.stderr, flush=True)
+        print(f"\r[{'#' * done:28}] {name:28}", end="", file=sys.stderr, flush=True)
 
     return step
 

@@ -43,19 +43,14 @@ SHARED = {  # what arguments of all contracts are; those of one alone are in its
     Largest difference, absolute and relative, that is no movement; ``None`` means
     ``torch.testing``'s for the dtype.""",
 }
-RAISES = """
-Raises
+RAISES = """Raises
 ------
 AssertionError
     If the contract is broken.
 NotTested
     If nothing moves that should, so that staying the same would mean nothing.
 TypeError, ValueError
-    If an argument is of another kind or shape.
-
-Examples
---------
-"""
+    If an argument is of another kind or shape."""
 EXAMPLE = """>>> from attention_lib.attention import scaled_dot_product_attention
 >>> x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
 >>> {}(scaled_dot_product_attention, x, x, x)
@@ -134,7 +129,7 @@ def asserting(
     described = "\n".join(
         f"{x} : {SHARED[x]}" for x in shared if x in SHARED and f"{x} :" not in particular
     )
-    example = example or EXAMPLE.format(core.__name__)
-    parts = (text, "Parameters\n----------", described, particular, RAISES, example)
-    assert_kept.__doc__ = "\n".join(parts)
+    parameters = f"Parameters\n----------\n{described}\n{particular}".strip()
+    examples = f"Examples\n--------\n{example or EXAMPLE.format(core.__name__)}"
+    assert_kept.__doc__ = "\n\n".join([text.strip(), parameters, RAISES, examples])
     return assert_kept  # type: ignore[return-value]

@@ -92,7 +92,7 @@ _ALL, _FIRST, _LAST = slice(None), slice(1), slice(-1, None)
             a_right_attention=_right,
             one_that_takes_values_from_the_keys=lambda q, k, v: _right(q, k, k),
             one_that_returns_its_queries=lambda q, k, v: q.clone(),
-            one_with_another_scale=_broken("unscaled"),
+            one_that_reads_a_sum_of_columns=lambda q, k, v: _right(q, k, v.sum(-1, True) + 0 * v),
             one_that_ignores_queries_and_keys=lambda q, k, v: v.mean(dim=1, keepdim=True) + 0 * q,
             one_that_reads_the_first_column_of_the_values=_reads((..., _FIRST)),
             one_that_reads_the_last_column_of_the_values=_reads((..., _LAST)),
@@ -122,7 +122,6 @@ _ALL, _FIRST, _LAST = slice(None), slice(1), slice(-1, None)
         ("keys, values + 1", "keys + 1, values + 1", "you change the keys along with the values."),
         ("not torch.allclose(before, after)", "not before.isclose(after).any()",
          "every number has to move for you; it is enough that one does."),
-        ("not torch", "torch", "True and False are swapped: True means that the values are read."),
         ("values + 1", "values.flip(1)", "the values only change their order among the keys."),
         ("(before, after)", "(before.mean(), after.mean(), atol=0.1)",
          "only the means of the two outputs are compared."),
@@ -151,6 +150,7 @@ def reads_values(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) 
         one_that_spoils_the_first_sample=lambda q, k, v: (
             _right(q, k, v) + (torch.arange(len(q)) == 0)[:, None, None] * (v.sum() - v[0].sum())
         ),
+        one_that_spoils_the_second_sample=_spoilt((slice(1, 2),)),
         one_that_spoils_the_last_sample=_spoilt((slice(2, None),)),
         one_that_spoils_one_column=_spoilt((..., _FIRST)),
         one_that_spoils_the_last_row_of_each_sample=_spoilt((_ALL, _LAST)),
@@ -165,7 +165,6 @@ def reads_values(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) 
     mistakes=[
         (lambda *_: True, "your test finds no mixing anywhere."),
         (lambda *_: False, "your test finds mixing everywhere."),
-        ("return bool", "return not bool", "True and False are swapped."),
         ("torch.cat(alone), together", "alone[0], together[:1]", "only the first sample counts."),
         ("torch.cat(alone), together", "alone[-1], together[-1:]", "only the last sample counts."),
         ("i : i + 1", "i : i + 2", "two samples are given together, and they may be mixed."),

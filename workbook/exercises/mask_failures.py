@@ -110,7 +110,6 @@ def _counted(count: Callable[[Tensor], Tensor]) -> Callable[[Tensor], object]:
         ),
         ("real.cumsum", "real.flip(-1).cumsum", "the tokens are counted from the right."),
         ("real.cumsum", "(~real).cumsum", "the padding is counted, not the tokens."),
-        ("dim=-1", "dim=0", "the sum runs over the batch; tokens lie along the last axis."),
         (
             _counted(lambda real: (real.flatten().cumsum(0) - 1).view(real.shape).clamp(min=0)),
             "the count runs on from one row to the next; each row starts at 0.",
