@@ -1,7 +1,8 @@
-"""What can be wrong with any function: its inputs, its results, or some of the inputs' kinds.
+"""What can be wrong with any function: one of its inputs, its result, or its result in some places.
 
-A change repairs in reverse: if the right result, changed so, is the answer's result on every input,
-the change is what is wrong with the answer, and everything else about it is right.
+The first two are texts of Python, which :class:`~workbook.exercises._edits.Source` puts into a
+right solution. The third is repaired in the answer: where a repair of all its results gives the
+right ones, what was repaired is what is wrong with it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,21 +13,125 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = [
-    "REPAIRS",
-    "Input",
-    "Output",
-    "Repair",
-    "elsewhere",
-    "inputs",
-    "is_weights",
-    "outputs",
-    "sizes",
-]
+__all__ = ["REPAIRS", "RESULTS", "Repair", "elsewhere", "inputs", "is_weights", "sizes"]
 
 Case = tuple[Any, ...]
-Input = tuple[Callable[[list[Any]], list[Any]], str]
-Output = tuple[Callable[[Any], Any], str]
+
+
+def inputs(names: Sequence[str], case: Case) -> Iterator[tuple[str, str]]:
+    """Yield statements that change arguments, with what each means.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What the arguments are called.
+    case : tuple
+        One set of arguments, to see of which kinds they are.
+
+    Examples
+    --------
+    >>> next(inputs(["a", "b"], (torch.zeros(1), torch.ones(1))))
+    ('a, b = b, a', '`a` and `b` have changed places.')
+    """
+    tensors = [name for name, x in zip(names, case, strict=False) if isinstance(x, Tensor)]
+    for a, b in permutations(tensors, 2):
+        if names.index(a) < names.index(b):
+            yield f"{a}, {b} = {b}, {a}", f"`{a}` and `{b}` have changed places."
+        yield f"{a} = {b}", f"`{b}` stands where `{a}` belongs."
+    for name, x in zip(names, case, strict=False):
+        for kinds, sentence, change in _INPUTS:
+            if _kind(x) in kinds.split():
+                yield f"{name} = {change.format(name)}", sentence.format(f"`{name}`")
+    first = "; ".join(f"{name} = {name}[:1]" for name in tensors)
+    if first:
+        yield first, "only index 0 of the first axis is looked at."
+
+
+def _kind(x: Any) -> str:
+    if isinstance(x, Tensor):
+        return "mask" if x.dtype == torch.bool else "tensor" if x.is_floating_point() else "whole"
+    return type(x).__name__
+
+
+# kinds of arguments, what to say of the change, and the changed argument
+_INPUTS = [
+    ("tensor", "{} has the wrong sign.", "-{0}"),
+    ("mask", "{} is turned round: True and False are swapped.", "~{0}"),
+    ("tensor mask", "{} is transposed.", "{0}.transpose(-2, -1)"),
+    ("tensor mask whole", "{} is read in reverse order along its last axis.", "{0}.flip(-1)"),
+    ("tensor mask whole", "only index 0 of {} is used.", "{0}[:1].expand_as({0})"),
+    ("tensor", "the last row of {} is left out.", "{0}[..., :-1, :]"),
+    ("tensor", "{} is scaled to length 1, which it should not be.",
+     "{0} / {0}.norm(dim=-1, keepdim=True)"),
+    ("tensor", "{} is rounded to float32, which loses digits of float64.",
+     "{0}.float().to({0}.dtype)"),
+    ("int whole", "{} is one too small where it is used.", "{0} - 1"),
+    ("int whole", "{} is one too large where it is used.", "{0} + 1"),
+    ("float int", "{} has the wrong sign.", "-{0}"),
+    ("float", "{} is used squared.", "{0} * {0}"),
+    ("float", "{} is used upside down, 1 over it.", "1 / {0}"),
+    *(("float int", f"{{}} is used as if it were always {n}.", f"type({{0}})({n})")
+      for n in (0, 1, 2, 3, 4)),
+]  # fmt: skip
+
+# the changed result, by what follows it, and what to say of it
+RESULTS = [
+    (".transpose(-2, -1)", "the result is transposed: its last two axes are swapped."),
+    (".transpose(0, 1)", "the first two axes of the result are swapped."),
+    (".transpose(1, 2)", "axes 1 and 2 of the result are swapped."),
+    *((f".unsqueeze({axis})", "the result has one axis of size 1 too many.")
+      for axis in (0, 1, -1)),
+    (".flatten(0, 1)", "the first two axes of the result are joined into one."),
+    (".flatten(1, 2)", "axes 1 and 2 of the result are joined into one."),
+    (".flatten(-2)", "the last two axes of the result are joined into one."),
+    (".flatten()", "the numbers stand in the right order, in a result of one axis."),
+    ("[0]", "only the first entry of the first axis comes back."),
+    ("[:1]", "only the first entry of the first axis comes back."),
+    (".flip(-1)", "the last axis is in reverse order."),
+    (".flip(-2)", "the rows are in reverse order."),
+    (".logical_not()", "True and False are swapped."),
+    (" * 1", "True and False come back as 1 and 0: keep the booleans."),
+    (" * 1.0", "True and False come back as 1 and 0: keep the booleans."),
+    *((f".logical_{which}().float().log()", "a mask of 0 and −infinity comes back, to be added; "
+       "True and False are asked for.") for which in ("and(torch.tensor(True))", "not")),
+    (" * -1", "every number has the wrong sign."),
+    *((f".sum({axis})", f"the result is summed along its {which} axis; no sum is asked for.")
+      for axis, which in ((-1, "last"), (0, "first"))),
+    *((f".mean({axis})", f"the result is averaged along its {which} axis; no mean is asked for.")
+      for axis, which in ((-1, "last"), (0, "first"))),
+    (".softmax(-1)", "a softmax is taken once too often, at the end."),
+    (".log()", "the logarithm is taken of the right result."),
+    (".square()", "the square of the right result is taken."),
+    (".clamp(min=0)", "every negative number became 0."),
+    (" + 1", "every number is one too large."),
+    (" - 1", "every number is one too small."),
+    (".round()", "the numbers are rounded to whole ones."),
+]  # fmt: skip
+
+
+def sizes(names: Sequence[str], case: Case) -> Iterator[tuple[Callable[[Case], float], str]]:
+    """Yield numbers that come with the arguments, and what they are called: sizes, their roots.
+
+    Examples
+    --------
+    >>> size, called = next(sizes(["x"], (torch.zeros(1, 2),)))
+    >>> size((torch.zeros(3, 4),)), called
+    (3.0, 'the size of axis 0 of `x`')
+    """
+
+    def size(i: int, back: int) -> Callable[[Case], float]:
+        return lambda case: float(case[i].shape[back]) if case[i].dim() >= -back else 0.0
+
+    def argument(i: int) -> Callable[[Case], float]:
+        return lambda case: float(case[i])
+
+    for i, x in enumerate(case):
+        for axis in range(x.dim() if isinstance(x, Tensor) else 0):
+            back = axis - x.dim()
+            which = "the last axis" if back == -1 else f"axis {axis}"
+            yield size(i, back), f"the size of {which} of `{names[i]}`"
+        if _kind(x) in ("int", "float"):
+            yield argument(i), f"`{names[i]}`"
 
 
 @dataclass(frozen=True)
@@ -63,170 +168,6 @@ def elsewhere(cells: Callable[[Tensor, Tensor, Case], Tensor], sentence: str) ->
     )
 
 
-def inputs(names: Sequence[str], case: Case) -> Iterator[Input]:
-    """Yield changes of the arguments, with what each means.
-
-    Parameters
-    ----------
-    names : sequence of str
-        What the arguments are called.
-    case : tuple
-        One set of arguments, to see which of them are tensors or numbers.
-
-    Examples
-    --------
-    >>> change, sentence = next(inputs(["a", "b"], (torch.zeros(1), torch.ones(1))))
-    >>> change([1, 2]), sentence
-    ([2, 1], '`a` and `b` have changed places.')
-    """
-    tensors = [i for i, x in enumerate(case) if isinstance(x, Tensor)]
-    for i, j in permutations(tensors, 2):
-        if i < j:
-            yield _moved(i, j, both=True), f"`{names[i]}` and `{names[j]}` have changed places."
-        yield _moved(i, j, both=False), f"`{names[j]}` stands where `{names[i]}` belongs."
-    for i in tensors:
-        for sentence, change in _OF_TENSORS:
-            yield _put(i, change), sentence.format(f"`{names[i]}`")
-    yield (
-        lambda case: [x[:1] if isinstance(x, Tensor) and x.dim() else x for x in case],
-        "only index 0 of the first axis is looked at.",
-    )
-    for i, x in enumerate(case):
-        if isinstance(x, int | float) and not isinstance(x, bool):
-            for sentence, step in [*_OF_NUMBERS, *(_OF_FRACTIONS if isinstance(x, float) else [])]:
-                yield _put(i, step), sentence.format(f"`{names[i]}`")
-
-
-def outputs(kind: torch.dtype) -> Iterator[Output]:
-    """Yield changes of a result of some dtype, with what each means.
-
-    Examples
-    --------
-    >>> change, sentence = next(outputs(torch.float32))
-    >>> change(torch.tensor([1.0, -2.0])), sentence
-    (tensor([-1.,  2.]), 'every number has the wrong sign.')
-    """
-    special = _OF_BOOLEANS if kind == torch.bool else _OF_DECIMALS
-    for sentence, change in [*special, *_OF_ALL]:
-        yield change, sentence
-
-
-def sizes(names: Sequence[str], case: Case) -> Iterator[tuple[Callable[[Case], float], str]]:
-    """Yield numbers that come with the arguments, and what they are called: sizes, their roots.
-
-    Examples
-    --------
-    >>> size, called = next(sizes(["x"], (torch.zeros(1, 2),)))
-    >>> size((torch.zeros(3, 4),)), called
-    (3.0, 'the size of axis 0 of `x`')
-    """
-    for i, x in enumerate(case):
-        for axis in range(x.dim() if isinstance(x, Tensor) else 0):
-            back = axis - x.dim()
-            which = "the last axis" if back == -1 else f"axis {axis}"
-
-            def size(case: Case, i: int = i, back: int = back) -> float:
-                return float(case[i].shape[back])
-
-            yield size, f"the size of {which} of `{names[i]}`"
-        if isinstance(x, int | float) and not isinstance(x, bool):
-
-            def argument(case: Case, i: int = i) -> float:
-                return float(case[i])
-
-            yield argument, f"`{names[i]}`"
-
-
-def _moved(i: int, j: int, *, both: bool) -> Callable[[list[Any]], list[Any]]:
-    def change(case: list[Any]) -> list[Any]:
-        case[i], case[j] = case[j], (case[i] if both else case[j])
-        return case
-
-    return change
-
-
-def _put(place: int, new: Callable[[Any], Any]) -> Callable[[list[Any]], list[Any]]:
-    return lambda case: [new(x) if i == place else x for i, x in enumerate(case)]
-
-
-_OF_TENSORS: list[tuple[str, Callable[[Tensor], Tensor]]] = [
-    ("{} has the wrong sign.", lambda x: -x),
-    ("{} is turned round: True and False are swapped.", lambda x: ~x),
-    ("{} is transposed.", lambda x: x.transpose(-2, -1)),
-    ("{} is read in reverse order along its last axis.", lambda x: x.flip(-1)),
-    ("only index 0 of {} is used.", lambda x: x[:1].expand_as(x)),
-    ("the first entry along the last axis of {} is left out.", lambda x: x[..., 1:]),
-    ("the last entry along the last axis of {} is left out.", lambda x: x[..., :-1]),
-    ("the last row of {} is left out.", lambda x: x[..., :-1, :]),
-    (
-        "{} is scaled to length 1, which it should not be.",
-        lambda x: x / x.norm(dim=-1, keepdim=True),
-    ),
-    ("{} is rounded to float32, which loses digits of float64.", lambda x: x.float().to(x.dtype)),
-]  # fmt: skip
-_OF_NUMBERS: list[tuple[str, Callable[[Any], Any]]] = [
-    ("{} is one too small where it is used.", lambda x: x - 1),
-    ("{} is one too large where it is used.", lambda x: x + 1),
-    ("{} has the wrong sign.", lambda x: -x),
-    ("{} is used as if it were always 1.", lambda x: type(x)(1)),
-    ("{} is used as if it were always 2.", lambda x: type(x)(2)),
-    ("{} is used as if it were always 0.", lambda x: type(x)(0)),
-    ("{} is used as if it were always 3.", lambda x: type(x)(3)),
-    ("{} is used as if it were always 4.", lambda x: type(x)(4)),
-]
-_OF_FRACTIONS: list[tuple[str, Callable[[Any], Any]]] = [
-    ("{} is used squared.", lambda x: x * x),
-    ("{} is used upside down, 1 over it.", lambda x: 1 / x),
-]
-_OF_ALL: list[tuple[str, Callable[[Tensor], Any]]] = [
-    ("the result is transposed: its last two axes are swapped.", lambda x: x.transpose(-2, -1)),
-    ("the first two axes of the result are swapped.", lambda x: x.transpose(0, 1)),
-    ("axes 1 and 2 of the result are swapped.", lambda x: x.transpose(1, 2)),
-    ("the result has one axis of size 1 too many.", lambda x: x.unsqueeze(0)),
-    ("the result has one axis of size 1 too many.", lambda x: x.unsqueeze(1)),
-    ("the result has one axis of size 1 too many.", lambda x: x.unsqueeze(-1)),
-    ("an axis of size 1 is lost.", lambda x: x.squeeze()),
-    ("the first two axes of the result are joined into one.", lambda x: x.flatten(0, 1)),
-    ("axes 1 and 2 of the result are joined into one.", lambda x: x.flatten(1, 2)),
-    ("the last two axes of the result are joined into one.", lambda x: x.flatten(-2)),
-    ("the numbers stand in the right order, in a result of one axis.", lambda x: x.flatten()),
-    ("only the first entry of the first axis comes back.", lambda x: x[0]),
-    ("only the first entry of the first axis comes back.", lambda x: x[:1]),
-    ("the last axis is in reverse order.", lambda x: x.flip(-1)),
-    ("the rows are in reverse order.", lambda x: x.flip(-2)),
-]
-_OF_BOOLEANS: list[tuple[str, Callable[[Tensor], Any]]] = [
-    ("True and False are swapped.", lambda x: ~x),
-    ("True and False come back as 1 and 0: keep the booleans.", lambda x: x.float()),
-    ("True and False come back as 1 and 0: keep the booleans.", lambda x: x.long()),
-    ("a mask of 0 and −infinity comes back, to be added; True and False are asked for.",
-     lambda x: torch.zeros(x.shape).masked_fill(~x, -torch.inf)),
-    ("a mask of 0 and −infinity comes back, to be added; True and False are asked for.",
-     lambda x: torch.zeros(x.shape).masked_fill(x, -torch.inf)),
-]  # fmt: skip
-_OF_DECIMALS: list[tuple[str, Callable[[Tensor], Any]]] = [
-    ("every number has the wrong sign.", lambda x: -x),
-    ("the result is summed along its last axis; no sum is asked for.", lambda x: x.sum(-1)),
-    ("the result is averaged along its last axis; no mean is asked for.", lambda x: x.mean(-1)),
-    ("the result is summed along its first axis; no sum is asked for.", lambda x: x.sum(0)),
-    ("the result is averaged along its first axis; no mean is asked for.", lambda x: x.mean(0)),
-    ("the mean of all numbers comes back, not the numbers.", lambda x: x.mean()),
-    ("the sum of all numbers comes back, not the numbers.", lambda x: x.sum()),
-    ("a softmax is taken once too often, at the end.", lambda x: x.softmax(-1)),
-    ("the exponential is taken of the right result.", lambda x: x.exp()),
-    ("the logarithm is taken of the right result.", lambda x: x.log()),
-    ("the square of the right result is taken.", lambda x: x * x),
-    ("the root of the right result is taken.", lambda x: x.sqrt()),
-    ("the sign is lost: negative numbers became positive.", lambda x: x.abs()),
-    ("every negative number became 0.", lambda x: x.clamp(min=0)),
-    ("every number is one too large.", lambda x: x + 1),
-    ("every number is one too small.", lambda x: x - 1),
-    ("the numbers are rounded to whole ones.", lambda x: x.round()),
-    ("the numbers are cut off to whole ones.", lambda x: x.floor()),
-    ("each row is divided by its sum, which it should not be.", lambda x: x / x.sum(-1, True)),
-]
-
-
 def is_weights(x: Tensor) -> bool:
     """Tell whether the rows of a result are weights: each sums to 1, or is 0.
 
@@ -250,12 +191,11 @@ def _divided(found: Tensor, right: Tensor, case: Case) -> Tensor | None:
 
 
 def _hidden(found: Tensor, right: Tensor, case: Case) -> Tensor | None:
-    return found.where(right != 0, 0.0) if is_weights(right) else None
-
-
-def _hidden_and_divided(found: Tensor, right: Tensor, case: Case) -> Tensor | None:
-    kept = _hidden(found, right, case)
-    return None if kept is None else (kept / kept.sum(-1, True)).where(kept != 0, 0.0)
+    masked = any(_kind(x) in ("mask", "whole") for x in case)  # without one, nothing is hidden
+    kept = found.where(right != 0, 0.0)
+    return (
+        (kept / kept.sum(-1, True)).where(kept != 0, 0.0) if is_weights(right) and masked else None
+    )
 
 
 def _row_factors(found: Tensor, right: Tensor, case: Case) -> Tensor | None:
@@ -306,9 +246,8 @@ REPAIRS = [
     ),
     elsewhere(_large, "it is wrong for very large or very low numbers, such as 900 and −900."),
     Repair(_divided, "the rows do not sum to 1; divided by their sums they would."),
-    Repair(_hidden, "places that are hidden should get exactly 0, and yours get more."),
     Repair(
-        _hidden_and_divided,
+        _hidden,
         "places that are hidden get a share; it belongs to the places that are not.",
     ),
     elsewhere(_double, "float64 loses digits: the result should be as exact as its input."),

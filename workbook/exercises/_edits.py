@@ -10,6 +10,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -18,19 +19,20 @@ from torch import Tensor
 __all__ = ["Edit", "Source"]
 
 Function = Callable[..., Any]
+Span = tuple[int, int, str]
 
 
 @dataclass(frozen=True)
 class Edit:
     """Replacements ``(start, end, text)`` in a source, and what to say of an answer like it."""
 
-    spans: tuple[tuple[int, int, str], ...]
+    spans: tuple[Span, ...]
     sentence: str
 
     def fits(self, other: "Edit") -> bool:
         """Whether the two edits change different places."""
         return all(
-            (a[1] <= b[0] and a[:2] != b[:2]) or (b[1] <= a[0] and a[:2] != b[:2])
+            (a[1] <= b[0] or b[1] <= a[0]) and a[:2] != b[:2]
             for a in self.spans
             for b in other.spans
         )
@@ -63,6 +65,7 @@ class Source:
         tree = ast.parse(self.text).body[0]
         assert isinstance(tree, ast.FunctionDef)
         self.tree = tree
+        self.arguments = [argument.arg for argument in tree.args.args]
         self.starts = [0]
         for line in self.text.splitlines(keepends=True):
             self.starts.append(self.starts[-1] + len(line))
@@ -94,8 +97,8 @@ class Source:
 
     def families(self) -> Iterator[Edit]:
         """Yield the usual mistakes that can be made in this source."""
-        for node in ast.walk(self.tree):
-            for family in _FAMILIES:
+        for family in _FAMILIES:
+            for node in ast.walk(self.tree):
                 for spans, sentence in family(self, node):
                     yield Edit(tuple(spans), sentence)
 
@@ -109,44 +112,63 @@ class Source:
         """Return a node's text."""
         return self.text[slice(*self.span(node))]
 
+    def said(self, known: str, node: ast.AST, unknown: str) -> str:
+        """Name a short part of the code that a student knows; else use the other sentence."""
+        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        code = self.code(node)
+        if known and names <= {*self.arguments} and len(code) <= 12:  # more is half the solution
+            return known.format(f"`{code}`")
+        return unknown
 
-Variants = Iterator[tuple[list[tuple[int, int, str]], str]]
+
+Variants = Iterator[tuple[list[Span], str]]
 
 
-def _calls(source: Source, node: ast.AST, *names: str) -> ast.Call | None:
-    """Return a call of a method with one of these names, or None."""
+def _method(source: Source, node: ast.AST, *names: str) -> tuple[ast.Call, str] | None:
+    """Return a call of a method with one of these names, and its name."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node if node.func.attr in names else None
+        return (node, node.func.attr) if node.func.attr in names else None
     return None
 
 
-def _instead(source: Source, call: ast.Call, helper: str) -> list[tuple[int, int, str]]:
+def _instead(source: Source, call: ast.Call, helper: str, more: str = "") -> list[Span]:
     """Replace ``receiver.method(…)`` by ``helper(receiver)``; no helper drops the call."""
-    (start, middle), end = source.span(call.func.value), source.span(call)[1]  # type: ignore[attr-defined]
-    middle = _after_brackets(source.text, middle, end)
+    assert isinstance(call.func, ast.Attribute)
+    start, end = source.span(call)
+    middle = source.text.index(".", source.span(call.func.value)[1], end)
     if not helper:
         return [(middle, end, "")]
-    start = source.span(call)[0]
-    return [(start, start, f"{helper}("), (middle, end, ")")]
-
-
-def _after_brackets(text: str, middle: int, end: int) -> int:
-    """Step over the brackets that close a receiver: they are no part of its node."""
-    return text.index(".", middle, end)
+    return [(start, start, f"{helper}("), (middle, end, f"{more})")]
 
 
 def _softmax(source: Source, node: ast.AST) -> Variants:
-    if call := _calls(source, node, "softmax"):
-        for helper, (_, sentence) in _SOFTMAX.items():
-            yield _instead(source, call, helper), sentence
-        yield _instead(source, call, ""), "the softmax is missing: scores stand for weights."
+    found = _method(source, node, "softmax")
+    if not found:
+        return
+    call = found[0]
+    for helper, (_, sentence) in _SOFTMAX.items():
+        yield _instead(source, call, helper), sentence
+    yield _instead(source, call, ""), "the softmax is missing: scores stand for weights."
+    masked = _method(source, call.func.value, "masked_fill")  # type: ignore[attr-defined]
+    if masked and source.code(masked[0].args[1]) == "-torch.inf":
+        end, where = source.span(call)[1], source.code(masked[0].args[0])
+        yield (
+            [*_instead(source, masked[0], ""), (end, end, f".masked_fill({where}, 0.0)")],
+            "the mask comes after the softmax, when hidden places have already had their share. "
+            "Mask the scores.",
+        )
+        yield (
+            _instead(source, masked[0], "torch.add", f", ~({where})"),
+            "True and False are added to the scores, as 1 and 0. Put −infinity where nothing may "
+            "be read.",
+        )
 
 
 def _mask(source: Source, node: ast.AST) -> Variants:
-    call = _calls(source, node, "masked_fill")
-    if call is None:
+    found = _method(source, node, "masked_fill")
+    if not found:
         return
-    where, fill = call.args
+    call, (where, fill) = found[0], found[0].args
     hidden = source.code(fill) == "-torch.inf"
     yield (
         _instead(source, call, ""),
@@ -175,17 +197,23 @@ def _scale(source: Source, node: ast.AST) -> Variants:
     left += len(source.text[left:]) - len(source.text[left:].lstrip(")"))
     here = source.span(by)
     yield [(left, here[1], "")], f"the scale is missing: nothing is divided by the root of {width}."
-    yield [(*here, size)], f"the scale is {width} itself, and not its root."
-    yield (
-        [(*here, f"{size} ** -0.5")],
-        f"the root of {width} is on the wrong side: it should divide, not multiply.",
-    )
-    yield [(*here, f"{size} ** 0.25")], f"the fourth root of {width} is taken, not the square root."
-    yield [(*here, f"({size} / 2)")], f"{width} is halved, which is not its root."
-    yield (
-        [(*here, f"({size} // 1) ** 0.5 // 1")],
-        f"the root of {width} is rounded to a whole number.",
-    )
+    for other, said in (
+        (size, f"the scale is {width} itself, and not its root."),
+        (f"{size} ** -0.5", f"the root of {width} should divide, and it multiplies."),
+        (f"{size} ** 0.25", f"the fourth root of {width} is taken, not the square root."),
+        (f"({size} ** 0.5 // 1)", f"the root of {width} is rounded to a whole number."),
+    ):
+        yield [(*here, other)], said
+    if width == "the width":
+        assigned = [n.id for n in ast.walk(source.tree)
+                    if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]  # fmt: skip
+        for name in dict.fromkeys([*source.arguments, *assigned]):
+            whose = f"`{name}`" if name in source.arguments else f"the {name}"
+            if not size.startswith(f"{name}."):
+                said = f"the root is taken of the width of {whose}: another width sets the scale."
+                yield [(*here, f"{name}.shape[-1] ** 0.5")], said
+            said = f"the root is taken of the last axis but one of {whose}, not of the width."
+            yield [(*here, f"{name}.shape[-2] ** 0.5")], said
 
 
 def _comparison(source: Source, node: ast.AST) -> Variants:
@@ -198,39 +226,128 @@ def _comparison(source: Source, node: ast.AST) -> Variants:
     border = "a comparison is wrong at its border: look at the place where both sides are equal."
     turned = "a comparison is turned round."
     for other, sentence in {
-        "<": [("<=", border), (">=", turned), ("==", "only one place passes a comparison.")],
+        "<": [("<=", border), (">=", turned)],
         "<=": [("<", border), (">", turned)],
         ">": [(">=", border), ("<=", turned)],
-        ">=": [(">", border), ("<", turned), ("==", "only one place passes a comparison.")],
+        ">=": [(">", border), ("<", turned)],
         "==": [("!=", turned)],
         "!=": [("==", turned)],
     }.get(sign or "", []):
         yield [(start, end, between.replace(sign or "", other))], sentence
 
 
-_REDUCED = {"sum": ["mean", "amax"], "mean": ["sum", "amax"], "amax": ["amin", "sum"]}
-_CALLED = {"sum": "a sum", "mean": "a mean", "amax": "the largest", "amin": "the smallest"}
+_REDUCED = {"sum": ["mean", "amax"], "mean": ["sum", "amax"], "amax": ["amin", "sum"], "norm": []}
+_CALLED = {"sum": "a sum", "mean": "a mean", "amax": "the largest", "amin": "the smallest",
+           "norm": "a length"}  # fmt: skip
 
 
 def _reduction(source: Source, node: ast.AST) -> Variants:
-    call = _calls(source, node, *_REDUCED)
-    if call is None or not isinstance(call.func, ast.Attribute):
+    found = _method(source, node, *_REDUCED)
+    if not found:
         return
-    name, end = call.func.attr, source.span(call.func)[1]
+    (call, name), end = found, source.span(found[0].func)[1]
     for other in _REDUCED[name]:
         if call.args or call.keywords or other != "amax":
             sentence = f"{_CALLED[other]} is taken where {_CALLED[name]} belongs."
             yield [(end - len(name), end, other)], sentence
+    yield _instead(source, call, ""), f"{_CALLED[name]} is still to be taken."
     for keyword in call.keywords:
         value = source.span(keyword.value)
         if keyword.arg == "dim" and source.code(keyword.value) in ("-1", "-2"):
             other = "-2" if source.code(keyword.value) == "-1" else "-1"
             sentence = f"{_CALLED[name]} is taken along the wrong axis, `dim={other}`."
             yield [(*value, other)], sentence
+            if other == "-2":
+                whole = f"{_CALLED[name]} is taken of all numbers together; each row has its own."
+                yield [(end, source.span(call)[1], "()")], whole
         if keyword.arg == "keepdim":
             yield (
                 [(*value, "False")],
                 f"an axis is lost where {_CALLED[name]} is taken: `keepdim=True` keeps it.",
+            )
+
+
+def _operand(source: Source, node: ast.AST) -> Variants:
+    """One side of an operation is left out."""
+    if not isinstance(node, ast.BinOp):
+        return
+    left, right = node.left, node.right
+    start, end = source.span(node)
+    for kind, known, unknown, sides in _OPERANDS:
+        if isinstance(node.op, kind):
+            for dropped, kept in ((right, left), (left, right))[:sides]:
+                said = source.said(known, dropped, unknown)
+                yield [(start, end, f"({source.code(kept)})")], said
+    swaps = {ast.BitAnd: ("|", "or", "both must hold"), ast.BitOr: ("&", "and", "one is enough")}
+    if swap := swaps.get(type(node.op)):
+        sign, called, rule = swap
+        spans = [(start, end, f"(({source.code(left)}) {sign} ({source.code(right)}))")]
+        yield spans, f"two conditions are joined by {called}; {rule}."
+
+
+# an operation, what to say where one of its sides is forgotten, and how many sides that may be
+_OPERANDS = [
+    (ast.Mult, "{} is missing as a factor.", "a factor is missing.", 2),
+    (ast.MatMult, "the product with {} is missing.", "a matrix product is missing.", 2),
+    (ast.Div, "the division by {} is missing.", "a division is missing.", 1),
+    (ast.Sub, "{} is not subtracted.", "something is not subtracted that should be.", 1),
+    (ast.Add, "{} is not added.", "something is not added that should be.", 2),
+    (ast.Pow, "the exponent {} is missing.", "an exponent is missing.", 1),
+    (ast.BitAnd, "", "one of two conditions is missing; both must hold.", 2),
+    (ast.BitOr, "", "one of two conditions is missing; either is enough.", 2),
+]
+
+
+def _call(source: Source, node: ast.AST) -> Variants:
+    """A method is another one, or is forgotten."""
+    if found := _method(source, node, *_METHODS):
+        call, name = found
+        start = source.span(call.func)[1] - len(name)
+        for other, sentence in _METHODS[name]:
+            if other.startswith("_"):
+                inside = source.text[start + len(name) + 1 : source.span(call)[1] - 1]
+                yield _instead(source, call, other, f", {inside}" if inside else ""), sentence
+            elif not other:
+                yield _instead(source, call, ""), sentence
+            else:
+                end = source.span(call)[1] if "(" in other else start + len(name)
+                yield [(start, end, other)], sentence
+
+
+_METHODS = {
+    "all": [("any", "one is enough for you; all of them must hold."),
+            ("", "each has an answer of its own; one for all of them is asked for: `all`.")],
+    "any": [("all", "you ask that all of them hold; one is enough."),
+            ("", "each along one axis has an answer of its own; they belong together: `any`.")],
+    "tril": [("triu", "the triangle is upside down: tokens read what comes after them, and nothing "
+              "before."),
+             ("", "the causal mask is missing: tokens read what comes after them."),
+             ("tril(-1)", "the diagonal is closed: a token may read itself.")],
+    "repeat_interleave": [
+        ("_in_turns", "what is repeated comes in turns (a b a b); equal ones should be neighbours "
+         "(a a b b)."),
+        ("", "something is not repeated that should be."),
+    ],
+    "sqrt": [("", "a root is missing.")],
+    "square": [("", "a square is missing."),
+               ("abs", "the absolute value is taken, not the square.")],
+    "tanh": [("", "the tanh is missing."), ("relu", "relu stands where tanh is asked for."),
+             ("sigmoid", "a sigmoid stands where tanh is asked for.")],
+    "flatten": [("", "two axes are not yet joined into one.")],
+    "log_softmax": [("softmax", "the logarithm is missing."),
+                    ("", "the softmax and its logarithm are missing."),
+                    ("_log_of", "the logarithm of a weight that has become 0 is infinite: take "
+                     "both steps at once, with `log_softmax` or `cross_entropy`.")],
+}  # fmt: skip
+
+
+def _returned(source: Source, node: ast.AST) -> Variants:
+    """Results come back in another order."""
+    if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
+        for (i, a), (j, b) in combinations(enumerate(node.value.elts, start=1), 2):
+            yield (
+                [(*source.span(a), source.code(b)), (*source.span(b), source.code(a))],
+                f"of the results, numbers {i} and {j} have changed places.",
             )
 
 
@@ -249,49 +366,37 @@ def _sign(source: Source, node: ast.AST) -> Variants:
         yield [(start, end, changed)], f"something is {sentence}: look at the signs."
 
 
-def _square(source: Source, node: ast.AST) -> Variants:
-    if call := _calls(source, node, "square"):
-        yield _instead(source, call, ""), "a square is missing."
-        yield _instead(source, call, "torch.abs"), "the absolute value is taken, not the square."
-
-
 def _swap(source: Source, node: ast.AST) -> Variants:
-    if call := _calls(source, node, "transpose"):
-        axes = [source.code(x) for x in call.args]
+    if found := _method(source, node, "transpose"):
+        axes = " and ".join(map(source.code, found[0].args))
+        yield _instead(source, found[0], ""), f"axes {axes} are never swapped."
         yield (
-            _instead(source, call, ""),
-            f"axes {axes[0]} and {axes[1]} are never swapped.",
-        )
-        before, after = _instead(source, call, "_as_swapped")
-        yield (
-            [before, (after[0], after[1], f", {axes[0]}, {axes[1]})")],
+            _instead(source, found[0], "_as_swapped", f", {axes.replace(' and', ',')}"),
             "`reshape` and `view` do not swap axes: they keep the order of the numbers, which end "
             "up in rows of others.",
         )
     if isinstance(node, ast.Attribute) and node.attr == "mT":
         start, end = source.span(node)
-        yield [(end - 3, end, "")], f"`{source.code(node.value)}` is not transposed."
+        whose = source.said("{}", node.value, "a matrix")
+        yield [(end - 3, end, "")], f"{whose} is not transposed."
         yield (
             [(start, start, "_as_swapped("), (end - 3, end, ", -1, -2)")],
-            f"`reshape` and `view` do not transpose `{source.code(node.value)}`: they give it the "
-            "right shape and mix its numbers.",
+            f"`reshape` and `view` do not transpose {whose}: they give it the right shape and mix "
+            "its numbers.",
         )
 
 
 def _argument(source: Source, node: ast.AST) -> Variants:
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        names = [a.arg for a in source.tree.args.args]
-        if node.id in names:
-            for other in names:
-                if other != node.id:
-                    yield (
-                        [(*source.span(node), other)],
-                        f"`{other}` stands in a place where `{node.id}` belongs.",
-                    )
+    if isinstance(node, ast.Name) and node.id in source.arguments:
+        for other in source.arguments:
+            if other != node.id and isinstance(node.ctx, ast.Load):
+                sentence = f"`{other}` stands in a place where `{node.id}` belongs."
+                yield [(*source.span(node), other)], sentence
 
 
-_FAMILIES: list[Callable[[Source, ast.AST], Variants]] = [
-    _softmax, _mask, _scale, _swap, _sign, _square, _comparison, _reduction, _argument,
+_FAMILIES: list[Callable[[Source, ast.AST], Variants]] = [  # common ones first
+    _mask, _scale, _swap, _call, _comparison, _reduction, _softmax, _sign, _returned, _operand,
+    _argument,
 ]  # fmt: skip
 
 
@@ -323,18 +428,6 @@ _SOFTMAX: dict[str, tuple[Function, str]] = {
         "the largest score of the whole tensor is subtracted; in a row far below it all "
         "exponentials are 0. Each row has its own largest score.",
     ),
-    "_lost": (
-        lambda s: s.exp() / s.exp().sum(dim=-1),
-        "the sum of each row lost its axis, so that it meets the wrong rows: `keepdim=True`.",
-    ),
-    "_table": (
-        lambda s: s.exp() / s.exp().sum(),
-        "the exponentials are divided by the sum of the whole table; each row has its own sum.",
-    ),
-    "_columns": (
-        lambda s: s.exp() / s.exp().sum(dim=-2, keepdim=True),
-        "the exponentials are divided by the sums of the columns, not of the rows.",
-    ),
     "torch.exp": (torch.exp, "the exponentials are never divided by their sum."),
     "_linear": (
         lambda s: s / s.sum(dim=-1, keepdim=True),
@@ -354,10 +447,6 @@ _SOFTMAX: dict[str, tuple[Function, str]] = {
         lambda s: torch.nn.functional.one_hot(s.argmax(dim=-1), s.shape[-1]).to(s),
         "the best key takes everything; with a softmax every key has a share.",
     ),
-    "_length": (
-        lambda s: torch.nn.functional.normalize(s, dim=-1),
-        "each row is divided by its length, as vectors are; its numbers should sum to 1.",
-    ),
 }
 _FILLS = [
     (
@@ -372,7 +461,6 @@ _FILLS = [
         )
         for number in ("-1e4", "-1e9", "-1e20", "-1e30", "torch.finfo(torch.float32).min")
     ),
-    ("torch.inf", "hidden scores become +infinity, so that they take all the weight."),
 ]
 
 
@@ -380,7 +468,17 @@ def _as_swapped(x: Tensor, a: int, b: int) -> Tensor:
     return x.reshape(x.transpose(a, b).shape)
 
 
+def _in_turns(x: Tensor, times: int, dim: int = 0) -> Tensor:
+    return torch.cat([x] * times, dim)
+
+
+def _log_of(x: Tensor, dim: int) -> Tensor:
+    return x.softmax(dim).log()
+
+
 _HELPERS: dict[str, Function] = {
+    "_in_turns": _in_turns,
+    "_log_of": _log_of,
     "_as_swapped": _as_swapped,
     **{name: function for name, (function, _) in _SOFTMAX.items() if "." not in name},
 }

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from workbook.exercises import _words as words
-from workbook.exercises._compare import agree, as_tensor, difference, wrong_kind
+from workbook.exercises._compare import agree, difference, wrong_kind
 from workbook.exercises._explain import Explanations
-from workbook.exercises._facts import Trial, broken
+from workbook.exercises._facts import broken
 from workbook.exercises._running import Failure, attempt, copied, run, same_inputs
 from workbook.exercises._verdict import Verdict
 
@@ -141,8 +141,12 @@ class Exercise:
             return self._written(answer, said[:2])
         special = [(kept.index(i), text) for i, text in self.special if i in kept]
         search = Explanations(
-            self.right, self.mistakes, names, cases, [x for x, _ in pairs], special, self.tolerance
+            self.right, self.mistakes, cases, [x for x, _ in pairs], special, self.tolerance
         )
+        if not agree(run(answer, copied(cases[wrong[0]])), pairs[wrong[0]][0], self.tolerance):
+            return self._written(
+                answer, ["two calls with the same arguments give different results."]
+            )
         with warnings.catch_warnings(action="ignore"):
             causes = search.first(2 - len(said[:1]))
         first = wrong[0]
@@ -179,9 +183,7 @@ class Exercise:
                 return [*said, text][:2], words.given(names, cases[lacking[0]])
         if self.labels:
             return said[:2], self._judged(pairs)
-        results, targets = zip(*pairs, strict=True)
-        trial = Trial(answer, self.right, names, cases, results, targets, self.axes, self.tolerance)
-        for text in broken(trial):
+        for text in broken(answer, self.right, names, cases, pairs, self.tolerance):
             if len(said) < 2:
                 said.append(text)
         return said, self._where((found, expected), names, cases[first])
@@ -299,11 +301,6 @@ def _of_right_type(found: list[Any], expected: list[Any]) -> tuple[list[Any], li
         kind = type(found[0]).__name__
         return tensors, [f"a {kind} comes back: make one tensor of it, with `torch.stack` or so."]
     return found, []
-
-
-def _plain(expected: Any) -> str:
-    x = as_tensor(expected)
-    return words.number(x.item()) if x is not None and x.numel() == 1 else str(expected)
 
 
 def _article(name: str) -> str:

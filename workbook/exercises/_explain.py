@@ -1,19 +1,26 @@
 """Finding the one or two mistakes that make a right solution behave as a wrong answer does.
 
-Each candidate is a change of the right solution (an edit of its source, other arguments, another
-result) or a repair of the answer. Where a change, or two together, give the answer's results on
-every input, both sentences are true of the answer, and nothing else about it is wrong.
+Each candidate changes the right solution: its source, its arguments or its result. Where a change,
+or two together, give the answer's results on every input, both sentences are true of the answer,
+and nothing else about it is wrong. A repair goes the other way, from the answer to the right one.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations, islice, product
+from itertools import combinations
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from workbook.exercises._changes import REPAIRS, Repair, elsewhere, inputs, outputs, sizes
+from workbook.exercises._changes import (
+    REPAIRS,
+    RESULTS,
+    Repair,
+    elsewhere,
+    inputs,
+    sizes,
+)
 from workbook.exercises._compare import agree, as_tensor, equal_cells
 from workbook.exercises._edits import Edit, Source
 from workbook.exercises._running import Failure, attempt
@@ -22,7 +29,7 @@ __all__ = ["Explanations", "declared_edits"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
-MOST_PAIRS = 3000  # of two mistakes, looked at before the search is given up
+MOST_PAIRS = 6000  # of two mistakes, looked at before the search is given up
 
 
 def declared_edits(source: Source, mistakes: Sequence[tuple[Any, ...]]) -> Iterator[Edit]:
@@ -42,21 +49,78 @@ def declared_edits(source: Source, mistakes: Sequence[tuple[Any, ...]]) -> Itera
             yield source.edit(replaced, rest[-1])
 
 
-@dataclass
 class Variant:
-    """A wrong variant of the right solution; its results are computed when they are looked at."""
+    """The right solution with mistakes; its results are computed when they are looked at.
 
-    function: Function
-    sentences: tuple[str, ...]
-    cases: Sequence[Case]
-    edit: Edit | None = None
-    input: bool = False
-    results: dict[int, Any] = field(default_factory=dict)
+    Parameters
+    ----------
+    cases : sequence of tuple
+    function : callable
+        The right solution, edited or not.
+    sentences : tuple of str
+    edit : Edit, optional
+        The edit of its source.
+    before, after : callable, optional
+        What is done to the arguments, and to the result.
+    """
+
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        function: Function,
+        sentences: tuple[str, ...] = (),
+        edit: Edit | None = None,
+        before: Function | None = None,
+        after: Function | None = None,
+    ) -> None:
+        self.cases, self.function, self.sentences = cases, function, sentences
+        self.edit, self.before, self.after = edit, before, after
+        self.results: dict[int, Any] = {}
+        self.rank = 0  # likely mistakes first
 
     def __getitem__(self, i: int) -> Any:
         if i not in self.results:
-            self.results[i] = attempt(self.function, self.cases[i])
+            self.results[i] = attempt(self._run, self.cases[i])
         return self.results[i]
+
+    def _run(self, *case: Any) -> Any:
+        result = self.function(*(self.before(*case) if self.before else case))
+        return self.after(result) if self.after else result
+
+    def joined(self, other: "Variant", source: Source) -> "Variant | None":
+        """Return the variant with both mistakes; None where they touch the same place."""
+        mine, its = ({*re.findall(r"`([^`]*)`", " ".join(v.sentences))} for v in (self, other))
+        if self.sentences == other.sentences or (self.after and other.after):
+            return None
+        if (self.before or other.before) and mine & its:
+            return None
+        function = self.function if other.edit is None else other.function
+        if self.edit and other.edit:
+            if not self.edit.fits(other.edit):
+                return None
+            try:
+                function = source.function([self.edit, other.edit])
+            except SyntaxError:
+                return None
+        elif self.whole or other.whole:
+            if not (self.after or other.after):
+                return None
+            function = self.function if self.whole else other.function
+        before = _chained(self.before, other.before)
+        sentences = (*self.sentences, *other.sentences)
+        after = self.after or other.after
+        return Variant(self.cases, function, sentences, before=before, after=after)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a wrong solution as a whole, and no change of the right one."""
+        return bool(self.sentences) and not (self.edit or self.before or self.after)
+
+
+def _chained(first: Function | None, second: Function | None) -> Function | None:
+    if first and second:
+        return lambda *case: second(*first(*case))
+    return first or second
 
 
 class Explanations:
@@ -69,8 +133,6 @@ class Explanations:
     mistakes : sequence
         ``(old, new, sentence)`` or ``({old: new, …}, sentence)``, an edit of its source, or
         ``(function, sentence)``.
-    names : sequence of str
-        What the student calls the arguments; sentences use the right solution's names.
     cases : sequence of tuple
     found : sequence
         The answer's results.
@@ -83,20 +145,22 @@ class Explanations:
         self,
         right: Function,
         mistakes: Sequence[tuple[Any, ...]],
-        names: Sequence[str],
         cases: Sequence[Case],
         found: Sequence[Any],
         special: Sequence[tuple[int, str]] = (),
         tolerance: float | None = None,
     ) -> None:
-        self.right, self.names, self.cases = right, names, cases
+        self.right, self.cases = right, cases
         self.source, self.mistakes = Source(right), mistakes
         self.found, self.tolerance = found, tolerance
-        self.none = Variant(right, (), cases)
-        self.inputs = [*inputs(_names(right), cases[0])]
+        self.none = Variant(cases, right)
         self.partly = False  # whether the explanation found leaves numbers open
-        self.made: dict[str, list[Variant]] = {}
         self.expected = [self.none[i] for i in range(len(cases))]
+        kinds = [[*self._declared(), *self._families()], [*self._changes()]]
+        self.candidates = [v for kind in kinds for v in kind]
+        for kind in kinds:
+            for rank, variant in enumerate(kind):
+                variant.rank = rank
         self.repairs = [*_special(special, cases), *REPAIRS]
         wrong = [i for i in self.numbers if not self._agree(found[i], self.expected[i])]
         largest = sorted(wrong, key=lambda i: -_count(self.expected[i]))
@@ -116,8 +180,8 @@ class Explanations:
             At most so many mistakes together.
         """
         if self._constant():  # little can be told from it: only what was declared as a whole
-            whole = (v for v in self._declared() if v.edit is None and self._is(v))
-            return next(([*variant.sentences] for variant in whole), [])
+            self.candidates = [v for v in self.candidates if v.whole]
+            most = 1
         for sentences in self._single():
             return sentences
         fails = any(isinstance(self.found[i], Failure) for i in self.numbers)
@@ -127,82 +191,57 @@ class Explanations:
         return []
 
     def _single(self) -> Iterator[list[str]]:
-        for variant in [*self._declared(), *self._generic()]:
-            if self._is(variant):
-                yield [*variant.sentences]
-        yield from self._afterwards(self.none)
+        yield from ([*v.sentences] for v in self.candidates if self._is(v))
+        if not self._constant():
+            yield from self._repairable(self.none)
 
     def _double(self) -> Iterator[list[str]]:
-        for variant in islice(self._two_edits(), MOST_PAIRS):
-            if self._is(variant):
-                yield [*variant.sentences]
-        for variant in [*self._declared(), *self._generic()]:
-            yield from self._afterwards(variant)
-        for a, b in combinations(self.repairs, 2):
-            if self._repaired(self.none, a, b):
+        biggest = self.order[0]
+        runs = [v for v in self.candidates if not isinstance(v[biggest], Failure)]
+        ranked = sorted(combinations(runs, 2), key=lambda ab: sum(v.rank for v in ab))
+        for a, b in ranked[:MOST_PAIRS]:
+            both = a.joined(b, self.source)
+            if both and self._is(both):
+                yield [*both.sentences]
+        for variant in runs:
+            yield from self._repairable(variant)
+        for one, two in combinations(self.repairs, 2):
+            if self._repaired(self.none, one, two):
                 self.partly = True
-                yield [a.sentence, b.sentence]
-        for variant in islice(self._edit_and_input(), MOST_PAIRS):
-            if self._is(variant):
-                yield [*variant.sentences]
+                yield [one.sentence, two.sentence]
 
-    def _two_edits(self) -> Iterator[Variant]:
-        edits = [v for v in [*self._declared(), *self._generic()] if v.edit]
-        for a, b in combinations(edits, 2):
-            if a.sentences != b.sentences and a.edit and b.edit and a.edit.fits(b.edit):
-                try:
-                    function = self.source.function([a.edit, b.edit])
-                except SyntaxError:
-                    continue
-                yield Variant(function, (*a.sentences, *b.sentences), self.cases)
-
-    def _edit_and_input(self) -> Iterator[Variant]:
-        for variant, (change, sentence) in product(
-            [*self._declared(), *self._generic()], self.inputs
-        ):
-            if not variant.input or _subject(variant.sentences[0]) != _subject(sentence):
-                function = _after(variant.function, change)
-                yield Variant(function, (sentence, *variant.sentences), self.cases)
-
-    def _declared(self) -> list[Variant]:
-        return self._once("declared", self._make_declared)
-
-    def _generic(self) -> list[Variant]:
-        return self._once("generic", self._make_generic)
-
-    def _once(self, key: str, make: Callable[[], Iterator[Variant]]) -> list[Variant]:
-        if key not in self.made:
-            self.made[key] = [*make()]
-        return self.made[key]
-
-    def _make_declared(self) -> Iterator[Variant]:
+    def _declared(self) -> Iterator[Variant]:
         for mistake, *_, sentence in self.mistakes:
             if callable(mistake):
-                yield Variant(mistake, (sentence,), self.cases)
+                yield Variant(self.cases, mistake, (sentence,))
         for edit in declared_edits(self.source, self.mistakes):
-            yield Variant(self.source.function([edit]), (edit.sentence,), self.cases, edit)
+            yield Variant(self.cases, self.source.function([edit]), (edit.sentence,), edit)
 
-    def _make_generic(self) -> Iterator[Variant]:
+    def _families(self) -> Iterator[Variant]:
         for edit in self.source.families():
             try:
                 function = self.source.function([edit])
             except SyntaxError:
                 continue
-            yield Variant(function, (edit.sentence,), self.cases, edit)
-        for change, sentence in self.inputs:
-            yield Variant(_after(self.right, change), (sentence,), self.cases, input=True)
+            yield Variant(self.cases, function, (edit.sentence,), edit)
 
-    def _afterwards(self, base: Variant) -> Iterator[list[str]]:
-        """Explain the answer as a variant whose result is then scaled, changed or half right."""
+    def _changes(self) -> Iterator[Variant]:
+        names = ", ".join(self.source.arguments)
+        for statement, sentence in inputs(self.source.arguments, self.cases[0]):
+            made: dict[str, Any] = {}
+            exec(f"def change({names}):\n    {statement}\n    return ({names},)", made)
+            yield Variant(self.cases, self.right, (sentence,), before=made["change"])
+        if not isinstance(self.expected[0], tuple):
+            for suffix, sentence in RESULTS:
+                change = eval(f"lambda result: (result){suffix}", {"torch": torch})
+                yield Variant(self.cases, self.right, (sentence,), after=change)
+
+    def _repairable(self, base: Variant) -> Iterator[list[str]]:
+        """Explain the answer as a variant whose result is scaled, or right in some places."""
         if isinstance(base[self.order[0]], Failure):
             return
         if sentence := self._scaled(base):
             yield [*base.sentences, sentence]
-        result = self.expected[0][0] if isinstance(self.expected[0], tuple) else self.expected[0]
-        dtype = getattr(as_tensor(result), "dtype", torch.float32)
-        for change, sentence in outputs(dtype):
-            if self._is(_Changed(base, change)):
-                yield [*base.sentences, sentence]
         for repair in self.repairs:
             if self._repaired(base, repair):
                 self.partly = True
@@ -262,11 +301,11 @@ class Explanations:
         values = [*factors.values()]
         if max(values) - min(values) <= 1e-3 * abs(values[0]) and abs(values[0] - 1) > 1e-3:
             return f"every number is {values[0]:.4g} times what it should be."
-        for size, called in sizes(_names(self.right), self.cases[0]):
+        for size, called in sizes(self.source.arguments, self.cases[0]):
             for power, root in ((1.0, ""), (0.5, "√"), (2.0, "²")):
                 for sign in (power, -power):
                     if all(
-                        abs(f - size(self.cases[i]) ** sign) < 1e-3 * abs(f)
+                        abs(f - max(size(self.cases[i]), 1e-9) ** sign) < 1e-3 * abs(f)
                         for i, f in factors.items()
                     ):
                         n = f"{size(self.cases[self.order[0]]):g}"
@@ -299,46 +338,6 @@ def _mended(repair: Repair, found: Tensor, other: Tensor, case: Case) -> Tensor 
         return repair.mend(found, other, case)
     except (IndexError, RuntimeError, TypeError, ValueError):
         return None
-
-
-class _Changed:
-    """The results of a variant, each changed; None where that is impossible."""
-
-    def __init__(self, base: Variant, change: Callable[[Any], Any]) -> None:
-        self.base, self.change = base, change
-
-    def __getitem__(self, i: int) -> Any:
-        result = self.base[i]
-        if isinstance(result, tuple):
-            return tuple(self._one(x) for x in result)
-        return self._one(result)
-
-    def _one(self, result: Any) -> Any:
-        x = as_tensor(result)
-        if x is None:
-            return _NOTHING
-        try:
-            changed = self.change(x)
-        except (RuntimeError, IndexError, TypeError):
-            return _NOTHING
-        return _NOTHING if changed is None else changed
-
-
-_NOTHING = Failure(LookupError("no such change"), print)
-
-
-def _subject(sentence: str) -> str:
-    """Return the argument that a sentence is about."""
-    return sentence.split("`")[1] if "`" in sentence else ""
-
-
-def _after(function: Function, change: Callable[[list[Any]], list[Any]]) -> Function:
-    return lambda *case: function(*change(list(case)))
-
-
-def _names(function: Function) -> list[str]:
-    code = function.__code__
-    return [*code.co_varnames[: code.co_argcount]]
 
 
 def _special(special: Sequence[tuple[int, str]], cases: Sequence[Case]) -> list[Repair]:

@@ -1,12 +1,4 @@
-"""Graders for the exercises of the chapter on layouts of heads.
-
-Examples
---------
->>> folded_lengths(lambda valid_lens, num_heads: valid_lens.repeat_interleave(num_heads)).passed
-True
->>> folded_lengths(lambda valid_lens, num_heads: valid_lens.repeat(num_heads))
-Not yet: the lengths come in turns; the folded rows stand in blocks, one block a sequence.
-"""
+"""Graders for the exercises of the chapter on layouts of heads."""
 
 import torch
 from torch import Tensor
@@ -39,11 +31,6 @@ _normal, _double = draws(71), draws(72, torch.float64)
     mistakes=[
         ("repeat_interleave", "repeat",
          "the lengths come in turns; the folded rows stand in blocks, one block a sequence."),
-        (".repeat_interleave(num_heads)", "", "each head of a sequence needs a length."),
-        (".repeat_interleave(num_heads)", "[:, None].expand(-1, num_heads)",
-         "that is (batch, num_heads): flatten the two axes into one."),
-        (".repeat_interleave(num_heads)", ".repeat_interleave(num_heads) * num_heads",
-         "the lengths are multiplied; each is repeated as it is."),
         ("(num_heads)", "(len(valid_lens))",
          "each length is repeated as often as there are sequences; it is once for each head."),
     ],
@@ -79,11 +66,6 @@ def _count(batch: int, length: int, num_heads: int, d_k: int) -> tuple[Tensor, i
             "projected.reshape(projected.shape[0], num_heads, projected.shape[1], -1)",
             "the columns are not cut first, so that a head gets whole vectors of some positions.",
         ),
-        ("return queries, keys, values", "return queries, values, keys",
-         "keys and values are exchanged."),
-        ("return queries, keys, values", "return keys, queries, values",
-         "queries and keys are exchanged."),
-        (".transpose(1, 2)", "", "the axes are not swapped: this is (batch, len, num_heads, d_k)."),
     ],
 )  # fmt: skip
 def cut_interleaved(projected: Tensor, num_heads: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -115,19 +97,10 @@ def _grouped(num_kv_heads: int, group: int, size: float = 1.0) -> tuple[Tensor, 
              "values.repeat_interleave(group, dim=1)": "values.repeat(1, group, 1, 1)"},
             "the key heads come in turns; neighbouring query heads share one.",
         ),
-        ("keys.repeat_interleave(group, dim=1)", "keys.repeat(1, group, 1, 1)",
-         "the keys are repeated in turns; neighbouring query heads share one."),
-        ("values.repeat_interleave(group, dim=1)", "values.repeat(1, group, 1, 1)",
-         "the values are repeated in turns; neighbouring query heads share one."),
         (
             {"keys.repeat_interleave(group, dim=1)": "keys[:, :1]",
              "values.repeat_interleave(group, dim=1)": "values[:, :1]"},
             "all heads share the first key head; each group has its own.",
-        ),
-        (" / queries.shape[-1] ** 0.5", "", "the scores are not divided by √d_k."),
-        (
-            lambda queries, keys, values: right_weights(queries, keys),
-            "these are the weights; the output is the values, summed with them.",
         ),
     ],
 )  # fmt: skip
@@ -136,10 +109,3 @@ def grouped_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     group = queries.shape[1] // keys.shape[1]
     scores = queries @ keys.repeat_interleave(group, dim=1).mT / queries.shape[-1] ** 0.5
     return scores.softmax(dim=-1) @ values.repeat_interleave(group, dim=1)
-
-
-def right_weights(queries: Tensor, keys: Tensor) -> Tensor:
-    """Return the weights of grouped heads."""
-    group = queries.shape[1] // keys.shape[1]
-    scores = queries @ keys.repeat_interleave(group, dim=1).mT / queries.shape[-1] ** 0.5
-    return scores.softmax(dim=-1)

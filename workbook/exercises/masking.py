@@ -1,12 +1,4 @@
-"""Graders for the chapter on masks.
-
-Examples
---------
->>> key_padding(lambda valid_lens, len_k: torch.arange(len_k) < valid_lens[:, None])
-Not yet: True stands at the real keys. The layer ignores the keys where its mask is True.
->>> masked_softmax(lambda scores, mask: scores.masked_fill(~mask, -torch.inf).softmax(dim=-1))
-Not yet: rows with nothing to attend to are forgotten: they should be 0.
-"""
+"""Graders for the chapter on masks."""
 
 import torch
 from torch import Tensor
@@ -34,33 +26,6 @@ kept_cells, lowest_loss, quiz = questions("masking")
             ">=",
             "<",
             "True stands at the real keys. The layer ignores the keys where its mask is True.",
-        ),
-        (
-            ">=",
-            ">",
-            "the first key of the padding is left in: positions count from 0, so that a length of "
-            "2 allows the positions 0 and 1.",
-        ),
-        (
-            "valid_lens[:, None]",
-            "valid_lens[:, None] - 1",
-            "the last real key is ignored, too: with a length of 2 the positions 0 and 1 are real.",
-        ),
-        (
-            "valid_lens[:, None]",
-            "valid_lens[:, None, None]",
-            "the mask has an axis for the queries. The layer wants one row per sequence, "
-            "(batch, len_k).",
-        ),
-        (
-            "valid_lens[:, None]",
-            "valid_lens.max()",
-            "there is one row for the whole batch; each sequence has a row of its own.",
-        ),
-        (
-            "arange(len_k)",
-            "arange(int(valid_lens.max()))",
-            "the mask ends at the longest sequence; `len_k` says how wide it is.",
         ),
     ],
 )
@@ -111,13 +76,6 @@ def _scores_and_masks() -> list[tuple[Tensor, Tensor]]:
             for fill in ("-1e4", "-1e9", "-1e20", "torch.finfo(scores.dtype).min")
         ),
         (
-            {
-                ".masked_fill(~mask, -torch.inf)": "",
-                ".masked_fill(~mask, 0.0)": " * mask",
-            },
-            "the mask comes after the softmax: hidden keys have had their share by then.",
-        ),
-        (
             "scores.masked_fill(~mask, -torch.inf)",
             "(scores + torch.where(mask, 0.0, -torch.inf))",
             "the mask is added to the scores, and NaN stays NaN whatever is added to it.",
@@ -129,14 +87,6 @@ def _scores_and_masks() -> list[tuple[Tensor, Tensor]]:
             },
             "hidden scores become 0, and `exp(0)` is 1; hidden NaN stays NaN.",
         ),
-        (
-            {
-                "scores.masked_fill(~mask, -torch.inf)": "(scores + mask)",
-                ".masked_fill(~mask, 0.0)": "",
-            },
-            "the mask is added as 1 and 0; hidden keys keep a share.",
-        ),
-        (lambda scores, mask: scores.softmax(dim=-1), "the mask has no effect."),
     ],
 )
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
@@ -155,18 +105,10 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
         (torch.tensor([[6, 6, 6, 6, 6, 0, 0]]),),
     ],
     mistakes=[
-        (".tril()", "", "the causal mask is missing: tokens read what comes after them."),
-        (".tril()", ".triu()", "tokens read what comes after them, and not what came before."),
-        (".tril()", ".tril(-1)", "a token may read itself: the diagonal belongs to the mask."),
         (
             "(documents[:, :, None] == documents[:, None, :])",
             "(documents[:, None, :] == documents[:, None, :]).expand(-1, documents.shape[1], -1)",
             "that is the causal mask alone: tokens read other documents.",
-        ),
-        (
-            "documents[:, :, None] == documents[:, None, :]",
-            "documents[:1, :, None] == documents[:1, None, :]",
-            "every row of the batch gets the first row's mask.",
         ),
     ],
 )

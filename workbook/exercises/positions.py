@@ -1,15 +1,9 @@
-"""Graders for the exercises of the chapter on positions.
-
-Examples
---------
->>> shifted(lambda positions, delta: positions.roll(-delta, dims=0))
-Not yet: rolling the rows brings the first places to the end; turn each row instead.
-"""
+"""Graders for the exercises of the chapter on positions."""
 
 import torch
 from torch import Tensor
 
-from attention_lib.positions import rotary_frequencies, rotate_by_position, sinusoidal_positions
+from attention_lib.positions import rotate_by_position, sinusoidal_positions
 from workbook.exercises._cases import draws
 from workbook.exercises._exercise import exercise
 from workbook.exercises._questions import questions
@@ -20,7 +14,7 @@ full_turn, layout, slope_share, quiz = questions("positions")
 
 _normal, _double = draws(11), draws(12, torch.float64)
 _SPEEDS = [
-    (".double() * speeds", ".double()", "every pair turns at the same speed."),
+    ("-2 *", "0 *", "every pair turns at the same speed; only the first one has speed 1."),
     ("-2 *", "-1 *", "the exponent is −2j/d, not −j/d."),
     ("-2 *", "2 *", "the speeds rise from pair to pair; the exponent is negative."),
     ("10000.0", "1000.0", "the base of the speeds is 10000, not 1000."),
@@ -44,8 +38,6 @@ _SPEEDS = [
             "the pairs are (j, j + d/2) here; (2j, 2j+1) are asked for.",
         ),
         *_SPEEDS,
-        ("first * cos - second * sin", "first * cos + second * sin",
-         "one sign is wrong: the first coordinate becomes cos · first − sin · second."),
         (
             {"first * cos - second * sin": "first * cos + second * sin",
              "first * sin + second * cos": "second * cos - first * sin"},
@@ -57,10 +49,6 @@ _SPEEDS = [
             "torch.stack(pair, dim=-1).flatten(1)", "torch.cat(pair, dim=-1)",
             "the numbers are right, but first and second coordinates stand in two blocks; keep "
             "each pair together.",
-        ),
-        (
-            lambda x, positions: x + sinusoidal_positions(200, x.shape[-1])[positions.abs()].to(x),
-            "that adds a vector to each place; here each pair is turned.",
         ),
     ],
 )  # fmt: skip
@@ -94,33 +82,12 @@ def _places(places: list[int], d_model: int) -> Tensor:
     },
     mistakes=[
         (lambda positions, delta: positions, "nothing is turned."),
-        ("angle = delta * speeds", "angle = delta * speeds**0",
-         "every pair turns at the same speed; only the first one has speed 1."),
-        ("-2 *", "-1 *", "the speed of pair j is 10000 to the −2j/d, not −j/d."),
-        ("-2 *", "2 *", "the speeds rise from pair to pair; the exponent has a minus sign."),
-        ("10000.0", "1000.0", "the base of the speeds is 10000, not 1000."),
-        ("delta * speeds", "-delta * speeds",
-         "turned backwards, to the place delta before: a sign is wrong, or sine and cosine are "
-         "exchanged."),
-        ("cos * angle.cos() - sin * angle.sin()", "cos * angle.cos() + sin * angle.sin()",
-         "the second line has a minus: cos(a + b) = cos a cos b − sin a sin b."),
+        *_SPEEDS,
         ("positions[:, 0::2], positions[:, 1::2]", "positions.chunk(2, dim=-1)",
          "the first half of the columns is taken for sines; they stand pair by pair."),
         (
             lambda positions, delta: positions.roll(-delta, dims=0),
             "rolling the rows brings the first places to the end; turn each row instead.",
-        ),
-        (
-            lambda positions, delta: sinusoidal_positions(
-                len(positions) + max(delta, 0), positions.shape[-1]
-            )[max(delta, 0) :].to(positions),
-            "the places are taken to be 0, 1, 2 …; the rows may be those of any places.",
-        ),
-        (
-            lambda positions, delta: positions + delta * rotary_frequencies(
-                positions.shape[-1]
-            ).repeat_interleave(2).to(positions),
-            "the angle is added to sine and cosine; it is added inside of them.",
         ),
     ],
 )  # fmt: skip

@@ -1,12 +1,4 @@
-"""Graders for the exercises of the chapter on where the square root ends.
-
-Examples
---------
->>> row_variance(36)
-Not yet: 36 is the variance before the division.
->>> softmax_with_sink(lambda scores: scores.softmax(dim=-1))
-Not yet: the rows still sum to 1: nothing is left over.
-"""
+"""Graders for the exercises of the chapter on where the square root ends."""
 
 import math
 
@@ -46,19 +38,8 @@ _normal, _double = draws(51), draws(52, torch.float64)
         ),
     },
     mistakes=[
-        ("gain * ", "", "`gain` has no effect yet."),
-        ("gain *", "gain**2 *", "the gain is there twice: multiply the product once."),
-        ("gain *", "1 / gain *", "the product is divided by the gain; multiply it."),
         (" / queries.norm(dim=-1, keepdim=True)", "", "the queries keep their lengths."),
         (" / keys.norm(dim=-1, keepdim=True)", "", "the keys keep their lengths: a long one wins."),
-        ("queries.norm(dim=-1, keepdim=True)", "queries.norm()",
-         "one length is taken for all queries; every row has its own."),
-        ("keys.norm(dim=-1, keepdim=True)", "keys.norm()",
-         "one length is taken for all keys; every row has its own."),
-        ("queries.norm(dim=-1, keepdim=True)", "queries.norm(dim=-2, keepdim=True)",
-         "the columns of the queries are normalised; a query is a row."),
-        ("keys.norm(dim=-1, keepdim=True)", "keys.norm(dim=-2, keepdim=True)",
-         "the columns of the keys are normalised; a key is a row."),
         (
             lambda queries, keys, gain: (
                 queries.shape[-1] * gain
@@ -100,7 +81,6 @@ def qk_norm_scores(queries: Tensor, keys: Tensor, gain: float) -> Tensor:
             "the rows still sum to 1: nothing is left over.",
         ),
         ("[..., :-1]", "", "the sink's own weight is still there: drop it after the softmax."),
-        ("[..., :-1]", "[..., 1:]", "a key is dropped in place of the sink."),
         ("new_zeros", "new_ones", "the sink has the score 1; it should be 0, which adds e⁰ = 1."),
         (
             lambda scores: scores.exp() / (1 + scores.exp().sum(dim=-1, keepdim=True)),
@@ -111,10 +91,6 @@ def qk_norm_scores(queries: Tensor, keys: Tensor, gain: float) -> Tensor:
             lambda scores: (scores - scores.amax(dim=-1, keepdim=True)).exp()
             / (1 + (scores - scores.amax(dim=-1, keepdim=True)).exp().sum(dim=-1, keepdim=True)),
             "the largest score is subtracted from the keys only; the sink's 0 needs it, too.",
-        ),
-        (
-            lambda scores: scores.softmax(dim=-1) / 2,
-            "the sink takes the same share of every row; it should depend on the scores.",
         ),
     ],
 )  # fmt: skip

@@ -102,9 +102,23 @@ def test_a_right_answer_may_print_and_is_heard_once(exercise, capsys):
 
 
 @every_exercise
-def test_an_error_shows_the_line(exercise, capsys):
-    said = exercise(named_like(exercise, "return undefined_name"))
-    assert "NameError" in said.message
+def test_an_error_is_told_with_the_line_of_the_student(exercise, tmp_path):
+    arguments = ", ".join(exercise._names(exercise.right))
+    cell = tmp_path / "cell.py"
+    cell.write_text(f"def answer({arguments}):\n    first = 1\n    return first + undefined\n")
+    world = {}
+    exec(compile(cell.read_text(), str(cell), "exec"), world)
+    said = exercise(world["answer"])
+    assert "stops with a NameError in the line `return first + undefined`:" in said.message
+
+
+def test_the_line_is_the_students_and_not_pytorchs(tmp_path):
+    cell = tmp_path / "cell.py"
+    cell.write_text("import torch\n\ndef answer(x):\n    return torch.cat([x, x.sum()])\n")
+    world = {}
+    exec(compile(cell.read_text(), str(cell), "exec"), world)
+    said = MODULES["multi_head"].merge(world["answer"])
+    assert "in the line `return torch.cat([x, x.sum()])`" in said.message
 
 
 @every_exercise
@@ -120,6 +134,71 @@ def test_an_endless_loop_ends(exercise, monkeypatch):
     said = exercise(named_like(exercise, "while True: pass"))
     assert "still running after 0.2 seconds" in said.message
     assert time.monotonic() - start < 10
+
+
+def test_an_answer_prints_once_although_it_is_called_for_every_case(capsys):
+    merge = MODULES["multi_head"].merge
+
+    def answer(x):
+        print(tuple(x.shape))
+        return x
+
+    assert not merge(answer)
+    assert capsys.readouterr().out == f"{tuple(merge.cases[0][0].shape)}\n"
+
+
+def test_sentences_use_the_students_names():
+    said = MODULES["multi_head"].share_of_head(lambda heard, matrix, which: heard[:, 0])
+    assert "matrix" in said.message
+    assert "W_o" not in said.message
+    wrong = MODULES["variance"].unit_scores(lambda asked, kept, sigma: (asked @ kept.mT).sin())
+    assert "changing `sigma` never changes the result" in wrong.message
+    assert "Given asked = " in wrong.message
+
+
+def test_names_stay_ours_where_the_student_has_fewer():
+    assert "queries" in MODULES["soft_lookup"].attention(lambda *given: given[0] * 0).message
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [(900.0, "900"), (-900.0, "-900"), (1e6, "1000000"), (0.25, "0.25"), (2 / 3, "0.667")],
+)
+def test_numbers_are_written_as_the_task_writes_them(number, written):
+    def kept(x):
+        return x * 1
+
+    exercise = Exercise(kept, [(torch.tensor([number, 7.0]),)])
+    said = exercise(lambda x: x * torch.tensor([3.0, 0.125]) + torch.tensor([0.2, 0.1]))
+    assert f"it should be {written}." in said.message, said
+
+
+def test_places_say_that_they_are_counted_from_0():
+    def kept(x):
+        return x * 1
+
+    exercise = Exercise(kept, [(torch.tensor([[1.0, 2.0], [3.0, 4.0]]),)], axes="query key")
+    said = exercise(lambda x: torch.tensor([[1.0, 2.0], [3.0, 9.5]]))
+    assert "query 1, key 1 (counted from 0) your result is 9.5; it should be 4." in said.message
+
+
+def test_an_answer_that_changes_its_input_hears_so():
+    said = MODULES["learned_alignment"].without_key(
+        lambda weights, key: weights.index_fill_(-1, torch.tensor(key), 0.0)
+    )
+    assert "changes `weights`, which belongs to its caller" in said.message
+
+
+def test_one_of_several_right_results_is_as_good_as_another():
+    gaussian = MODULES["scoring_functions"].gaussian_by_product
+    assert gaussian(lambda q, k: q @ k.mT - k.square().sum(-1)[:, None] / 2 + 5.0)
+    said = gaussian(lambda q, k: q @ k.mT)
+    assert not said
+
+
+def test_a_random_answer_hears_that_it_is_random():
+    said = MODULES["soft_lookup"].hard_lookup(lambda scores: torch.rand(scores.shape))
+    assert "two calls with the same arguments give different results" in said.message
 
 
 @pytest.mark.parametrize("chapter", MODULES)
