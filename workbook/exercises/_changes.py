@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["REPAIRS", "RESULTS", "Repair", "elsewhere", "inputs", "is_weights", "sizes"]
+__all__ = ["REPAIRS", "Repair", "elsewhere", "inputs", "is_weights", "results", "sizes"]
 
 Case = tuple[Any, ...]
 
@@ -74,13 +74,15 @@ _INPUTS = [
       for n in (0, 1, 2, 3, 4)),
 ]  # fmt: skip
 
-# the changed result, by what follows it, and what to say of it
-RESULTS = [
+# what follows the result of the right solution, and what to say of it
+_SHAPES = [
     (".transpose(-2, -1)", "the result is transposed: its last two axes are swapped."),
     (".transpose(0, 1)", "the first two axes of the result are swapped."),
     (".transpose(1, 2)", "axes 1 and 2 of the result are swapped."),
-    *((f".unsqueeze({axis})", "the result has one axis of size 1 too many.")
-      for axis in (0, 1, -1)),
+    *(
+        (f".unsqueeze({axis})", "the result has one axis of size 1 too many.")
+        for axis in (0, 1, -1)
+    ),
     (".flatten(0, 1)", "the first two axes of the result are joined into one."),
     (".flatten(1, 2)", "axes 1 and 2 of the result are joined into one."),
     (".flatten(-2)", "the last two axes of the result are joined into one."),
@@ -89,11 +91,15 @@ RESULTS = [
     ("[:1]", "only the first entry of the first axis comes back."),
     (".flip(-1)", "the last axis is in reverse order."),
     (".flip(-2)", "the rows are in reverse order."),
+]
+_MASKS = [
     (".logical_not()", "True and False are swapped."),
     (" * 1", "True and False come back as 1 and 0: keep the booleans."),
     (" * 1.0", "True and False come back as 1 and 0: keep the booleans."),
     *((f".logical_{which}().float().log()", "a mask of 0 and −infinity comes back, to be added; "
        "True and False are asked for.") for which in ("and(torch.tensor(True))", "not")),
+]  # fmt: skip
+_NUMBERS = [
     (" * -1", "every number has the wrong sign."),
     *((f".sum({axis})", f"the result is summed along its {which} axis; no sum is asked for.")
       for axis, which in ((-1, "last"), (0, "first"))),
@@ -107,6 +113,17 @@ RESULTS = [
     (" - 1", "every number is one too small."),
     (".round()", "the numbers are rounded to whole ones."),
 ]  # fmt: skip
+
+
+def results(dtype: torch.dtype) -> list[tuple[str, str]]:
+    """Return what may follow a result of some dtype, with what each means.
+
+    Examples
+    --------
+    >>> results(torch.bool)[0]
+    ('.logical_not()', 'True and False are swapped.')
+    """
+    return [*(_MASKS if dtype == torch.bool else _NUMBERS), *_SHAPES]
 
 
 def sizes(names: Sequence[str], case: Case) -> Iterator[tuple[Callable[[Case], float], str]]:

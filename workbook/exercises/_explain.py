@@ -15,10 +15,10 @@ from torch import Tensor
 
 from workbook.exercises._changes import (
     REPAIRS,
-    RESULTS,
     Repair,
     elsewhere,
     inputs,
+    results,
     sizes,
 )
 from workbook.exercises._compare import agree, as_tensor, equal_cells
@@ -29,7 +29,7 @@ __all__ = ["Explanations", "declared_edits"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
-MOST_PAIRS = 6000  # of two mistakes, looked at before the search is given up
+MOST_PAIRS = 2500  # of two mistakes, looked at before the search is given up
 
 
 def declared_edits(source: Source, mistakes: Sequence[tuple[Any, ...]]) -> Iterator[Edit]:
@@ -231,10 +231,10 @@ class Explanations:
             made: dict[str, Any] = {}
             exec(f"def change({names}):\n    {statement}\n    return ({names},)", made)
             yield Variant(self.cases, self.right, (sentence,), before=made["change"])
-        if not isinstance(self.expected[0], tuple):
-            for suffix, sentence in RESULTS:
-                change = eval(f"lambda result: (result){suffix}", {"torch": torch})
-                yield Variant(self.cases, self.right, (sentence,), after=change)
+        result = as_tensor(self.expected[0])
+        for suffix, sentence in results(result.dtype) if result is not None else []:
+            change = eval(f"lambda result: (result){suffix}", {"torch": torch})
+            yield Variant(self.cases, self.right, (sentence,), after=change)
 
     def _repairable(self, base: Variant) -> Iterator[list[str]]:
         """Explain the answer as a variant whose result is scaled, or right in some places."""

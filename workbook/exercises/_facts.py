@@ -48,7 +48,7 @@ def broken(
         bad = {n for a, b in wrong for n, part in enumerate(zip(a, b, strict=True), start=1)
                if not agree(*part, tolerance)}  # fmt: skip
         if len(bad) == 1:
-            yield f"of the results number {bad.pop()} is wrong, and no other."
+            yield f"of the results only number {bad.pop()} is wrong."
         wrong = [part for a, b in wrong for part in zip(a, b, strict=True)
                  if not agree(*part, tolerance)]  # fmt: skip
     tensors = [(as_tensor(a, as_tensor(b)), as_tensor(b)) for a, b in wrong]

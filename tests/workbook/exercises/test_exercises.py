@@ -117,7 +117,7 @@ def test_the_line_is_the_students_and_not_pytorchs(tmp_path):
     cell.write_text("import torch\n\ndef answer(x):\n    return torch.cat([x, x.sum()])\n")
     world = {}
     exec(compile(cell.read_text(), str(cell), "exec"), world)
-    said = MODULES["multi_head"].merge(world["answer"])
+    said = MODULES["soft_lookup"].hard_lookup(world["answer"])
     assert "in the line `return torch.cat([x, x.sum()])`" in said.message
 
 
@@ -137,20 +137,21 @@ def test_an_endless_loop_ends(exercise, monkeypatch):
 
 
 def test_an_answer_prints_once_although_it_is_called_for_every_case(capsys):
-    merge = MODULES["multi_head"].merge
+    hard_lookup = MODULES["soft_lookup"].hard_lookup
 
     def answer(x):
         print(tuple(x.shape))
         return x
 
-    assert not merge(answer)
-    assert capsys.readouterr().out == f"{tuple(merge.cases[0][0].shape)}\n"
+    assert not hard_lookup(answer)
+    assert capsys.readouterr().out == f"{tuple(hard_lookup.cases[0][0].shape)}\n"
 
 
 def test_sentences_use_the_students_names():
-    said = MODULES["multi_head"].share_of_head(lambda heard, matrix, which: heard[:, 0])
-    assert "matrix" in said.message
-    assert "W_o" not in said.message
+    said = MODULES["heatmaps"].value_weighted(
+        lambda heard, told: -heard * told.norm(dim=-1)[:, None]
+    )
+    assert said.message == "`heard` has the wrong sign."
     wrong = MODULES["variance"].unit_scores(lambda asked, kept, sigma: (asked @ kept.mT).sin())
     assert "changing `sigma` never changes the result" in wrong.message
     assert "Given asked = " in wrong.message
