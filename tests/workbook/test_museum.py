@@ -1,6 +1,7 @@
 """Each exhibit is caught by a contract that its repaired form keeps; the right one by none."""
 
 import re
+from itertools import pairwise
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from attention_lib import contracts
 from attention_lib.attention import scaled_dot_product_attention
 from attention_lib.masking import causal_mask, length_mask
 from workbook import museum
+from workbook.exercises import bug_museum
 from workbook.museum.exhibits import Bound, exhibit
 from workbook.museum.right import WINDOW, allowed
 
@@ -116,6 +118,23 @@ def test_check_catches_the_exhibit_and_not_its_repaired_form(name):
 )
 def test_check_has_no_complaint_about_a_repaired_form(one):
     assert checked(one.repaired, one, False) == set()
+
+
+def test_contracts_tell_the_blind_rooms_apart():
+    rooms = range(1, 1 + len(bug_museum.ROOMS))
+    broken = [frozenset(bug_museum._broken_in(bug_museum.blind_room(room))) for room in rooms]
+    assert all(broken) and len({*broken}) == len(broken)
+
+
+def test_a_blind_room_takes_its_own_name_alone():
+    for room, (name, other) in enumerate(pairwise(bug_museum.ROOMS), 1):
+        assert bug_museum.name_the_defect(room, name)
+        assert re.search(
+            "breaks `.*`, and .* keeps it", repr(bug_museum.name_the_defect(room, other))
+        )
+    assert "no exhibit" in repr(bug_museum.name_the_defect(1, "a leak"))
+    with pytest.raises(ValueError, match="from 1 to 8, got 9"):
+        bug_museum.blind_room(9)
 
 
 def test_the_gallery_is_a_table_with_links():

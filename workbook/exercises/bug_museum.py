@@ -214,7 +214,7 @@ def induction_weights(tokens: Tensor) -> Tensor:
 
 
 ROOMS = (  # what stands in the blind rooms, by its name in the gallery
-    "masked_after_softmax", "values_from_the_keys", "mask_the_other_way", "upper_left",
+    "masked_after_softmax", "values_from_the_keys", "mask_the_other_way", "filled_with_a_billion",
     "divided_by_d", "view_for_transpose", "masked_in_place", "dropout_in_evaluation",
 )  # fmt: skip
 
