@@ -10,10 +10,12 @@ import re
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from attention_lib.widgets import _bundle
+from website.rules.prose import FIGURE_LINK
 from workbook.figures import FIGURES
 
 FOLDER = "attention_widgets"
@@ -71,6 +73,17 @@ class SliderFigure(SphinxDirective):
         return [nodes.raw("", FIGURES[name]().to_html(), format="html")]
 
 
+class FigureLinks(SphinxTransform):
+    """A link such as ``#SoftLookup.temperature=2`` leads to a figure, and to no heading."""
+
+    default_priority = 800  # before MyST looks for the heading
+
+    def apply(self, **_):
+        for link in self.document.findall(nodes.reference):
+            if link.get("id_link") and FIGURE_LINK.match(link["refuri"]):
+                link["id_link"], link["internal"] = False, True
+
+
 def _write(app):
     if app.builder.format == "html":
         write_assets(Path(app.outdir) / "_static" / FOLDER)
@@ -96,6 +109,7 @@ def _load(app, pagename, templatename, context, doctree):
 
 def setup(app):
     app.add_directive("slider-figure", SliderFigure)
+    app.add_transform(FigureLinks)
     app.connect("builder-inited", _write)
     app.connect("html-page-context", _load)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
