@@ -36,7 +36,11 @@ def test_every_installed_package_is_pinned():
 def test_every_requirement_is_exact_and_has_its_reason():
     pins = read_pins("constraints.txt")
     for name, requirement in read_pins("requirements.txt").items():
-        assert str(requirement.specifier) == str(pins[name].specifier)
+        wanted = str(pins[name].specifier)
+        found = str(requirement.specifier)
+        assert found == wanted, (
+            f"{name} is {found or 'not pinned'} in requirements.txt, {wanted} in constraints.txt"
+        )
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert [
         line for line in lines if re.match(r"\w", line) and not re.search(r"==\S+ +# \w", line)

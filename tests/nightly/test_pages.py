@@ -15,7 +15,7 @@ import yaml
 from bs4 import BeautifulSoup
 
 from tests.widgets.conftest import ROOT
-from tests.widgets.test_pages import VIEW, answers, ours, visit  # noqa: F401
+from tests.widgets.test_pages import VIEW, answers, come_to_life, ours, visit  # noqa: F401
 from workbook.figures import FIGURES
 
 
@@ -115,3 +115,9 @@ def test_a_book_opened_from_its_folder_has_sliders(small_book, visit):  # noqa: 
         figure = page.figure(number)
         assert answers(page, figure, figure.locator.locator("input[type=range]").first), name
     assert ours(page) == []
+
+
+@pytest.mark.site
+@pytest.mark.browser
+def test_all_of_the_books_figures_come_to_life(visit):  # noqa: F811
+    come_to_life(visit, slice(None))

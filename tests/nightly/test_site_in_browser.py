@@ -6,12 +6,18 @@ The gate opens every page once, as on a desk, and some of them in these ways (te
 import pytest
 
 from tests.website import test_site_in_browser
-from tests.website.test_site_in_browser import PAGES
+from tests.website.test_site_in_browser import PAGES, weigh
 from website import book
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 
 DOCUMENTS = [f"{name}.html" for name in book.contents()]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_no_barrier_on_a_page(visit, name):
+    with visit(name) as seen:
+        assert seen.axe() == []
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -27,3 +33,13 @@ def test_a_page_teaches_without_scripts(visit, name):
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_printed_page_has_stills_and_solutions_and_no_navigation(visit, name):
     test_site_in_browser.print_out(visit, name)
+
+
+def test_the_weight_of_a_page_counts_the_bytes_that_are_sent(tmp_path):
+    (tmp_path / "_images").mkdir()
+    sizes = {"a.html": 9000, "b.png": 50, "c.woff2": 70, "_images/d.svg": 9000}
+    for name, size in sizes.items():
+        (tmp_path / name).write_bytes(b"a" * size)
+    weight, pictures = weigh(tmp_path / name for name in sizes)
+    assert 50 < pictures < 180
+    assert 70 < weight < 200

@@ -7,8 +7,7 @@ from bs4 import BeautifulSoup
 
 from website import ROOT
 
-ORIGIN = "https://book.test/"
-SITE = ROOT / "_build" / "html"
+from .visiting import ORIGIN, SITE, visit  # noqa: F401
 
 
 class Site:

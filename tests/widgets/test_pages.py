@@ -112,7 +112,12 @@ def test_the_book_shows_every_stored_figure(path):
 
 @pytest.mark.site
 @pytest.mark.browser
-def test_the_books_figures_come_to_life(visit):
+def test_some_of_the_books_figures_come_to_life(visit):
+    come_to_life(visit, slice(None, None, 8))
+
+
+def come_to_life(visit, which):
+    """Open pages of the book from their folder: their figures answer, and ask nothing of others."""
     found = {}
     for path in sorted(HTML.glob("book/*.html")):
         count = path.read_text(encoding="utf-8").count('<figure class="attention-widget"')
@@ -120,7 +125,7 @@ def test_the_books_figures_come_to_life(visit):
             found[path] = count
     if not found:
         pytest.skip("the book is not built, or has no figures yet")
-    for path, count in found.items():
+    for path, count in [*found.items()][which]:
         page = visit(path, count)
         assert ours(page) == []
         sliders = page.figure().locator.locator("input[type=range]").all()
