@@ -241,11 +241,6 @@ class DotProductAttention(Attention):
     scale : float, optional
         The factor on the dot product; ``None`` means ``1 / sqrt(d_k)``.
 
-    Raises
-    ------
-    TypeError, ValueError
-        In ``forward``: as :func:`scaled_dot_product_attention`.
-
     Notes
     -----
     Vaswani et al. (2017). The layer has no parameters.
@@ -281,11 +276,6 @@ class AdditiveAttention(Attention):
         Width of the hidden layer of the score.
     dropout : float
         Probability that a weight is dropped, in training only.
-
-    Raises
-    ------
-    TypeError, ValueError
-        In ``forward``: as :func:`scaled_dot_product_attention`.
 
     Notes
     -----

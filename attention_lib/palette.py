@@ -95,11 +95,6 @@ def css_variables(colors: dict[str, str]) -> dict[str, str]:
         ``--aw-score-map``: the colours of a map with commas between, as ``linear-gradient``
         takes them.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If ``colors`` is no dict of names, or a colour is no ``#rrggbb``.
-
     Examples
     --------
     >>> css_variables(DARK)["--aw-mask-line"]
@@ -129,11 +124,6 @@ def contrast(first: str, second: str) -> float:
     float
         At least 4.5 between a text and its ground.
 
-    Raises
-    ------
-    ValueError
-        If a colour is no ``#rrggbb``.
-
     Examples
     --------
     >>> contrast("#000000", "#ffffff")
@@ -155,11 +145,6 @@ def readable_on(ground: str) -> str:
     -------
     str
         ``"#000000"`` or ``"#ffffff"``.
-
-    Raises
-    ------
-    ValueError
-        If the colour is no ``#rrggbb``.
 
     Examples
     --------

@@ -1,4 +1,8 @@
-"""Saturation: how concentrated weights are, and how much gradient they let through."""
+"""Saturation: how concentrated weights are, and how much gradient they let through.
+
+Weights that are not a floating-point tensor with at least one axis are refused by a TypeError or a
+ValueError.
+"""
 
 import torch
 from torch import Tensor
@@ -21,11 +25,6 @@ def softmax_jacobian(weights: Tensor) -> Tensor:
     torch.Tensor
         Shape ``(..., len_k, len_k)``: entry ``i, j`` is the derivative of weight ``i`` by
         score ``j``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``weights`` is not a floating-point tensor with at least one axis.
 
     Notes
     -----
@@ -59,11 +58,6 @@ def entropy(weights: Tensor) -> Tensor:
     torch.Tensor
         Shape ``(...)``: 0 where one key has all the weight, ``ln len_k`` where all share it.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If ``weights`` is not a floating-point tensor with at least one axis.
-
     Notes
     -----
     A weight of 0 contributes nothing, to the gradient either: the infinite slope of
@@ -91,11 +85,6 @@ def effective_keys(weights: Tensor) -> Tensor:
     -------
     torch.Tensor
         The perplexity :math:`e^{\text{entropy}}`, from 1 to ``len_k``, shape ``(...)``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``weights`` is not a floating-point tensor with at least one axis.
 
     Examples
     --------

@@ -105,11 +105,6 @@ def scaled_dot_scores(queries: Tensor, keys: Tensor, scale: float | None = None)
     torch.Tensor
         Scores of shape ``(..., len_q, len_k)``.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`dot_scores`.
-
     Notes
     -----
     Vaswani et al. (2017), equation 1. The queries are scaled before the product, so that
@@ -211,11 +206,6 @@ def cosine_scores(queries: Tensor, keys: Tensor) -> Tensor:
     torch.Tensor
         Scores of shape ``(..., len_q, len_k)``. A vector of length zero has no direction
         and scores 0 with everything.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`dot_scores`.
 
     Notes
     -----

@@ -7,14 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_lib._arguments import (
-    broadcast,
-    require_all,
-    require_count,
-    require_mask,
-    require_same_device,
-    shape_of,
-)
+from attention_lib._arguments import broadcast, require_all, require_count, shape_of
+from attention_lib._engine.visibility import mask_over_pairs
 from attention_lib.scoring import resolve_scale
 
 __all__ = ["Tally", "attend_in_blocks", "merge", "read_block"]
@@ -91,8 +85,7 @@ def read_block(
     >>> read_block(queries, keys, torch.tensor([[1.0], [2.0], [6.0]])).output
     tensor([[3.]])
     """
-    require_operands(queries, keys, values, mask)
-    mask = mask[None] if mask is not None and mask.dim() == 1 else mask
+    mask = fitting_mask(queries, keys, values, mask)
     keys, values = cleaned(keys, values, mask)
     scores = masked_scores(queries, keys, mask, resolve_scale(scale, queries.shape[-1]))
     largest = F.pad(scores.detach(), (0, 1), value=float("-inf")).amax(dim=-1, keepdim=True)
@@ -178,10 +171,8 @@ def attend_in_blocks(
         Shapes ``(..., len_k, d_k)`` and ``(..., len_k, d_v)``.
     block_size : int
         Keys in a block; the last may have fewer.
-    mask : torch.Tensor, optional
-        Boolean, True = may attend; broadcasts to ``(..., len_q, len_k)``.
-    scale : float, optional
-        The factor on the dot product; ``None`` means ``1 / sqrt(d_k)``.
+    mask, scale
+        As in :func:`read_block`.
 
     Returns
     -------
@@ -206,7 +197,7 @@ def attend_in_blocks(
     tensor([[3.]])
     """
     require_count("block_size", block_size)
-    require_operands(queries, keys, values, mask)
+    mask = fitting_mask(queries, keys, values, mask)
     len_k = keys.shape[-2]
     mask = None if mask is None else mask.expand(*mask.shape[:-1], len_k)
     read: tuple[Tally, ...] = ()
@@ -219,17 +210,11 @@ def attend_in_blocks(
     return tally.output.to(values.dtype)
 
 
-def require_operands(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> None:
-    """Refuse tensors that do not fit, and a mask that does not fit them."""
-    shape = require_all(queries, keys, values)
-    if mask is not None:
-        require_mask("mask", mask)
-        require_same_device("queries", queries, "mask", mask)
-        if broadcast(mask.shape, shape) != shape or mask.dim() == 0:
-            raise ValueError(
-                f"mask: expected a shape that broadcasts to the scores' {shape}, "
-                f"got {shape_of(mask)}"
-            )
+def fitting_mask(
+    queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
+) -> Tensor | None:
+    """Refuse tensors that do not fit, and a mask that does not fit them; give it two axes."""
+    return mask_over_pairs(mask, require_all(queries, keys, values), queries.device)
 
 
 def cleaned(keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:

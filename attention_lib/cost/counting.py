@@ -1,4 +1,8 @@
-"""Costs as formulas of the sizes."""
+"""Costs as formulas of the sizes.
+
+A size below 1, sizes that do not divide and a dtype without floating-point numbers are refused by
+a TypeError or a ValueError.
+"""
 
 from typing import NamedTuple
 
@@ -68,11 +72,6 @@ def attention_cost(
     Cost
         Operations, and bytes. The queries are scaled before the product.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a size is no whole number of at least 1, or ``dtype`` has no floating-point numbers.
-
     Notes
     -----
     Softmax and scaling are not counted, as in ``torch.utils.flop_counter``. The kernel's number a
@@ -131,11 +130,6 @@ def layer_flops(
     -------
     projections, attention : int
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a size is no whole number of at least 1, or sizes do not divide.
-
     Notes
     -----
     Vaswani et al. (2017), Table 1, with the constants.
@@ -175,11 +169,6 @@ def cache_bytes(
     -------
     int
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a size is no whole number of at least 1, or ``dtype`` has no floating-point numbers.
-
     Notes
     -----
     Grouped heads: Ainslie et al. (2023).
@@ -212,11 +201,6 @@ def latent_cache_bytes(
     Returns
     -------
     int
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a size is no whole number of at least 1, or ``dtype`` has no floating-point numbers.
 
     Notes
     -----

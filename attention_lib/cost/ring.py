@@ -18,12 +18,11 @@ import torch.distributed as dist
 from torch import Tensor
 
 from attention_lib._arguments import (
-    INTEGER_DTYPES,
     require_all,
     require_count,
     require_each,
+    require_lengths_for,
     require_positive,
-    require_same_device,
     require_tensor,
     shape_of,
 )
@@ -152,25 +151,12 @@ def understood(
     require_count("block_size", block_size)
     lens = None
     if valid_lens is not None:
-        require_lengths(valid_lens, queries, ring.size * queries.shape[-2])
+        require_tensor("valid_lens", valid_lens, rank=1, axes="of integers, (batch,)")
+        scores = (*queries.shape[:-1], ring.size * queries.shape[-2])
+        require_lengths_for(scores, queries.device, valid_lens)
         lens = tuple(valid_lens.tolist())
     kind = (tuple(queries.shape), tuple(values.shape), str(queries.dtype))
     return (*kind, lens, causal, resolve_scale(scale, queries.shape[-1]))
-
-
-def require_lengths(valid_lens: Tensor, queries: Tensor, len_k: int) -> None:
-    """Refuse lengths that do not fit the whole sequence."""
-    require_tensor("valid_lens", valid_lens, rank=1, axes="of integers, (batch,)")
-    if valid_lens.dtype not in INTEGER_DTYPES:
-        raise TypeError(f"valid_lens: expected integers, got dtype {valid_lens.dtype}")
-    if queries.dim() < 3 or len(valid_lens) != len(queries):
-        raise ValueError(
-            "valid_lens: expected one length a sequence of the batch, got "
-            f"{shape_of(valid_lens)} for queries {shape_of(queries)}"
-        )
-    require_same_device("queries", queries, "valid_lens", valid_lens)
-    if not 0 <= int(valid_lens.min()) <= int(valid_lens.max()) <= len_k:
-        raise ValueError(f"valid_lens: expected lengths from 0 to {len_k}, got {valid_lens}")
 
 
 def require_agreement(ring: "Ring", asked: object) -> None:

@@ -31,15 +31,6 @@ def histogram(
     bins : int
         Number of bars.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong kind or range; the message names it.
-
     Examples
     --------
     >>> import matplotlib.pyplot as plt
@@ -77,15 +68,6 @@ def curves(ax: Axes, x: ArrayLike, curves: dict[str, ArrayLike], *, log: Log = "
         For each label one run, shape ``(points,)``, or several, ``(runs, points)``.
     log : {"", "x", "y", "xy"}
         Which axes are logarithmic.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong kind, shape or range; the message names it.
 
     Examples
     --------
@@ -143,15 +125,6 @@ def measurements(
         Shape ``(2, points)``: lower and upper bound of each point.
     log : {"", "x", "y", "xy"}
         Which axes are logarithmic.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong kind, shape or range; the message names it.
 
     Examples
     --------

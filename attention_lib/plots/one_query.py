@@ -45,15 +45,6 @@ def attention_diagram(
     query, output : str
         What is written on the query and on the output.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong kind, shape or range; the message names it.
-
     Examples
     --------
     >>> import matplotlib.pyplot as plt
@@ -107,15 +98,6 @@ def weight_stems(ax: Axes, weights: ArrayLike, *, top: float = 1.0) -> Axes:
         Shape ``(len_k,)``, numbers from 0 to 1.
     top : float
         Where the axis ends. Below 1 it magnifies, which the axis label then says.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong kind, shape or range; the message names it.
 
     Examples
     --------
@@ -187,15 +169,6 @@ def mixture(
         Shape ``(2,)``, or ``(steps, 2)`` for a trail that ends at the output of ``weights``.
     labels : sequence of str, optional
         Names of the values.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong kind, shape or range; the message names it.
 
     Examples
     --------

@@ -31,15 +31,6 @@ def tensor_boxes(
     steps : sequence of str, optional
         What happens between one tensor and the next, written over the arrows, a word a line.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong kind, shape or range; the message names it.
-
     Examples
     --------
     >>> import matplotlib.pyplot as plt

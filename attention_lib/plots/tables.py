@@ -60,15 +60,6 @@ def heatmap(
     colorbar : bool
         Whether to draw the scale beside the table.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong kind, shape or range; the message names it.
-
     Examples
     --------
     >>> import matplotlib.pyplot as plt
@@ -117,8 +108,8 @@ def heatmap_grid(
         True = may attend; broadcasts to the shape of ``weights``.
     titles : sequence of str, optional
         One for each table.
-    decimals : int, optional
-        Write each weight into its cell, with so many decimals.
+    decimals
+        As in :func:`heatmap`.
     colorbar : bool
         Whether to draw the one scale beside the grid.
 
@@ -126,11 +117,6 @@ def heatmap_grid(
     -------
     numpy.ndarray
         The axes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong kind, shape or range; the message names it.
 
     Examples
     --------
@@ -187,27 +173,12 @@ def scores_heatmap(
         Where to draw.
     scores : array
         Shape ``(len_q, len_k)``. Minus infinity is masked; NaN is red, with crosses.
-    queries, keys : sequence of str, optional
-        The tokens, as labels; without them positions are numbered from 0.
-    mask : array of bool, optional
-        True = may attend; broadcasts to ``(len_q, len_k)``. Masked cells are hatched grey.
-    decimals : int, optional
-        Write each score into its cell, with so many decimals.
-    colorbar : bool
-        Whether to draw the scale beside the table.
+    queries, keys, mask, decimals, colorbar
+        As in :func:`heatmap`.
     limit : float, optional
         The scale runs from ``-limit`` to ``limit``; without it, to the largest size shown.
     meaning : str
         What the numbers are, written at the scale.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong kind, shape or range; the message names it.
 
     Examples
     --------
@@ -249,19 +220,10 @@ def mask_picture(
         Where to draw.
     mask : array of bool
         Shape ``(len_q, len_k)``, True = may attend.
-    queries, keys : sequence of str, optional
-        The tokens, as labels; without them positions are numbered from 0.
+    queries, keys
+        As in :func:`heatmap`.
     legend : bool
         Whether to say below the table what the two kinds of cell mean.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong kind, shape or range; the message names it.
 
     Examples
     --------

@@ -9,6 +9,8 @@
 - :class:`SoftLookup`: a query among four keys, and the output inside the hull of their values.
 - :class:`SoftmaxSaturation`: what the width of queries and keys does to weights and gradient.
 
+A value out of its range is refused by a ``traitlets.TraitError``, and the trait keeps the old one.
+
 How to write one more: README.md beside this file.
 """
 

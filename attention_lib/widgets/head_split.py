@@ -35,11 +35,6 @@ class HeadSplit(Figure):
     number : int
         The number to follow, counted from 0; the last one if it is too large.
 
-    Raises
-    ------
-    traitlets.TraitError
-        If a value is out of its range.
-
     Examples
     --------
     >>> HeadSplit()

@@ -51,11 +51,6 @@ class KernelRegression(Figure):
     noise : sequence of float
         What their values are off, each from -2 to 2.
 
-    Raises
-    ------
-    traitlets.TraitError
-        If a value is out of its range.
-
     Examples
     --------
     >>> KernelRegression(kernel="boxcar", bandwidth=0.5)

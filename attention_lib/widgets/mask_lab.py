@@ -66,11 +66,6 @@ class MaskLab(Figure):
     scores : array of float
         The scores, shape ``(5, 5)``, numbers from -100 to 100.
 
-    Raises
-    ------
-    traitlets.TraitError
-        If a value is out of its range.
-
     Examples
     --------
     >>> MaskLab(fill="-1e9", valid_len=0)  # doctest: +ELLIPSIS

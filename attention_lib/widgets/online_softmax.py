@@ -32,11 +32,6 @@ class OnlineSoftmax(Figure):
     scores, outcomes : sequence of float
         Twelve scores, and the value of each key, a number; from -50 to 50.
 
-    Raises
-    ------
-    traitlets.TraitError
-        If a value is out of its range.
-
     Notes
     -----
     Milakov and Gimelshein (2018); in attention: Rabe and Staats (2021), Dao et al. (2022).

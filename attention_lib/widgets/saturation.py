@@ -47,11 +47,6 @@ class SoftmaxSaturation(Figure):
     directions : sequence of float
         The 64 numbers ``z``, from -100 to 100, of which the first ``len_k`` count.
 
-    Raises
-    ------
-    traitlets.TraitError
-        If a value is out of its range.
-
     Examples
     --------
     >>> figure = SoftmaxSaturation(d=256, exponent=0.5)

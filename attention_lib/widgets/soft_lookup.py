@@ -45,11 +45,6 @@ class SoftLookup(Figure):
     tokens : sequence of str
         Four names.
 
-    Raises
-    ------
-    traitlets.TraitError
-        If a value is out of its range.
-
     Examples
     --------
     >>> SoftLookup(temperature=0.25)
