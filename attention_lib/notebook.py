@@ -21,10 +21,6 @@ def device() -> torch.device:
 
     TF32 is switched off, so that both give the same printed digits.
 
-    Returns
-    -------
-    torch.device
-
     Examples
     --------
     >>> device().type in ("cuda", "cpu")
@@ -38,7 +34,6 @@ def generator(seed: int) -> torch.Generator:
     """Return a seeded random generator on the CPU, on every device.
 
     Numbers are drawn on the CPU and then moved, so that every machine draws the same.
-
     Claims about random numbers must hold for other seeds, too: ``make reseed`` sets the
     environment variable ``ATTENTION_SEED_SHIFT``, a whole number that is added to every seed.
 
@@ -46,10 +41,6 @@ def generator(seed: int) -> torch.Generator:
     ----------
     seed : int
         Any whole number.
-
-    Returns
-    -------
-    torch.Generator
 
     Raises
     ------

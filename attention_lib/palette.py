@@ -141,11 +141,6 @@ def readable_on(ground: str) -> str:
     ground : str
         A colour as ``#rrggbb``, such as one of a map.
 
-    Returns
-    -------
-    str
-        ``"#000000"`` or ``"#ffffff"``.
-
     Examples
     --------
     >>> readable_on(WEIGHT_MAP[0]), readable_on(WEIGHT_MAP[10]), readable_on(WEIGHT_MAP[-1])

@@ -1,4 +1,7 @@
-"""Softmax in one pass: keys are read in blocks, and what was read is merged."""
+"""Softmax in one pass: keys are read in blocks, and what was read is merged.
+
+Tensors, masks and sizes that do not fit are refused by a TypeError or a ValueError.
+"""
 
 from functools import reduce
 from typing import NamedTuple
@@ -69,11 +72,6 @@ def read_block(
     Tally
         In float32, or in float64 where that comes in: half precision would lose what is summed.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If dtypes or shapes do not fit.
-
     Notes
     -----
     Milakov and Gimelshein (2018). Keys and values that no query here may attend to count as 0,
@@ -108,11 +106,6 @@ def merge(*tallies: Tally) -> Tally:
     -------
     Tally
         To rounding, that of all their keys at once.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there is none, if something else comes, or if shapes do not fit.
 
     Notes
     -----
@@ -178,11 +171,6 @@ def attend_in_blocks(
     -------
     torch.Tensor
         Shape ``(..., len_q, d_v)``; a query with nothing to attend to gets 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If dtypes or shapes do not fit, or ``block_size`` is no whole number of at least 1.
 
     Notes
     -----

@@ -165,10 +165,6 @@ def cache_bytes(
     dtype : torch.dtype
         Of the cached numbers.
 
-    Returns
-    -------
-    int
-
     Notes
     -----
     Grouped heads: Ainslie et al. (2023).
@@ -197,10 +193,6 @@ def latent_cache_bytes(
         Layers, width of the short vector, width of the rotated key.
     dtype : torch.dtype
         Of the cached numbers.
-
-    Returns
-    -------
-    int
 
     Notes
     -----

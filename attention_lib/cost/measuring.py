@@ -34,15 +34,6 @@ def measured_cost(call: Callable[..., object], *tensors: Tensor) -> Cost:
     *tensors : torch.Tensor
         What it is given; copies that need a gradient are given, the tensors stay as they are.
 
-    Returns
-    -------
-    Cost
-
-    Raises
-    ------
-    TypeError
-        If ``call`` cannot be called, or something other than a tensor is given.
-
     Examples
     --------
     >>> a, b = torch.ones(2, 3), torch.ones(3, 5)
@@ -72,20 +63,13 @@ def peak_bytes(call: Callable[..., object], *tensors: Tensor) -> int:
 
     Parameters
     ----------
-    call : callable
-        ``call(*tensors)``; to measure both ways, let it call ``torch.autograd.grad``.
-    *tensors : torch.Tensor
-        What it is given; copies that need a gradient are given, the tensors stay as they are.
+    call, *tensors
+        As in :func:`measured_cost`; to measure both ways, let it call ``torch.autograd.grad``.
 
     Returns
     -------
     int
         What a kernel keeps for itself is not seen.
-
-    Raises
-    ------
-    TypeError
-        If ``call`` cannot be called, or something other than a tensor is given.
 
     Examples
     --------
@@ -138,10 +122,6 @@ def fitted_exponent(sizes: Sequence[float], costs: Sequence[float]) -> Exponent:
     ----------
     sizes, costs : sequence of float
         At least three of each, positive; not all sizes alike.
-
-    Returns
-    -------
-    Exponent
 
     Raises
     ------

@@ -105,9 +105,7 @@ def ring_attention(
     torch.Size([1, 4, 2])
     >>> dist.destroy_process_group()
 
-    Of four, and of two machines with four each:
-    ``python -m torch.distributed.run --nproc-per-node=4 script.py``,
-    ``… --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=HOST:29500 --nproc-per-node=4 script.py``.
+    In several processes: ``python -m torch.distributed.run --nproc-per-node=4 script.py``.
     """
     if not dist.is_initialized():
         raise RuntimeError(

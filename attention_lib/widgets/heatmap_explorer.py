@@ -106,14 +106,10 @@ class HeatmapExplorer(Figure):
 
     Notes
     -----
-    A weight is kept as the nearest multiple of 1/``levels``, ``levels`` being :math:`2^{24}-1`
-    up to 65 536 weights (so the numbers are exact to 1e-6). Beyond that a weight has as many
-    bits as the page has room for, from 12 (4095, error at most 1/8190) down to 8 (255, error at
-    most 1/510). 0 and 1 stay exact. The multiples are packed by an exponential Golomb code
-    (Teuhola 1978), whose order is chosen for each head: small numbers take few bits. 12 layers
-    of 12 heads on 128 tokens make less than 3 MB, whatever the scores, where rows sum to 1.
-    The last bits of float32 weights differ between machines; round them first where the stored
-    text must not.
+    A weight is kept as the nearest multiple of 1/``levels``, exact to 1e-6 up to 65 536 weights.
+    Beyond that it has the 12 to 8 bits that the page has room for: an error of at most 1/8190 to
+    1/510. 0 and 1 stay exact. The last bits of float32 weights differ between machines; round
+    them first where the stored text must not.
 
     Examples
     --------
@@ -424,7 +420,7 @@ def _pack(weights: NDArray[Any]) -> tuple[int, NDArray[Any], bytes]:
 
 
 def _golomb(codes: NDArray[Any], bits: int) -> tuple[int, bytes]:
-    """Return the order that takes the fewest bits, and the code words of that order.
+    """Return the best order of an exponential Golomb code (Teuhola 1978), and the code words.
 
     The word of ``c`` in order ``k`` is ``c + 2**k`` in binary, behind a 0 for each of its bits
     beyond the first ``k + 1``.

@@ -63,12 +63,7 @@ class ScoringPlane(Figure):
     W_q, W_k, w_v : sequence
         Of the additive score
         :math:`\mathbf w_v^\top\tanh(\mathbf W_q\mathbf q+\mathbf W_k\mathbf k)`, shapes
-        ``(2, 2)``, ``(2, 2)`` and ``(2,)``.
-
-    Raises
-    ------
-    traitlets.TraitError
-        If a value is out of its range; numbers of matrices are from -2 to 2.
+        ``(2, 2)``, ``(2, 2)`` and ``(2,)``. Numbers of matrices are from -2 to 2.
 
     Examples
     --------
