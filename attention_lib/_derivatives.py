@@ -16,8 +16,7 @@ Form = Callable[..., Tensor]
 def fast_or_plain(fast: Form, plain: Form, *tensors: Tensor) -> Tensor:
     """Compute ``fast(*tensors)``; take the derivatives that it lacks from ``plain``, its equal.
 
-    ``fast`` has a first derivative, backward. The second one, forward mode, ``torch.func`` and
-    ``torch.compile`` take the plain form.
+    These are the second one, forward mode, ``torch.func`` and ``torch.compile``.
     """
     if torch.compiler.is_compiling() or has_transforms():
         return plain(*tensors)
@@ -59,7 +58,6 @@ class _FastThenPlain(torch.autograd.Function):
 
 
 _fast_then_plain: Form = _FastThenPlain.apply
-
 
 BLOCK = 2**20  # hidden features of one block of queries: 4 MiB in float32
 

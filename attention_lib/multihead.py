@@ -262,9 +262,12 @@ class MultiHeadAttention(nn.Module):
             score = self.attention.score
             cut = not knows_positions(score) or rotary_options(score) is not None
             # Before the projections, because these and their gradients multiply every position.
-            tensors = queries.unsqueeze(1), keys.unsqueeze(1), values.unsqueeze(1)
+            tensors, masked = (queries, keys, values), mask is not None or valid_lens is not None
+            if masked:  # by an axis for the heads
+                tensors = queries.unsqueeze(1), keys.unsqueeze(1), values.unsqueeze(1)
             inputs = prepare(tensors, shape, valid_lens, mask, cut=cut)
-            queries, keys, values = (x.squeeze(1) for x in inputs.tensors)
+            if masked:
+                queries, keys, values = (x.squeeze(1) for x in inputs.tensors)
         else:
             require_a("cache", cache, KeyValueCache)
             mask = cache.mask_for(self, shape, queries.device, valid_lens, mask)
