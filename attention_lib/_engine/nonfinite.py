@@ -60,10 +60,10 @@ def isolate(
     lost = torch.zeros_like(mask[..., :1])
     if finite[0] is not None:
         lost = ~finite[0] & mask.any(dim=-1, keepdim=True)
-    for fine in finite[1:]:
-        if fine is not None:
-            seen = torch.einsum("...qk,...ko->...qo", mask.float(), (~fine).float())
-            lost = lost | (seen > 0)
+    lost_keys = [~fine for fine in finite[1:] if fine is not None]  # by their values, too
+    if lost_keys:
+        spoilt = (lost_keys[0] | lost_keys[-1]).float()  # (..., len_k, 1)
+        lost = lost | (torch.einsum("...qk,...ko->...qo", mask.float(), spoilt) > 0)
     return (queries, keys, values), None if numbers_in(lost.any()) is False else lost
 
 
