@@ -160,13 +160,13 @@ class Repair:
     mend : callable
         ``mend(found, right, case)``; None where it does not apply.
     sentence : str
-    copies : bool
-        Whether it copies some of the right numbers, which then prove nothing.
+    copies : callable, optional
+        ``copies(found, right, case)``: where it copies right numbers, which then prove nothing.
     """
 
     mend: Callable[[Tensor, Tensor, Case], Tensor | None]
     sentence: str
-    copies: bool = False
+    copies: Callable[[Tensor, Tensor, Case], Tensor] | None = None
 
 
 def elsewhere(cells: Callable[[Tensor, Tensor, Case], Tensor], sentence: str) -> Repair:
@@ -181,7 +181,7 @@ def elsewhere(cells: Callable[[Tensor, Tensor, Case], Tensor], sentence: str) ->
     return Repair(
         lambda found, right, case: torch.where(cells(found, right, case), right, found),
         sentence,
-        copies=True,
+        copies=cells,
     )
 
 
@@ -208,10 +208,11 @@ def _divided(found: Tensor, right: Tensor, case: Case) -> Tensor | None:
 
 
 def _hidden(found: Tensor, right: Tensor, case: Case) -> Tensor | None:
-    masked = any(_kind(x) in ("mask", "whole") for x in case)  # without one, nothing is hidden
     kept = found.where(right != 0, 0.0)
     return (
-        (kept / kept.sum(-1, True)).where(kept != 0, 0.0) if is_weights(right) and masked else None
+        (kept / kept.sum(-1, True)).where(kept != 0, 0.0)
+        if is_weights(right) and _masked(case)
+        else None
     )
 
 
@@ -231,8 +232,13 @@ def _not_finite(found: Tensor, right: Tensor, case: Case) -> Tensor:
     return ~found.isfinite() & right.isfinite()
 
 
+def _masked(case: Case) -> bool:
+    """Whether something can be hidden: a mask or lengths are among the arguments."""
+    return any(_kind(x) in ("mask", "whole") for x in case)
+
+
 def _empty_row(found: Tensor, right: Tensor, case: Case) -> Tensor:
-    if right.dim() < 2 or not right.is_floating_point() or not right.any():
+    if right.dim() < 2 or not right.is_floating_point() or not right.any() or not _masked(case):
         return torch.zeros_like(right, dtype=torch.bool)
     return (right == 0).all(dim=-1, keepdim=True).expand_as(right)
 

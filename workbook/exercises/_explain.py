@@ -90,7 +90,8 @@ class Variant:
     def joined(self, other: "Variant", source: Source) -> "Variant | None":
         """Return the variant with both mistakes; None where they touch the same place."""
         mine, its = ({*re.findall(r"`([^`]*)`", " ".join(v.sentences))} for v in (self, other))
-        if self.sentences == other.sentences or (self.after and other.after):
+        same = self.sentences == other.sentences and not (self.edit and other.edit)
+        if same or (self.after and other.after):
             return None
         if (self.before or other.before) and mine & its:
             return None
@@ -107,7 +108,7 @@ class Variant:
                 return None
             function = self.function if self.whole else other.function
         before = _chained(self.before, other.before)
-        sentences = (*self.sentences, *other.sentences)
+        sentences = tuple(dict.fromkeys((*self.sentences, *other.sentences)))
         after = self.after or other.after
         return Variant(self.cases, function, sentences, before=before, after=after)
 
@@ -274,8 +275,10 @@ class Explanations:
                 mended = None if mended is None else _mended(repair, mended, other, self.cases[i])
             if mended is None or not equal_cells(mended, other, self.tolerance).all():
                 return False
-            copied = any(repair.copies for repair in repairs)
-            proved += int(before.sum()) if copied else found.numel()
+            covers = [repair.copies for repair in repairs if repair.copies]
+            for copied in covers:
+                before = before & ~copied(found, other, self.cases[i])
+            proved += int(before.sum()) if covers else found.numel()
         return proved >= (12 if base.sentences else 1)
 
     def _scaled(self, base: Variant) -> str:
@@ -354,7 +357,7 @@ def _says_something(result: Any) -> bool:
     if isinstance(result, tuple):
         return any(map(_says_something, result))
     x = as_tensor(result)
-    return x is None or not x.is_floating_point() or bool(x.nan_to_num(0).any())
+    return x is None or not x.is_floating_point() or bool((x.nan_to_num(0).abs() > 1e-4).any())
 
 
 def _count(result: Any) -> int:

@@ -183,6 +183,14 @@ def test_places_say_that_they_are_counted_from_0():
     assert "query 1, key 1 (counted from 0) your result is 9.5; it should be 4." in said.message
 
 
+@pytest.mark.parametrize(
+    ("result", "said"), [(None, "is the `return` missing?"), (print, "comes back"), ("1", "a str")]
+)
+def test_a_result_of_another_kind_hears_of_its_kind(result, said):
+    answer = MODULES["bug_museum"].batch_independent(lambda *given: result if given else 0)
+    assert said in answer.message
+
+
 def test_an_answer_that_changes_its_input_hears_so():
     said = MODULES["learned_alignment"].without_key(
         lambda weights, key: weights.index_fill_(-1, torch.tensor(key), 0.0)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.workbook.exercises.test_questions import all_questions
 from website.extensions import exercises
 from workbook.exercises._questions import Choice, Number, Quiz
 
@@ -16,9 +17,9 @@ PAGE = f"""<!doctype html><html lang="en"><title>Questions</title>
 {NUMBER(...)._repr_html_()}{CHOICE(...)._repr_html_()}{Quiz(NUMBER, CHOICE)()._repr_html_()}"""
 
 
-def opened(chromium, **options):
+def opened(chromium, body=PAGE, **options):
     """A page with questions that can reach nothing but its own two files."""
-    files = {"": ("text/html", PAGE)}
+    files = {"": ("text/html", body)}
     for name, text in exercises.assets().items():
         files[name] = ("text/css" if name.endswith("css") else "text/javascript", text)
 
@@ -120,4 +121,28 @@ def test_a_question_can_be_read_without_scripts(chromium):
 def test_a_question_fits_a_narrow_phone(chromium):
     page = opened(chromium, viewport={"width": 320, "height": 640})
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.close()
+
+
+def test_every_question_of_the_book_is_answered_rightly_and_wrongly(chromium):
+    questions = [case.values[0] for case in all_questions()]
+    forms = "".join(question(...)._repr_html_() for question in questions)
+    page = opened(chromium, PAGE[: PAGE.index("<div")] + forms)
+    assert page.locator("form").count() == len(questions) > 60
+    for i, question in enumerate(questions):
+        form = page.locator("form").nth(i)
+        if isinstance(question, Choice):
+            letters = [*question.options]
+            answers = [question.right, next(x for x in letters if x != question.right)]
+            tasks = [(letters.index(x), question(x)) for x in answers]
+        else:
+            tasks = [(x, question(x)) for x in (question.right, 3 * question.right + 1e6)]
+        for answer, verdict in tasks:
+            if isinstance(question, Choice):
+                form.get_by_role("radio").nth(answer).check()
+            else:
+                form.locator("input").fill(repr(float(answer)))
+            form.get_by_role("button").click()
+            assert said(page, i).replace("`", "") == repr(verdict).replace("`", "")
+    assert page.troubles == []
     page.close()
