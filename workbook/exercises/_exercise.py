@@ -39,8 +39,6 @@ class Exercise:
     mistakes : sequence
         What people really do: ``(old, new, sentence)`` edits the source of the right solution,
         ``(function, sentence)`` is a wrong solution as a whole.
-    properties : sequence of (str, callable)
-        A sentence, and ``holds(result, *arguments)``; the first that does not hold is said.
     axes : str
         What the last axes of the result are called: ``"query key"``.
     tolerance : float, optional
@@ -69,7 +67,6 @@ class Exercise:
         cases: Sequence[Case] | Mapping[str, Case],
         special: Mapping[str, Case] | None = None,
         mistakes: Sequence[tuple[Any, ...]] = (),
-        properties: Sequence[tuple[str, Callable[..., bool]]] = (),
         axes: str = "",
         tolerance: float | None = None,
         settle: Callable[..., Any] | None = None,
@@ -82,7 +79,7 @@ class Exercise:
         plain = [*cases.values()] if isinstance(cases, Mapping) else [*cases]
         self.special = [(len(plain) + i, said) for i, said in enumerate(special or {})]
         self.cases = [*plain, *(special or {}).values()]
-        self.mistakes, self.properties = mistakes, properties
+        self.mistakes = mistakes
         self.axes, self.tolerance = axes.split(), tolerance
         self.settle, self.settled, self.also = settle, settled, also
 
@@ -179,10 +176,6 @@ class Exercise:
         kinds = [(i, text) for i in wrong if (text := wrong_kind(*pairs[i]))]
         if kinds:
             return [*said, kinds[0][1]][:2], words.given(names, cases[kinds[0][0]])
-        for text, holds in self.properties:
-            lacking = [i for i in wrong if not holds(pairs[i][0], *copied(cases[i]))]
-            if lacking:
-                return [*said, text][:2], words.given(names, cases[lacking[0]])
         if self.labels:
             return said[:2], self._judged(pairs)
         for text in broken(answer, self.right, names, cases, pairs, self.tolerance):
