@@ -76,7 +76,7 @@ def chapter():
     return run
 
 
-@pytest.mark.parametrize("name", ["variance", "variance-limits"])
+@pytest.mark.parametrize("name", ["variance-limits"])
 def test_an_average_is_refused_beyond_six_standard_errors_and_no_sooner(chapter, name):
     calls = chapter(name).calls
     assert len(calls) >= 12
@@ -88,7 +88,7 @@ def test_an_average_is_refused_beyond_six_standard_errors_and_no_sooner(chapter,
                 agrees(samples, mean + sign * 6.1 * error)
 
 
-@pytest.mark.parametrize("name", ["variance", "variance-limits"])
+@pytest.mark.parametrize("name", ["variance-limits"])
 def test_an_average_refuses_the_nearest_wrong_theory(chapter, name):
     """More than twice the bound away, and a tenth of the typical size where 0 is claimed."""
     for agrees, samples, expected in chapter(name).calls:
@@ -103,14 +103,10 @@ def test_an_average_refuses_the_nearest_wrong_theory(chapter, name):
 
 # chapter, cell, what is made wrong in it, by what
 WRONG_THEORIES = [
-    ("variance", "variance-4", "[-1.0, 1.0]", "[-2.0, 2.0]"),
-    ("variance", "variance-35", "4096**0.5", "1024**0.5"),
-    ("variance", "variance-23", "summaries(0.5)", "summaries(0.25)"),  # a root too many
-    ("variance", "variance-23", "summaries(0.0)", "summaries(0.5)"),
-    ("variance", "variance-25", "* 100", "* 1"),
-    ("variance", "variance-25", "wide / by", "wide"),
-    ("variance", "variance-28", "many * 100", "many * 10"),  # the root of the right factor
-    ("variance", "variance-45", "summaries(1.0)", "summaries(0.5)"),
+    ("variance", "variance-8", "12**0.5", "10**0.5"),
+    ("variance", "variance-8", ".sum(dim=-1)", ".mean(dim=-1)"),
+    ("variance", "variance-22", "d**exponent", "d ** (exponent / 2)"),
+    ("variance", "variance-22", "d**exponent", "(2 * d) ** exponent"),
     ("variance-limits", "variance-limits-18", "scaled_dot_scores(X, X)", "X @ X.mT / width"),
     ("variance-limits", "variance-limits-18", "(X, X)", "(X, X.roll(1, dims=1))"),
     ("variance-limits", "variance-limits-19", "traps)", "traps).mT.roll(1, dims=-1)"),

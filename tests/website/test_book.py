@@ -78,9 +78,10 @@ def test_with_a_repository_the_foot_leads_to_it(small_book):
     config.write_text(text.replace('workbook_repository: ""', f'workbook_repository: "{home}"'))
     shutil.copy(ROOT / "CITATION.cff", small_book)
     with open(small_book / "book" / "index.md", "a") as page:
-        page.write("\n## Three ways to use it\n\nThree.\n")
+        page.write("\n## Three ways to use it\n\n[Cold](#SoftLookup.temperature=0.1).\n")
     book.main(small_book)
     page = Site(small_book / "_build" / "html").pages["book/index.html"]
+    assert page.select_one("article a[href='#SoftLookup.temperature=0.1']").text == "Cold"
     links = [link["href"] for link in page.select(".foot .links a")]
     wanted = [f"{home}{end}" for end in ("", "#three-ways-to-use-it", "/issues")]
     assert links == ["#three-ways-to-use-it", *wanted]

@@ -139,14 +139,6 @@ LACKS = {
 
 
 MINUTES = 40  # of a chapter in Part I; the others take what they take, and say so
-# Chapters of Part I that are longer, with their minutes; a line goes when its chapter is short.
-LONGER = {
-    "soft-lookup.ipynb": 48,
-    "scoring-functions.ipynb": 49,
-    "masking.ipynb": 52,
-    "variance.ipynb": 52,
-    "one-head.ipynb": 51,
-}
 
 
 @rule
@@ -158,9 +150,8 @@ def minutes_are_computed_and_few(notebook):
         if (found := minutes.TIME.search(cell.source)[0]) != line:
             yield cell, f"says {found!r}, computed are {line!r}: run make notebooks"
     takes = minutes.reading(notebook.raw)
-    limit = LONGER.get(notebook.name, MINUTES)
-    if notebook.part.startswith("Part I:") and takes > limit:
-        yield None, f"takes {takes:.1f} minutes, at most {limit}: give an idea away"
+    if notebook.part.startswith("Part I:") and takes > MINUTES:
+        yield None, f"takes {takes:.1f} minutes, at most {MINUTES}: give an idea away"
 
 
 @rule

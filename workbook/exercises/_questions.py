@@ -272,7 +272,7 @@ def questions(chapter: str) -> Iterator[Any]:
     Examples
     --------
     >>> [getattr(question, "name", "quiz") for question in questions("masking")]
-    ['kept_cells', 'lowest_loss', 'quiz']
+    ['lowest_loss', 'quiz']
     """
     text = Path(__file__).with_name(f"{chapter}.toml").read_text(encoding="utf-8")
     tables = tomllib.loads(text)

@@ -8,9 +8,9 @@ from workbook.exercises._cases import draws
 from workbook.exercises._exercise import exercise
 from workbook.exercises._questions import questions
 
-__all__ = ["kept_cells", "key_padding", "lowest_loss", "masked_softmax", "packed_mask", "quiz"]
+__all__ = ["key_padding", "lowest_loss", "masked_softmax", "packed_mask", "quiz"]
 
-kept_cells, lowest_loss, quiz = questions("masking")
+lowest_loss, quiz = questions("masking")
 
 
 @exercise(

@@ -2,130 +2,127 @@
 
 Examples
 --------
->>> masked_cells(7)
-Not yet: 7 counts the row of the padded query; a padding mask hides keys, which are columns.
->>> cross_mask(lambda target_ids, source_ids: source_ids != 0)
-Not yet: that is (batch, len_k): each query needs a row of it, (batch, len_q, len_k).
+>>> exchanged_twice(0.5)
+Not yet: the scores are 0.71 and 0, so the weights are not equal.
+>>> head(lambda x, W_q, W_k, W_v: ((x @ W_q) @ (x @ W_k).mT).softmax(dim=-1) @ x @ W_v)
+Not yet: the scale is missing: nothing is divided by the root of the width.
 """
 
 import torch
 from torch import Tensor
 
-from attention_lib.masking import causal_mask, length_mask
+from attention_lib.attention import scaled_dot_product_attention
+from attention_lib.masking import padding_mask
 from workbook.exercises._cases import draws
 from workbook.exercises._exercise import exercise
 from workbook.exercises._questions import questions
 
-__all__ = ["cross_mask", "exchanged_twice", "head", "masked_cells", "quiz", "self_or_cross"]
+__all__ = ["cross_head", "exchanged_twice", "head", "head_from_ids", "quiz"]
 
-exchanged_twice, masked_cells, self_or_cross, quiz = questions("one_head")
+exchanged_twice, quiz = questions("one_head")
 
-
-def _sentences() -> list[tuple[Tensor, ...]]:
-    """Return tokens, three matrices and a mask, a small case first; no width equals another."""
-    normal, double = draws(11), draws(12, torch.float64)
-    padded = length_mask(torch.tensor([3, 5]), 5).expand(-1, 5, -1)
-    both = length_mask(torch.tensor([4, 1, 6]), 7) & causal_mask(7)
-    return [
-        (
-            torch.tensor([[[1.0], [2.0]]]),
-            torch.tensor([[2.0, 1.0]]),
-            torch.tensor([[1.0, 0.0]]),
-            torch.tensor([[1.0, 2.0, 3.0]]),
-            causal_mask(2)[None],
-        ),
-        (normal(2, 5, 7), normal(7, 3), normal(7, 3), normal(7, 2), padded),
-        (normal(3, 7, 5), normal(5, 2), normal(5, 2), normal(5, 11), both),
-        (
-            normal(1, 5, 3), normal(3, 5), normal(3, 5), normal(3, 2),
-            causal_mask(5)[None],
-        ),
-        (
-            double(2, 3, 4), double(4, 5), double(4, 5), double(4, 7),
-            length_mask(torch.tensor([2, 3]), 3).expand(-1, 3, -1),
-        ),
-    ]  # fmt: skip
-
-
+_normal, _double = draws(11), draws(12, torch.float64)
 _STEEP = 300 * torch.tensor([[[1.0, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1]]])
 _CHOSEN = torch.tensor([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, -1, 0]])
-_FILLED = "scores.masked_fill(~mask, -torch.inf)"
+_STEEP_CASE = {"where scores are in the thousands": (_STEEP, _CHOSEN, _CHOSEN, _normal(3, 2))}
+
+
+def _matrices(d_model: int, d_k: int, d_v: int) -> tuple[Tensor, ...]:
+    return _normal(d_model, d_k), _normal(d_model, d_k), _normal(d_model, d_v)
+
+
+_SMALL = (
+    torch.tensor([[2.0, 1.0]]),
+    torch.tensor([[1.0, 0.0]]),
+    torch.tensor([[1.0, 2.0, 3.0]]),
+)
 
 
 @exercise(
     axes="batch query column",
-    cases=_sentences(),
-    special={
-        "where scores are in the thousands": (
-            _STEEP, _CHOSEN, _CHOSEN, draws(13)(3, 2), torch.ones(1, 4, 4, dtype=torch.bool),
-        ),
-    },
+    cases=[
+        (torch.tensor([[[1.0], [2.0]]]), *_SMALL),
+        (_normal(2, 5, 7), *_matrices(7, 3, 2)),
+        (_normal(3, 7, 5), *_matrices(5, 2, 11)),
+        (_normal(1, 5, 3), *_matrices(3, 5, 2)),
+        (_double(2, 3, 4), _double(4, 5), _double(4, 5), _double(4, 7)),
+    ],
+    special=_STEEP_CASE,
     mistakes=[
-        (_FILLED, "(scores + mask)",
-         "True and False are added to the scores as 1 and 0. Put −infinity where the mask is "
-         "False."),
-        ({_FILLED: "scores", ".softmax(dim=-1)": ".softmax(dim=-1) * mask"},
-         "the mask comes after the softmax, when the hidden keys have already taken their share. "
-         "Mask the scores."),
         ("keys.shape", "x.shape",
          "the scores are divided by the root of d_model; what counts is the width of the keys."),
         ("keys.shape", "values.shape",
          "the scores are divided by the root of the values' width; what counts is the width of the "
          "keys."),
         ("values = x @ W_v", "values = x", "`x` is summed as it is; the values are `x @ W_v`."),
+        ("keys = x @ W_k", "keys = x @ W_q",
+         "the keys are made by the queries' matrix, so every word finds itself."),
         ({" / keys.shape[-1] ** 0.5": "", "@ values": "@ values / keys.shape[-1] ** 0.5"},
          "the output is divided by the root of d_k. It is the scores that are divided, before the "
          "softmax."),
-        ("weights @ values", "weights * mask.diagonal(dim1=-2, dim2=-1)[..., None] @ values",
-         "the output of padded tokens is set to 0. Nobody reads it, so it may stay."),
     ],
 )  # fmt: skip
-def head(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, mask: Tensor) -> Tensor:
-    """Return the output of one head, ``(batch, len, d_v)``; no row of the mask is empty."""
+def head(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Tensor:
+    """Return the output of one head, ``(batch, len, d_v)``."""
     queries = x @ W_q
     keys = x @ W_k
     values = x @ W_v
     scores = queries @ keys.mT / keys.shape[-1] ** 0.5
-    weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+    weights = scores.softmax(dim=-1)
     return weights @ values
 
 
-_SPREAD = "real[:, None, :].expand(-1, target_ids.shape[1], -1)"
-_ASKS = "(target_ids != 0)[:, :, None]"
+@exercise(
+    axes="batch query column",
+    cases=[
+        (torch.tensor([[[1.0]]]), torch.tensor([[[1.0], [2.0]]]), *_SMALL),
+        (_normal(2, 3, 7), _normal(2, 5, 7), *_matrices(7, 3, 2)),
+        (_normal(3, 7, 5), _normal(3, 2, 5), *_matrices(5, 2, 11)),
+        (_double(2, 3, 4), _double(2, 5, 4), _double(4, 5), _double(4, 5), _double(4, 7)),
+    ],
+    mistakes=[
+        ({"target @ W_q": "source @ W_q", "source @ W_k": "target @ W_k"},
+         "the source asks and the target is found; the target asks."),
+        ("source @ W_v", "target @ W_v",
+         "the values come from the target; a word that is found answers with its own value."),
+        ("target @ W_q", "source @ W_q", "the queries come from the source; the target asks."),
+        ("keys.shape", "values.shape",
+         "the scores are divided by the root of the values' width; what counts is the width of the "
+         "keys."),
+    ],
+)  # fmt: skip
+def cross_head(target: Tensor, source: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Tensor:
+    """Return the output ``(batch, len_q, d_v)`` of a head in which ``target`` asks ``source``."""
+    queries = target @ W_q
+    keys = source @ W_k
+    values = source @ W_v
+    scores = queries @ keys.mT / keys.shape[-1] ** 0.5
+    return scores.softmax(dim=-1) @ values
+
+
+_IDS = [
+    torch.tensor([[5, 2, 1, 0, 0], [1, 3, 1, 4, 0]]),
+    torch.tensor([[3, 1, 2]]),
+    torch.tensor([[1, 1, 0, 0, 0, 0, 0]]),
+]
 
 
 @exercise(
-    axes="batch query key",
+    axes="batch query column",
     cases=[
-        (torch.tensor([[1, 0]]), torch.tensor([[3, 4, 0]])),
-        (torch.tensor([[5, 2, 0], [1, 3, 4]]), torch.tensor([[7, 7, 7, 0, 0], [8, 0, 0, 0, 0]])),
-        (torch.tensor([[1, 0]]), torch.tensor([[3, 4, 5, 6, 0, 0, 0]])),
-        (torch.tensor([[1, 2, 3, 0, 0]]), torch.tensor([[1, 0, 0]])),
+        (_IDS[0], _normal(6, 3), _normal(5, 3), *_matrices(3, 2, 4)),
+        (_IDS[1], _normal(4, 5), _normal(3, 5), *_matrices(5, 3, 2)),
+        (_IDS[2], _normal(2, 3), _normal(7, 3), *_matrices(3, 3, 3)),
     ],
-    special={
-        "where padding stands on the left": (
-            torch.tensor([[6], [6]]), torch.tensor([[0, 6, 0, 6], [6, 6, 6, 6]]),
-        ),
-    },
     mistakes=[
-        (_SPREAD, f"{_ASKS}.expand(-1, -1, source_ids.shape[1])",
-         "the rows of padded queries are hidden. It is the padded keys, which are columns, that "
-         "nobody may look at."),
-        (_SPREAD, f"real[:, None, :] & {_ASKS}",
-         "the rows of padded queries are hidden, too. They need no mask: nobody reads them."),
-        (_SPREAD, f"real[:, None, :] | {_ASKS}",
-         "keys and queries are joined by or, so a real query still sees padded keys."),
-        (_SPREAD, "real", "that is (batch, len_k): each query needs a row of it, "
-         "(batch, len_q, len_k)."),
-        (_SPREAD, "real[:, None, :]",
-         "the mask has one row for all queries; spell out the shape (batch, len_q, len_k)."),
-        (_SPREAD, "target_ids[:, :, None] == source_ids[:, None, :]",
-         "equal ids are marked; what counts is whether the key is padding."),
-        (_SPREAD, f"{_SPREAD}.tril()",
-         "the mask is causal, too: a target token may look at the whole source."),
+        (" + places", "", "the positions are missing: add `places` to the rows of the table."),
+        ("mask=padding_mask(ids)", "mask=None", "padding is looked at: hand over the mask."),
+        ("X @ W_v", "X", "the values are the words' vectors; multiply them by `W_v`."),
     ],
-)  # fmt: skip
-def cross_mask(target_ids: Tensor, source_ids: Tensor) -> Tensor:
-    """Return the mask of cross-attention, ``(batch, len_q, len_k)``, True = may attend."""
-    real = source_ids != 0
-    return real[:, None, :].expand(-1, target_ids.shape[1], -1)
+)
+def head_from_ids(
+    ids: Tensor, table: Tensor, places: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor
+) -> Tensor:
+    """Return the output of one head, ``(batch, len, d_v)``, for ids ``(batch, len)``."""
+    X = table[ids] + places
+    return scaled_dot_product_attention(X @ W_q, X @ W_k, X @ W_v, mask=padding_mask(ids))[0]

@@ -24,22 +24,16 @@ from unittest.mock import patch
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from workbook.exercises._cases import draws, memories, pairs
 from workbook.exercises._exercise import exercise
 from workbook.exercises._questions import questions
 
-__all__ = [
-    "choice_of_score",
-    "crossing_of_the_circle",
-    "frugal_additive_scores",
-    "gaussian_by_product",
-    "quiz",
-    "scaled_scores",
-]
+__all__ = ["frugal_additive_scores", "gaussian_by_product", "quiz", "scaled_scores"]
 
-choice_of_score, crossing_of_the_circle, quiz = questions("scoring_functions")
+(quiz,) = questions("scoring_functions")
 
 
 @exercise(
@@ -54,6 +48,10 @@ choice_of_score, crossing_of_the_circle, quiz = questions("scoring_functions")
          "the scores are divided by the root of the number of queries, not of d_k."),
         ("queries.shape[-1]", "keys.shape[-2]",
          "the scores are divided by the root of the number of keys, not of d_k."),
+        (lambda queries, keys: normalize(queries, dim=-1) @ normalize(keys, dim=-1).mT,
+         "these are cosines, with both lengths divided out; divide by the root of the width."),
+        (lambda queries, keys: -torch.cdist(queries, keys) / queries.shape[-1] ** 0.5,
+         "distances are taken; the scaled dot product starts from products."),
     ],
 )  # fmt: skip
 def scaled_scores(queries: Tensor, keys: Tensor) -> Tensor:
@@ -193,6 +191,7 @@ def _little_memory(answer: Callable[..., Any]) -> tuple[bool, str]:
     },
     also=_little_memory,
     mistakes=[
+        (" @ w_v", " @ w_v.abs()", "`w_v` has lost its signs; use its numbers as they are."),
         (".tanh()", "",
          "the tanh is missing, so the query moves all scores of its row by the same amount."),
         ({".tanh()": "", "dim=-1)": "dim=-1).tanh()"},

@@ -7,9 +7,9 @@ from workbook.exercises._cases import draws
 from workbook.exercises._exercise import exercise
 from workbook.exercises._questions import questions
 
-__all__ = ["broken_line", "largest_weights", "quiz", "typical_score", "unit_scores"]
+__all__ = ["broken_line", "fourth_root", "matrix_entries", "quiz", "unit_scores"]
 
-broken_line, largest_weights, typical_score, quiz = questions("variance")
+broken_line, fourth_root, matrix_entries, quiz = questions("variance")
 
 _normal, _double = draws(31), draws(32, torch.float64)
 _OWN_SPREAD = (
