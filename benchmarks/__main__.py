@@ -86,6 +86,17 @@ def cases(length):
     batch = max(1, min(4, PAIRS // (8 * length**2)))
     num_heads = max(1, min(8, PAIRS // (batch * length**2)))
     tensors = drawn(batch, num_heads, length, D_K)
+    lens = torch.linspace(length // 2, length - 1, batch, device=device()).long()
+    yield from function_cases(tensors, lens)
+    yield from spoiled_cases(tensors, lens)
+    yield from layer_cases(batch, num_heads, length, lens)
+    if length <= 512:
+        yield from scores_of(length)
+
+
+def function_cases(tensors, lens):
+    """List the function's calls: without a mask, causal, with lengths."""
+    batch, _, length, _ = tensors[0].shape
     kernel = F.scaled_dot_product_attention
     fused = partial(first, scaled_dot_product_attention, need_weights=False)
     with_weights = partial(first, scaled_dot_product_attention)
@@ -97,10 +108,9 @@ def cases(length):
     ]
     for percent in (25, 50, 100):
         valid = length * percent // 100
-        lens = torch.full((batch,), valid, device=device())
-        mask = length_mask(lens, length).unsqueeze(1)
-        made.append((f"{percent} % valid", {"valid_lens": lens}, partial(cut, kernel, valid), mask))
-    lens = torch.linspace(length // 2, length - 1, batch, device=device()).long()
+        same = torch.full((batch,), valid, device=device())
+        mask = length_mask(same, length).unsqueeze(1)
+        made.append((f"{percent} % valid", {"valid_lens": same}, partial(cut, kernel, valid), mask))
     ragged = length_mask(lens, length).unsqueeze(1)
     best = partial(cut, partial(kernel, attn_mask=ragged[..., : lens.max()]), int(lens.max()))
     made.append(("ragged", {"valid_lens": lens}, best, ragged))
@@ -122,11 +132,17 @@ def cases(length):
             ],
         )
 
+
+def spoiled_cases(tensors, lens):
+    """List calls with NaN in the padding, against the same calls without."""
+    length = tensors[0].shape[-2]
+    ragged = length_mask(lens, length).unsqueeze(1)
     spoiled = [x.detach().clone() for x in tensors]
     for x in spoiled[1:]:
         x.masked_fill_(~ragged.transpose(-2, -1), float("nan"))
     spoiled = [x.requires_grad_() for x in spoiled]
-    fused, with_weights = (partial(attend, valid_lens=lens) for attend in (fused, with_weights))
+    fused = partial(first, scaled_dot_product_attention, valid_lens=lens, need_weights=False)
+    with_weights = partial(first, scaled_dot_product_attention, valid_lens=lens)
     yield Case(
         "NaN in padding",
         length,
@@ -142,10 +158,14 @@ def cases(length):
         ],
     )
 
+
+def layer_cases(batch, num_heads, length, lens):
+    """List calls of the layer, against PyTorch's with the same weights."""
     d_model = num_heads * D_K
+    hidden = ~length_mask(lens, length)
     tensors = drawn(batch, length, d_model)
     layer = nn.MultiheadAttention(d_model, num_heads, batch_first=True).to(device())
-    ours, hidden = MultiHeadAttention.from_torch(layer), ~ragged.flatten(0, -2)
+    ours = MultiHeadAttention.from_torch(layer)
     layer = partial(layer, average_attn_weights=False)
     for name, options, theirs in (
         ("multi-head", {}, {}),
@@ -166,8 +186,6 @@ def cases(length):
                 (f"{name}, weights", "weights", "nn.MultiheadAttention, weights"),
             ],
         )
-    if length <= 512:
-        yield from scores_of(length)
 
 
 def scores_of(length):

@@ -1,61 +1,10 @@
-import { colorMap, createView, element, entropy, fixed, pixelMap, readLines, readNumber, readableOn, setAttributes, setChildren, setText, svg } from "./_shared/index.js";
+import { bytesOf, colorMap, createView, element, entropy, fixed, packedHeads, pixelMap, readLines, readNumber, readableOn, setAttributes, setChildren, setText, svg, unpackHead, unpackMask } from "./_shared/index.js";
 
 const TALLEST = 520; // of the cells, in pixels
 const LARGEST = 72; // side of a cell
 const AXES = ["layer", "head", "query", "key"];
 const FEW = 24; // tokens whose lines can be told apart
 const MOST = 64; // rows and columns of a pasted table
-
-// ---------------------------------------------------------------- what Python has packed
-
-function bytesOf(data) {
-  return data.buffer ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : Uint8Array.from(data);
-}
-
-/** Where each head's code words begin, of which order they are, and what a step is. */
-export function contents(packed) {
-  const bytes = bytesOf(packed);
-  const view = new DataView(bytes.buffer, bytes.byteOffset);
-  const tables = [];
-  for (let at = 1; at < bytes.length; at += 5 + view.getUint32(at, true)) {
-    tables.push({ start: at + 5, order: bytes[at + 4] });
-  }
-  return { bytes, levels: 2 ** bytes[0] - 1, tables };
-}
-
-/** The weights of one head, in steps of 1/levels: exponential Golomb code words. */
-export function unpack({ bytes, tables }, number, count) {
-  const { start, order } = tables[number];
-  const steps = new Int32Array(count);
-  let at = start * 8; // in bits
-  const next = () => { // 25 bits or more, which is as long as numbers are
-    const i = at >>> 3;
-    return ((bytes[i] << 24) | (bytes[i + 1] << 16) | (bytes[i + 2] << 8) | bytes[i + 3]) << (at & 7);
-  };
-  for (let i = 0; i < count; i += 1) {
-    const zeros = Math.clz32(next());
-    at += zeros;
-    const length = zeros + 1 + order;
-    steps[i] = (next() >>> (32 - length)) - 2 ** order;
-    at += length;
-  }
-  return steps;
-}
-
-/** Whether there is one mask for all heads, and not one each. */
-function isShared(bytes, count) {
-  return bytes.length === Math.ceil(count / 8);
-}
-
-/** For each cell of a head, whether it may be attended to. */
-export function unpackMask(packed, number, count) {
-  const bytes = bytesOf(packed);
-  if (bytes.length === 0) return new Uint8Array(count).fill(1);
-  const from = isShared(bytes, count) ? 0 : number * 8 * Math.ceil(count / 8);
-  const allowed = new Uint8Array(count);
-  for (let i = 0; i < count; i += 1) allowed[i] = (bytes[(from + i) >> 3] >> (7 - ((from + i) & 7))) & 1;
-  return allowed;
-}
 
 // ---------------------------------------------------------------- numbers and words
 
@@ -91,7 +40,7 @@ function tableOf({ own, shape: [, heads, len_q, len_k], layer }, head, content, 
     return { steps: Float64Array.from(own.flat()), levels: 1, allowed: new Uint8Array(len_q * len_k).fill(1), leaks: false, len_k };
   }
   const number = layer * heads + head;
-  const steps = unpack(content, number, len_q * len_k);
+  const steps = unpackHead(content, number, len_q * len_k);
   const allowed = unpackMask(packed_mask, number, len_q * len_k);
   return { steps, levels: content.levels, allowed, leaks: steps.some((step, i) => step > 0 && !allowed[i]), len_k };
 }
@@ -99,7 +48,7 @@ function tableOf({ own, shape: [, heads, len_q, len_k], layer }, head, content, 
 /** The numbers of a cell, its row and its column, and the cell's weight in the head beside. */
 export function measure(state) {
   const now = given(state);
-  const table = (head) => tableOf(now, head, now.own ? null : contents(state.packed), state.packed_mask);
+  const table = (head) => tableOf(now, head, now.own ? null : packedHeads(state.packed), state.packed_mask);
   return readAll(now, table);
 }
 
@@ -214,7 +163,7 @@ export function render({ model, el }) {
   const view = createView({ model, el }, { label: "Who looks at whom", task: "Point at a word: where does it look, and who looks at this word?", traits, aside: true });
   const [layers, heads] = model.get("shape");
   const names = model.get("head_names");
-  const content = contents(model.get("packed"));
+  const content = packedHeads(model.get("packed"));
   let now = given(state());
 
   const known = new Map(); // heads that were unpacked, of the present layer or the pasted table

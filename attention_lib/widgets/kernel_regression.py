@@ -161,26 +161,39 @@ class KernelRegression(Figure):
         place = {"x": min(x, width - 26), "y": top - 8, "text_anchor": "middle"}
         parts.append(tag("text", "query", **place, fill=LIGHT["query"], font_weight=600))
         for key, value, weight in zip(self.key_points, values, weights, strict=True):
-            x, tall = across(key), weight * (base - middle - 12)
-            far = 1 if weight else 0.4
-            parts += [
-                tag("circle", cx=x, cy=up(value), r=4, fill=LIGHT["value"], fill_opacity=far),
-                tag("rect", x=x - 3, y=base - tall, width=6, height=tall, fill=LIGHT["weight"]),
-                tag(
-                    "circle", cx=x, cy=base + 6, r=2.5, fill=LIGHT["key" if weight else "mask_line"]
-                ),
-            ]
+            parts += _key(across(key), up(value), weight, weight * (base - middle - 12), base)
         if reached:
             dot = {"cx": across(self.query), "cy": up(weights @ values), "r": 7}
             parts.append(tag("circle", **dot, fill=LIGHT["output"], stroke=LIGHT["paper"]))
-        for text, y in (("1", middle + 16), ("0", base + 4)):
-            place = {"x": left - 10, "y": y, "text_anchor": "end"}
-            parts.append(tag("text", text, **place, fill=LIGHT["muted"]))
-        names = (
-            "dots above: noisy values; dots below: their keys; bars: weights of the keys",
-            "dashed: true function; line: estimate, with a dot at the query",
-        )
-        for text, y in zip(names, (height - 30, height - 12), strict=True):
-            place = {"x": (left + width - right) / 2, "y": y, "text_anchor": "middle"}
-            parts.append(tag("text", text, **place, fill=LIGHT["muted"]))
+        parts += _labels(left, (left + width - right) / 2, middle, base, height)
         return svg(*parts, width=width, height=height)
+
+
+def _key(x: float, y: float, weight: float, tall: float, base: float) -> list[Markup]:
+    """Draw a key's noisy value, the bar of its weight and the key itself below the bar."""
+    far = 1 if weight else 0.4
+    color = LIGHT["key" if weight else "mask_line"]
+    return [
+        tag("circle", cx=x, cy=y, r=4, fill=LIGHT["value"], fill_opacity=far),
+        tag("rect", x=x - 3, y=base - tall, width=6, height=tall, fill=LIGHT["weight"]),
+        tag("circle", cx=x, cy=base + 6, r=2.5, fill=color),
+    ]
+
+
+def _labels(left: float, centre: float, middle: float, base: float, height: float) -> list[Markup]:
+    """Write the ends of the axis of weights, and what the marks mean."""
+    names = (
+        "dots above: noisy values; dots below: their keys; bars: weights of the keys",
+        "dashed: true function; line: estimate, with a dot at the query",
+    )
+    places = [
+        *((text, left - 10, y, "end") for text, y in (("1", middle + 16), ("0", base + 4))),
+        *(
+            (text, centre, y, "middle")
+            for text, y in zip(names, (height - 30, height - 12), strict=True)
+        ),
+    ]
+    return [
+        tag("text", text, x=x, y=y, text_anchor=anchor, fill=LIGHT["muted"])
+        for text, x, y, anchor in places
+    ]

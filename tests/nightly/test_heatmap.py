@@ -18,9 +18,9 @@ def test_every_step_has_a_code_word(node):
     codes = np.arange(4096, dtype=np.int32)
     order, data = heatmap_explorer._golomb(codes, 12)
     packed = [12, *len(data).to_bytes(4, "little"), order, *data]
-    (content,) = node("heatmap_explorer.js", "contents", [[packed]])
+    (content,) = node("_shared/packed.js", "packedHeads", [[packed]])
     packed = {"bytes": packed, "tables": content["tables"]}
-    (steps,) = node("heatmap_explorer.js", "unpack", [[packed, 0, 4096]])
+    (steps,) = node("_shared/packed.js", "unpackHead", [[packed, 0, 4096]])
     assert list(steps.values()) == codes.tolist()
 
 

@@ -94,12 +94,12 @@ def test_what_is_unpacked_is_what_was_given_to_half_a_step(node, spread, shape, 
     weights[0, 0] = torch.eye(shape[2], dtype=weights.dtype)[1]
     figure = HeatmapExplorer(weights)
     assert figure.levels == levels
-    (content,) = node("heatmap_explorer.js", "contents", [[list(figure.packed)]])
+    (content,) = node("_shared/packed.js", "packedHeads", [[list(figure.packed)]])
     assert content["levels"] == levels
     count = shape[1] * shape[2]
     heads = range(shape[0])
     packed = {"bytes": list(figure.packed), "tables": content["tables"]}
-    steps = node("heatmap_explorer.js", "unpack", [[packed, head, count] for head in heads])
+    steps = node("_shared/packed.js", "unpackHead", [[packed, head, count] for head in heads])
     seen = torch.tensor([list(each.values()) for each in steps], dtype=torch.float64) / levels
     assert (seen.reshape(shape) - weights).abs().max() <= 0.5001 / levels
     assert torch.equal(seen.reshape(shape)[0, 0], weights[0, 0]), "0 and 1 are exact"
@@ -206,7 +206,7 @@ def test_one_mask_for_all_heads_travels_once(node):
     for figure in (shared, each):
         masks = figure._mask.reshape(-1, *figure.shape[2:])
         asked = [[list(figure.packed_mask), head, masks[0].size] for head in range(len(masks))]
-        for mask, seen in zip(masks, node("heatmap_explorer.js", "unpackMask", asked), strict=True):
+        for mask, seen in zip(masks, node("_shared/packed.js", "unpackMask", asked), strict=True):
             assert list(seen.values()) == mask.ravel().tolist()
 
 

@@ -4,6 +4,7 @@
 export * from "./elements.js";
 export * from "./numbers.js";
 export * from "./dtypes.js";
+export * from "./packed.js";
 export * from "./transformer.js";
 export * from "./sentences.js";
 export * from "./colors.js";
