@@ -3,10 +3,12 @@
 from attention_lib import widgets
 from attention_lib.widgets._figure import Figure
 from workbook.reader.sentence_reader import SentenceReader
+from workbook.reader.walk import Walk
 
 __all__ = ["FIGURES"]
 
 FIGURES: dict[str, type[Figure]] = {
     **{name: getattr(widgets, name) for name in widgets.__all__},
     "SentenceReader": SentenceReader,
+    "Walk": Walk,
 }

@@ -83,13 +83,17 @@ class Figure(AnyWidget):
         """Return what the still picture shows, its numbers included, in sentences."""
         raise NotImplementedError
 
+    def still(self) -> Markup:
+        """Return the still picture as an image that carries its own data."""
+        picture = "data:image/svg+xml," + quote(_whole(self.picture()), safe=" =:/;,'()")
+        return tag("img", src=picture, alt=f"Still picture of {self!r}")
+
     def to_html(self) -> str:
         """Return the figure as HTML: a still picture that the host script brings to life."""
-        picture = "data:image/svg+xml," + quote(_whole(self.picture()), safe=" =:/;,'()")
         return _whole(
             tag(
                 "figure",
-                tag("img", src=picture, alt=f"Still picture of {self!r}"),
+                self.still(),
                 tag(
                     "figcaption",
                     tag("strong", f"{self._title}."),

@@ -17,7 +17,7 @@ from website import ROOT, book, minutes
 from website.extensions import moved
 from website.pictures import KINDS
 
-from .conftest import ORIGIN, SITE, Site
+from .conftest import ORIGIN, Site
 
 # ------------------------------------------------------------------------------------- links, ids
 
@@ -167,16 +167,21 @@ def test_the_index_maps_the_chapters(site):
     wanted = [name for name, _ in book.parts() if name.startswith("Part ")]
     assert [title.find(string=True) for title in chapter_map.select("h3")] == wanted
     rows = chapter_map.select("li")
-    for number, (row, (name, notebook)) in enumerate(zip(rows, chapters().items(), strict=True), 1):
+    for row, (name, notebook) in zip(rows, chapters().items(), strict=True):
         link, sentence = row.a, row.select("p")[1].text
-        assert row["class"] == [f"row-{number}"]
         assert f"book/{link['href']}" == f"{name}.html"
         assert f"# {link.text}\n" in "".join(notebook["cells"][0]["source"])
         reading, practice = minutes.rounded(minutes.reading(notebook)), minutes.exercises(notebook)
-        assert row.em.text == f"{reading} minutes" + (f", exercises {practice}" if practice else "")
+        wanted = f"{reading} min to read" + (f", {practice} min of exercises" if practice else "")
+        assert row.em.text == wanted
         assert len(sentence.split()) > 5, f"{name}: no sentence under its title"
-    styles = (SITE / "_static" / "workbook.css").read_text(encoding="utf-8")
-    assert f".row-{len(rows)} {{" in styles, "the last row has no bar"
+    front = site.pages["book/index.html"]
+    assert front.select_one("meta[name=description]")["content"].startswith("Learn attention, the")
+    doors = [door["href"] for door in front.select(".doors a")]
+    assert doors == ["twenty-minutes.html", "soft-lookup.html", "mask-failures.html"]
+    notebooks = [notebook for name, notebook in chapters().items() if name in book.parts()[1][1]]
+    reading = minutes.hours(sum(minutes.rounded(minutes.reading(one)) for one in notebooks))
+    assert f"yourself: {reading} of reading and " in front.select_one(".doors").text
 
 
 @pytest.mark.site

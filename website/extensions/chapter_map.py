@@ -2,7 +2,8 @@
 
 Each is there with its title, the sentence under it, and its minutes, all from its notebook; which
 parts there are and what is in them says ``_toc.yml``. So a chapter that is listed there is on the
-map.
+map. The role ``{hours}`` says how long a part takes: {hours}`Part I` is "5 hours of reading and 3
+hours of exercises".
 """
 
 import json
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.statemachine import StringList
-from sphinx.util.docutils import SphinxDirective
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from website import book, minutes
 
@@ -23,7 +24,7 @@ def entry(number, path):
     sentence = " ".join(re.sub(r"\*\*[^*]+\*\*", "", paragraphs[0]).split()) if paragraphs else ""
     reading = minutes.rounded(minutes.reading(notebook))
     practice = minutes.exercises(notebook)
-    takes = f"{reading} minutes, exercises {practice}" if practice else f"{reading} minutes"
+    takes = f"{reading} min to read" + (f", {practice} min of exercises" if practice else "")
     return [
         f"{number}. [{title.removeprefix('# ')}]({path.name}) *{takes}*",
         "",
@@ -47,20 +48,29 @@ class ChapterMap(SphinxDirective):
             for number, path in enumerate(paths, number + 1):  # noqa: B020  (numbers go on)
                 lines += entry(number, path)
             self.state.nested_parse(StringList(lines, self.get_source_info()[0]), 0, part)
-            for row, item in enumerate(part.findall(nodes.list_item), number - len(paths) + 1):
-                item["classes"].append(f"row-{row}")
             parts.append(part)
         return parts
 
 
-def count(app, config):
-    """Let ``workbook.css_t`` know how many rows the map has."""
-    root = Path(app.srcdir)
-    names = (root / f"{name}.ipynb" for _, names in book.parts(root) for name in names)
-    config.html_context["rows"] = sum(path.is_file() for path in names)
+def total(root, part):
+    """How long the chapters of a part take, in words; ``part`` is how its caption begins."""
+    names = next(names for caption, names in book.parts(root) if caption.startswith(f"{part}:"))
+    texts = [(root / f"{name}.ipynb").read_text(encoding="utf-8") for name in names]
+    chapters = [json.loads(text) for text in texts]
+    reading = minutes.hours(sum(minutes.rounded(minutes.reading(one)) for one in chapters))
+    return (
+        f"{reading}, and {minutes.hours(sum(map(minutes.exercises, chapters)))} for the exercises"
+    )
+
+
+class Hours(SphinxRole):
+    """{hours}`Part I`: how long its chapters take."""
+
+    def run(self):
+        return [nodes.Text(total(Path(self.env.srcdir), self.text))], []
 
 
 def setup(app):
     app.add_directive("chapter-map", ChapterMap)
-    app.connect("config-inited", count)
+    app.add_role("hours", Hours())
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,8 +1,9 @@
 """Sphinx extension: the figures with sliders, ``workbook.figures``, on static pages.
 
 It writes the host script, one script a figure and the stylesheet into ``_static``, loads on each
-page those that its figures need, and offers the directive ``{slider-figure} ClassName`` for pages
-that are no notebooks. A page on which a widget would vanish is a warning, thus an error.
+page those that its figures need, and offers directives for pages that are no notebooks:
+``{slider-figure} ClassName``, and ``{slider-still} ClassName trait=value …`` for a still alone. A
+page on which a widget would vanish is a warning, thus an error.
 """
 
 import json
@@ -15,6 +16,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from attention_lib.widgets import _bundle
+from attention_lib.widgets._markup import tag
 from website.rules.prose import FIGURE_LINK
 from workbook.figures import FIGURES
 
@@ -65,12 +67,28 @@ class SliderFigure(SphinxDirective):
     """``{slider-figure} ClassName`` shows the figure of that class, as it is by default."""
 
     required_arguments = 1
+    final_argument_whitespace = True
 
-    def run(self):
-        name = self.arguments[0]
+    def figure(self):
+        """The figure of the class, with the traits that follow its name."""
+        name, *given = self.arguments[0].split()
         if name not in FIGURES:
             raise self.error(f"no figure {name!r}; there are {', '.join(FIGURES)}")
-        return [nodes.raw("", FIGURES[name]().to_html(), format="html")]
+        pairs = (one.split("=", 1) for one in given)
+        return FIGURES[name](**{k: int(v) if v.isdigit() else v for k, v in pairs})
+
+    def run(self):
+        return [nodes.raw("", self.figure().to_html(), format="html")]
+
+
+class SliderStill(SliderFigure):
+    """``{slider-still} ClassName trait=value …`` shows a figure's still with what it shows."""
+
+    def run(self):
+        figure = self.figure()
+        caption = tag("figcaption", figure.words())
+        still = tag("figure", figure.still(), caption, class_="attention-step")
+        return [nodes.raw("", still, format="html")]
 
 
 class FigureLinks(SphinxTransform):
@@ -109,6 +127,7 @@ def _load(app, pagename, templatename, context, doctree):
 
 def setup(app):
     app.add_directive("slider-figure", SliderFigure)
+    app.add_directive("slider-still", SliderStill)
     app.add_transform(FigureLinks)
     app.connect("builder-inited", _write)
     app.connect("html-page-context", _load)

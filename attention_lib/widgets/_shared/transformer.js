@@ -29,7 +29,7 @@ export function unpackReader({ packed, scales, rows, width, num_heads }) {
 }
 
 /** Each row times the transpose of a square matrix. */
-function linear(rows, matrix) {
+export function linear(rows, matrix) {
   return rows.map((row) => Float64Array.from(row, (_, out) => {
     let sum = 0;
     for (let i = 0; i < row.length; i += 1) sum += row[i] * matrix[out * row.length + i];
@@ -53,13 +53,13 @@ function mix(weights, values) {
   return weights.map((row) => Float64Array.from(values[0], (_, i) => row.reduce((sum, weight, key) => sum + weight * values[key][i], 0)));
 }
 
-function normalise(row, { gain, shift }) {
+export function normalise(row, { gain, shift }) {
   const mean = row.reduce((sum, x) => sum + x, 0) / row.length;
   const spread = Math.sqrt(row.reduce((sum, x) => sum + (x - mean) ** 2, 0) / row.length + 1e-5);
   return row.map((x, i) => ((x - mean) / spread) * gain[i] + shift[i]);
 }
 
-function readLayer(layer, input) {
+function readLayer(layer, input, lent) {
   const [queries, keys, values] = [layer.W_q, layer.W_k, layer.W_v].map((matrix) => linear(input, matrix));
   const size = input[0].length / layer.heads;
   const heads = Array.from({ length: layer.heads }, (_, head) => {
@@ -67,7 +67,9 @@ function readLayer(layer, input) {
     const part = (rows) => rows.map((row) => row.slice(from, to));
     const asked = attend(queries, keys, from, to);
     const own = part(values); // (len, d_k)
-    return { queries: part(queries), keys: part(keys), values: own, ...asked, output: mix(asked.weights, own) };
+    const output = mix(asked.weights, own);
+    if (lent?.head === head) output[lent.place] = lent.vector;
+    return { queries: part(queries), keys: part(keys), values: own, ...asked, output };
   });
   const joined = input.map((_, place) => Float64Array.from(heads.flatMap(({ output }) => [...output[place]])));
   const gathered = linear(joined, layer.W_o);
@@ -83,8 +85,9 @@ function readLayer(layer, input) {
  * `weights` (len, len), `output` (len, d_k)), the outputs side by side in `joined`, times W_o in
  * `gathered`, added and normalised in `output`; and the same of `pointing`, which has no values.
  * `weights` is the list of layers of heads, each (len, len), the pointing head last.
+ * With `lent`, one head of one `layer` brings to the word at `place` this `vector` in place of its own.
  */
-export function runReader(reader, ids) {
+export function runReader(reader, ids, lent = null) {
   const { width } = reader;
   const embedded = ids.map((id) => reader.embedding.slice(id * width, (id + 1) * width));
   const positions = ids.map((_, place) => Float64Array.from({ length: width }, (__, i) => {
@@ -93,7 +96,7 @@ export function runReader(reader, ids) {
   }));
   const start = embedded.map((row, place) => row.map((x, i) => x + positions[place][i]));
   const layers = [];
-  for (const layer of reader.layers) layers.push(readLayer(layer, layers.at(-1)?.output ?? start));
+  reader.layers.forEach((layer, i) => layers.push(readLayer(layer, layers.at(-1)?.output ?? start, lent?.layer === i ? lent : null)));
   const queries = linear(layers.at(-1)?.output ?? start, reader.pointing.W_q);
   const keys = linear(start, reader.pointing.W_k);
   const pointing = { queries, keys, ...attend(queries, keys, 0, width) };
