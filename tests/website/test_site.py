@@ -178,7 +178,7 @@ def test_the_index_maps_the_chapters(site):
     front = site.pages["book/index.html"]
     assert front.select_one("meta[name=description]")["content"].startswith("Learn attention, the")
     doors = [door["href"] for door in front.select(".doors a")]
-    assert doors == ["twenty-minutes.html", "soft-lookup.html", "mask-failures.html"]
+    assert doors == ["twenty-minutes.html", "soft-lookup.html", "check-your-own.html"]
     notebooks = [notebook for name, notebook in chapters().items() if name in book.parts()[1][1]]
     reading = minutes.hours(sum(minutes.rounded(minutes.reading(one)) for one in notebooks))
     assert f"yourself: {reading} of reading and " in front.select_one(".doors").text
