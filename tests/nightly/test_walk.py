@@ -1,4 +1,4 @@
-"""The figure Walk, at night: how it moves, prints and weighs, and its experiment against PyTorch's."""
+"""The figure Walk, at night: how it moves, prints and weighs; its experiment against PyTorch."""
 
 import pytest
 import torch

@@ -58,9 +58,8 @@ def total(root, part):
     texts = [(root / f"{name}.ipynb").read_text(encoding="utf-8") for name in names]
     chapters = [json.loads(text) for text in texts]
     reading = minutes.hours(sum(minutes.rounded(minutes.reading(one)) for one in chapters))
-    return (
-        f"{reading}, and {minutes.hours(sum(map(minutes.exercises, chapters)))} for the exercises"
-    )
+    practice = minutes.hours(sum(map(minutes.exercises, chapters)))
+    return f"{reading} of reading and {practice} of exercises"
 
 
 class Hours(SphinxRole):
