@@ -16,6 +16,7 @@ import yaml
 from website import ROOT, book, minutes
 from website.extensions import moved
 from website.pictures import KINDS
+from website.rules.prose import FIGURE_LINK
 
 from .conftest import ORIGIN, Site
 
@@ -33,6 +34,9 @@ def dead_references(site):
             path += "index.html" if path.endswith("/") or not path else ""
             if not (site.folder / path).is_file():
                 yield f"{name}: <{tag.name}> names {address!r}, and there is no such file"
+            elif figure := FIGURE_LINK.match(f"#{anchor}"):
+                if not site.pages[path].select(f'[data-widget="{figure[1]}"]'):
+                    yield f"{name}: <{tag.name}> names {address!r}, and {path} has no such figure"
             elif anchor and path in site.pages and unquote(anchor) not in site.anchors(path):
                 yield f"{name}: <{tag.name}> names {address!r}, and {path} has no such anchor"
 
