@@ -5,10 +5,12 @@ import torch
 import traitlets
 
 from tests.website.test_site_in_browser import weigh
-from tests.workbook.test_walk import PAGE, largest_difference, text
+from tests.workbook.test_walk import largest_difference, text
 from workbook.reader import exchange, load_reader
 from workbook.reader.walk import Walk
 from workbook.reader.walk_numbers import STEPS
+
+PAGE = "book/twenty-minutes.html"
 
 
 def test_a_swapped_head_is_activation_patching():
@@ -69,3 +71,64 @@ def test_an_unknown_step_word_or_head_is_refused():
             Walk(**wrong)
     with pytest.raises(TypeError, match="reader: expected a Reader"):
         Walk(torch.nn.Linear(2, 2))
+
+
+def step_of(seen):
+    seen.page.wait_for_timeout(600)
+    return int(seen.page.locator("[data-readout=step]").get_attribute("data-value"))
+
+
+@pytest.mark.site
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_picture_follows_the_text_and_the_text_the_picture(visit, width):
+    how = {"width": width, "reduced_motion": "reduce"}
+    with visit(PAGE, **how) as seen:
+        page = seen.page
+        assert step_of(seen) == 1
+        sections = page.locator("article > section > section")
+        assert sections.count() == len(STEPS) + 1
+        for step in (5, 9, 3):
+            sections.nth(step - 1).evaluate("section => section.scrollIntoView()")
+            assert step_of(seen) == step
+            assert page.locator(".attention-walk").bounding_box()["y"] >= 0
+        page.keyboard.press("ArrowRight")
+        assert step_of(seen) == 4
+        assert 0 < sections.nth(3).locator("h2").bounding_box()["y"] < 800
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        anchor = sections.nth(6).get_attribute("id")
+    for address, step in ((f"#{anchor}", 7), ("#Walk.step=6", 6)):
+        with visit(PAGE + address, **how) as seen:
+            assert step_of(seen) == step
+            assert seen.faults == []
+
+
+@pytest.mark.site
+@pytest.mark.browser
+def test_without_scripts_every_step_has_its_still(visit):
+    with visit(PAGE, scripts=False) as seen:
+        stills = seen.page.locator(".attention-widget > img, .attention-step > img")
+        assert stills.count() == stills.filter(visible=True).count() == len(STEPS)
+        captions = seen.page.locator(".attention-step > figcaption").all_inner_texts()
+        walk = [Walk(step=i, word="wide" if i == 12 else "tired") for i in range(2, len(STEPS) + 1)]
+        assert captions == [figure.words() for figure in walk]
+
+
+@pytest.mark.browser
+def test_arrow_keys_and_buttons_go_on_and_back_and_the_word_is_swapped(show):
+    page = show(Walk())
+    figure, word = page.figure(), page.get_by_label("Last word")
+    page.get_by_role("button", name="Next").click()
+    page.settle()
+    assert figure.read("step") == 2
+    for key in ("ArrowLeft", *["ArrowRight"] * 11):
+        page.keyboard.press(key)
+    page.settle()
+    assert (figure.read("step"), word.input_value()) == (12, "wide")
+    assert "“it” means street" in page.locator(".attention-finding").inner_text()
+    page.keyboard.press("ArrowRight")
+    page.settle()
+    page.get_by_label("Swap what comes from").select_option("2.2")
+    page.settle()
+    assert page.locator(".attention-finding").inner_text() == Walk(step=13, swap="2.2").words()
+    assert page.errors == []

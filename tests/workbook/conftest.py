@@ -1,4 +1,3 @@
 """The figures of the trained models are tried as those of the library are."""
 
-from tests.website.conftest import visit  # noqa: F401
 from tests.widgets.conftest import assets, contexts, node, show  # noqa: F401

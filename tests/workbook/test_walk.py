@@ -8,7 +8,6 @@ from workbook.reader.walk import Walk
 from workbook.reader.walk_numbers import STEPS, trace
 
 SCRIPT = Walk.script()
-PAGE = "book/twenty-minutes.html"
 BYTES = "(state, ...rest) => { state.packed = new Uint8Array(state.packed); return "
 
 
@@ -53,8 +52,6 @@ def test_python_says_in_words_what_javascript_says(node):
     said = node(SCRIPT, program, [[plain(figure)] for figure in figures], ["words", "measure"])
     for figure, sentence in zip(figures, said, strict=True):
         assert figure.words() == sentence, figure
-    (names,) = node(SCRIPT, "() => STEPS", [[]], ["STEPS"])
-    assert tuple(names) == STEPS
 
 
 def test_what_the_page_claims_of_this_reader_is_true():
@@ -71,64 +68,3 @@ def test_what_the_page_claims_of_this_reader_is_true():
     tops = tired.read.layers[1].weights[:, tired.it].max(axis=-1)
     turns = [Walk(swap=f"2.{i + 1}").seen().swapped.meant != tired.read.meant for i in range(2)]
     assert turns[tops.argmax()] is False and turns[tops.argmin()] is True
-
-
-@pytest.mark.browser
-def test_arrow_keys_and_buttons_go_on_and_back_and_the_word_is_swapped(show):
-    page = show(Walk())
-    figure, word = page.figure(), page.get_by_label("Last word")
-    page.get_by_role("button", name="Next").click()
-    page.settle()
-    assert figure.read("step") == 2
-    for key in ("ArrowLeft", *["ArrowRight"] * 11):
-        page.keyboard.press(key)
-    page.settle()
-    assert (figure.read("step"), word.input_value()) == (12, "wide")
-    assert "“it” means street" in page.locator(".attention-finding").inner_text()
-    page.keyboard.press("ArrowRight")
-    page.settle()
-    page.get_by_label("Swap what comes from").select_option("2.2")
-    page.settle()
-    assert page.locator(".attention-finding").inner_text() == Walk(step=13, swap="2.2").words()
-    assert page.errors == []
-
-
-def step_of(seen):
-    seen.page.wait_for_timeout(600)
-    return int(seen.page.locator("[data-readout=step]").get_attribute("data-value"))
-
-
-@pytest.mark.site
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, 360])
-def test_the_picture_follows_the_text_and_the_text_the_picture(visit, width):
-    how = {"width": width, "reduced_motion": "reduce"}
-    with visit(PAGE, **how) as seen:
-        page = seen.page
-        assert step_of(seen) == 1
-        sections = page.locator("article > section > section")
-        assert sections.count() == len(STEPS) + 1
-        for step in (5, 9, 3):
-            sections.nth(step - 1).evaluate("section => section.scrollIntoView()")
-            assert step_of(seen) == step
-            assert page.locator(".attention-walk").bounding_box()["y"] >= 0
-        page.keyboard.press("ArrowRight")
-        assert step_of(seen) == 4
-        assert 0 < sections.nth(3).locator("h2").bounding_box()["y"] < 800
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        anchor = sections.nth(6).get_attribute("id")
-    for address, step in ((f"#{anchor}", 7), ("#Walk.step=6", 6)):
-        with visit(PAGE + address, **how) as seen:
-            assert step_of(seen) == step
-            assert seen.faults == []
-
-
-@pytest.mark.site
-@pytest.mark.browser
-def test_without_scripts_every_step_has_its_still(visit):
-    with visit(PAGE, scripts=False) as seen:
-        stills = seen.page.locator(".attention-widget > img, .attention-step > img")
-        assert stills.count() == stills.filter(visible=True).count() == len(STEPS)
-        captions = seen.page.locator(".attention-step > figcaption").all_inner_texts()
-        walk = [Walk(step=i, word="wide" if i == 12 else "tired") for i in range(2, len(STEPS) + 1)]
-        assert captions == [figure.words() for figure in walk]
