@@ -38,9 +38,6 @@ def dead_references(site):
                 if not site.pages[path].select(f'[data-widget="{figure[1]}"]'):
                     yield f"{name}: <{tag.name}> names {address!r}, and {path} has no such figure"
             elif anchor and path in site.pages and unquote(anchor) not in site.anchors(path):
-                figure = re.match(r"([A-Z]\w+?)(?:-\d+)?[.:]", anchor)  # a link that sets a figure
-                if figure and site.pages[path].select(f'[data-widget="{figure[1]}"]'):
-                    continue
                 yield f"{name}: <{tag.name}> names {address!r}, and {path} has no such anchor"
 
 
