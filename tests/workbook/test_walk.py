@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from workbook.reader import load_reader, read
+from workbook.reader._walk_numbers import STEPS, trace
 from workbook.reader.walk import Walk
-from workbook.reader.walk_numbers import STEPS, trace
 
 SCRIPT = Walk.script()
 BYTES = "(state, ...rest) => { state.packed = new Uint8Array(state.packed); return "

@@ -9,8 +9,8 @@ import traitlets
 from attention_lib.widgets._figure import Figure
 from attention_lib.widgets._markup import Markup
 from attention_lib.widgets._traits import Whole, refusal
-from workbook.reader.walk_numbers import STEPS, Array, Seen, Trace, numbers_of, sentence, trace
-from workbook.reader.walk_still import still
+from workbook.reader._walk_numbers import STEPS, Array, Seen, Trace, numbers_of, sentence, trace
+from workbook.reader._walk_still import still
 
 if TYPE_CHECKING:
     from workbook.reader import Reader

@@ -5,7 +5,7 @@ import numpy as np
 from attention_lib.palette import LIGHT, SCORE_MAP
 from attention_lib.widgets._markup import Markup, map_color, svg, tag
 from attention_lib.widgets._rounding import fixed
-from workbook.reader.walk_numbers import PADS, Array, Seen
+from workbook.reader._walk_numbers import PADS, Array, Seen
 
 WIDTH, ROW, TOP, NAME, RIGHT = 460, 23, 52.0, 72.0, 456.0
 LEFT = NAME + 8
