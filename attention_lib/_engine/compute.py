@@ -60,10 +60,10 @@ def prepare(
     return _without_nonfinite(Prepared(tensors, visible), shape)
 
 
-def prepare_heads(inputs: Prepared, heads: Tensors, shape: tuple[int, ...]) -> Prepared:
-    """Prepare the heads, ``(batch, num_heads, len, width)``, that are projected from inputs."""
-    prepared = inputs._replace(tensors=heads)
-    overflows = product_dtype(heads[0]) == torch.float16  # there, a projection may
+def prepare_heads(inputs: Prepared, tensors: Tensors, shape: tuple[int, ...]) -> Prepared:
+    """Prepare what the heads get, ``(batch, num_heads, len, width)``, projected from inputs."""
+    prepared = inputs._replace(tensors=tensors)
+    overflows = product_dtype(tensors[0]) == torch.float16  # there, a projection may
     return _without_nonfinite(prepared, shape) if overflows else prepared
 
 
