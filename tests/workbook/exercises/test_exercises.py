@@ -151,7 +151,7 @@ def test_sentences_use_the_students_names():
 
 
 def test_names_stay_ours_where_the_student_has_fewer():
-    assert "queries" in MODULES["soft_lookup"].attention(lambda *given: given[0] * 0).message
+    assert "queries" in MODULES["soft_lookup"].lookup(lambda *given: given[0] * 0).message
 
 
 @pytest.mark.parametrize(
