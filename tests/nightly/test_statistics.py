@@ -140,7 +140,7 @@ def test_a_claim_fails_if_its_theory_is_wrong(chapter, name, key, old, new):
         ("exponent=0.5", "exponent=0.25"),
         ("exponent=0.5", "exponent=1.0"),
         ("d**-exponent", "(2 * d) ** -exponent"),  # the root of two
-        ("(d, 8)", "(d, 16)"),
+        ("(rows, 16, 8)", "(rows, 16, 16)"),
     ],
 )
 def test_claim_on_the_size_of_a_gradient_fails_for_other_scalings(chapter, old, new):
