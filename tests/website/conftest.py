@@ -47,7 +47,8 @@ def site():
         pytest.fail("there is no website in _build/html: run make book, or see why it failed")
     parts = ("_config.yml", "_toc.yml", "book", "attention_lib/widgets")
     files = [path for part in parts for path in (ROOT / part, *(ROOT / part).rglob("*"))]
-    newest = max((path for path in files if path.is_file()), key=lambda path: path.stat().st_mtime)
+    sources = (path for path in files if path.is_file() and path.suffix != ".pyc")
+    newest = max(sources, key=lambda path: path.stat().st_mtime)
     if newest.stat().st_mtime > index.stat().st_mtime:
         pytest.fail(f"{newest.relative_to(ROOT)} changed after the build: run make book")
     return Site(SITE)
