@@ -1,16 +1,22 @@
 """The numbers of the figure Walk: all that the reader computes for one sentence, and in words."""
 
-from typing import TYPE_CHECKING, NamedTuple
+import copy
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from attention_lib.multihead import MultiHeadAttention, merge_heads, split_heads
+from attention_lib.positions import rotary_frequencies
+from attention_lib.scoring import dot_scores, scaled_dot_scores
 from attention_lib.widgets._rounding import fixed
 
 if TYPE_CHECKING:
     from workbook.reader import Reader
 
-__all__ = ["PADS", "STEPS", "Array", "Layer", "Seen", "Trace", "numbers_of", "sentence", "trace"]
+__all__ = ["PADS", "STEPS", "Array", "Layer", "Seen", "Trace", "sentence", "trace"]
 
 Array = NDArray[np.float64]
 
@@ -53,23 +59,7 @@ class Trace(NamedTuple):
         return int(self.answers[-1].argmax())
 
 
-def _softmax(scores: Array) -> Array:
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
-
-
-def numbers_of(reader: "Reader") -> dict[str, Array]:
-    return {k: v.detach().cpu().double().numpy() for k, v in reader.state_dict().items()}
-
-
-def _vectors(numbers: dict[str, Array], ids: list[int]) -> Array:
-    """What goes into the first layer: the words' vectors with those of their positions."""
-    embedded = numbers["embedding.weight"][ids]
-    column = np.arange(embedded.shape[1])
-    angle = np.arange(len(ids))[:, None] / 10000.0 ** ((column - column % 2) / len(column))
-    return np.asarray(embedded + np.where(column % 2, np.cos(angle), np.sin(angle)))
-
-
+@torch.no_grad()
 def trace(
     reader: "Reader", words: tuple[str, ...], lent: dict[tuple[int, int], Array] | None = None
 ) -> Trace:
@@ -87,46 +77,49 @@ def trace(
     -------
     Trace
     """
-    numbers, it = numbers_of(reader), words.index("it")
-    x = start = _vectors(numbers, reader.vocabulary.encode(words))
-    width = x.shape[1]
-    pointed = start @ numbers["W_k.weight"].T
+    model, it = copy.deepcopy(reader).cpu().double(), words.index("it")
+    embedded = model.embedding(torch.tensor([model.vocabulary.encode(words)]))
+    x = start = embedded + _positions(*embedded.shape[1:])  # (1, len, d_model)
+    asked = model.W_k(start)
 
-    def answer(vector: Array) -> Array:
-        return _softmax(pointed @ (numbers["W_q.weight"] @ vector) / np.sqrt(width))
+    def answer(rows: Tensor) -> Array:
+        pointing = scaled_dot_scores(model.W_q(rows[:, it : it + 1]), asked).softmax(dim=-1)
+        return _array(pointing[0, 0])
 
-    layers = []
-    for number, heads in enumerate(reader.num_heads):
-        matrices = {key: numbers[f"attentions.{number}.W_{key}.weight"] for key in "qkvo"}
+    layers, answers = [], [answer(start)]
+    for number, num_heads in enumerate(model.num_heads):
+        attention = cast(MultiHeadAttention, model.attentions[number])
+        add_norm = model.add_norms[number]
         queries, keys, values = (
-            (x @ matrices[key].T).reshape(len(words), heads, -1).swapaxes(0, 1) for key in "qkv"
+            split_heads(project(x), num_heads)
+            for project in (attention.W_q, attention.W_k, attention.W_v)
         )
-        scores = queries @ keys.swapaxes(1, 2)
-        weights = _softmax(scores / np.sqrt(width // heads))
-        brought = weights @ values
+        weights = scaled_dot_scores(queries, keys).softmax(dim=-1)
+        brought = weights @ values  # (1, num_heads, len, d_k)
         for (layer, head), vector in (lent or {}).items():
             if layer == number:
-                brought[head, it] = vector
+                brought[0, head, it] = torch.as_tensor(vector)
+        alone = []
+        for head in range(num_heads):
+            only = torch.zeros_like(brought)
+            only[:, head] = brought[:, head]
+            alone.append(answer(add_norm(x, attention.W_o(merge_heads(only)))))
+        x = add_norm(x, attention.W_o(merge_heads(brought)))
+        scores = dot_scores(queries, keys)
+        parts = (queries, keys, values, scores, weights, brought, x)
+        layers.append(Layer._make([*(_array(part[0]) for part in parts), np.stack(alone)]))
+        answers.append(answer(x))
+    return Trace(words, _array(start[0]), layers, answers)
 
-        def after(
-            only: list[int],
-            x: Array = x,
-            brought: Array = brought,
-            W_o: Array = matrices["o"],
-            norm: str = f"add_norms.{number}.norm.",
-        ) -> Array:
-            kept = np.zeros_like(brought)
-            kept[only] = brought[only]
-            rows = x + kept.swapaxes(0, 1).reshape(x.shape) @ W_o.T
-            rows = rows - rows.mean(axis=1, keepdims=True)
-            rows = rows / np.sqrt((rows**2).mean(axis=1, keepdims=True) + 1e-5)
-            return np.asarray(rows * numbers[f"{norm}weight"] + numbers[f"{norm}bias"])
 
-        alone = np.stack([answer(after([head])[it]) for head in range(heads)])
-        output = after([*range(heads)])
-        layers.append(Layer(queries, keys, values, scores, weights, brought, output, alone))
-        x = output
-    return Trace(words, start, layers, [answer(start[it]), *(answer(y.output[it]) for y in layers)])
+def _array(x: Tensor) -> Array:
+    return np.asarray(x.numpy())
+
+
+def _positions(length: int, d_model: int) -> Tensor:
+    """Return the sinusoids in float64; the reader's own layer holds them in float32."""
+    angles = torch.arange(length, dtype=torch.float64)[:, None] * rotary_frequencies(d_model)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
 
 
 class Seen(NamedTuple):

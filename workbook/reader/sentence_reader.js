@@ -1,89 +1,4 @@
-import { createView, element, fixed, setAttributes, setChildren, setText, softmax, svg } from "../../attention_lib/widgets/_shared/index.js";
-
-// ---------------------------------------------------------------- the reader, in plain numbers
-
-/** Decode numbers of 16 or 32 bits, least significant byte first. */
-export function numbersOf(packed, bits) {
-  const view = new DataView(packed.buffer ?? packed, packed.byteOffset ?? 0, packed.byteLength);
-  const numbers = new Float64Array(view.byteLength / (bits / 8));
-  for (let i = 0; i < numbers.length; i += 1) {
-    numbers[i] = bits === 32 ? view.getFloat32(4 * i, true) : half(view.getUint16(2 * i, true));
-  }
-  return numbers;
-}
-
-function half(bits) {
-  const exponent = (bits >> 10) & 31;
-  const fraction = bits & 1023;
-  const size = exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25);
-  return bits & 0x8000 ? -size : size;
-}
-
-/** The matrices of a reader, in the order in which Python packs them. */
-export function unpack({ packed, bits, vocabulary, width, num_heads }) {
-  const numbers = numbersOf(packed, bits);
-  let at = 0;
-  const take = (count) => numbers.subarray(at, at += count);
-  const square = () => take(width * width);
-  return {
-    width,
-    embedding: take(vocabulary.length * width),
-    layers: num_heads.map((heads) => ({
-      heads, W_q: square(), W_k: square(), W_v: square(), W_o: square(), scale: take(width), shift: take(width),
-    })),
-    pointing: { W_q: square(), W_k: square() },
-  };
-}
-
-/** Each row times the transpose of a matrix (out, in), as nn.Linear has it. */
-function linear(rows, matrix, width) {
-  return rows.map((row) => Float64Array.from({ length: width }, (_, out) => {
-    let sum = 0;
-    for (let i = 0; i < width; i += 1) sum += row[i] * matrix[out * width + i];
-    return sum;
-  }));
-}
-
-/** Weights of every query over all keys, by the coordinates `from` up to `to`. */
-function attend(queries, keys, from, to) {
-  return queries.map((query) => softmax(keys.map((key) => {
-    let sum = 0;
-    for (let i = from; i < to; i += 1) sum += query[i] * key[i];
-    return sum / Math.sqrt(to - from);
-  })));
-}
-
-function normalise(row, { scale, shift }) {
-  const mean = row.reduce((sum, x) => sum + x, 0) / row.length;
-  const spread = Math.sqrt(row.reduce((sum, x) => sum + (x - mean) ** 2, 0) / row.length + 1e-5);
-  return row.map((x, i) => ((x - mean) / spread) * scale[i] + shift[i]);
-}
-
-/** The weights of every head for the words with these ids: a list of layers of heads, each
-    len × len; last the pointing head. */
-export function forward(reader, ids) {
-  const { width } = reader;
-  let x = ids.map((id, place) => Float64Array.from({ length: width }, (_, i) => {
-    const angle = place / 10000 ** ((i - (i % 2)) / width);
-    return reader.embedding[id * width + i] + (i % 2 ? Math.cos(angle) : Math.sin(angle));
-  }));
-  const start = x;
-  const layers = [];
-  for (const layer of reader.layers) {
-    const [queries, keys, values] = [layer.W_q, layer.W_k, layer.W_v].map((matrix) => linear(x, matrix, width));
-    const size = width / layer.heads;
-    const weights = Array.from({ length: layer.heads }, (_, head) => attend(queries, keys, head * size, (head + 1) * size));
-    const joined = x.map((_, query) => Float64Array.from({ length: width }, (__, i) => (
-      weights[Math.floor(i / size)][query].reduce((sum, weight, key) => sum + weight * values[key][i], 0)
-    )));
-    const gathered = linear(joined, layer.W_o, width);
-    x = x.map((row, i) => normalise(row.map((number, j) => number + gathered[i][j]), layer));
-    layers.push(weights);
-  }
-  const { W_q, W_k } = reader.pointing;
-  layers.push([attend(linear(x, W_q, width), linear(start, W_k, width), 0, width)]);
-  return layers;
-}
+import { createView, element, fixed, runReader, setAttributes, setChildren, setText, svg, unpackReader } from "../../attention_lib/widgets/_shared/index.js";
 
 // ---------------------------------------------------------------- words
 
@@ -133,9 +48,9 @@ export function parse(text, { vocabulary, longest }) {
 }
 
 /** All that is to be seen: the words, every head's weights, and the conclusion. */
-export function measure(state, reader = unpack(state)) {
+export function measure(state, reader = unpackReader(state)) {
   const words = parse(state.text, state);
-  const layers = forward(reader, words.map((word) => state.vocabulary.indexOf(word)));
+  const layers = runReader(reader, words.map((word) => state.vocabulary.indexOf(word))).weights;
   const it = words.indexOf("it");
   const answer = layers.at(-1)[0][it];
   const probability = Math.max(...answer);
@@ -177,7 +92,7 @@ export function render({ model, el }) {
   const fixedTraits = ["packed", "bits", "vocabulary", "alike", "width", "num_heads", "longest", "examples"];
   const settings = () => Object.fromEntries([...traits, ...fixedTraits].map((trait) => [trait, model.get(trait)]));
   const given = settings();
-  const reader = unpack(given);
+  const reader = unpackReader(given);
   const view = createView({ model, el }, { label: "A reader at work", task: "Exchange a word, and see what “it” means then.", traits });
 
   const sentence = view.stage.appendChild(element("div", { class: "attention-sentence" }));

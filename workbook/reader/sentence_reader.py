@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import traitlets
 
 from attention_lib.palette import LIGHT
@@ -101,37 +100,22 @@ class SentenceReader(Figure):
 
     def __init__(self, reader: "Reader | None" = None, **traits: Any) -> None:
         from workbook import reader as model
+        from workbook.reader._packed import packed
 
         self.reader = model.load_reader() if reader is None else reader
         if not isinstance(self.reader, model.Reader):
             raise TypeError(f"reader: expected a Reader, got {type(reader).__name__}")
         words = list(self.reader.vocabulary.words)
-        numbers = np.concatenate([x.ravel() for x in self._matrices()])
-        half = numbers.astype("<f2")
-        exact = bool((half.astype(np.float64) == numbers).all())
         groups = {tuple(model.words_like(word)) for word in words[1:]}
         for name, value in {
-            "packed": (half if exact else numbers.astype("<f4")).tobytes(),
-            "bits": 16 if exact else 32,
+            **packed(self.reader, words),
             "vocabulary": words,
             "alike": [list(group) for group in sorted(groups) if len(group) > 1],
-            "width": self.reader.embedding.embedding_dim,
-            "num_heads": list(self.reader.num_heads),
             "longest": model.MAX_LEN - 1,
             "examples": [text for text in EXAMPLES if {*text.split()} <= {*words}],
         }.items():
             self.set_trait(name, value)
         super().__init__(**traits)
-
-    def _matrices(self) -> list[np.ndarray[Any, Any]]:
-        """Return the reader's numbers in the order in which the script reads them."""
-        state = self.reader.state_dict()
-        names = ["embedding.weight"]
-        for layer in range(len(self.reader.num_heads)):
-            names += [f"attentions.{layer}.W_{which}.weight" for which in "qkvo"]
-            names += [f"add_norms.{layer}.norm.{which}" for which in ("weight", "bias")]
-        names += ["W_q.weight", "W_k.weight"]
-        return [state[name].detach().cpu().double().numpy() for name in names]
 
     def _seen(self) -> "tuple[Reading, int, list[float]]":
         """Return the reading, the word that asks, and the weights that it gives."""

@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import traitlets
 
 from attention_lib.widgets._figure import Figure
 from attention_lib.widgets._markup import Markup
 from attention_lib.widgets._traits import Whole, refusal
-from workbook.reader._walk_numbers import STEPS, Array, Seen, Trace, numbers_of, sentence, trace
+from workbook.reader._walk_numbers import STEPS, Array, Seen, Trace, sentence, trace
 from workbook.reader._walk_still import still
 
 if TYPE_CHECKING:
@@ -73,13 +72,14 @@ class Walk(Figure):
     nouns: traitlets.List[int] = traitlets.List(read_only=True).tag(sync=True)
     head: traitlets.Int[int, int] = traitlets.Int(read_only=True).tag(sync=True)
     packed = traitlets.Bytes(read_only=True).tag(sync=True)
-    scales: traitlets.List[float] = traitlets.List(read_only=True).tag(sync=True)
+    bits: traitlets.Int[int, int] = traitlets.Int(read_only=True).tag(sync=True)
     vocabulary: traitlets.List[str] = traitlets.List(read_only=True).tag(sync=True)
     width: traitlets.Int[int, int] = traitlets.Int(read_only=True).tag(sync=True)
     num_heads: traitlets.List[int] = traitlets.List(read_only=True).tag(sync=True)
 
     def __init__(self, reader: "Reader | None" = None, **traits: Any) -> None:
         from workbook import reader as model
+        from workbook.reader._packed import packed
 
         whole = model.load_reader() if reader is None else reader
         if not isinstance(whole, model.Reader):
@@ -96,23 +96,11 @@ class Walk(Figure):
             "choices": choices,
             "nouns": [words.index(noun) for noun in NOUNS],
             "head": int(first.argmax()),
-            "packed": self._packed(known),
+            **packed(whole, known),
             "vocabulary": known,
-            "width": whole.embedding.embedding_dim,
-            "num_heads": list(whole.num_heads),
         }.items():
             self.set_trait(name, value)
         super().__init__(**traits)
-
-    def _packed(self, known: list[str]) -> bytes:
-        """The reader's numbers, of the words only those that are needed."""
-        numbers = numbers_of(self._model)
-        parts = [numbers["embedding.weight"][self._model.vocabulary.encode(known)]]
-        for layer in range(len(self._model.num_heads)):
-            parts += [numbers[f"attentions.{layer}.W_{which}.weight"] for which in "qkvo"]
-            parts += [numbers[f"add_norms.{layer}.norm.{which}"] for which in ("weight", "bias")]
-        parts += [numbers["W_q.weight"], numbers["W_k.weight"]]
-        return np.concatenate([part.ravel() for part in parts]).astype("<f4").tobytes()
 
     def seen(self) -> Seen:
         """Return all numbers of the present state."""

@@ -2,30 +2,36 @@
 
 import { softmax } from "./numbers.js";
 
-/** Numbers of 32 bits, or of 8 bits and one scale per matrix, as 64-bit floats. */
-function numbersOf(packed, scales, sizes) {
-  const bytes = new DataView(packed.buffer ?? packed, packed.byteOffset ?? 0, packed.byteLength);
-  let at = 0;
-  return sizes.map((size, matrix) => Float64Array.from({ length: size }, () => {
-    at += 1;
-    return scales.length ? bytes.getInt8(at - 1) * scales[matrix] : bytes.getFloat32(4 * at - 4, true);
-  }));
+/** Decode numbers of 16 or 32 bits, least significant byte first. */
+function numbersOf(packed, bits) {
+  const view = new DataView(packed.buffer ?? packed, packed.byteOffset ?? 0, packed.byteLength);
+  return Float64Array.from({ length: view.byteLength / (bits / 8) }, (_, i) => (
+    bits === 32 ? view.getFloat32(4 * i, true) : half(view.getUint16(2 * i, true))
+  ));
 }
 
-/**
- * The matrices of a reader, in the order in which Python packs them. `scales` is empty where
- * `packed` holds float32. Matrices are (out, in), as in nn.Linear.
- */
-export function unpackReader({ packed, scales, rows, width, num_heads }) {
-  const square = width * width;
-  const layer = [square, square, square, square, width, width];
-  const matrices = numbersOf(packed, scales, [rows * width, ...num_heads.flatMap(() => layer), square, square]);
-  const [embedding] = matrices.splice(0, 1);
-  const layers = num_heads.map((heads) => {
-    const [W_q, W_k, W_v, W_o, gain, shift] = matrices.splice(0, 6);
-    return { heads, W_q, W_k, W_v, W_o, gain, shift };
-  });
-  return { width, embedding, layers, pointing: { W_q: matrices[0], W_k: matrices[1] } };
+function half(bits) {
+  const exponent = (bits >> 10) & 31;
+  const fraction = bits & 1023;
+  const size = exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25);
+  return bits & 0x8000 ? -size : size;
+}
+
+/** The matrices of a reader, in the order in which Python packs them (workbook/reader/_packed.py).
+    They are (out, in), as in nn.Linear. */
+export function unpackReader({ packed, bits, vocabulary, width, num_heads }) {
+  const numbers = numbersOf(packed, bits);
+  let at = 0;
+  const take = (count) => numbers.subarray(at, at += count);
+  const square = () => take(width * width);
+  return {
+    width,
+    embedding: take(vocabulary.length * width),
+    layers: num_heads.map((heads) => ({
+      heads, W_q: square(), W_k: square(), W_v: square(), W_o: square(), gain: take(width), shift: take(width),
+    })),
+    pointing: { W_q: square(), W_k: square() },
+  };
 }
 
 /** Each row times the transpose of a square matrix. */
