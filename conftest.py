@@ -24,9 +24,15 @@ belongs_here()
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Leave tests/nightly to those who name it on the command line, as ``make nightly`` does."""
-    if collection_path == NIGHTLY and not any("nightly" in word for word in config.args):
-        return True
+    """Leave of tests/nightly what nobody names on the command line; ``make nightly`` names all."""
+    if NIGHTLY in (collection_path, *collection_path.parents):
+        named = {(ROOT / word.partition("::")[0]).resolve() for word in config.args}
+        named = {path for path in named if NIGHTLY in (path, *path.parents)}
+        above = {parent for path in named for parent in path.parents}
+        if collection_path not in above and named.isdisjoint(
+            (collection_path, *collection_path.parents)
+        ):
+            return True
 
 
 def pytest_collection_modifyitems(items):

@@ -1,6 +1,6 @@
 """What differs from the published branch, for the checks that only a change can break.
 
-    .venv/bin/python -m website.changed      print pytest's -m: which tests a change asks for
+    .venv/bin/python -m website.changed      print for pytest which tests a change asks for
 
 A file differs if it is not as it was where this branch left ``origin/main``, committed or not.
 Where git cannot tell (no git, no such branch, a shallow clone), and where nothing differs, as on
@@ -9,13 +9,16 @@ the published branch itself, every file counts as different: nothing is left out
 
 import os
 import subprocess
+import tomllib
 
 from website import ROOT
 
 PUBLISHED = "origin/main"
 # What makes the environment and the website, and the tests of it.
-BUILDING = ("tools/", "website/", "tests/website/", "tests/test_environment.py")
-BUILDING += ("Makefile", "_config.yml", "requirements.txt", "constraints.txt", "pyproject.toml")
+MAKING = ("tools/", "Makefile", "requirements.txt", "constraints.txt", "pyproject.toml")
+BUILDING = (*MAKING, "website/", "tests/website/", "_config.yml")
+# Tests of bad machines: the gate leaves them to the night unless what they try differs.
+ENVIRONMENT = "tests/nightly/test_environment.py"
 
 
 def changed(root=ROOT):
@@ -47,12 +50,18 @@ def among(paths, root=ROOT):
     ]
 
 
-def marks(root=ROOT):
-    """The expression for pytest's -m: without ``building`` where nothing that builds differs."""
-    differing = changed(root)
-    builds = differing is None or any(path.startswith(BUILDING) for path in differing)
-    return "" if builds else "not building"
+def asked(root=ROOT):
+    """Pytest's arguments: all tests, without those of a build where nothing that builds differs.
+
+    Where what makes the environment differs, bad machines are tried, too.
+    """
+    differing = changed(root) or {ENVIRONMENT}
+    if any(path.startswith((*MAKING, ENVIRONMENT)) for path in differing):
+        settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+        return [*settings["tool"]["pytest"]["ini_options"]["testpaths"], ENVIRONMENT]
+    builds = any(path.startswith(BUILDING) for path in differing)
+    return [] if builds else ["-m", "not(building)"]
 
 
 if __name__ == "__main__":
-    print(marks())
+    print(*asked())

@@ -1,6 +1,5 @@
 """The fixtures of the gate's tests, which these go on from."""
 
-from tests.test_environment import machine, standing  # noqa: F401
 from tests.website.conftest import site, small_book, visit  # noqa: F401
 from tests.website.test_travelling_notebooks import elsewhere  # noqa: F401
 from tests.widgets.conftest import (  # noqa: F401

@@ -41,9 +41,9 @@ def test_committed_open_and_new_files_differ_and_those_of_others_do_not(clone):
     assert changed.changed(clone) == {"a.ipynb", "tools.py", "tools/new 人.py"}
     paths = [clone / "a.ipynb", clone / "b.ipynb"]
     assert changed.among(paths, clone) == paths[:1]
-    assert changed.marks(clone) == ""
+    assert changed.asked(clone)[-1] == "tests/nightly/test_environment.py"
     (clone / "tools" / "new 人.py").unlink()
-    assert changed.marks(clone) == "not building"
+    assert changed.asked(clone) == ["-m", "not(building)"]
 
 
 @pytest.mark.parametrize("reason", ["nothing differs", "not published", "shallow", "no git"])
@@ -58,7 +58,7 @@ def test_where_git_cannot_tell_every_file_differs(clone, reason):
         (clone / ".git").rename(clone / "moved")
     assert changed.changed(clone) is None
     assert changed.among([clone / "b.ipynb"], clone) == [clone / "b.ipynb"]
-    assert changed.marks(clone) == ""
+    assert changed.asked(clone)[-1] == "tests/nightly/test_environment.py"
 
 
 def test_reseed_runs_only_chapters_that_differ(monkeypatch, capsys):
