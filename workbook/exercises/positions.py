@@ -8,9 +8,9 @@ from workbook.exercises._cases import draws
 from workbook.exercises._exercise import exercise
 from workbook.exercises._questions import questions
 
-__all__ = ["full_turn", "layout", "quiz", "shifted", "slope_share", "turned"]
+__all__ = ["full_turn", "orders", "quiz", "shifted", "slope_share", "turned"]
 
-full_turn, layout, slope_share, quiz = questions("positions")
+full_turn, orders, slope_share, quiz = questions("positions")
 
 _normal, _double = draws(11), draws(12, torch.float64)
 _SPEEDS = [
