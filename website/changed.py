@@ -14,11 +14,27 @@ import tomllib
 from website import ROOT
 
 PUBLISHED = "origin/main"
-# What makes the environment and the website, and the tests of it.
-MAKING = ("tools/", "Makefile", "requirements.txt", "constraints.txt", "pyproject.toml")
-BUILDING = (*MAKING, "website/", "tests/website/", "_config.yml")
-# Tests of bad machines: the gate leaves them to the night unless what they try differs.
-ENVIRONMENT = "tests/nightly/test_environment.py"
+NIGHTLY = "tests/nightly/"
+PINS = ("requirements.txt", "constraints.txt", "pyproject.toml")
+NOTEBOOKS = ("website/notebooks.py", "website/pictures.py", "tools/notebooks.py", "conftest.py")
+# Tests of the tools, and what each of them tries: the gate leaves them to the night unless that
+# differs.
+TRIED = {
+    "test_checks.py": ("tests/test_imports.py", "tests/test_budgets.py", "tests/website/"),
+    "test_environment.py": ("tools/environment.py", "Makefile", "pyproject.toml"),
+    "test_gate.py": (".github/", ".ci/", "Makefile"),
+    "test_security.py": ("tools/audit.py", "tests/test_security.py"),
+    "website/test_book.py": ("website/", "tools/book.py", "_config.yml", *PINS),
+    "website/test_carrier.py": ("website/extensions/travelling_notebooks.py", *PINS),
+    "website/test_changed.py": ("website/changed.py", "website/reseed.py", "website/__init__.py"),
+    "website/test_library_names.py": ("website/extensions/library_names.py",),
+    "website/test_minutes.py": ("website/minutes.py",),
+    "website/test_notebook_faults.py": (*NOTEBOOKS, *PINS),
+    "website/test_notebooks.py": (*NOTEBOOKS, *PINS),
+    "website/test_pictures.py": ("website/pictures.py", *PINS),
+    "website/test_reseed.py": ("website/reseed.py", *NOTEBOOKS),
+    "website/test_rules.py": ("website/rules/", "website/notebooks.py"),
+}
 
 
 def changed(root=ROOT):
@@ -51,16 +67,15 @@ def among(paths, root=ROOT):
 
 
 def asked(root=ROOT):
-    """Pytest's arguments: all tests, without those of a build where nothing that builds differs.
-
-    Where what makes the environment differs, bad machines are tried, too.
-    """
-    differing = changed(root) or {ENVIRONMENT}
-    if any(path.startswith((*MAKING, ENVIRONMENT)) for path in differing):
-        settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-        return [*settings["tool"]["pytest"]["ini_options"]["testpaths"], ENVIRONMENT]
-    builds = any(path.startswith(BUILDING) for path in differing)
-    return [] if builds else ["-m", "not(building)"]
+    """Pytest's arguments: nothing, which means all of the gate, or that and tests of the night."""
+    differing = changed(root)
+    added = [
+        NIGHTLY + name
+        for name, tried in TRIED.items()
+        if differing is None or any(path.startswith((*tried, NIGHTLY + name)) for path in differing)
+    ]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return [*settings["tool"]["pytest"]["ini_options"]["testpaths"], *added] if added else []
 
 
 if __name__ == "__main__":

@@ -21,8 +21,6 @@ import pytest
 
 from tools import environment
 
-pytestmark = pytest.mark.building
-
 ROOT = Path(__file__).resolve().parents[2]
 MAKE = shutil.which("make")
 BASE_PYTHON = sys._base_executable  # the interpreter behind the environment that runs the tests

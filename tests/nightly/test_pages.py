@@ -75,7 +75,6 @@ def own_scripts(page):
     return [re.fullmatch(r".*/(\w+)\.js\?v=\w+", source)[1] for source in found]
 
 
-@pytest.mark.building
 def test_a_page_loads_the_scripts_of_its_figures_and_no_others(small_book):
     html, _ = small_book
     assert own_scripts(page_of(html, "book/index")) == ["host", "SoftmaxSaturation"]
@@ -88,7 +87,6 @@ def test_a_page_loads_the_scripts_of_its_figures_and_no_others(small_book):
     assert len(page_of(html, "book/index").select("link[href*=attention_widgets]")) == 1
 
 
-@pytest.mark.building
 def test_every_figure_stands_on_its_page(small_book):
     html, _ = small_book
     figures = page_of(html, "book/figures").select("figure.attention-widget[data-state] > img")
@@ -98,7 +96,6 @@ def test_every_figure_stands_on_its_page(small_book):
         assert set(state) == set(FIGURES[figure.parent["data-widget"]]().state())
 
 
-@pytest.mark.building
 def test_a_widget_that_would_vanish_is_a_warning(small_book):
     _, said = small_book
     lines = [line for line in said.splitlines() if "vanishes" in line]
@@ -106,7 +103,6 @@ def test_a_widget_that_would_vanish_is_a_warning(small_book):
     assert "lost" in lines[0] and "WARNING: a widget without text/html vanishes: VBox()" in lines[0]
 
 
-@pytest.mark.building
 @pytest.mark.browser
 def test_a_book_opened_from_its_folder_has_sliders(small_book, visit):  # noqa: F811
     html, _ = small_book

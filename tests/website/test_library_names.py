@@ -8,7 +8,7 @@ import pytest
 
 from tests.test_imports import NO_EXAMPLE, PUBLIC
 from website import ROOT
-from website.extensions.library_names import described, signature, text_of
+from website.extensions.library_names import described
 
 PAGE = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
 HTML = ROOT / "_build" / "html"
@@ -65,46 +65,3 @@ def test_the_website_shows_and_finds_them(site):
     text = (HTML / "_static" / "search-index.js").read_text(encoding="utf-8")
     index = dict(json.loads(text[text.index("[") : text.rindex(";")]))
     assert "masked_softmax" in [heading for heading, *_ in index["book/api.html"]]
-
-
-def test_a_signature_breaks_where_arguments_end():
-    def short(x: int, *, y: tuple[int, int] = (1, 2)) -> str: ...
-
-    assert signature("short", short) == "short(x: int, *, y: tuple[int, int] = (1, 2)) -> str"
-    long = "very_" * 12 + "long"
-    assert signature(long, short).splitlines() == [
-        f"{long}(",
-        "    x: int,",
-        "    *,",
-        "    y: tuple[int, int] = (1, 2),",
-        ") -> str",
-    ]
-
-
-def test_a_docstring_becomes_lists_and_its_references_code():
-    said = text_of(
-        """Do it, see :func:`~attention_lib.show`.
-
-        Parameters
-        ----------
-        x : int
-            What.
-
-        Raises
-        ------
-        ValueError
-            If not.
-
-        Examples
-        --------
-        >>> 1
-        1
-        """
-    )
-    assert "``attention_lib.show``" in said
-    for line in (
-        ":Parameters: **x** (*int*) -- What.",
-        ":Raises ValueError: If not.",
-        "**Examples**",
-    ):
-        assert line in said

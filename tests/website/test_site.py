@@ -18,7 +18,7 @@ from website.extensions import moved
 from website.pictures import KINDS
 from website.rules.prose import FIGURE_LINK
 
-from .conftest import ORIGIN, Site
+from .conftest import ORIGIN
 
 # ------------------------------------------------------------------------------------- links, ids
 
@@ -76,37 +76,6 @@ CHECKS = [dead_references, repeated_ids, pictures_without_words, loads_from_else
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_website_is_whole(site, check):
     assert list(check(site)) == []
-
-
-def test_the_checks_see_a_website_that_is_not_whole(tmp_path):
-    (tmp_path / "part").mkdir()
-    (tmp_path / "index.html").write_text(
-        '<p id="a"></p><p id="a"></p><a href="part/page.html#here"></a><a href="#a"></a>'
-        '<a href="part/page.html#gone"></a><a href="none.html"></a><img src="none.png" alt="">'
-        '<a href="https://elsewhere.test/"></a><script src="https://elsewhere.test/a.js"></script>'
-    )
-    (tmp_path / "part" / "page.html").write_text(
-        '<p id="here"></p><a href="../index.html"></a><a href="../"></a><a href="?q=1#nowhere"></a>'
-        '<link href="//elsewhere.test/a.css"><a class="brand"><img src="data:,A" alt=""></a>'
-        '<img src="data:,A" alt="A finding that says what is seen">'
-        '<img src="data:,B" alt="A finding that says what is seen">'
-    )
-    site = Site(tmp_path)
-    assert list(dead_references(site)) == [
-        "index.html: <a> names 'part/page.html#gone', and part/page.html has no such anchor",
-        "index.html: <a> names 'none.html', and there is no such file",
-        "index.html: <img> names 'none.png', and there is no such file",
-        "part/page.html: <a> names '?q=1#nowhere', and part/page.html has no such anchor",
-    ]
-    assert list(repeated_ids(site)) == ["index.html: the id 'a' stands 2 times"]
-    assert list(pictures_without_words(site)) == [
-        "index.html: the alt text of <img src='none.png'> is ''",
-        "part/page.html: two pictures have the alt text 'A finding that says what is seen'",
-    ]
-    assert list(loads_from_elsewhere(site)) == [
-        "index.html: <script> loads 'https://elsewhere.test/a.js'",
-        "part/page.html: <link> loads '//elsewhere.test/a.css'",
-    ]
 
 
 # -------------------------------------------------------------------- the pages and their sources

@@ -8,11 +8,8 @@ import time
 
 import pytest
 
+from tests.website.conftest import Site
 from website import ROOT, book
-
-from .conftest import Site
-
-pytestmark = pytest.mark.building
 
 
 def test_one_build_at_a_time(tmp_path, monkeypatch, capsys):

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from website import belongs_here, changed, reseed
+from website import ROOT, belongs_here, changed, reseed
 from website.changed import git
 
 
@@ -41,9 +41,9 @@ def test_committed_open_and_new_files_differ_and_those_of_others_do_not(clone):
     assert changed.changed(clone) == {"a.ipynb", "tools.py", "tools/new 人.py"}
     paths = [clone / "a.ipynb", clone / "b.ipynb"]
     assert changed.among(paths, clone) == paths[:1]
-    assert changed.asked(clone)[-1] == "tests/nightly/test_environment.py"
-    (clone / "tools" / "new 人.py").unlink()
-    assert changed.asked(clone) == ["-m", "not(building)"]
+    assert changed.asked(clone) == []
+    (clone / "tools" / "environment.py").touch()
+    assert changed.asked(clone)[-2:] == ["book", "tests/nightly/test_environment.py"]
 
 
 @pytest.mark.parametrize("reason", ["nothing differs", "not published", "shallow", "no git"])
@@ -58,7 +58,7 @@ def test_where_git_cannot_tell_every_file_differs(clone, reason):
         (clone / ".git").rename(clone / "moved")
     assert changed.changed(clone) is None
     assert changed.among([clone / "b.ipynb"], clone) == [clone / "b.ipynb"]
-    assert changed.asked(clone)[-1] == "tests/nightly/test_environment.py"
+    assert changed.asked(clone)[4:] == [f"tests/nightly/{name}" for name in changed.TRIED]
 
 
 def test_reseed_runs_only_chapters_that_differ(monkeypatch, capsys):
@@ -83,3 +83,9 @@ def test_the_environment_of_another_checkout_is_refused(tmp_path, monkeypatch):
     belongs_here(tmp_path / "other")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "own"))
     belongs_here(tmp_path / "own")
+
+
+def test_what_is_tried_and_what_tries_it_are_there():
+    for name, tried in changed.TRIED.items():
+        assert (ROOT / changed.NIGHTLY / name).is_file(), name
+        assert [path for path in tried if not (ROOT / path).exists()] == [], name

@@ -6,8 +6,9 @@ import signal
 import subprocess
 import sys
 
-from tests.website.test_notebooks import code, markdown, notebook, tool, write
 from website import ROOT, notebooks
+
+from .test_notebooks import code, markdown, notebook, tool, write
 
 COMMAND = [sys.executable, ROOT / "tools" / "notebooks.py"]
 

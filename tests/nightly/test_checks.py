@@ -1,0 +1,92 @@
+"""The gate's own checks can fail: on imports, on sizes and on a website that is not whole."""
+
+import pytest
+
+from tests.test_budgets import ROOMS, complaints, too_long, used
+from tests.test_imports import MAY_IMPORT, circle, misdirected
+from tests.website.conftest import Site
+from tests.website.test_site import (
+    dead_references,
+    loads_from_elsewhere,
+    pictures_without_words,
+    repeated_ids,
+)
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "complaint"),
+    [
+        ("scoring", "import numpy", "attention_lib.scoring must not import numpy"),
+        ("scoring", "from attention_lib.masking import x", "must not import attention_lib.masking"),
+        ("masking", "def f():\n    from matplotlib import pyplot", "must not import matplotlib"),
+        ("attention", "from attention_lib import plots", "must not import attention_lib.plots"),
+        ("attention", "from attention_lib import length_mask", "must not import attention_lib"),
+        ("attention", "from . import masking", "must not import ."),
+        ("masking", "from workbook import museum", "must not import workbook.museum"),
+        (
+            "plots.one",
+            "from attention_lib.scoring import dot_scores",
+            "import attention_lib.scoring",
+        ),
+        ("widgets.one", "from attention_lib import scoring", "import attention_lib.scoring"),
+        ("widgets.one", "import torch", "must not import torch"),
+        ("palette", "import numpy", "must not import numpy"),
+        ("utils", "x = 1", "attention_lib.utils has no place"),
+    ],
+)
+def test_import_in_the_wrong_direction_is_found(module, line, complaint):
+    modules = dict.fromkeys(MAY_IMPORT, "")
+    assert misdirected(modules) == []
+    [said] = misdirected(modules | {f"attention_lib.{module}": line})
+    assert complaint in said
+
+
+def test_circular_import_is_found():
+    one, two = "from attention_lib import two", "def f():\n    import attention_lib.one"
+    modules = {"attention_lib": "", "attention_lib.one": one, "attention_lib.two": two}
+    assert {*circle(modules)} == {"attention_lib.one", "attention_lib.two"}
+
+
+def test_a_room_a_file_and_a_function_above_their_budget_are_named(tmp_path):
+    folder = tmp_path / "attention_lib"
+    folder.mkdir()
+    (folder / "scoring.py").write_text(
+        'def long():\n    """Two\n    lines."""\n' + "    x = 1\n" * 2100, encoding="utf-8"
+    )
+    rooms = {room: {"budget": 2000} for room in ROOMS}
+    listed = {"rooms": rooms, "files": {}, "functions": {"attention_lib/scoring.py: long": 2050}}
+    said = [*complaints(listed, used(tmp_path), *too_long(tmp_path))]
+    assert said[0] == "attention_lib uses 2103 lines, 2000 are allowed: remove 103"
+    assert "attention_lib/scoring.py has 2103 lines, 500 are allowed: split or shorten it" in said
+    assert said[-1].startswith("attention_lib/scoring.py: long has 2101 lines, 2050 are allowed")
+
+
+def test_the_checks_see_a_website_that_is_not_whole(tmp_path):
+    (tmp_path / "part").mkdir()
+    (tmp_path / "index.html").write_text(
+        '<p id="a"></p><p id="a"></p><a href="part/page.html#here"></a><a href="#a"></a>'
+        '<a href="part/page.html#gone"></a><a href="none.html"></a><img src="none.png" alt="">'
+        '<a href="https://elsewhere.test/"></a><script src="https://elsewhere.test/a.js"></script>'
+    )
+    (tmp_path / "part" / "page.html").write_text(
+        '<p id="here"></p><a href="../index.html"></a><a href="../"></a><a href="?q=1#nowhere"></a>'
+        '<link href="//elsewhere.test/a.css"><a class="brand"><img src="data:,A" alt=""></a>'
+        '<img src="data:,A" alt="A finding that says what is seen">'
+        '<img src="data:,B" alt="A finding that says what is seen">'
+    )
+    site = Site(tmp_path)
+    assert list(dead_references(site)) == [
+        "index.html: <a> names 'part/page.html#gone', and part/page.html has no such anchor",
+        "index.html: <a> names 'none.html', and there is no such file",
+        "index.html: <img> names 'none.png', and there is no such file",
+        "part/page.html: <a> names '?q=1#nowhere', and part/page.html has no such anchor",
+    ]
+    assert list(repeated_ids(site)) == ["index.html: the id 'a' stands 2 times"]
+    assert list(pictures_without_words(site)) == [
+        "index.html: the alt text of <img src='none.png'> is ''",
+        "part/page.html: two pictures have the alt text 'A finding that says what is seen'",
+    ]
+    assert list(loads_from_elsewhere(site)) == [
+        "index.html: <script> loads 'https://elsewhere.test/a.js'",
+        "part/page.html: <link> loads '//elsewhere.test/a.css'",
+    ]

@@ -1,0 +1,199 @@
+"""What a downloaded notebook carries, how its first cell unpacks it, and where its links lead."""
+
+import base64
+import bz2
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from tests.website.test_travelling_notebooks import CHAPTERS, run_alone
+from website import ROOT, book
+from website.extensions import travelling_notebooks
+
+
+def unpack(packed):
+    files = json.loads(bz2.decompress(base64.b85decode(packed)))
+    return {name: text.encode("latin-1") for name, text in files.items()}
+
+
+PAGE = "https://readers.test/attention/book/masking.html"
+
+
+@pytest.mark.parametrize(
+    ("text", "without", "on_a_website"),
+    [
+        ("[a query](glossary.md#query)", "a query", f"[a query]({PAGE[:-12]}glossary.html#query)"),
+        ("[b](bibliography.md#x) c", "b c", f"[b]({PAGE[:-12]}bibliography.html#x) c"),
+        ("[two\nlines](notation.md)", "two\nlines", f"[two\nlines]({PAGE[:-12]}notation.html)"),
+        ("[d](one-head.ipynb)", None, f"[d]({PAGE[:-12]}one-head.html)"),
+        ("[e](one-head.ipynb#f)", None, f"[e]({PAGE[:-12]}one-head.html#f)"),
+        ("[q[0]](a.md) [r](b.md)", "q[0] r", None),
+        ("[here](#the-code), [away](https://a.test/b.md), ![c](d.md), `a[i](j)`", None, None),
+    ],
+)
+def test_links_to_pages_lead_to_the_website_or_become_words(text, without, on_a_website):
+    assert travelling_notebooks.redirect(text, "") == (without or text)
+    if on_a_website:
+        assert travelling_notebooks.redirect(text, PAGE) == on_a_website
+
+
+# ------------------------------------------------------------------------------ what it carries
+
+
+@pytest.fixture
+def packages(tmp_path):
+    """Two small packages that import each other's modules in every way that Python has."""
+    sources = {
+        "attention_lib/__init__.py": "from attention_lib.scoring import dot",
+        "attention_lib/scoring.py": "import torch",
+        "attention_lib/masking.py": "def f():\n    from . import scoring",
+        "attention_lib/widgets/__init__.py": "from attention_lib.widgets._figure import Figure",
+        "attention_lib/widgets/_figure.py": "import attention_lib.masking as masking",
+        "attention_lib/widgets/lab.js": "js",
+        "attention_lib/widgets/_shared/view.js": "js",
+        "workbook/__init__.py": "",
+        "workbook/reader/__init__.py": "",
+        "workbook/reader/__main__.py": "import workbook.reader",
+        "workbook/reader/network.py": "from ..text import words",
+        "workbook/reader/weights.safetensors": "0",
+        "workbook/text.py": "from attention_lib import dot",
+        "workbook/museum.py": "from workbook import reader",
+    }
+    for name, source in sources.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(source, encoding="utf-8")
+    return tmp_path
+
+
+LIBRARY = {"attention_lib/__init__.py", "attention_lib/scoring.py"}
+WIDGETS = {f"attention_lib/widgets/{name}.py" for name in ("__init__", "_figure")}
+WIDGETS |= {"attention_lib/widgets/lab.js", "attention_lib/widgets/_shared/view.js"}
+READER = {"workbook/__init__.py", "workbook/reader/__init__.py", "workbook/text.py"}
+READER |= {
+    f"workbook/reader/{name}" for name in ("__main__.py", "network.py", "weights.safetensors")
+}
+
+
+@pytest.mark.parametrize(
+    ("cell", "files"),
+    [
+        ("import torch", set()),
+        ("%matplotlib inline\nfrom attention_lib import dot", LIBRARY),
+        ("from attention_lib import widgets", LIBRARY | WIDGETS | {"attention_lib/masking.py"}),
+        ("from workbook.reader.network import Reader", LIBRARY | READER),
+    ],
+    ids=["nothing", "the library", "a folder with data", "a relative import"],
+)
+def test_a_notebook_carries_what_its_imports_need_and_no_more(packages, cell, files):
+    notebook = {"cells": [{"cell_type": "code", "source": cell}]}
+    found = travelling_notebooks.carried_files(travelling_notebooks.python(notebook), packages)
+    assert {path.relative_to(packages).as_posix() for path in found} == files
+    packed = travelling_notebooks.pack(found, packages)
+    assert unpack(packed) == {name: (packages / name).read_bytes() for name in sorted(files)}
+
+
+def test_without_the_first_cell_a_chapter_fails_there(elsewhere, tmp_path):
+    done = run_alone([ROOT / "book" / f"{CHAPTERS[0]}.ipynb"], elsewhere, tmp_path)
+    assert done.returncode == 1
+    assert "No module named 'attention_lib'" in done.stdout
+
+
+# ---------------------------------------------------------------------------------- the first cell
+
+SOURCE = "import attention_lib, workbook"
+AFTER = "\nimport attention_lib, workbook; print(attention_lib.__file__); print(workbook.__file__)"
+
+
+def origins(python, folder, *lines):
+    """The files from which Python imports the two packages after the first cell."""
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    done = subprocess.run(
+        [*python, "exec(sys.stdin.read())"],
+        input="\n".join([*lines, travelling_notebooks.carrier(SOURCE), AFTER]),
+        env=os.environ | {"TMPDIR": str(temporary)},
+        capture_output=True,
+        text=True,
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    assert [*temporary.glob("attention_lib-*")] == [], "the folder went with the process"
+    return ["carried" if "/attention_lib-" in line else "own" for line in done.stdout.splitlines()]
+
+
+def install(folder, version):
+    """Put an installed library of a version, without the workbook, into a folder."""
+    metadata = f"Metadata-Version: 2.1\nName: attention-workbook\nVersion: {version}\n"
+    for name, text in {
+        f"attention_workbook-{version}.dist-info/METADATA": metadata,
+        "attention_lib/__init__.py": "",
+    }.items():
+        (folder / name).parent.mkdir()
+        (folder / name).write_text(text)
+    return f"sys.path.insert(0, {str(folder)!r})"
+
+
+def test_in_a_checkout_nothing_is_unpacked(tmp_path):
+    python = [sys.executable, "-c", "import sys; exec(sys.argv.pop(1))"]
+    assert origins(python, tmp_path) == ["own", "own"]
+
+
+def test_beside_the_installed_library_only_the_workbook_is_unpacked(elsewhere, tmp_path):
+    line = install(tmp_path, importlib.metadata.version("attention-workbook"))
+    assert origins(elsewhere, tmp_path, line) == ["own", "carried"]
+
+
+def test_an_installed_library_of_another_version_gives_way(elsewhere, tmp_path):
+    assert origins(elsewhere, tmp_path, install(tmp_path, "0.0.1")) == ["carried", "carried"]
+
+
+def test_running_the_first_cell_again_unpacks_nothing(elsewhere, tmp_path):
+    again = [travelling_notebooks.carrier(SOURCE), "import attention_lib; first = [*sys.path]"]
+    after = "import atexit; atexit.register(lambda: sys.path == first or print('twice'))"
+    assert origins(elsewhere, tmp_path, *again, after) == ["carried", "carried"]
+
+
+# ------------------------------------------------------------------------------------------- Colab
+
+GOOD = "https://github.com/someone/attention-workbook"
+BAD = [
+    *("someone/attention-workbook", "http://github.com/a/b", "https://github.com/a", 7, [GOOD]),
+    *("https://example.test/a/b", f"{GOOD}/tree/main", f"{GOOD}.git", f"{GOOD}/", f"{GOOD}?x"),
+    *(f"{GOOD} ", f'{GOOD}"><script>', "git@github.com:a/b.git"),
+]
+
+
+@pytest.mark.parametrize("address", BAD)
+def test_an_address_that_is_no_repository_on_github_is_refused(address):
+    with pytest.raises(travelling_notebooks.ConfigError) as refusal:
+        travelling_notebooks.repository(address)
+    assert repr(address) in str(refusal.value)
+    assert "https://github.com/OWNER/NAME" in str(refusal.value)
+    assert travelling_notebooks.repository(GOOD) == "someone/attention-workbook"
+    assert travelling_notebooks.repository("") == travelling_notebooks.repository(None) == ""
+
+
+def configure(folder, **settings):
+    config = yaml.safe_load((folder / "_config.yml").read_text(encoding="utf-8"))
+    config["sphinx"]["config"] |= settings
+    (folder / "_config.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
+
+
+def test_a_book_with_a_wrong_repository_is_not_built(small_book, capfd):
+    (small_book / "_build" / "html").mkdir(parents=True)
+    (small_book / "_build" / "html" / "index.html").write_text("an older build")
+    configure(small_book, workbook_repository="my repository")
+    with pytest.raises(SystemExit) as refusal:
+        book.main(small_book)
+    assert refusal.value.code.startswith("The book was not built.")
+    *_, said = capfd.readouterr().err.splitlines()
+    assert said == (
+        "workbook_repository in _config.yml is 'my repository': write the address of a "
+        "repository, https://github.com/OWNER/NAME, or leave it empty."
+    )
+    assert not (small_book / "_build" / "html").exists()
