@@ -194,8 +194,38 @@ def test_the_choice_of_colours_lasts(visit):
         assert page.evaluate("document.documentElement.dataset.theme") is None
 
 
+def test_a_chapter_shows_as_slides(visit):
+    """Keys go on and back, a slider keeps its own keys, and on paper each slide has its page."""
+    with visit("book/masking.html") as seen:
+        page = seen.page
+        page.get_by_role("link", name="Show as slides").click()
+        page.wait_for_selector(".slides-bar output:text-matches('^1 of')")
+
+        def shown():
+            return page.locator(".slide-now").first.inner_text().removesuffix("¶")
+
+        assert shown() == "Mask before the softmax"
+        assert not page.locator("#objectives, .finish").first.is_visible()
+        page.keyboard.press("ArrowRight")
+        assert page.locator(
+            ".attention-widget.slide-now, .slide-now .attention-widget"
+        ).is_visible()
+        slider = page.locator(".attention-widget input[type=range]").first
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+        assert page.url.endswith("?slides=2")
+        page.locator("body").click(position={"x": 5, "y": 5})
+        page.keyboard.press("End")
+        assert shown() == "Summary"
+        count = int(page.locator(".slides-bar output").inner_text().split()[-1])
+        assert page.evaluate("document.querySelectorAll('.slide-end').length") == count
+        page.keyboard.press("Escape")
+        page.wait_for_url(lambda address: "slides" not in address)
+        assert seen.faults == []
+
+
 QUERIES = json.loads(Path(__file__).with_name("queries.json").read_text(encoding="utf-8"))
-RIGHT = 57  # of 60; see what fails with -s
+RIGHT = 0.9  # of 221; see what fails with -s
 
 
 def test_the_search_answers(visit):
@@ -215,8 +245,7 @@ def test_the_search_answers(visit):
         if found not in wanted
     }
     print(f"{len(QUERIES) - len(wrong)} of {len(QUERIES)} first results are right; not {wrong}")
-    assert len(QUERIES) == 60
-    assert len(QUERIES) - len(wrong) >= RIGHT, wrong
+    assert len(QUERIES) - len(wrong) >= RIGHT * len(QUERIES), wrong
 
 
 def test_the_right_answers_of_the_search_are_on_pages():

@@ -2,7 +2,8 @@
 
 Sphinx's stems English words and cannot split Chinese ones; it finds pages, not sections. Here each
 section of each page stands with its heading, its prose and its code, and ``search.js`` ranks them.
-A term of the glossary has its Chinese name with it; formulas stand as one would type them.
+A term of the glossary has its Chinese name with it; formulas stand as one would type them. What
+people type where the book says it in other words stands in ``website/searched.yml``.
 
 Of the 60 questions in `tests/website/queries.json`, MiniSearch 7.2 answered 30 rightly with its
 first result (fields weighed, stop words left out, fuzzy matching); a test says how many this does.
@@ -12,13 +13,17 @@ import json
 import re
 from pathlib import Path
 
+import yaml
 from docutils import nodes
+from sphinx.util import logging
 
 from website.extensions.workbook_pages import plain
 
 # The heading stands by itself; raw HTML is no text, and a displayed formula cannot be typed.
 OTHER = (nodes.title, nodes.raw, nodes.math_block)
 FILE = "_static/search-index.js"
+SEARCHED = Path(__file__).resolve().parent.parent / "searched.yml"
+logger = logging.getLogger(__name__)
 SIGNS = {
     **{"top": "ᵀ", "sqrt": "√", "infty": "∞", "cdot": "·", "times": "×", "le": "≤", "ge": "≥"},
     **{"approx": "≈", "to": "→", "dots": "…", "ldots": "…", "sum": "∑", "in": "∈", "pm": "±"},
@@ -45,14 +50,15 @@ def sections(doctree):
         _gather(section, prose, code)
         heading = plain(section.next_node(nodes.title).astext())
         texts = (" ".join(" ".join(part).split()) for part in (prose, code))
-        yield [heading, section["ids"][0], *texts, *also_called(section)]
+        yield [heading, section["ids"][0], *texts, also_called(section)]
 
 
 def also_called(section):
-    """Yield the other names of what a section defines: the glossary's in bold after the heading."""
+    """Return the other names of what a section defines: the glossary's, bold after the heading."""
     first = section.next_node(nodes.paragraph)
-    if "glossary" in (section.source or "") and first is not None and first.parent is section:
-        yield [name.astext() for name in first.children if isinstance(name, nodes.strong)]
+    if "glossary" not in (section.source or "") or first is None or first.parent is not section:
+        return []
+    return [name.astext() for name in first.children if isinstance(name, nodes.strong)]
 
 
 def _said(node):
@@ -92,11 +98,20 @@ def write(app, error):
     """Write all pages' sections, in the order of the contents."""
     if error or app.builder.format != "html":
         return
-    pages = [
-        [app.builder.get_target_uri(name), app.env.searchable[name]]
-        for name in app.env.toctree_includes.get(app.config.root_doc, [])
+    root = app.config.root_doc
+    pages = {
+        name: app.env.searchable[name]
+        for name in [root, *app.env.toctree_includes.get(root, [])]
         if app.env.searchable.get(name)
-    ]
+    }
+    for place, phrases in yaml.safe_load(SEARCHED.read_text(encoding="utf-8")).items():
+        page, anchor = place.split("#")
+        found = [one for one in pages.get(f"book/{page}", []) if one[1] == anchor]
+        if not found:
+            logger.warning("searched.yml: there is no section %s", place)
+        for section in found:
+            section[-1].extend(phrases)
+    pages = [[app.builder.get_target_uri(name), found] for name, found in pages.items()]
     text = json.dumps(pages, ensure_ascii=False, separators=(",", ":"))
     (Path(app.outdir) / FILE).write_text(f"window.searchIndex = {text};\n", encoding="utf-8")
 

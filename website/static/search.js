@@ -71,8 +71,8 @@ function wordsOf(text, texts) {
     a term of the glossary, or, of a name of code, its place in the library. */
 function search(text, pages) {
   const all = pages.flatMap(([address, sections]) => sections.map(([heading, anchor, prose, code, also]) =>
-    ({ address, title: sections[0][0], heading, anchor, prose, code, names: [heading, ...(also ?? [])].map(parts) })));
-  const [spoken, wanted] = wordsOf(text, all.flatMap((one) => [one.heading, one.prose, one.code]));
+    ({ address, title: sections[0][0], heading, anchor, prose, code, also, names: [heading, ...also].map(parts) })));
+  const [spoken, wanted] = wordsOf(text, all.flatMap((one) => [one.heading, ...one.also, one.prose, one.code]));
   const patterns = wanted.map(pattern);
   const isCode = /_|[a-z][A-Z]/u.test(text) && all.some((one) => one.address.includes("/api") && one.heading === text);
   const asked = [...new Set(wanted.flatMap(parts))];

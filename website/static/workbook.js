@@ -134,6 +134,11 @@ const follow = () => {
 addEventListener("hashchange", follow);
 follow();
 
+// A page can be shown as slides.
+const slides = document.querySelector(".chapter .slides-link");
+if (slides) slides.hidden = false;
+if (new URLSearchParams(location.search).has("slides")) import("./slides.js");
+
 // "/" goes to the search field, as in many books.
 addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select")) return;
