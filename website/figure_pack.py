@@ -1,0 +1,119 @@
+"""Every figure of the book as SVG and PNG, for slides and handouts: ``make figures``.
+
+Stills come from the notebooks' stored outputs, figures with sliders from the built pages, as their
+still pictures. A name is the chapter and the number that the caption gives, or the figure's class.
+``index.html`` shows each with its alt text and the licence. The PNG of a figure with sliders is
+taken in a Chromium where there is one; without it the pack has its SVG alone.
+"""
+
+import base64
+import html
+import json
+import shutil
+import sys
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from bs4 import BeautifulSoup
+
+from website import ROOT, book
+
+PACK = ROOT / "_build" / "figures"
+LICENCE = "CC BY 4.0, https://creativecommons.org/licenses/by/4.0/"
+SVG_URI = "data:image/svg+xml,"
+SCALE = 3  # pixels for a pixel of the page: sharp on a projector
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture of the book: its name, its alt text, its SVG, and its PNG where it is stored."""
+
+    name: str
+    alt: str
+    svg: str
+    png: bytes | None = None
+
+
+def drawn(path):
+    """Yield the stills of a notebook, from its stored outputs."""
+    number = 0
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
+        for data in (output.get("data", {}) for output in cell.get("outputs", [])):
+            if "image/svg+xml" in data:
+                number += 1
+                svg, png = "".join(data["image/svg+xml"]), base64.b64decode(data["image/png"])
+                yield Picture(f"{path.stem}-figure-{number}", alt, svg, png)
+
+
+def moving(page):
+    """Yield the still pictures of the figures with sliders on a built page, and of their steps."""
+    steps = 0
+    soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+    for figure in soup.select("figure.attention-widget, figure.attention-step"):
+        still = figure.find("img")
+        step = "attention-step" in figure["class"]
+        steps += step
+        name = f"{page.stem}-{f'step-{steps}' if step else figure['data-widget']}"
+        alt = " ".join(figure.figcaption.get_text(" ").split())
+        yield Picture(name, alt, unquote(still["src"].removeprefix(SVG_URI)))
+
+
+def all_pictures(root=ROOT):
+    """Return the pictures of all pages of the built book, in the order of the contents."""
+    found = []
+    for name in book.contents(root):
+        notebook = (root / name).with_suffix(".ipynb")
+        found += drawn(notebook) if notebook.is_file() else []
+        found += moving(root / "_build" / "html" / f"{name}.html")
+    return found
+
+
+def write(pictures, folder=PACK, photograph=None):
+    """Write the pack; ``photograph`` makes a PNG of an SVG, or there is none."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    rows = []
+    for picture in pictures:
+        (folder / f"{picture.name}.svg").write_text(picture.svg, encoding="utf-8")
+        png = picture.png or (photograph(picture.svg) if photograph else None)
+        if png:
+            (folder / f"{picture.name}.png").write_bytes(png)
+        links = " ".join(
+            f'<a href="{picture.name}.{kind}">{kind.upper()}</a>'
+            for kind in ("svg", "png")[: 1 + bool(png)]
+        )
+        alt = html.escape(picture.alt)
+        rows.append(
+            f'<h2>{picture.name}</h2>\n<p><img src="{picture.name}.svg" alt="{alt}"></p>\n'
+            f"<p>{alt}</p>\n<p>{links} · {LICENCE}</p>\n"
+        )
+    head = '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Figures</title>\n'
+    style = "<style>body{max-width:50rem;margin:auto;font-family:sans-serif}img{width:100%}</style>"
+    (folder / "index.html").write_text(head + style + "".join(rows), encoding="utf-8")
+
+
+def main():
+    from playwright.sync_api import sync_playwright
+
+    pictures = all_pictures()
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        write(pictures)
+        print("No Chromium was found: figures with sliders are in the pack as SVG alone.")
+    else:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+            page = browser.new_page(device_scale_factor=SCALE)
+
+            def photograph(svg):
+                page.set_content(svg)
+                return page.locator("svg").first.screenshot()
+
+            write(pictures, photograph=photograph)
+    print(f"{len(pictures)} figures: open {(PACK / 'index.html').relative_to(ROOT)}.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
