@@ -2,7 +2,7 @@
 # make book PYTHON=/path/to/python3.12 chooses the interpreter that .venv is made from.
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test nightly quick notebooks reseed test-matrix fuzz audit retrain lab figures serve bench lint clean
+.PHONY: help environment book test nightly quick notebooks reseed test-matrix fuzz audit retrain class lab figures serve bench lint clean
 
 PYTHON ?=
 PORT ?= 8000
@@ -12,6 +12,8 @@ CHANGED ?=
 STORE ?=
 EXAMPLES ?= 10000
 ROWS ?=
+CHAPTER ?=
+TOOLS ?= otter nbgrader
 JOBS ?= logical
 # The inner loop: what a change to a function or to a chapter's text breaks first.
 QUICK := $(filter-out tests/test_cost.py tests/test_environment.py tests/test_fuzz.py tests/test_parity.py tests/test_tracing.py,$(wildcard tests/test_*.py)) tests/website/test_rules.py attention_lib
@@ -76,6 +78,9 @@ retrain: environment ## train the book's small models anew, with several seeds; 
 	@$(IN_VENV) -m workbook.reader $(if $(STORE),--store)
 	@$(IN_VENV) -m workbook.alignment $(if $(STORE),--store)
 
+class: environment ## copies and assignments for a class, in _build/class; CHAPTER="masking cost", TOOLS=otter
+	@$(IN_VENV) -m website.classroom $(CHAPTER) --tools="$(TOOLS)"
+
 lab: environment ## open the notebooks in JupyterLab
 	@$(IN_VENV) -m jupyterlab --notebook-dir=book
 
@@ -96,6 +101,6 @@ lint: environment ## check the style of all Python code and the types of the lib
 	@$(IN_VENV) -m ruff format --check
 	@$(IN_VENV) -m mypy
 
-clean: ## remove the website and all caches; .venv and .matrix stay
+clean: ## remove the website and all caches; .venv, .venv-class and .matrix stay
 	rm -rf _build .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find . '(' -path ./.venv -o -path ./.matrix ')' -prune -o -name __pycache__ -prune -exec rm -rf {} + -o -name .ipynb_checkpoints -prune -exec rm -rf {} +
+	find . '(' -path ./.venv -o -path ./.venv-class -o -path ./.matrix ')' -prune -o -name __pycache__ -prune -exec rm -rf {} + -o -name .ipynb_checkpoints -prune -exec rm -rf {} +

@@ -57,6 +57,7 @@ WORKBOOK = {
     "published": (set(), {"torch"}),
     "exercises": ({"museum"}, {"torch"}),
     "figures": ({"reader"}, set()),
+    "classroom": (set(), {"torch", "IPython"}),  # assignments are made by tools in processes
 }
 PICTURES_OF = {"attention_lib.plots", "attention_lib.widgets"}
 MAY_IMPORT = {

@@ -1,0 +1,61 @@
+"""The copies of a chapter for a class: what they keep and what they leave out."""
+
+import builtins
+import symtable
+
+import pytest
+
+from website.classroom import alone
+from website.extensions.travelling_notebooks import python
+from website.notebooks import chapters
+from workbook.classroom import copies
+
+
+def names(source):
+    """What Python assigns and what it reads at its top level, functions' free names included."""
+    assigned, read, tables = set(), set(), [symtable.symtable(source, "", "exec")]
+    top = tables[0]
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        for symbol in table.get_symbols():
+            if symbol.is_global() or table is top:
+                read |= {symbol.get_name()} if symbol.is_referenced() else set()
+                assigned |= {symbol.get_name()} if symbol.is_assigned() else set()
+                assigned |= {symbol.get_name()} if symbol.is_imported() else set()
+    return assigned, read
+
+
+@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
+def test_a_students_copy_has_every_stub_and_no_solution(path):
+    chapter = alone(path)
+    found = copies.exercises(chapter)
+    assert found and {each.points for each in found} <= {1, 2, 3}
+    student, teacher = copies.student(chapter), copies.teacher(chapter)
+    kept = {cell["id"]: cell["source"] for cell in student["cells"]}
+    for each in found:
+        solutions = [cell for cell in each.cells if copies.is_solution(cell)]
+        assert len(solutions) >= 1 and not {cell["id"] for cell in solutions} & {*kept}
+        assert each.stub is None or kept[each.stub["id"]] == each.stub["source"]
+        [opened] = [c for c in teacher["cells"] if c["id"] == solutions[0]["id"]]
+        assert "jupyter" not in opened["metadata"] and opened["outputs"]
+    assert not any("**Solution**" in source for source in kept.values())
+    assigned, read = names(python(student))
+    assert read - assigned - {*dir(builtins), "get_ipython", "__file__"} == set()
+
+
+def test_words_before_a_solution_in_the_same_cell_are_kept():
+    [path] = [path for path in chapters() if path.stem == "variance"]
+    last = copies.exercises(copies.student(alone(path)))[-1]
+    assert last.title == "Exercise 4: Choose the first matrices" and last.points == 2
+    assert last.cells[-1]["source"].endswith("</details>")
+
+
+def test_what_a_chapter_lacks_is_said():
+    [path] = [path for path in chapters() if path.stem == "train-a-reader"]
+    chapter = alone(path)
+    assert copies.lacks(chapter) == ["Exercise 6 has no call exercise.…(…), so it earns no points."]
+    for cell in chapter["cells"]:
+        if copies.is_solution(cell):
+            cell["metadata"] = {}
+    assert "Exercise 1 has no solution to test its grader with." in copies.lacks(chapter)

@@ -1,0 +1,140 @@
+"""Prepare chapters for a class: what ``make class CHAPTER=masking`` calls.
+
+    make class                           every chapter
+    make class CHAPTER="masking cost"    these
+    make class TOOLS=nbgrader            for this tool alone; TOOLS=none makes no assignments
+
+For each chapter `_build/class` then holds two notebooks that run alone, as downloaded ones do:
+``<chapter>-student.ipynb`` without solutions and ``<chapter>-teacher.ipynb`` with them. The folder
+``otter/`` holds what ``otter assign`` made of it, and the course folder ``nbgrader/``, for all
+chapters, what ``nbgrader generate_assignment`` made.
+
+The tools live in an environment of their own, `.venv-class`, which sees the packages of `.venv`. It
+is made on first use; without it the two notebooks are made all the same.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+
+import nbformat
+import yaml
+from tqdm import tqdm
+
+from website import ROOT, belongs_here
+from website.extensions.travelling_notebooks import LINK, travelling
+from website.notebooks import chapters, read, to_text
+from workbook.classroom import assignments, copies
+
+FOLDER = ROOT / "_build" / "class"
+TOOLS = ("otter", "nbgrader")
+ENVIRONMENT = ROOT / ".venv-class"
+REQUIREMENTS = ROOT / "tools" / "classroom" / "requirements.txt"
+
+
+def alone(path, carrying=""):
+    """Return a chapter as a notebook that runs alone, with links to the website or none.
+
+    ``carrying`` is Python; what it imports is carried along.
+    """
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    base = config["html"].get("baseurl")
+    notebook = read(path)
+    notebook["cells"].append({"cell_type": "code", "source": carrying, "outputs": []})
+    notebook = travelling(notebook, f"{base.rstrip('/')}/book/{path.stem}.html" if base else "")
+    notebook["cells"].pop()
+    for cell in notebook["cells"]:
+        cell["source"] = "".join(cell["source"])
+        if cell["cell_type"] == "markdown" and not base:
+            cell["source"] = LINK.sub(r"\1", cell["source"])
+    return notebook
+
+
+def environment():
+    """Make `.venv-class` if it does not stand; return a sentence if it cannot be made."""
+    stamp, version = ENVIRONMENT / "made-from", f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    wanted = f"{version} in {ROOT}\n{REQUIREMENTS.read_text(encoding='utf-8')}"
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
+        return ""
+    print("Making the environment of otter-grader and nbgrader in .venv-class.", flush=True)
+    packages = ENVIRONMENT / "lib" / version / "site-packages"
+    python = ENVIRONMENT / "bin" / "python"
+    install = [python, "-m", "pip", "--no-input", "--disable-pip-version-check", "install"]
+    install += ["--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"]
+    for command in (
+        [sys.executable, "-m", "venv", "--clear", ENVIRONMENT],
+        [*install, "--requirement", REQUIREMENTS],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            last = (done.stdout + done.stderr).strip().rpartition("\n")[2]
+            return f"There are no assignments, because .venv-class could not be made: {last}"
+    link = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
+    (packages / "book.pth").write_text(link, encoding="utf-8")
+    stamp.write_text(wanted, encoding="utf-8")
+    return ""
+
+
+def call(folder, *command):
+    """Run a tool's command in a folder; return its last words if it fails."""
+    path = f"{ENVIRONMENT / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    variables = os.environ | {"PATH": path, "OMP_NUM_THREADS": "1"}
+    whole = [ENVIRONMENT / "bin" / "python", "-m", *command]
+    done = subprocess.run(whole, cwd=folder, env=variables, capture_output=True, text=True)
+    return (done.stdout + done.stderr).strip().rpartition("\n")[2] if done.returncode else ""
+
+
+def write(notebook, path):
+    """Write a notebook, in a folder that need not be there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(to_text(nbformat.from_dict(notebook)), encoding="utf-8")
+
+
+def assign(path, tool, folder=FOLDER):
+    """Make a chapter's assignment with a tool; return the tool's complaint, if it has one."""
+    name, notebook = path.stem, alone(path, "import workbook.classroom.grading")
+    if tool == "otter":
+        place = folder / name / "otter"
+        shutil.rmtree(place, ignore_errors=True)
+        write(assignments.for_otter(notebook), place / f"{name}.ipynb")
+        said = call(place, "otter", "assign", f"{name}.ipynb", ".")
+    else:
+        place = folder / "nbgrader"
+        write(assignments.for_nbgrader(notebook), place / "source" / name / f"{name}.ipynb")
+        (place / "nbgrader_config.py").write_text(assignments.NBGRADER_CONFIG, encoding="utf-8")
+        said = call(place, "nbgrader", "generate_assignment", name, "--create", "--force")
+    return f"there is no assignment for {tool}, which says: {said}" if said else ""
+
+
+def prepare(path, tools, folder=FOLDER):
+    """Write what a class needs of one chapter; return a sentence for each thing that it lacks."""
+    chapter = alone(path)
+    for who in (copies.student, copies.teacher):
+        write(who(chapter), folder / path.stem / f"{path.stem}-{who.__name__}.ipynb")
+    said = copies.lacks(chapter)
+    if assignments.graded(chapter):
+        said += filter(None, (assign(path, tool, folder) for tool in tools))
+    return said
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("chapters", nargs="*", help="their names, instead of all")
+    parser.add_argument("--tools", default=" ".join(TOOLS), help="otter, nbgrader, both or none")
+    arguments, known = parser.parse_args(), {path.stem: path for path in chapters()}
+    if unknown := [name for name in arguments.chapters if name not in known]:
+        sys.exit(f"No chapter is called {', '.join(unknown)}: choose from {', '.join(known)}.")
+    tools = [tool for tool in TOOLS if tool in arguments.tools.split()]
+    said = [trouble] if tools and (trouble := environment()) else []
+    tools = [] if said else tools
+    for name in tqdm(arguments.chapters or known, unit="chapter", disable=None):
+        said += [f"{name}: {sentence}" for sentence in prepare(known[name], tools)]
+    print(*said, f"What was made is in {FOLDER.relative_to(ROOT)}.", sep="\n")
+
+
+if __name__ == "__main__":
+    belongs_here()
+    main()

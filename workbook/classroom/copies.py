@@ -1,0 +1,163 @@
+"""The exercises of a chapter's notebook, and its copies for student and teacher.
+
+Notebooks are the dictionaries that JSON holds. No cell of a chapter needs a name that a solution
+defines, so a copy without the solutions still runs from top to bottom.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Exercise", "exercises", "lacks", "student", "teacher"]
+
+Notebook = dict[str, Any]
+Cell = dict[str, Any]
+
+HEADING = re.compile(r"^### (Exercise (\d+): .+)$", re.MULTILINE)
+SECTION = re.compile(r"^##? ", re.MULTILINE)
+DOTS = re.compile(r"^([●○]{3}) ", re.MULTILINE)
+CALL = re.compile(r"^exercise\.(\w+)\(", re.MULTILINE)
+SOLUTION = re.compile(r"^\*\*Solution\*\*$", re.MULTILINE)
+
+
+@dataclass
+class Exercise:
+    """An exercise as a notebook holds it.
+
+    Parameters
+    ----------
+    title : str
+        ``"Exercise 3: Write the masked softmax"``.
+    points : int
+        As many as its dots are filled: ●●○ is worth 2.
+    cells : list of dict
+        Its cells, from the heading to the last before the next one.
+
+    Examples
+    --------
+    >>> heading = {"cell_type": "markdown", "source": "### Exercise 1: Add\\n\\n●●○ 5 minutes"}
+    >>> stub = {"cell_type": "code", "metadata": {}, "source": "total = ...\\nexercise.add(total)"}
+    >>> one = Exercise("Exercise 1: Add", 2, [heading, stub])
+    >>> one.name, one.stub is stub, one.solution
+    ('add', True, None)
+    """
+
+    title: str
+    points: int
+    cells: list[Cell]
+
+    @property
+    def stub(self) -> Cell | None:
+        """The cell that a student fills in: the first that calls a grader and is no solution."""
+        graded = [cell for cell in self.cells if _code(cell) and CALL.search(text(cell))]
+        return next((cell for cell in graded if not is_solution(cell)), None)
+
+    @property
+    def solution(self) -> Cell | None:
+        """The folded cell with the solution."""
+        return next((cell for cell in self.cells if _code(cell) and is_solution(cell)), None)
+
+    @property
+    def name(self) -> str:
+        """The grader's name, from the last call in the stub; empty without a stub."""
+        return CALL.findall(text(self.stub))[-1] if self.stub else ""
+
+
+def text(cell: Cell) -> str:
+    """Return a cell's source, which files hold as one string or as lines."""
+    return "".join(cell["source"])
+
+
+def is_solution(cell: Cell) -> bool:
+    """Tell whether a cell is a solution: chapters tag those cells ``hide-cell``."""
+    return "hide-cell" in cell["metadata"].get("tags", [])
+
+
+def exercises(notebook: Notebook) -> list[Exercise]:
+    """Return the exercises of a chapter, in their order; the quiz is not among them.
+
+    Examples
+    --------
+    >>> cell = {"cell_type": "markdown", "source": "### Exercise 1: Add\\n\\n●○○ 5 minutes"}
+    >>> [(found.title, found.points) for found in exercises({"cells": [cell]})]
+    [('Exercise 1: Add', 1)]
+    """
+    found: list[Exercise] = []
+    inside = False
+    for cell in notebook["cells"]:
+        if not _code(cell):
+            if heading := HEADING.search(text(cell)):
+                dots = DOTS.search(text(cell))
+                found.append(Exercise(heading[1], dots[1].count("●") if dots else 1, []))
+                inside = True
+            elif SECTION.search(text(cell)):
+                inside = False
+        if inside:
+            found[-1].cells.append(cell)
+    return found
+
+
+def lacks(notebook: Notebook) -> list[str]:
+    """Return a sentence for each thing that a chapter lacks for a class.
+
+    Examples
+    --------
+    >>> lacks({"cells": []})
+    ['it has no exercises, so there is nothing to grade.']
+    """
+    found = exercises(notebook)
+    if not found:
+        return ["it has no exercises, so there is nothing to grade."]
+    said = [
+        f"{each.title.partition(':')[0]} has no call exercise.…(…), so it earns no points."
+        for each in found
+        if not each.stub
+    ]
+    return said + [
+        f"{each.title.partition(':')[0]} has no solution to test its grader with."
+        for each in found
+        if each.stub and not each.solution
+    ]
+
+
+def student(notebook: Notebook) -> Notebook:
+    """Return a chapter without its solutions; stubs, hints and graders stay.
+
+    Examples
+    --------
+    >>> words = {"cell_type": "markdown", "source": "Think.\\n\\n**Solution**\\n\\n2."}
+    >>> code = {"cell_type": "code", "metadata": {"tags": ["hide-cell"]}, "source": "1 + 1"}
+    >>> [cell["source"] for cell in student({"cells": [words, code]})["cells"]]
+    ['Think.']
+    """
+    kept = []
+    for cell in notebook["cells"]:
+        if _code(cell):
+            kept += [] if is_solution(cell) else [cell]
+            continue
+        before = SOLUTION.split(text(cell))[0].rstrip()
+        kept += [cell | {"source": before}] if before else []
+    return notebook | {"cells": kept}
+
+
+def teacher(notebook: Notebook) -> Notebook:
+    """Return a chapter whose solutions stand open.
+
+    Examples
+    --------
+    >>> folded = {"tags": ["hide-cell"], "jupyter": {"source_hidden": True}}
+    >>> code = {"cell_type": "code", "metadata": folded, "source": "1 + 1"}
+    >>> teacher({"cells": [code]})["cells"][0]["metadata"]
+    {'tags': ['hide-cell']}
+    """
+    cells = []
+    for cell in notebook["cells"]:
+        if _code(cell) and is_solution(cell):
+            shown = {key: value for key, value in cell["metadata"].items() if key != "jupyter"}
+            cell = cell | {"metadata": shown}
+        cells.append(cell)
+    return notebook | {"cells": cells}
+
+
+def _code(cell: Cell) -> bool:
+    return bool(cell["cell_type"] == "code")
