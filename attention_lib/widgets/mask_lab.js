@@ -13,7 +13,7 @@ const ORDER = Object.keys(FILLS);
 // Half of the lowest finite number: what the low row's scores are lowered by.
 const LOW = { float16: -32752, bfloat16: -(2 - 2 ** -7) * 2 ** 126, float32: -(2 - 2 ** -23) * 2 ** 126, float64: -Number.MAX_VALUE / 2 };
 const LOW_ROW = 2;
-const TOKENS = ["the", "cat", "sat", "on", "it"];
+const TOKENS = ["so", "it", "was", "too", "tired"];
 
 /** Which key a query may attend to, the scores as filled, the weights, and what is wrong with them. */
 export function measure({ scores, valid_len, left, causal, low, fill, dtype }) {

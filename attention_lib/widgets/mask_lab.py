@@ -11,7 +11,7 @@ from attention_lib.widgets._markup import Markup, map_color, svg, tag
 from attention_lib.widgets._rounding import DTYPES, fixed, rounded, rounded_softmax
 from attention_lib.widgets._traits import Numbers, OneOf, Switch, Whole
 
-_TOKENS = ("the", "cat", "sat", "on", "it")
+_TOKENS = ("so", "it", "was", "too", "tired")
 _SIZE = len(_TOKENS)
 _LOW_ROW = 2
 _FILLS = {  # the number, and how it is written
