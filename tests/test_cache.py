@@ -148,14 +148,6 @@ def test_steps_in_inference_mode_and_out_of_it():
     assert_close(found, layer(x, x, x, mask=causal_mask(8))[0][:, 3:])
 
 
-def test_compiled_steps_equal_eager_ones():
-    layer, x = layer_of(rotary_scores), numbers(1, 12, D_MODEL)
-    expected, _ = layer(x, x, x, mask=causal_mask(12))
-    torch._dynamo.reset()
-    compiled, cache = torch.compile(layer, backend="eager"), KeyValueCache(window=None)
-    assert_close(decoded(compiled, cache, x, [4] + [1] * 8), expected)
-
-
 def test_an_own_attention_can_use_the_cache():
     x = numbers(1, 2, 6, 4)
     whole, _ = Attention(rotary_scores)(x, x, x, mask=causal_mask(6))

@@ -14,6 +14,7 @@ from attention_lib import (
     AdditiveScore,
     AddNorm,
     BilinearScore,
+    KeyValueCache,
     PositionalEncoding,
     causal_mask,
     combine_masks,
@@ -36,6 +37,7 @@ from attention_lib import (
     window_mask,
 )
 from tests.strategies import assert_close, numbers
+from tests.test_cache import D_MODEL, decoded, layer_of
 from tests.tracing import (
     ATTENTIONS,
     MARKS,
@@ -98,6 +100,14 @@ def test_compiled_with_each_kind_of_mask(visibility, need_weights):
         strict=True,
     ):
         assert_close(*gradients)
+
+
+def test_compiled_steps_with_a_cache_equal_eager_ones():
+    layer, x = layer_of(rotary_scores), numbers(1, 12, D_MODEL)
+    expected, _ = layer(x, x, x, mask=causal_mask(12))
+    torch._dynamo.reset()
+    compiled, cache = torch.compile(layer, backend="eager"), KeyValueCache()
+    assert_close(decoded(compiled, cache, x, [4] + [1] * 8), expected)
 
 
 @paths
