@@ -18,7 +18,7 @@ from tests.widgets import (
     test_soft_lookup,
 )
 from tests.widgets.test_heatmap_explorer import LARGE, softmax, truth
-from tests.widgets.test_values_in_browser import STATE, check, hold_every_slider
+from tests.widgets.test_values_in_browser import STATE, check, sliders_values_and_words_agree
 
 pytestmark = pytest.mark.browser
 
@@ -60,7 +60,7 @@ def test_the_heatmap_s_readouts_agree_at_its_corners(show, name):
 
 
 def test_sliders_values_and_words_agree_at_nine_positions(show, figure):
-    hold_every_slider(show, figure, most=9)
+    sliders_values_and_words_agree(show(figure, more=True), figure, most=9)
 
 
 def test_sliders_values_and_words_agree_at_all_corners(show, figure):

@@ -67,7 +67,7 @@ class Visit:
         """
         asked = None
         while asked != (asked := self.requests):
-            self.page.wait_for_timeout(250)
+            self.page.wait_for_timeout(150)
 
     def answer(self, route):
         self.requests += 1

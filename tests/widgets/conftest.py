@@ -114,6 +114,17 @@ class FigurePage:
     def figure(self, number=0):
         return FigureView(self, number)
 
+    def set(self, state):
+        """Give the first figure a state, as its model in a notebook would."""
+        self.page.evaluate(
+            """state => {
+            const model = attentionWidgets.model(document.querySelector('figure'));
+            for (const [name, value] of Object.entries(state)) model.set(name, value);
+            }""",
+            state,
+        )
+        self.settle()
+
     def settle(self):
         """Wait until what has changed is drawn."""
         self.page.evaluate(

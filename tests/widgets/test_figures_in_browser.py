@@ -1,5 +1,6 @@
 """What every figure with sliders owes its reader on a page, whatever it shows."""
 
+import itertools
 import os
 import re
 from pathlib import Path
@@ -10,14 +11,34 @@ from axe_playwright_python.sync_playwright import Axe
 from attention_lib import palette, widgets
 from website.pictures import same_picture
 
+from .test_values_in_browser import choices_ticks_and_words_agree, sliders_values_and_words_agree
+
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = Path(__file__).with_name("pictures")
+SET_THEME = "theme => { document.documentElement.dataset.theme = theme; }"
 
 
-def test_a_figure_comes_to_life_under_its_title_and_task(show, figure):
-    page = show(figure)
+def test_a_figure_answers_its_reader_and_leaves_nothing_behind(show, figure):
+    """One visit for what can be tried on one page, each time after a reset."""
+    page = show(figure, more=True)
+    for check in (
+        comes_to_life_under_its_title_and_task,
+        every_control_is_named_valued_large_and_answers_to_keys,
+        sliders_answer_to_the_pointer_and_reset_takes_all_back,
+        sliders_values_and_words_agree,
+        choices_ticks_and_words_agree,
+        a_draw_writes_nothing_that_stands_already,
+        cleanup_leaves_nothing_behind,
+    ):
+        check(page, figure)
+        assert page.errors == [] and page.refused == [], check
+        page.get_by_role("button", name="Reset").click()
+        page.settle()
+
+
+def comes_to_life_under_its_title_and_task(page, figure):
     assert page.locator(".attention-view").count() == 1
     assert not page.locator(".attention-widget > :is(img, figcaption)").first.is_visible()
     assert page.locator(".attention-finding").inner_text() != ""
@@ -29,7 +50,6 @@ def test_a_figure_comes_to_life_under_its_title_and_task(show, figure):
     controls = page.locator(".attention-layout > .attention-controls > :not(button)")
     assert 1 <= controls.filter(visible=True).count() <= 2
     assert page.locator(".attention-play").count() <= 1
-    assert page.errors == [] and page.refused == []
 
 
 def test_without_javascript_still_pictures_and_their_words_are_there(show, every_figure):
@@ -61,8 +81,7 @@ def test_a_script_that_fails_leaves_the_still_picture(show, script):
     assert page.locator(".attention-widget > *").count() == 2
 
 
-def test_every_control_is_named_valued_large_and_answers_to_keys(show, figure):
-    page = show(figure, more=True)
+def every_control_is_named_valued_large_and_answers_to_keys(page, figure):
     sliders = page.locator("input[type=range]").all()
     assert sliders
     for slider in sliders:
@@ -81,11 +100,9 @@ def test_every_control_is_named_valued_large_and_answers_to_keys(show, figure):
             ".getBoundingClientRect(); return [box.width, box.height]; }"
         )
         assert min(target) >= 24, target
-    assert page.errors == []
 
 
-def test_sliders_answer_to_the_pointer_and_reset_takes_all_back(show, figure):
-    page = show(figure, more=True)
+def sliders_answer_to_the_pointer_and_reset_takes_all_back(page, figure):
     before = page.figure().readouts(), page.locator(".attention-finding").inner_text()
     for slider in page.locator("input[type=range]").all():
         box = slider.bounding_box()
@@ -129,12 +146,13 @@ def test_two_of_a_kind_are_independent(show, every_figure):
     assert len(ids) == len(set(ids))
 
 
-def test_cleanup_leaves_nothing_behind(show, figure):
-    page = show(figure)
+def cleanup_leaves_nothing_behind(page, figure):
     left = page.evaluate(
         """async () => {
         const figure = document.querySelector('figure');
         const model = attentionWidgets.model(figure);
+        attentionWidgets.unmount(figure);
+        await attentionWidgets.mount(figure, model);
         const before = { ...watch, model: model.listenerCount };
         const counts = [];
         for (let turn = 0; turn < 3; turn += 1) {
@@ -160,7 +178,6 @@ def test_cleanup_leaves_nothing_behind(show, figure):
         assert left["after"][name] == left["before"][name]
     page.settle()
     assert page.locator(".attention-view").count() == 1
-    assert page.errors == []
 
 
 HOSTS = [  # attributes of html, attributes of body, is it dark where the system is light, or dark?
@@ -178,10 +195,10 @@ HOSTS = [  # attributes of html, attributes of body, is it dark where the system
 ]
 
 
-@pytest.mark.parametrize("system", ["light", "dark"])
-def test_light_and_dark_follow_the_page_and_else_the_system(show, system):
-    page = show(widgets.SoftmaxSaturation(), color_scheme=system)
-    for html_attributes, body_attributes, *dark in HOSTS:
+def test_light_and_dark_follow_the_page_and_else_the_system(show):
+    page = show(widgets.SoftmaxSaturation())
+    for system, (on_html, on_body, *dark) in itertools.product(("light", "dark"), HOSTS):
+        page.emulate_media(color_scheme=system)
         ground = page.evaluate(
             """([onHtml, onBody]) => {
             const set = (node, attributes) => {
@@ -193,17 +210,15 @@ def test_light_and_dark_follow_the_page_and_else_the_system(show, system):
             const view = getComputedStyle(document.querySelector('.attention-view'));
             return [view.backgroundColor, view.colorScheme];
             }""",
-            [html_attributes, body_attributes],
+            [on_html, on_body],
         )
         name = "dark" if dark[system == "dark"] else "light"
         paper = (palette.DARK if name == "dark" else palette.LIGHT)["paper"]
         red, green, blue = (int(paper[i : i + 2], 16) for i in (1, 3, 5))
-        wanted = [f"rgb({red}, {green}, {blue})", name]
-        assert ground == wanted, (html_attributes, body_attributes, system)
+        assert ground == [f"rgb({red}, {green}, {blue})", name], (on_html, on_body, system)
 
 
-def test_a_draw_writes_nothing_that_stands_already(show, figure):
-    page = show(figure, more=True)
+def a_draw_writes_nothing_that_stands_already(page, figure):
     page.wait_for_timeout(300)  # the draws that warm the browser up
     written = page.evaluate(
         """async () => {
@@ -288,25 +303,28 @@ def test_set_children_reuses_elements_of_the_same_tag(show):
     assert fourth == [['<text x="0">e</text>'], [True]]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_no_barrier_in_any_figure(show, every_figure, theme):
-    page = show(*every_figure, theme=theme, more=True)
-    results = Axe().run(page.page)
-    assert results.violations_count == 0, results.generate_report()
-    assert len(results.response["passes"]) > 5, "the rules ran"
+def test_axe_finds_no_barrier_in_any_figure(show, every_figure):
+    page = show(*every_figure, more=True)
+    for theme in ("light", "dark"):
+        page.evaluate(SET_THEME, theme)
+        results = Axe().run(page.page)
+        assert results.violations_count == 0, results.generate_report()
+        assert len(results.response["passes"]) > 5, "the rules ran"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_figure_looks_as_in_its_stored_picture(show, figure, theme):
-    page = show(figure, theme=theme, font=True)
-    picture = page.locator(".attention-view").screenshot()
-    stored = PICTURES / f"{type(figure).__name__}-{theme}.png"
-    if os.environ.get("ATTENTION_STORE_PICTURES") == "1":
-        stored.parent.mkdir(exist_ok=True)
-        stored.write_bytes(picture)
-    fresh = ROOT / "_build" / "pictures" / stored.name
-    fresh.parent.mkdir(parents=True, exist_ok=True)
-    fresh.write_bytes(picture)
-    store = f"if {fresh} is right, run this test with ATTENTION_STORE_PICTURES=1"
-    assert stored.is_file(), f"{stored} is not there yet: {store}"
-    assert same_picture(stored.read_bytes(), picture), store
+def test_a_figure_looks_as_in_its_stored_pictures(show, figure):
+    page = show(figure, font=True)
+    for theme in ("light", "dark"):
+        page.evaluate(SET_THEME, theme)
+        page.settle()
+        picture = page.locator(".attention-view").screenshot()
+        stored = PICTURES / f"{type(figure).__name__}-{theme}.png"
+        if os.environ.get("ATTENTION_STORE_PICTURES") == "1":
+            stored.parent.mkdir(exist_ok=True)
+            stored.write_bytes(picture)
+        fresh = ROOT / "_build" / "pictures" / stored.name
+        fresh.parent.mkdir(parents=True, exist_ok=True)
+        fresh.write_bytes(picture)
+        store = f"if {fresh} is right, run this test with ATTENTION_STORE_PICTURES=1"
+        assert stored.is_file(), f"{stored} is not there yet: {store}"
+        assert same_picture(stored.read_bytes(), picture), store

@@ -105,7 +105,7 @@ def test_what_is_unpacked_is_what_was_given_to_half_a_step(node, spread, shape, 
     assert torch.equal(seen.reshape(shape)[0, 0], weights[0, 0]), "0 and 1 are exact"
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 3.0])
+@pytest.mark.parametrize("spread", [0.3, 3.0])
 def test_twelve_layers_of_twelve_heads_take_less_than_three_megabytes(spread):
     figure = HeatmapExplorer(softmax(LARGE, spread), [f"token {i}" for i in range(128)])
     size = len(figure.to_html().encode())
@@ -138,12 +138,12 @@ def test_javascript_agrees_with_the_library(node, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_python_says_in_words_what_javascript_says(node, name):
     figure = explorer(name)
-    pairs, told = [], []
+    states, told = [], []
     for cell in cells(figure):
-        state = plain(go(figure, cell))
-        (seen,) = node("heatmap_explorer.js", "measure", [[state]])
-        pairs.append([state, seen])
+        states.append(plain(go(figure, cell)))
         told.append(figure.words())
+    measured = node("heatmap_explorer.js", "measure", [[state] for state in states])
+    pairs = list(zip(states, measured, strict=True))
     for sentence, words in zip(node("heatmap_explorer.js", "words", pairs), told, strict=True):
         assert words.endswith(f". {sentence}"), words
 

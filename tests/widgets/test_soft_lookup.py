@@ -174,20 +174,15 @@ def test_the_query_is_taken_where_it_lies_on_a_key(show):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [320, 860])
-def test_no_name_covers_another(show, width):
+def test_no_name_covers_another(show):
     """At the start of the first chapter, and with the output on a value."""
     places = [[1.41, 0.0], [0.28, 1.39], [-0.26, -1.39], [-0.86, 1.12]]
     words = ["animal", "tired", "street", "cross"]
-    for query in ((1.4, 0.0), (0.3, 1.4), (-2.0, 2.0), (0.0, 0.0)):
-        figure = SoftLookup(
-            query_x=query[0],
-            query_y=query[1],
-            tokens=words,
-            key_points=places,
-            value_points=places,
-        )
-        page = show(figure, width=width, font=True)
+    page = show(SoftLookup(tokens=words, key_points=places, value_points=places), font=True)
+    queries = ((1.4, 0.0), (0.3, 1.4), (-2.0, 2.0), (0.0, 0.0))
+    for width, query in itertools.product((860, 320), queries):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.set({"query_x": query[0], "query_y": query[1]})
         for plane in page.locator("svg[role=img]").all():
             texts = [text.bounding_box() for text in plane.locator("text").all()]
             assert len(texts) == 6

@@ -84,9 +84,8 @@ def check(page, figure):
     assert not page.locator(".attention-failure").is_visible(), finding
 
 
-def hold_every_slider(show, figure, most):
+def sliders_values_and_words_agree(page, figure, most=3):
     """Set each slider to so many positions and hold against each other what is said of it."""
-    page = show(figure, more=True)
     view = page.figure()
     for slider in page.evaluate(STATE):
         for position in positions(slider, most):
@@ -96,14 +95,7 @@ def hold_every_slider(show, figure, most):
         page.settle()
 
 
-@browser
-def test_sliders_values_and_words_agree_at_both_ends_and_between(show, figure):
-    hold_every_slider(show, figure, most=3)
-
-
-@browser
-def test_choices_ticks_and_words_agree(show, figure):
-    page = show(figure, more=True)
+def choices_ticks_and_words_agree(page, figure):
     inputs = page.locator("fieldset[data-trait] input, .attention-toggle input").all()
     for chosen in [*inputs, *reversed(inputs)]:
         chosen.click()
@@ -139,10 +131,8 @@ def test_text_on_every_colour_of_a_map_can_be_read(node, name):
 
 
 @browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_forced_colours_keep_hatching_ramps_and_the_chosen_mark(show, every_figure, scheme):
-    page = show(*every_figure, forced_colors="active", color_scheme=scheme)
-    plain = show(*every_figure)
+def test_forced_colours_keep_hatching_ramps_and_the_chosen_mark(show, every_figure):
+    page = show(*every_figure)
     seen = """() => [
         ["pattern path", "stroke"], [".attention-pair rect", "fill"],
         [".attention-ramp, .attention-swatch, .attention-cells", "backgroundImage"],
@@ -156,10 +146,17 @@ def test_forced_colours_keep_hatching_ramps_and_the_chosen_mark(show, every_figu
     ].flatMap(([nodes, property]) => [...document.querySelectorAll(nodes)]
         // ids of patterns are drawn by chance
         .map((node) => getComputedStyle(node)[property].replace(/#attention[^"]*/, "")))"""
-    kept = page.evaluate(seen)
-    assert kept == plain.evaluate(seen)
-    assert any("gradient" in one for one in kept)
-    assert page.evaluate("matchMedia('(forced-colors: active)').matches")
+    plain = page.evaluate(seen)
+    assert any("gradient" in one for one in plain)
+    for scheme in ("light", "dark"):
+        page.emulate_media(forced_colors="active", color_scheme=scheme)
+        page.settle()
+        assert page.evaluate("matchMedia('(forced-colors: active)').matches")
+        assert page.evaluate(seen) == plain
+        chosen_marks_and_borders_are_seen(page)
+
+
+def chosen_marks_and_borders_are_seen(page):
     for marked, others in (
         (".attention-thumb.attention-chosen", ".attention-thumb:not(.attention-chosen)"),
         ("label:has(canvas):has(:checked)", "label:has(canvas)"),
