@@ -126,6 +126,13 @@ def test_no_output_of_a_chapter_is_lost_on_its_page(site):
 
 
 @pytest.mark.site
+def test_an_empty_stub_says_how_to_run_it(site):
+    page = site.pages["book/masking.html"]
+    assert not page.find_all("pre", string="Write it, then run this cell.\n")
+    said = page.select(".to-run")
+    assert len(said) == 3 and all(one.a["href"].endswith("masking.ipynb") for one in said)
+
+
 def test_every_reference_can_be_linked_to(site):
     keys = re.findall(r"^@\w+\{(\w+),", (ROOT / "book/references.bib").read_text(), re.M)
     assert len(keys) >= 16

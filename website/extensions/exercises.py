@@ -1,9 +1,11 @@
-"""Sphinx extension: questions of ``workbook.exercises`` that are answered on the page.
+"""Sphinx extension: exercises of ``workbook.exercises`` on pages, which run no Python.
 
 A notebook's output holds a question's rules; one script, loaded where there is such a question,
-makes a form of it. Without the script the output reads as it does in the notebook.
+makes a form of it. Without the script the output reads as it does in the notebook. Where code is
+to be written, the page says how to run it.
 """
 
+import re
 from pathlib import Path
 
 from attention_lib.widgets._bundle import as_expression
@@ -12,6 +14,10 @@ from workbook import exercises
 FOLDER = "attention_exercises"
 SOURCES = Path(exercises.__file__).parent
 QUESTION = '<div class="attention-exercise" data-exercise="'
+UNWRITTEN = re.compile(
+    r'<div class="output text_plain[^>]*>\s*<div class="highlight"><pre><span></span>'
+    r"Write it, then run this cell\.\s*</pre></div>\s*</div>"
+)
 
 
 def assets():
@@ -37,7 +43,19 @@ def _load(app, pagename, templatename, context, doctree):
         app.add_js_file(f"{FOLDER}/exercise.js", loading_method="defer")
 
 
+def _say_how_to_run(app, pagename, templatename, context, doctree):
+    """Replace what a grader says of the empty stub by the ways to run it."""
+    if doctree is None or "notebook" not in context:
+        return
+    ways = f'<a href="{context["notebook"]}" download>download the notebook</a>'
+    if context.get("colab"):
+        ways += f' or <a href="{context["colab"]}">open it in Colab</a>'
+    said = f'<p class="to-run">To try it, {ways}; its grader answers there.</p>'
+    context["body"] = UNWRITTEN.sub(said, context.get("body", ""))
+
+
 def setup(app):
     app.connect("builder-inited", _write)
     app.connect("html-page-context", _load)
+    app.connect("html-page-context", _say_how_to_run, priority=950)  # the links come before
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
