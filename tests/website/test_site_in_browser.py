@@ -215,6 +215,8 @@ def test_a_chapter_shows_as_slides(visit):
         assert shown() == "Summary"
         count = int(page.locator(".slides-bar output").inner_text().split()[-1])
         assert page.evaluate("document.querySelectorAll('.slide-end').length") == count
+        page.keyboard.press("n")
+        page.get_by_label("Presenter's notes").get_by_text("In one sentence").wait_for()
         page.keyboard.press("Escape")
         page.wait_for_url(lambda address: "slides" not in address)
         assert seen.faults == []

@@ -79,7 +79,7 @@ async function tell() {
   const chapter = location.pathname.split("/").pop().replace(".html", "");
   const answer = await fetch(new URL("teaching.html", location.href)).catch(() => null);
   const text = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
-  const found = text?.getElementById(chapter) ?? text?.querySelector(`section:has(> :is(h2, h3, p) a[href^="${chapter}.html"])`);
+  const found = text?.querySelector(`section:has(> :is(h2, h3, p) a[href^="${chapter}.html"])`);
   const said = document.createElement("p");
   said.textContent = "The page for teachers has no notes on this chapter.";
   notes.append(...(found ? [...found.children].map((one) => document.adoptNode(one)) : [said]));
