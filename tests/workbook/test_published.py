@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from workbook.published import DISAGREEMENTS, RESULTS, Census, Table
+from workbook.published import DISAGREEMENTS, MODELS, RESULTS, Census, Table
 from workbook.published.census import FOUND, KINDS
 from workbook.published.tables import _short
 
@@ -61,7 +61,7 @@ def test_texts_that_disagree_differ_by_more_than_rounding(disagreement):
     assert disagreement.ours != disagreement.theirs
 
 
-@pytest.mark.parametrize("rows", [RESULTS, DISAGREEMENTS], ids=["results", "disagreements"])
+@pytest.mark.parametrize("rows", [RESULTS, DISAGREEMENTS, MODELS])
 def test_table_has_one_row_for_each_result(rows):
     table = Table(rows)
     assert len(repr(table).splitlines()) == len(rows)
@@ -69,7 +69,7 @@ def test_table_has_one_row_for_each_result(rows):
     assert page.count("<tr>") == len(rows) + 1
     assert "nan" not in page and "inf" not in page
     for row in rows:
-        assert row.link in page
+        assert (row.sizes if rows is MODELS else row.link) in page
 
 
 def test_printed_differences_are_rounded_up_to_coarse_steps():

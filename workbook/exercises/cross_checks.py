@@ -143,15 +143,10 @@ def true_hides(attend: Attend) -> bool:
     return bool(output[0, 0, 0] > 0.5)
 
 
-def _rotation(layout: str, base: float = 10_000.0, clockwise: bool = False) -> Rotate:
-    def rotate(x: Tensor) -> Tensor:
-        half = x.shape[-1] // 2
-        signs = torch.tensor([1.0, -1.0])
-        mirror = signs.repeat(half) if layout == "pairs" else signs.repeat_interleave(half)
-        mirror = mirror if clockwise else torch.ones_like(mirror)
-        return rotate_by_position(x * mirror, layout=layout, base=base) * mirror
-
-    return rotate
+def _rotation(layout: str, base: float = 10_000.0, speed: float = 1.0) -> Rotate:
+    return lambda x: rotate_by_position(
+        x, speed * torch.arange(x.shape[-2]), layout=layout, base=base
+    )
 
 
 def _inwards(x: Tensor) -> Tensor:
@@ -168,11 +163,9 @@ def _inwards(x: Tensor) -> Tensor:
         "one pair": (_rotation("pairs"), 2),
         "neighbours of 12, another base": (_rotation("pairs", 100.0), 12),
         "the first with the last, and so inwards": (_inwards, 8),
-        "positions that are squeezed": (
-            lambda x: rotate_by_position(x, torch.arange(x.shape[-2]) / 4, layout="halves"), 8,
-        ),
-        "neighbours, clockwise": (_rotation("pairs", clockwise=True), 8),
-        "halves, clockwise": (_rotation("halves", clockwise=True), 8),
+        "positions that are squeezed": (_rotation("halves", speed=0.25), 8),
+        "neighbours, clockwise": (_rotation("pairs", speed=-1.0), 8),
+        "halves, clockwise": (_rotation("halves", speed=-1.0), 8),
     },
     mistakes=[
         (lambda rotate, d_k: 1, "that is the answer for neighbours, whatever the rotation does."),

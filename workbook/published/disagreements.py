@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from attention_lib.attention import scaled_dot_product_attention
+from attention_lib.cost import cache_bytes
 from attention_lib.masking import causal_mask, masked_softmax, window_mask
 from attention_lib.positions import (
     rotate_by_position,
@@ -73,6 +74,11 @@ def _sink_in_or_out() -> float:
     scores, sink = torch.zeros(1, 4), torch.zeros(1, 1)
     with_sink = torch.softmax(torch.cat([scores, sink], dim=-1), dim=-1)[:, :-1]
     return float((masked_softmax(scores + sink) - with_sink).sum())
+
+
+def _eight_or_sixteen() -> float:
+    eight, sixteen = (cache_bytes(126, num_kv_heads, d_k=128) for num_kv_heads in (8, 16))
+    return (sixteen - eight) * 128_000 / 2**30
 
 
 DISAGREEMENTS: list[Disagreement] = [
@@ -147,5 +153,13 @@ DISAGREEMENTS: list[Disagreement] = [
         "https://github.com/huggingface/transformers/issues/41026",
         "weight that the sink should get beside 4 keys",
         _sink_in_or_out,
+    ),
+    Disagreement(
+        "How many key heads has Llama 3.1 405B?",
+        "8, as its configuration says: 61.5 GB for 128\u202f000 tokens",
+        "16, by the 123.05 GB in a post of its first day",
+        "https://github.com/huggingface/blog/issues/2345",
+        "GB that lie between them",
+        _eight_or_sixteen,
     ),
 ]

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from attention_lib._arguments import require_each
+from workbook.published.models import Model
 
 __all__ = ["Disagreement", "Result", "Table", "adding_to", "numbers"]
 
@@ -152,11 +153,11 @@ class Disagreement:
 
 
 class Table:
-    """Results or disagreements as a table: HTML in a notebook, text elsewhere.
+    """Results, disagreements or models as a table: HTML in a notebook, text elsewhere.
 
     Parameters
     ----------
-    rows : iterable of Result or Disagreement
+    rows : iterable of Result, Disagreement or Model
         All of one kind. They are computed when the table is made.
 
     Raises
@@ -171,10 +172,11 @@ class Table:
     Weights of six tokens | Raschka (2024), ch. 3 | differs by at most 5e−5
     """
 
-    def __init__(self, rows: Iterable[Result | Disagreement]) -> None:
-        rows = require_each("rows", rows, Result, Disagreement, minimum=0)
-        if len({*map(type, rows)}) > 1:
-            raise TypeError("rows: expected all of one kind, got Result and Disagreement")
+    def __init__(self, rows: Iterable[Result | Disagreement | Model]) -> None:
+        rows = require_each("rows", rows, Result, Disagreement, Model, minimum=0)
+        kinds = sorted({type(row).__name__ for row in rows})
+        if len(kinds) > 1:
+            raise TypeError(f"rows: expected all of one kind, got {' and '.join(kinds)}")
         self.rows = [(row, row._number()) for row in rows]
 
     def __repr__(self) -> str:
