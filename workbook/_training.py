@@ -23,7 +23,7 @@ from attention_lib._arguments import (
     shape_of,
 )
 
-__all__ = ["Watch", "fit", "restore", "store", "stored"]
+__all__ = ["Watch", "bytes_of", "fit", "numbers_of", "restore", "store", "stored"]
 
 Model = TypeVar("Model", bound=nn.Module)
 Watch = Callable[[int, float], None]  # is told each step's number and loss
@@ -35,6 +35,7 @@ def fit(
     steps: int,
     *,
     weight_decay: float,
+    rate: float = 5e-3,
     desc: str,
     progress: bool,
     watch: Watch | None,
@@ -42,10 +43,10 @@ def fit(
     """Train a model, and return it ready to be asked.
 
     ``loss_of_batch`` is called at every step: it draws a batch and returns the model's loss on it.
-    The learning rate rises for a tenth of the steps, to 0.005, and falls from there to 0.
+    The learning rate rises for a tenth of the steps, to ``rate``, and falls from there to 0.
     """
     optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=weight_decay)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, steps, pct_start=0.1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, steps, pct_start=0.1)
     with _one_thread(), tqdm(range(1, steps + 1), disable=not progress, desc=desc) as bar:
         for step in bar:
             loss = loss_of_batch()
@@ -70,21 +71,48 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def store(model: nn.Module, path: str | Path, told: dict[str, str]) -> None:
-    """Store a model's weights, rounded to float16, and what is told of it, with their checksum.
+def halves(model: nn.Module) -> dict[str, Tensor]:
+    """Return a model's weights rounded to float16."""
+    return {name: tensor.half().cpu().contiguous() for name, tensor in model.state_dict().items()}
+
+
+def bytes_of(model: nn.Module) -> dict[str, Tensor]:
+    """Return a model's weights rounded to 8 bits, with one scale for each matrix.
+
+    A number is its byte, -127 to 127, times the scale. The scales come last, in the order of the
+    matrices' names.
+    """
+    state = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
+    scales = {name: float(tensor.abs().max()) / 127 or 1.0 for name, tensor in state.items()}
+    rounded = {name: (x / scales[name]).round().char().contiguous() for name, x in state.items()}
+    return rounded | {"scales": torch.tensor([scales[name] for name in sorted(state)])}
+
+
+def numbers_of(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return what :func:`bytes_of` rounded, as float32."""
+    names = sorted(tensors.keys() - {"scales"})
+    scales = dict(zip(names, tensors["scales"], strict=True))
+    return {name: tensors[name].float() * scales[name] for name in names}
+
+
+def store(
+    model: nn.Module,
+    path: str | Path,
+    told: dict[str, str],
+    pack: Callable[[nn.Module], dict[str, Tensor]] = halves,
+) -> None:
+    """Store a model's weights, rounded by ``pack``, and what is told of it, with their checksum.
 
     The order of ``told`` is that in which the checksum reads it.
     """
-    tensors = {
-        name: tensor.half().cpu().contiguous() for name, tensor in model.state_dict().items()
-    }
+    tensors = pack(model)
     save_file(tensors, path, metadata=told | {"sha256": _checksum(tensors, told.values())})
 
 
 def stored(
     path: str | Path, told: Sequence[str], writer: str
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Return what :func:`store` wrote: the tensors, in float16, and what is told of them.
+    """Return what :func:`store` wrote: the tensors as they are, and what is told of them.
 
     Refuse a file that is not whole, that ``writer`` did not write, or that has changed since.
     """

@@ -1,26 +1,32 @@
 """The figure SentenceReader: the reader's own numbers, in the page as in PyTorch."""
 
-import random
-
 import pytest
 import torch
 import traitlets
 
-from workbook.reader import Reader, load_reader, read, sentences
+from workbook.reader import Reader, Vocabulary, draw, load_reader, read, words_of
 from workbook.reader.sentence_reader import EXAMPLES, SentenceReader
 
 SCRIPT = SentenceReader.script()
-HEADS = [0, 1, 2, 3, 4, 0, 1, 2]  # one for each of the examples
-ASKING = [-1, 2, 3, 0, 5, 1, -1, 14]  # the last is no word of its sentence: then *it* asks
+HEADS = [-1, 1, 2, 3, 4, 0, -1, 2]  # one for each of the examples
+ASKING = [-1, 2, 3, 0, 5, 1, -1, 18]  # the last is no word of its sentence: then *it* asks
 UNREADABLE = [
     "",
     "  ,. ",
     "the animal was tired",
     "it was it",
-    "The fox didn’t cross the rode because it was too tired.",
+    "The fox didn’t cross the roud because it was too tired.",
     "the animel did not cross the street because it was too tired",
-    "the zebra slept because it was xqzw",
+    "the python slept because it was xqzw",
+    "the stretchy terrier slept because it was tired",
     "it was " + "too " * 20 + "wide",
+]
+WRITTEN = [
+    "The dog didn't cross the road because it was too busy!",
+    "It's dark; the boys can’t see the foxes’ den-like hole.",
+    "She'd run, they've run and I'll run: cannot, won't, I'm.",
+    "the BIGGEST dog chased carries crossing stopped hottest prettier",
+    "naïve café 3rd x_y",
 ]
 
 
@@ -37,19 +43,20 @@ def in_page(function):
 
 @pytest.fixture(scope="module")
 def texts():
-    return [str(sentence) for sentence in random.Random(0).sample(sentences(), 1000)]
+    return [str(sentence) for sentence in draw(300, seed=7)]
 
 
-def test_javascript_agrees_with_pytorch_on_a_thousand_sentences(node, texts):
+def test_javascript_agrees_with_pytorch(node, texts):
     figure = SentenceReader()
     seen = node(
         SCRIPT,
         """(state, texts) => {
             state.packed = new Uint8Array(state.packed);
-            return texts.map((text) => measure({ ...state, text }));
+            const reader = openReader(state);
+            return texts.map((text) => measure({ ...state, text }, reader));
         }""",
         [[plain(figure), texts]],
-        ["measure"],
+        ["openReader", "measure"],
     )[0]
     largest, reader = 0.0, load_reader()
     for text, found in zip(texts, seen, strict=True):
@@ -58,14 +65,14 @@ def test_javascript_agrees_with_pytorch_on_a_thousand_sentences(node, texts):
         assert (found["it"], found["meant"]) == (reading.it, reading.meant), text
         for mine, layer in zip(found["layers"], reading.weights, strict=True):
             largest = max(largest, (torch.tensor(mine) - layer).abs().max().item())
-    assert largest < 1e-4
+    assert largest < 1e-5
 
 
 def test_figure_shows_a_reader_trained_by_oneself(node):
     torch.manual_seed(0)
-    reader = Reader(d_model=12, num_heads=(3, 2, 1))  # float32 numbers, other sizes
+    reader = Reader(Vocabulary(), 12, (3, 2, 1))  # float32 numbers, other sizes
     figure = SentenceReader(reader, text=EXAMPLES[2], head=4)
-    assert figure.bits == 32
+    assert figure.scales == []
     (seen,) = node(SCRIPT, in_page("measure"), [[plain(figure)]], ["measure"])
     reading = read(reader, EXAMPLES[2])
     assert seen["meant"] == reading.meant
@@ -73,10 +80,20 @@ def test_figure_shows_a_reader_trained_by_oneself(node):
         assert torch.allclose(torch.tensor(mine), layer, atol=1e-5)
 
 
+MEANT = dict(
+    zip(
+        EXAMPLES,
+        ["animal", "unsure", "road", "trophy", "ball", "goat", "pizza", "fence"],
+        strict=True,
+    )
+)
+
+
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_every_example_is_read_right(text):
-    known = {str(sentence): sentence for sentence in sentences()}
-    assert read(load_reader(), text).meant == known[text].meant
+    reading = read(load_reader(), text)
+    sure = reading.probability >= 0.75
+    assert (reading.words[reading.meant] if sure else "unsure") == MEANT[text]
 
 
 def test_python_says_in_words_what_javascript_says(node):
@@ -110,9 +127,24 @@ def test_a_head_or_a_reader_that_is_none_is_refused():
     with pytest.raises(traitlets.TraitError, match=r"SentenceReader\.head"):
         SentenceReader(head=7)
     with pytest.raises(traitlets.TraitError, match=r"SentenceReader\.word"):
-        SentenceReader(word=16)
+        SentenceReader(word=20)
     with pytest.raises(TypeError, match="reader: expected a Reader"):
         SentenceReader(reader=torch.nn.Linear(2, 2))
+
+
+def test_words_and_base_forms_are_the_same_in_both_worlds(node):
+    figure, vocabulary = SentenceReader(), Vocabulary()
+    forms = [word + end for word in vocabulary.words[1:] for end in ("s", "ed", "ing", "er")]
+    program = """(state, texts, forms) => {
+        const lexicon = readLexicon(state);
+        return [texts.map((text) => wordsOf(text)), forms.map((form) => idOf(form, lexicon))];
+    }"""
+    names = ["readLexicon", "wordsOf", "idOf"]
+    ((words, ids),) = node("_shared/index.js", program, [[plain(figure), WRITTEN, forms]], names)
+    assert words == [words_of(text) for text in WRITTEN]
+    for form, number in zip(forms, ids, strict=True):
+        base = vocabulary.base(form)
+        assert number == (-1 if base is None else vocabulary.words.index(base)), form
 
 
 @pytest.mark.browser
@@ -123,23 +155,30 @@ def test_changing_tired_to_wide_turns_the_conclusion(show):
     page.locator(".attention-worded select").last.select_option("wide")
     page.settle()
     assert figure.read("meant") == 7 and figure.read("weight_7") > 0.9
-    assert "it means street" in page.locator(".attention-finding").inner_text()
+    assert "“It” means street" in page.locator(".attention-finding").inner_text()
     page.get_by_role("button", name="Reset").click()
     page.settle()
     assert figure.read("meant") == 2
 
 
 @pytest.mark.browser
-def test_clicking_a_word_lets_it_ask_and_typing_reads_anew(show):
+def test_the_way_to_it_is_drawn_hop_by_hop(show):
+    page = show(SentenceReader())
+    drawn = {}
+    for hop in (1, 2, 3):
+        page.locator(f"[data-trait=hop] input[value='{hop}']").check()
+        page.settle()
+        roles = page.locator(".attention-strands path").evaluate_all(
+            "paths => paths.map((path) => path.dataset.strand)"
+        )
+        drawn[hop] = {*roles}
+    assert drawn == {1: {"key"}, 2: {"key", "query"}, 3: {"key", "query", "weight"}}
+
+
+@pytest.mark.browser
+def test_typing_a_sentence_reads_it_and_an_unknown_word_is_named(show):
     page = show(SentenceReader(head=2))
     figure = page.figure()
-    reading = read(load_reader(), EXAMPLES[0])
-    for place in (2, 7):
-        page.locator(".attention-word").nth(place).click()
-        page.settle()
-        for key, weight in enumerate(reading.weights[0][1, place].tolist()):
-            assert figure.read(f"weight_{key}") == pytest.approx(weight, abs=1e-4)
-    page.locator("summary").click()  # More
     field = page.locator(".attention-typed")
     field.fill("The wolf feared the bear because it was fierce.")
     field.press("Enter")
@@ -149,16 +188,26 @@ def test_clicking_a_word_lets_it_ask_and_typing_reads_anew(show):
     field.press("Enter")
     page.settle()
     assert (
-        "does not know the word “baer”. Did you mean “"
-        in page.locator("[role=alert]:visible").inner_text()
+        "does not know the word “baer”. Try “" in page.locator("[role=alert]:visible").inner_text()
     )
     assert figure.read("meant") == 5
+    page.locator(".attention-tries button").first.click()
+    page.settle()
+    assert page.locator("[role=alert]:visible").count() == 0
+
+
+@pytest.mark.browser
+def test_known_words_are_one_click_away(show):
+    page = show(SentenceReader())
+    page.locator(".attention-known summary").click()
+    listed = page.locator(".attention-known").inner_text()
+    assert "tired" in listed and "street" in listed
 
 
 @pytest.mark.browser
 def test_the_reader_reads_when_the_text_changes_and_only_then(show):
     """Its forward pass takes roots by the hundred, and nothing else takes any."""
-    page = show(SentenceReader(), more=True)
+    page = show(SentenceReader(head=0), more=True)
     page.evaluate(
         "() => { const root = Math.sqrt; window.roots = 0;"
         " Math.sqrt = (x) => { window.roots += 1; return root(x); }; }"
@@ -172,7 +221,7 @@ def test_the_reader_reads_when_the_text_changes_and_only_then(show):
     page.get_by_label("Exchange “tired”").select_option("wide")
     page.settle()
     assert page.evaluate("roots") > 100
-    assert "it means street" in page.locator(".attention-finding").inner_text()
+    assert "“It” means street" in page.locator(".attention-finding").inner_text()
 
 
 @pytest.mark.browser

@@ -4,10 +4,10 @@ import argparse
 import sys
 import time
 
-from workbook.reader import accuracy, save_reader, split, train_reader
+from workbook.reader import accuracy, draw, save_reader, train_reader
 from workbook.reader.training import STORED
 
-PROMISED = 0.99
+PROMISED = 0.95
 
 
 def main() -> int:
@@ -16,7 +16,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=5, help="train seeds 0 to SEEDS - 1")
     parser.add_argument("--store", action="store_true", help="store the weights of seed 0")
     options = parser.parse_args()
-    _, test = split()
+    test = draw(2000, seed=1, held_out=True)
     reached = []
     print("seed  seconds  accuracy")
     for seed in range(options.seeds):

@@ -8,7 +8,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from attention_lib._arguments import is_index, require_a
+from attention_lib._arguments import is_index, require_a, require_each
 from attention_lib.masking import length_mask
 from attention_lib.multihead import MultiHeadAttention, split_heads
 from workbook.reader.network import Reader, Reading, read
@@ -43,11 +43,11 @@ def without_head(
 
     Examples
     --------
-    >>> from workbook.reader import accuracy, load_reader, split
-    >>> reader, (train, test) = load_reader(), split()
-    >>> accuracy(without_head(reader, layer=1, head=1), test) < accuracy(reader, test)
+    >>> from workbook.reader import accuracy, draw, load_reader
+    >>> reader, test = load_reader(), draw(300, seed=1, held_out=True)
+    >>> accuracy(without_head(reader, layer=1, head=0), test) < accuracy(reader, test)
     True
-    >>> by_mean = without_head(reader, layer=1, head=1, mean_over=train[:100])
+    >>> by_mean = without_head(reader, layer=1, head=0, mean_over=draw(100))
     """
     columns = _columns(reader, layer, head)
     reader = copy.deepcopy(reader)
@@ -60,11 +60,18 @@ def without_head(
     return reader
 
 
-def exchange(reader: Reader, text: str, other: str, layer: int, head: int, word: str) -> Reading:
-    """Read a sentence, with what one head brings to one word taken from another sentence.
+def exchange(
+    reader: Reader,
+    text: str,
+    other: str,
+    layer: int,
+    head: int | None,
+    word: str | Sequence[str],
+) -> Reading:
+    """Read a sentence, with what a head brings to a word patched in from another sentence.
 
-    If the conclusion turns into that of the other sentence, then this head carried to this word
-    what decides.
+    This is activation patching. If the conclusion turns into that of the other sentence, then this
+    head carried to this word what decides.
 
     Parameters
     ----------
@@ -72,9 +79,10 @@ def exchange(reader: Reader, text: str, other: str, layer: int, head: int, word:
     text, other : str
         Two sentences; ``text`` is read, ``other`` lends.
     layer, head : int
-        Counted from 0, the pointing head left out.
-    word : str
-        It must stand in both sentences, not necessarily in the same place.
+        Counted from 0, the pointing head left out. With ``None`` for the head, all heads of the
+        layer.
+    word : str or sequence of str
+        One word or several. They must stand in both sentences, not necessarily in the same places.
 
     Returns
     -------
@@ -96,13 +104,17 @@ def exchange(reader: Reader, text: str, other: str, layer: int, head: int, word:
     >>> reading = read(reader, wide)
     >>> reading.words[reading.meant]
     'street'
-    >>> reading = exchange(reader, wide, tired, layer=1, head=1, word="it")
+    >>> reading = exchange(reader, wide, tired, layer=1, head=0, word="it")
     >>> reading.words[reading.meant]
     'animal'
     """
     columns = _columns(reader, layer, head)
     require_a("other", other, str)
-    lender, taker = (_place(reader, sentence, word) for sentence in (other, text))
+    words = [word] if isinstance(word, str) else require_each("word", word, str)
+    lender, taker = (
+        torch.tensor([_place(reader, sentence, each) for each in words])
+        for sentence in (other, text)
+    )
     lent: list[Tensor] = []
 
     def lend(joined: Tensor) -> Tensor:  # (1, len, d_model), the heads side by side
@@ -182,11 +194,13 @@ def _mean_output(reader: Reader, layer: int, sentences: Sequence[Sentence]) -> T
     return seen[0][words].mean(dim=0)
 
 
-def _columns(reader: Reader, layer: int, head: int) -> slice:
-    """The columns of ``W_o`` that belong to a head."""
+def _columns(reader: Reader, layer: int, head: int | None) -> slice:
+    """The columns of ``W_o`` that belong to a head, or all."""
     require_a("reader", reader, Reader)
     if not is_index(layer, len(reader.num_heads)):
         raise ValueError(f"layer: expected 0 to {len(reader.num_heads) - 1}, got {layer!r}")
+    if head is None:
+        return slice(None)
     heads = reader.num_heads[layer]
     if not is_index(head, heads):
         raise ValueError(f"head: expected 0 to {heads - 1} in layer {layer}, got {head!r}")

@@ -15,11 +15,12 @@ from attention_lib.multihead import AddNorm, MultiHeadAttention
 from attention_lib.positions import PositionalEncoding
 from attention_lib.scoring import scaled_dot_scores
 from workbook._training import require_ids
-from workbook.reader.sentences import NOTHING, sentences
+from workbook.reader.lexicon import lexicon
+from workbook.reader.sentences import LONGEST, NOTHING, all_words
 
-__all__ = ["MAX_LEN", "Pass", "Reader", "Reading", "Vocabulary", "read"]
+__all__ = ["MAX_LEN", "Pass", "Reader", "Reading", "Vocabulary", "read", "words_of"]
 
-MAX_LEN = 16  # tokens, NOTHING among them
+MAX_LEN = LONGEST
 
 
 class Vocabulary:
@@ -28,7 +29,8 @@ class Vocabulary:
     Parameters
     ----------
     words : iterable of str, optional
-        The words; those of the grammar by default. The id of a word is its place.
+        The words; those of the lexicon by default. The id of a word is its place. Other forms
+        of a word ("crossed", "bigger") share its id.
 
     Attributes
     ----------
@@ -49,32 +51,84 @@ class Vocabulary:
     """
 
     def __init__(self, words: Iterable[str] | None = None) -> None:
-        if words is None:
-            words = (word for sentence in sentences() for word in sentence.words)
-        else:
-            words = require_each("words", words, str)
+        words = (NOTHING, *all_words()) if words is None else require_each("words", words, str)
         self.words = tuple(dict.fromkeys(words))
         self._ids = {word: number for number, word in enumerate(self.words)}
+        known = lexicon()
+        self.forms = {form: base for form, base in known.forms.items()}
+        self.read_as = {word: base for word, base in known.read_as.items() if base in self._ids}
+        self.compared = {word for word in self.words if word in known.group_of}
 
     def __len__(self) -> int:
         return len(self.words)
 
+    def base(self, word: str) -> str | None:
+        """Return the known word that a word is read as: "crossed" as "cross", "puppy" as "dog".
+
+        Examples
+        --------
+        >>> vocabulary = Vocabulary()
+        >>> [vocabulary.base(word) for word in ("crossed", "bigger", "puppies", "xyz")]
+        ['cross', 'big', 'dog', None]
+        """
+        found = self._own(word)
+        if found is not None:
+            return found
+        for ending, instead in ENDINGS:
+            stem = word.removesuffix(ending)
+            if stem == word or len(stem) < 2:
+                continue
+            compares = ending in COMPARING
+            tried = [stem + end for end in instead]
+            if ending not in ("s", "es") and stem[-1] == stem[-2]:
+                tried.append(stem[:-1])  # bigger
+            for base in map(self._own, tried):
+                if base is not None and (base in self.compared or not compares):
+                    return base
+        return None
+
+    def _own(self, word: str) -> str | None:
+        """The known word that an uninflected word, or an irregular form, is read as."""
+        word = word if word in self._ids else self.forms.get(word, word)
+        word = word if word in self._ids else self.read_as.get(word, word)
+        return word if word in self._ids else None
+
+    def replaced(self, words: Iterable[str]) -> list[tuple[str, str]]:
+        """Return the words that another word stands for, with that word; not those inflected.
+
+        Examples
+        --------
+        >>> Vocabulary().replaced(["the", "puppies", "crossed"])
+        [('puppies', 'dog')]
+        """
+        bases = ((word, self.base(word) or word) for word in words)
+        return [
+            (word, base)
+            for word, base in bases
+            if word not in self._ids and word not in self.forms
+            if word in self.read_as or base[:2] != word[:2]
+        ]
+
     def encode(self, words: Iterable[str]) -> list[int]:
-        """Return the ids of words that are known.
+        """Return the ids of words that are known, in whichever form.
 
         Raises
         ------
         TypeError, ValueError
             If ``words`` are no sequence of strings, or one of them is not known.
         """
-        words = require_each("words", words, str, minimum=0)
-        try:
-            return [self._ids[word] for word in words]
-        except KeyError as unknown:
-            raise ValueError(f"words: expected words that are known, got {unknown}") from None
+        found = []
+        for word in require_each("words", words, str, minimum=0):
+            base = self.base(word)
+            if base is None:
+                raise ValueError(f"words: expected words that are known, got {word!r}")
+            found.append(self._ids[base])
+        return found
 
     def near(self, word: str) -> list[str]:
-        """Return up to three known words that are spelled nearly like a word, the nearest first.
+        """Return up to three known words to try for an unknown one.
+
+        They are spelled nearly like it, the nearest first.
 
         Raises
         ------
@@ -83,10 +137,13 @@ class Vocabulary:
         """
         if not isinstance(word, str):
             raise TypeError(f"word: expected a word, got {word!r}")
-        return difflib.get_close_matches(word, self.words[1:], n=3)
+        known = [*self.words[1:], *self.read_as]
+        return difflib.get_close_matches(word, known, n=3)
 
     def parse(self, text: str) -> tuple[str, ...]:
         """Cut a sentence into its words, with :data:`NOTHING` before them.
+
+        Capitals and punctuation go, contractions are written out.
 
         Raises
         ------
@@ -97,14 +154,13 @@ class Vocabulary:
         """
         if not isinstance(text, str):
             raise TypeError(f"text: expected a sentence, got {type(text).__name__}")
-        text = re.sub(r"\bdidn['’]t\b", "did not", text.lower())
-        words = re.findall(r"[\w'’-]+", text)
+        words = words_of(text)
         if not words:
             raise ValueError("The sentence is empty: write a few words, one of them “it”.")
         for word in words:
-            if word not in self._ids:
+            if self.base(word) in (None, NOTHING):
                 near = " or ".join(f"“{other}”" for other in self.near(word))
-                hint = f"Did you mean {near}?" if near else "No word that it knows looks like it."
+                hint = f"Try {near}." if near else "No word that it knows looks like it."
                 raise ValueError(f"The reader does not know the word “{word}”. {hint}")
         if len(words) >= MAX_LEN:
             raise ValueError(
@@ -114,6 +170,52 @@ class Vocabulary:
             count = words.count("it") or "none"
             raise ValueError(f"The sentence needs exactly one “it”; this one has {count}.")
         return (NOTHING, *words)
+
+
+# Endings of the forms of a word, and what stands in their place in its base form.
+ENDINGS = (
+    ("ies", ("y",)),
+    ("es", ("", "e")),
+    ("s", ("",)),
+    ("ied", ("y",)),
+    ("ed", ("", "e")),
+    ("ing", ("", "e")),
+    ("iest", ("y",)),
+    ("est", ("", "e")),
+    ("ier", ("y",)),
+    ("er", ("", "e")),
+)
+COMPARING = ("iest", "est", "ier", "er")  # of adjectives; the others are of verbs and nouns
+
+# What is written together, and its parts.
+CONTRACTIONS = (
+    ("can't", "can not"),
+    ("cannot", "can not"),
+    ("won't", "will not"),
+    ("n't", " not"),
+    ("it's", "it is"),
+    ("'ll", " will"),
+    ("'d", " would"),
+    ("'ve", " has"),
+    ("'re", " is"),
+    ("'m", " is"),
+    ("'s", ""),
+)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in small letters, contractions written out.
+
+    Examples
+    --------
+    >>> words_of("It's dark: the dog can’t see!")
+    ['it', 'is', 'dark', 'the', 'dog', 'can', 'not', 'see']
+    """
+    require_a("text", text, str)
+    text = text.lower().replace("’", "'")
+    for short, long in CONTRACTIONS:
+        text = re.sub(rf"{short}(?![\w'])", long, text)
+    return re.findall(r"[^\W_]+(?:-[^\W_]+)*", text)
 
 
 class Pass(NamedTuple):
@@ -135,7 +237,7 @@ class Pass(NamedTuple):
     --------
     >>> ids = torch.zeros(7, 5, dtype=torch.long)
     >>> Reader()(ids).states[0].shape
-    torch.Size([7, 5, 32])
+    torch.Size([7, 5, 40])
     """
 
     scores: Tensor
@@ -191,7 +293,7 @@ class Reader(nn.Module):
     def __init__(
         self,
         vocabulary: Vocabulary | None = None,
-        d_model: int = 32,
+        d_model: int = 40,
         num_heads: Sequence[int] = (4, 2),
     ) -> None:
         super().__init__()
@@ -254,9 +356,9 @@ class Reading(NamedTuple):
     Examples
     --------
     >>> from workbook.reader import load_reader
-    >>> reading = read(load_reader(), "the fox feared the cat because it was strong")
+    >>> reading = read(load_reader(), "the fox chased the goat because it was weak")
     >>> reading.words[reading.meant], reading.probability > 0.9
-    ('cat', True)
+    ('goat', True)
     """
 
     words: tuple[str, ...]

@@ -1,60 +1,31 @@
-import { createView, element, fixed, runReader, setAttributes, setChildren, setText, svg, unpackReader } from "../../attention_lib/widgets/_shared/index.js";
+import { baseOf, createView, element, fixed, parseSentence, idOf, isStill, readLexicon, runReader, setAttributes, setChildren, setText, svg, unpackReader } from "../../attention_lib/widgets/_shared/index.js";
 
-// ---------------------------------------------------------------- words
+const SURE = 0.75; // below, the reader says that it is unsure
+const OFFERED = 14; // nouns to exchange a noun for
+const OTHER = "other words";
+const STEPS = ["key", "query", "weight"]; // the colours of what *it* reads first, reads then, and means
 
-/** How alike two words are, 0 to 1, as Python's difflib reckons it. */
-function likeness(a, b) {
-  const matches = (a0, a1, b0, b1) => {
-    let [best, at, bt] = [0, a0, b0];
-    for (let i = a0; i < a1; i += 1) {
-      for (let j = b0; j < b1; j += 1) {
-        let n = 0;
-        while (i + n < a1 && j + n < b1 && a[i + n] === b[j + n]) n += 1;
-        if (n > best) [best, at, bt] = [n, i, j];
-      }
-    }
-    return best === 0 ? 0 : best + matches(a0, at, b0, bt) + matches(at + best, a1, bt + best, b1);
-  };
-  return (2 * matches(0, b.length && a.length, 0, b.length)) / (a.length + b.length);
+// ---------------------------------------------------------------- what it reads
+
+/** A reader that can be asked: its numbers and its words. */
+export function openReader(state) {
+  const lexicon = readLexicon(state);
+  return { ...unpackReader(state, lexicon.words.length), lexicon };
 }
 
-/** Up to three known words that are spelled nearly like a word, the nearest first. */
-export function near(word, vocabulary) {
-  return vocabulary.slice(1)
-    .map((known) => [likeness(known, word), known])
-    .filter(([alike]) => alike > 0.6 - 1e-12)
-    .sort(([a, one], [b, other]) => b - a || (one < other ? 1 : -1))
-    .slice(0, 3).map(([, known]) => known);
-}
-
-/** The words of a sentence after the place for nothing; an Error in a sentence if it cannot be read. */
-export function parse(text, { vocabulary, longest }) {
-  const words = text.toLowerCase().replace(/(?<![\p{L}\p{N}_])didn['’]t(?![\p{L}\p{N}_])/gu, "did not")
-    .match(/[\p{L}\p{N}_'’-]+/gu) ?? [];
-  if (words.length === 0) throw new Error("The sentence is empty: write a few words, one of them “it”.");
-  for (const word of words) {
-    if (vocabulary.indexOf(word) < 1) {
-      const others = near(word, vocabulary).map((other) => `“${other}”`).join(" or ");
-      const hint = others ? `Did you mean ${others}?` : "No word that it knows looks like it.";
-      throw new Error(`The reader does not know the word “${word}”. ${hint}`);
-    }
-  }
-  if (words.length > longest) {
-    throw new Error(`The sentence has ${words.length} words; the reader takes at most ${longest}.`);
-  }
-  const count = words.filter((word) => word === "it").length;
-  if (count !== 1) throw new Error(`The sentence needs exactly one “it”; this one has ${count || "none"}.`);
-  return [vocabulary[0], ...words];
+/** The words of a sentence, or an Error in a sentence. */
+export function parse(text, state) {
+  return parseSentence(text, readLexicon(state), state.longest);
 }
 
 /** All that is to be seen: the words, every head's weights, and the conclusion. */
-export function measure(state, reader = unpackReader(state)) {
-  const words = parse(state.text, state);
-  const layers = runReader(reader, words.map((word) => state.vocabulary.indexOf(word))).weights;
+export function measure(state, reader = openReader(state)) {
+  const words = parseSentence(state.text, reader.lexicon, state.longest);
+  const layers = runReader(reader, words.map((word, place) => (place ? idOf(word, reader.lexicon) : 0))).weights;
   const it = words.indexOf("it");
-  const answer = layers.at(-1)[0][it];
-  const probability = Math.max(...answer);
-  return { words, layers, it, meant: answer.indexOf(probability), probability };
+  const shares = layers.at(-1)[0][it];
+  const order = shares.map((_, place) => place).sort((a, b) => shares[b] - shares[a]);
+  return { words, layers, it, shares, meant: order[0], second: order[1], probability: shares[order[0]], replaced: replaced(words, reader) };
 }
 
 /** Names of the heads, the pointing one first. */
@@ -65,118 +36,208 @@ export function headNames(num_heads) {
 }
 
 function weightsOf({ head, num_heads }, layers) {
-  return head === 0 ? layers.at(-1)[0] : layers.slice(0, num_heads.length).flat()[head - 1];
+  return head <= 0 ? layers.at(-1)[0] : layers.slice(0, num_heads.length).flat()[head - 1];
 }
 
-/** The row that is drawn: who asks, and the weight it gives to every word. */
-export function rowOf({ head, num_heads, word }, { layers, words, it }) {
-  const asking = word < 0 || word >= words.length ? it : word;
-  return { asking, weights: weightsOf({ head, num_heads }, layers)[asking] };
+/** The row that is drawn of one head: who asks, and the weight it gives to every word. */
+export function rowOf(state, { layers, words, it }) {
+  const asking = state.head < 0 || state.word < 0 || state.word >= words.length ? it : state.word;
+  return { asking, weights: weightsOf(state, layers)[asking] };
+}
+
+/** One head of a layer, or the mean of all where none is followed. */
+function mapOf(layer, head) {
+  if (head !== undefined) return layer[head];
+  return layer[0].map((row, i) => row.map((_, j) => layer.reduce((sum, each) => sum + each[i][j], 0) / layer.length));
+}
+
+/** What *it* reads in the last two layers, and where it points. */
+export function wayOf({ followed }, { layers, it, shares, words }) {
+  const rows = layers.slice(-3, -1).map((layer, i) => mapOf(layer, followed[i])[it]);
+  const none = words.map(() => 0);
+  return [...rows, none, none].slice(0, 2).concat([shares]);
+}
+
+/** What the reader concludes, in a sentence; `conclusion` says the same in Python. */
+export function conclusion({ words, meant, second, shares }) {
+  const name = (place) => (place === 0 ? "none of these words" : words[place]);
+  if (shares[meant] >= SURE) return `“It” means ${name(meant)} (probability ${fixed(shares[meant], 2)}).`;
+  return `Unsure: ${name(meant)} ${fixed(shares[meant], 2)}, ${name(second)} ${fixed(shares[second], 2)}.`;
+}
+
+/** The words that another word stands for, in a sentence; `replaced` says the same in Python. */
+export function replaced(all, { lexicon: { ids, forms, readAs }, lexicon }) {
+  const pairs = all.slice(1).filter((word) => !ids.has(word) && !forms.has(word)).map((word) => [word, baseOf(word, lexicon)])
+    .filter(([word, base]) => readAs.has(word) || base.slice(0, 2) !== word.slice(0, 2));
+  return pairs.length ? ` It reads ${pairs.map(([word, base]) => `“${word}” as “${base}”`).join(", ")}.` : "";
 }
 
 /** The finding in words; `SentenceReader.words` says the same in Python. */
 export function words(state, seen) {
+  const said = conclusion(seen) + seen.replaced;
+  if (state.head < 0) return said;
   const { asking, weights } = rowOf(state, seen);
   const most = Math.max(...weights);
-  const target = weights.indexOf(most);
-  const conclusion = seen.meant === 0 ? "it means none of the words" : `it means ${seen.words[seen.meant]}`;
-  return `The reader says: ${conclusion} (probability ${fixed(seen.probability)}). `
-    + `In ${headNames(state.num_heads)[state.head]}, “${seen.words[asking]}” looks most at `
-    + `“${seen.words[target]}” (weight ${fixed(most)}).`;
+  return `${said} In ${headNames(state.num_heads)[state.head]}, “${seen.words[asking]}” looks most at `
+    + `“${seen.words[weights.indexOf(most)]}” (weight ${fixed(most)}).`;
+}
+
+/** Words that may stand in a word's place, by the part of the vocabulary it is in. */
+export function alike(word, { lexicon }, { sections, offered }) {
+  const id = idOf(word, lexicon);
+  let start = 1;
+  for (const [name, count] of sections) {
+    if (id >= start && id < start + count) {
+      if (name === OTHER) return [];
+      const some = name === "adjectives" ? offered.split(" ") : lexicon.words.slice(start, start + Math.min(count, OFFERED));
+      return [...new Set([word, ...some])];
+    }
+    start += count;
+  }
+  return [];
 }
 
 // ---------------------------------------------------------------- the view
 
 export function render({ model, el }) {
-  const traits = ["text", "head", "word"];
-  const fixedTraits = ["packed", "bits", "vocabulary", "alike", "width", "num_heads", "longest", "examples"];
+  const traits = ["text", "hop", "head", "word"];
+  const fixedTraits = ["packed", "scales", "vocabulary", "forms", "read_as", "sections", "offered", "followed", "width", "num_heads", "longest", "examples"];
   const settings = () => Object.fromEntries([...traits, ...fixedTraits].map((trait) => [trait, model.get(trait)]));
   const given = settings();
-  const reader = unpackReader(given);
-  const view = createView({ model, el }, { label: "A reader at work", task: "Exchange a word, and see what “it” means then.", traits });
+  const reader = openReader(given);
+  const view = createView({ model, el }, { label: "A reader at work", task: "Click a word to exchange it, and see what “it” means then.", traits });
 
   const sentence = view.stage.appendChild(element("div", { class: "attention-sentence" }));
-  const drawing = sentence.appendChild(svg("svg", { class: "attention-strands", role: "img", "aria-label": "Lines from the word that asks to the words it looks at, as thick as the weights" }));
+  const drawing = sentence.appendChild(svg("svg", { class: "attention-strands", role: "img", "aria-label": "Lines from words to the words they read, as thick as the weights" }));
   const cells = sentence.appendChild(element("div", { class: "attention-words" }));
   const verdict = view.stage.appendChild(element("div", { class: "attention-verdict" }));
   const meant = view.readout({ name: "meant", label: "“it” means", parent: verdict });
   const sure = view.readout({ name: "probability", label: "Probability", parent: verdict });
-  const alternatives = new Map(given.alike.flatMap((group) => group.map((word) => [word, group])));
   let shown = [];
   let seen = measure(given, reader);
 
-  /** The words as buttons; a word that has alternatives has a list of them below. */
-  function writeWords(words) {
-    shown = words.map((word, place) => {
-      const button = element("button", { type: "button", class: "attention-word" }, word);
-      button.addEventListener("click", () => view.set("word", place), { signal: view.signal });
-      const weight = element("output", { "data-readout": `weight_${place}`, "aria-label": `Weight of ${word}`, "aria-live": "off" });
-      const group = alternatives.get(word);
-      const list = group && element(
-        "select", { "aria-label": `Exchange “${word}”` },
-        ...group.map((other) => element("option", { value: other }, other)),
-      );
+  /** Read another sentence, and show what *it* does from the start. */
+  function read(text) {
+    playing.stop();
+    view.setAll({ text, word: -1, ...(model.get("head") < 0 && !isStill() ? { hop: 1 } : {}) });
+    if (model.get("hop") < 3) playing.play();
+  }
+
+  /** The words; one that may be exchanged is a list of the words to take. */
+  function writeWords(all) {
+    shown = all.map((word, place) => {
+      const others = place ? alike(word, reader, given) : [];
+      const list = others.length > 1 && element("select", { "aria-label": `Exchange “${word}”` }, ...others.map((other) => element("option", { value: other }, other)));
       if (list) {
         list.value = word;
         list.addEventListener("change", () => {
-          view.set("text", words.slice(1).map((other, i) => (i + 1 === place ? list.value : other)).join(" "));
+          read(all.slice(1).map((other, i) => (i + 1 === place ? list.value : other)).join(" "));
           cells.children[place]?.querySelector("select")?.focus();
         }, { signal: view.signal });
       }
-      const exchange = list && element("label", { class: "attention-exchange" }, element("span", { "aria-hidden": "true" }, "▾"), list);
-      return { button, weight, cell: element("div", { class: "attention-worded" }, button, weight, exchange) };
+      const shownWord = element("span", { class: "attention-word", "data-exchange": String(Boolean(list)) }, word, list || null);
+      const weight = element("output", { "data-readout": `weight_${place}`, "aria-label": `Weight of ${word}`, "aria-live": "off" });
+      return { word: shownWord, weight, cell: element("div", { class: "attention-worded" }, shownWord, weight) };
     });
     cells.replaceChildren(...shown.map(({ cell }) => cell));
   }
 
-  /** Lines from the top of the asking word to the tops of the others; between rows, through the gap. */
-  function drawStrands(asking, weights) {
-    const top = ({ button }) => [button.offsetLeft + button.offsetWidth / 2, button.offsetTop];
-    const bottom = ({ cell }) => cell.offsetTop + cell.offsetHeight;
-    const [x1, y1] = top(shown[asking]);
+  /** Lines from the tops of words to the tops of others; between rows, through the gap. */
+  function drawStrands(lines) {
+    const places = shown.map(({ word, cell }) => ({
+      x: word.offsetLeft + word.offsetWidth / 2, y: word.offsetTop, bottom: cell.offsetTop + cell.offsetHeight,
+    }));
     setAttributes(drawing, { width: sentence.clientWidth, height: sentence.clientHeight });
-    setChildren(drawing, weights.flatMap((weight, place) => {
-      if (weight < 0.02) return [];
-      const [x2, y2] = top(shown[place]);
+    setChildren(drawing, lines.filter(([, , weight]) => weight >= 0.05).map(([by, of, weight, role]) => {
+      const [{ x: x1, y: y1, bottom: b1 }, { x: x2, y: y2, bottom: b2 }] = [places[by], places[of]];
       const rise = Math.min(20 + Math.abs(x2 - x1) / 6, 44);
-      let d = place === asking ? `M${x1 - 7} ${y1}c-14 -30 28 -30 14 0`
-        : `M${x1} ${y1}C${x1} ${y1 - rise} ${x2} ${y2 - rise} ${x2} ${y2}`;
-      if (y2 < y1 - 20) d = `M${x1} ${y1}C${x1} ${y1 - 30} ${x2} ${bottom(shown[place]) + 30} ${x2} ${bottom(shown[place])}`;
-      if (y2 > y1 + 20) d = `M${x1} ${bottom(shown[asking])}C${x1} ${bottom(shown[asking]) + 30} ${x2} ${y2 - 30} ${x2} ${y2}`;
-      return [["path", { d, "stroke-width": 1 + 7 * weight, "stroke-opacity": 0.25 + 0.75 * weight }]];
+      let d = by === of ? `M${x1 - 7} ${y1}c-14 -30 28 -30 14 0` : `M${x1} ${y1}C${x1} ${y1 - rise} ${x2} ${y2 - rise} ${x2} ${y2}`;
+      if (y2 < y1 - 20) d = `M${x1} ${y1}C${x1} ${y1 - 30} ${x2} ${b2 + 30} ${x2} ${b2}`;
+      if (y2 > y1 + 20) d = `M${x1} ${b1}C${x1} ${b1 + 30} ${x2} ${y2 - 30} ${x2} ${y2}`;
+      return ["path", { d, "data-strand": role, "stroke-width": 1 + (role === "weight" ? 7 : 3) * weight, "stroke-opacity": 0.25 + 0.75 * weight }];
     }));
   }
 
-  view.slider({
-    trait: "word", label: "Word that asks", min: 0, max: () => seen.words.length - 1, more: true,
-    position: (word) => rowOf(settings(), seen).asking, text: (word) => seen.words[rowOf({ ...settings(), word }, seen).asking],
-  });
-  view.choice({
-    trait: "head", label: "Look through",
-    options: headNames(given.num_heads).map((name, place) => [place, name]),
-  });
+  /** The lines of what is to be seen, as numbers that can glide. */
+  function linesOf(state) {
+    if (state.head >= 0) {
+      const { asking, weights } = rowOf(state, seen);
+      return view.glide("row", weights).map((weight, of) => [asking, of, weight, "weight"]);
+    }
+    const way = view.glide("way", wayOf(state, seen).map((row, step) => row.map((weight) => (step < state.hop ? weight : 0))));
+    return way.flatMap((row, step) => row.map((weight, of) => [seen.it, of, weight, STEPS[step]]));
+  }
+
   const typed = element("input", { type: "text", class: "attention-typed", "aria-label": "A sentence of your own", spellcheck: "false", autocomplete: "off" });
   const refusal = element("p", { class: "attention-refusal", role: "alert", hidden: true });
-  const other = element("option", { value: "", hidden: true }); // what is read, where it is none of the examples
-  const offered = element("select", { "aria-label": "Another sentence" }, other, ...given.examples.map((text) => element("option", { value: text }, text)));
-  offered.addEventListener("change", () => { view.set("word", -1); view.set("text", offered.value); }, { signal: view.signal });
-  typed.addEventListener("change", () => {
+  const tries = element("div", { class: "attention-tries", hidden: true });
+  function take() {
     try {
-      const text = parse(typed.value, given).slice(1).join(" ");
+      const text = parseSentence(typed.value, reader.lexicon, given.longest).slice(1).join(" ");
       refusal.hidden = true;
-      view.set("word", -1);
-      view.set("text", text);
+      tries.hidden = true;
+      read(text);
     } catch (error) {
       refusal.textContent = error.message;
       refusal.hidden = false;
+      tries.replaceChildren(...(error.near ?? []).map((other) => {
+        const button = element("button", { type: "button", class: "attention-button" }, `Read “${other}” instead`);
+        button.addEventListener("click", () => {
+          typed.value = typed.value.replace(new RegExp(`(?<![\\p{L}\\p{N}])${error.word}(?![\\p{L}\\p{N}])`, "iu"), other);
+          take();
+        }, { signal: view.signal });
+        return button;
+      }));
+      tries.hidden = !error.near?.length;
+    }
+  }
+  typed.addEventListener("change", take, { signal: view.signal });
+  typed.addEventListener("keydown", (event) => event.stopPropagation(), { signal: view.signal }); // a notebook has keys of its own
+
+  const list = element("details", { class: "attention-known" }, element("summary", {}, `The ${reader.lexicon.words.length - 1 + reader.lexicon.readAs.size} words that it knows`));
+  list.addEventListener("toggle", () => {
+    if (!list.open || list.children.length > 1) return;
+    let start = 1;
+    for (const [name, count] of given.sections) {
+      list.append(element("p", {}, element("strong", {}, `${name[0].toUpperCase()}${name.slice(1)}: `), reader.lexicon.words.slice(start, start + count).join(", ")));
+      start += count;
+    }
+    for (const group of given.read_as.split(",")) {
+      const [base, ...others] = group.split(" ");
+      list.append(element("p", {}, element("strong", {}, `Read as ${base}: `), others.join(", ")));
     }
   }, { signal: view.signal });
-  view.controls.append(element(
-    "label", { class: "attention-line-of-text" }, element("span", { class: "attention-name" }, "Another sentence"), offered,
-  ));
-  view.more.place.append(
-    element("label", { class: "attention-line-of-text" }, element("span", { class: "attention-name" }, "A sentence of your own, with “it” in it once; Enter reads it"), typed), refusal,
+
+  view.controls.append(
+    element("label", { class: "attention-line-of-text" }, element("span", { class: "attention-name" }, "A sentence of your own, with “it” in it once; Enter reads it"), typed),
+    refusal, tries, list,
   );
+  const playing = view.play({
+    next() {
+      view.set("hop", Math.min(model.get("hop") + 1, 3));
+      return model.get("hop") < 3;
+    },
+    rewind: () => view.setAll({ hop: 1, head: -1 }),
+    atEnd: () => model.get("hop") === 3,
+    every: 900,
+  });
+  view.choice({ trait: "hop", label: "What “it” does", options: [[1, "1 · reads in layer 1"], [2, "2 · reads in layer 2"], [3, "3 · points"]] });
+  view.choice({
+    trait: "head", label: "Look through", more: true,
+    options: [[-1, "these three"], ...headNames(given.num_heads).map((name, place) => [place, name])],
+  });
+  view.slider({
+    trait: "word", label: "Word that asks in this head", min: 0, max: () => seen.words.length - 1, more: true,
+    position: (word) => rowOf({ ...settings(), word }, seen).asking, text: (word) => seen.words[rowOf({ ...settings(), word }, seen).asking],
+  });
+  const asked = () => { // a word asks in one head
+    if (model.get("word") >= 0 && model.get("head") < 0) view.set("head", 0);
+  };
+  model.on("change:word", asked);
+  const other = element("option", { value: "", hidden: true }); // what is read, where it is none of the examples
+  const offered = element("select", { "aria-label": "Another sentence" }, other, ...given.examples.map((text) => element("option", { value: text }, text)));
+  offered.addEventListener("change", () => read(parseSentence(offered.value, reader.lexicon, given.longest).slice(1).join(" ")), { signal: view.signal });
+  view.more.place.append(element("label", { class: "attention-line-of-text" }, element("span", { class: "attention-name" }, "Another sentence"), offered));
 
   let strands = () => {};
   const resizing = new ResizeObserver(() => strands());
@@ -189,24 +250,27 @@ export function render({ model, el }) {
       setText(other, typed.value);
       offered.value = given.examples.includes(typed.value) ? typed.value : "";
       refusal.hidden = true;
+      tries.hidden = true;
     });
     const { asking, weights } = rowOf(state, seen);
-    shown.forEach(({ button, weight, cell }, place) => {
-      setAttributes(button, { "aria-pressed": String(place === asking) });
-      setAttributes(cell, { "data-meant": String(place === seen.meant) });
+    shown.forEach(({ weight, cell }, place) => {
+      setAttributes(cell, { "data-meant": String(place === seen.meant && seen.probability >= SURE), "data-asks": String(place === asking) });
       setText(weight, weights[place] < 0.005 ? "\u00a0" : fixed(weights[place], 2));
       setAttributes(weight, { "data-value": String(weights[place]) });
       cell.style.setProperty("--share", weights[place].toFixed(4));
     });
-    strands = () => drawStrands(asking, weights);
+    const lines = linesOf(state);
+    strands = () => drawStrands(lines);
     strands();
-    meant(seen.meant, seen.meant === 0 ? "none of these" : seen.words[seen.meant]);
-    sure(seen.probability);
+    meant(seen.meant, seen.probability < SURE ? `unsure: ${seen.words[seen.meant]} ${fixed(seen.probability, 2)}, ${seen.words[seen.second]} ${fixed(seen.shares[seen.second], 2)}`
+      : seen.meant === 0 ? "none of these" : seen.words[seen.meant]);
+    sure(seen.probability, fixed(seen.probability, 2));
     view.say(words(state, seen));
   });
   resizing.observe(sentence);
   return () => {
     resizing.disconnect();
+    model.off("change:word", asked);
     view.cleanup();
   };
 }

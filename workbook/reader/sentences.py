@@ -1,43 +1,21 @@
-"""The sentences that the reader learns from: a grammar in which *it* means one word, or none."""
+"""The sentences that the reader learns from: *it* means one word, either of two words, or none."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable
 from functools import cache
-from itertools import permutations, product
+from itertools import product
 from typing import NamedTuple
 
-__all__ = ["NOTHING", "Sentence", "sentences", "split", "words_like"]
+from attention_lib._arguments import require_a, require_count, require_flag
+from workbook.reader.lexicon import lexicon
+
+__all__ = ["NOTHING", "Sentence", "crossings", "draw", "split"]
 
 NOTHING = "(nothing)"  # stands before every sentence: what *it* means if it means none of its words
-
-OPENERS = [(), ("today",), ("yesterday",)]  # they move all words by one position
-NOUNS = {
-    "animal": "animal dog horse wolf fox goat bear cow cat",
-    "place": "street road river bridge field square path valley desert",
-    "thing": "trophy violin book lamp clock statue ball stone hammer",
-    "container": "suitcase box bag drawer basket bucket jug bowl crate",
-    "furniture": "table shelf chair bench desk stool",
-}
-ADJECTIVES = {
-    "animal": "tired hungry scared sleepy sick lazy",
-    "place": "wide busy steep muddy icy flooded",
-    "hour": "dark late foggy windy stormy rainy",
-    "put in": "big large long thick wide tall",
-    "not entered": "small tiny narrow tight shallow full",
-    "breaks": "heavy hard solid massive big large",
-    "is broken": "weak thin old fragile rotten small",
-    "strong": "strong fierce brave angry fast big",
-    "weak": "weak shy slow young small old",
-    "emptied": "empty light clean bare",
-    "filled": "full heavy brimming stuffed",
-    "ahead": "faster stronger quicker braver",
-    "behind": "slower weaker smaller older",
-}
-NOUNS_OF = {kind: words.split() for kind, words in NOUNS.items()}
-ADJECTIVES_OF = {kind: words.split() for kind, words in ADJECTIVES.items()}
-_NOUNS = [noun for nouns in NOUNS_OF.values() for noun in nouns]
-_ADJECTIVES = list(dict.fromkeys(word for words in ADJECTIVES_OF.values() for word in words))
-# Words that may take each other's place, beside the nouns and adjectives of a kind.
-_ALIKE = ["today yesterday", "chased feared", "won lost", "from into", "because until"]
+LONGEST = 20  # tokens, NOTHING among them
+TRAIN, TEST = 60_000, 2_000
+PEOPLE = ("i", "he", "she", "they", "tom", "the man", "the woman", "my mother", "my father")
+MORE = ("it the was than so win lose and that at with for from to under on in near",)
+CLEAR = 0.9  # from here on the answer is clear
 
 
 class Sentence(NamedTuple):
@@ -48,174 +26,143 @@ class Sentence(NamedTuple):
     words : tuple of str
         The words, after :data:`NOTHING` at position 0.
     meant : int
-        Position of the word that *it* means; 0 if none.
+        Position of the word that *it* most probably means; 0 if none.
     frame : str
         The frame of the grammar that it was made by.
+    answers : tuple of (int, float)
+        Positions that may be meant, and how probably; together 1. None: ``meant`` alone.
+    said : str
+        The adjective that is said of *it*; empty if it is none.
 
     Examples
     --------
-    >>> sentence = sentences()[0]
-    >>> str(sentence)
-    'the animal did not cross the street because it was too tired'
-    >>> sentence.it, sentence.words[sentence.meant]
-    (9, 'animal')
+    >>> sentence = draw(1, seed=0)[0]
+    >>> round(sum(share for _, share in sentence.answers), 9)
+    1.0
     """
 
     words: tuple[str, ...]
     meant: int
     frame: str
+    answers: tuple[tuple[int, float], ...] = ()
+    said: str = ""
 
     @property
     def it(self) -> int:
         """Position of the word *it*."""
         return self.words.index("it")
 
+    @property
+    def clear(self) -> bool:
+        """Whether people agree on what *it* means."""
+        return not self.answers or max(share for _, share in self.answers) >= CLEAR
+
     def __str__(self) -> str:
         return " ".join(self.words[1:])
 
 
 @cache
-def sentences() -> tuple[Sentence, ...]:
-    """Return all sentences of the grammar, always in the same order.
+def draw(
+    count: int, seed: int = 0, *, small: bool = False, held_out: bool | None = None
+) -> tuple[Sentence, ...]:
+    """Return sentences of the grammar, always the same for a seed.
 
-    Eleven frames. In most of them the last word decides what *it* means: "the animal did not cross
-    the street because it was too tired" (the animal), "wide" (the street), "dark" (nothing). In
-    some a word decides that stands early: "because it was too wide the animal …", "the fox chased
-    the goat because it was weak" (the goat) against "feared" (the fox). In some both candidates
-    are of one kind, and what they do tells them apart: "the sand ran from the jug into the bowl
-    until it was full". In one what they do tells nothing, and only their kind is left: "the river
-    was near the dog and it was tired".
-
-    Returns
-    -------
-    tuple of Sentence
+    Parameters
+    ----------
+    count, seed : int
+    small : bool
+        Whether to use the small part of the lexicon.
+    held_out : bool, optional
+        True: only sentences whose pairs of a noun and an adjective are all held out. False: only
+        those in which none is.
 
     Examples
     --------
-    >>> len(sentences())
-    36072
-    >>> len({sentence.frame for sentence in sentences()})
-    11
+    >>> len(draw(5, seed=1))
+    5
     """
-    return tuple(
-        Sentence(
-            (NOTHING, *opener, *words),
-            0 if meant == NOTHING else _position(opener, words, meant),
-            frame,
-        )
-        for frame, text, meant in _texts()
-        for words in [tuple(text.split())]
-        for opener in (OPENERS[:1] if frame == "cross, cause first" else OPENERS)
+    require_count("count", count)
+    from workbook.reader._grammar import Grammar  # which makes sentences of this module's
+
+    grammar = Grammar(small, seed)
+    return tuple(grammar.draw(held_out) for _ in range(count))
+
+
+@cache
+def _split(small: bool) -> tuple[tuple[Sentence, ...], tuple[Sentence, ...]]:
+    share = 10 if small else 1
+    return (
+        draw(TRAIN // share, 0, small=small, held_out=False),
+        draw(TEST, 1, small=small, held_out=True),
     )
 
 
-def _position(opener: tuple[str, ...], words: tuple[str, ...], meant: str) -> int:
-    return 1 + len(opener) + words.index(meant)
-
-
-def _texts() -> Iterator[tuple[str, str, str]]:
-    """Every sentence without its opener: frame, text, word meant."""
-    animals, places, things, containers, furniture = NOUNS_OF.values()
-    of = ADJECTIVES_OF
-    for animal, place in product(animals, places):
-        for kind, meant in (("animal", animal), ("place", place), ("hour", NOTHING)):
-            for how in of[kind]:
-                cause = f"because it was too {how}"
-                yield "cross", f"the {animal} did not cross the {place} {cause}", meant
-                yield "cross, cause first", f"{cause} the {animal} did not cross the {place}", meant
-                yield "near", f"the {animal} was near the {place} and it was {how}", meant
-                yield "near", f"the {place} was near the {animal} and it was {how}", meant
-    for thing, container in product(things, containers):
-        for kind, meant in (("put in", thing), ("not entered", container)):
-            for how in of[kind]:
-                text = f"the {thing} did not fit in the {container} because it was too {how}"
-                yield "fit", text, meant
-    for thing, support in product(things, furniture):
-        for kind, meant in (("breaks", thing), ("is broken", support)):
-            for how in of[kind]:
-                cause = f"because it was too {how}"
-                yield "breaks", f"the {thing} broke the {support} {cause}", meant
-                yield "breaks under", f"the {support} broke under the {thing} {cause}", meant
-    for first, second in permutations(animals, 2):
-        for verb, strong, weak in (("chased", first, second), ("feared", second, first)):
-            event = f"the {first} {verb} the {second}"
-            for kind, meant in (("strong", strong), ("weak", weak)):
-                for how in of[kind]:
-                    yield "chases", f"{event} because it was {how}", meant
-            for how in of["hour"]:
-                yield "until", f"{event} until it was {how}", NOTHING
-        for kind, winner, loser in (("ahead", first, second), ("behind", second, first)):
-            for how, (end, meant) in product(of[kind], (("won", winner), ("lost", loser))):
-                yield "beats", f"the {first} was {how} than the {second} so it {end}", meant
-    for source, target in permutations(containers, 2):
-        for kind, meant in (("emptied", source), ("filled", target)):
-            for how in of[kind]:
-                end = f"until it was {how}"
-                yield "pours from", f"the sand ran from the {source} into the {target} {end}", meant
-                yield "pours into", f"the sand ran into the {target} from the {source} {end}", meant
-
-
-def split() -> tuple[list[Sentence], list[Sentence]]:
+def split(*, small: bool = False) -> tuple[list[Sentence], list[Sentence]]:
     """Return the sentences to learn from and those to be tested on.
 
     A quarter of all pairs of a noun and an adjective are held out. A sentence is tested on if
-    all its pairs are held out, and learned from if none is; the rest goes unused. So whoever
-    answers a test sentence has never seen one of its nouns together with its adjective.
+    its pairs are all held out, and learned from if none is. So whoever answers a test sentence
+    has never seen one of its nouns together with its adjective.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to use the small part of the lexicon.
 
     Returns
     -------
     train, test : list of Sentence
+    """
+    require_flag("small", small)
+    train, test = _split(small)
+    return list(train), list(test)
+
+
+def crossings(reason: str, other: str = "tired") -> list[tuple[str, str]]:
+    """Return ninety pairs of sentences that differ in the last word.
 
     Examples
     --------
-    >>> train, test = split()
-    >>> len(train), len(test)
-    (19998, 1914)
+    >>> crossings("wide")[0][0]
+    'the animal did not cross the street because it was too wide'
+    >>> len(crossings("wide"))
+    90
     """
-    train, test = [], []
-    for sentence in sentences():
-        held_out = [_held_out(*pair) for pair in pairs(sentence)]
-        if all(held_out):
-            test.append(sentence)
-        elif not any(held_out):
-            train.append(sentence)
-    return train, test
+    require_a("reason", reason, str)
+    known = lexicon()
+    places = known.nouns["path"][:6] + known.nouns["water"][:3]
+    starts = (
+        f"the {animal} did not cross the {place} because it was too"
+        for animal, place in product(known.nouns["animal"][:10], places)
+    )
+    return [(f"{start} {reason}", f"{start} {other}") for start in starts]
 
 
 def pairs(sentence: Sentence) -> list[tuple[str, str]]:
-    """Every noun of a sentence with every adjective of it."""
-    nouns = [word for word in sentence.words if word in _NOUNS]
-    return list(product(nouns, (word for word in sentence.words if word in _ADJECTIVES)))
+    """Every noun that may be meant, with the adjective that is said of *it*."""
+    nouns = [sentence.words[place] for place, _ in sentence.answers if place]
+    return [(noun, sentence.said) for noun in nouns if sentence.said]
 
 
-def _held_out(noun: str, adjective: str) -> bool:
-    return (_NOUNS.index(noun) + _ADJECTIVES.index(adjective)) % 4 == 0
+def all_words(small: bool = False) -> Iterable[str]:
+    """Every word of the lexicon that has a vector, in its base form: adjectives first."""
+    known = lexicon(small)
+    groups: list[Iterable[str]] = [known.group_of, known.kinds_of, PEOPLE, MORE]
+    groups += [frame["verbs"] for frame in known.frames.values()]
+    groups += [*known.words.values(), *(saying.words for saying in known.sayings.values())]
+    words = {word: None for group in groups for choice in group for word in choice.split()}
+    for mark in ("V", "I", ","):
+        words.pop(mark, None)
+    owned = {*known.group_of, *known.kinds_of}
+    return (word for word in words if word in owned or not _is_form(word, words))
 
 
-def words_like(word: str) -> list[str]:
-    """Return the words that may stand in a word's place, itself among them.
-
-    Parameters
-    ----------
-    word : str
-        A word of the grammar.
-
-    Returns
-    -------
-    list of str
-        All nouns for a noun, all comparatives for a comparative, all other adjectives for an
-        adjective; otherwise the few words that the grammar exchanges for it.
-
-    Examples
-    --------
-    >>> words_like("chased")
-    ['chased', 'feared']
-    >>> "wide" in words_like("tired"), "street" in words_like("tired")
-    (True, False)
-    """
-    if not isinstance(word, str):
-        raise TypeError(f"word: expected a word, got {word!r}")
-    comparatives = ADJECTIVES_OF["ahead"] + ADJECTIVES_OF["behind"]
-    adjectives = [adjective for adjective in _ADJECTIVES if adjective not in comparatives]
-    groups = [_NOUNS, comparatives, adjectives, *(words.split() for words in _ALIKE)]
-    return next((list(group) for group in groups if word in group), [word])
+def _is_form(word: str, words: Container[str]) -> bool:
+    """Whether a word is read as another of these words."""
+    known = lexicon()
+    if word in known.read_as or known.forms.get(word, word) != word:
+        return word in known.read_as or known.forms[word] in words
+    stems = (word.removesuffix(ending) for ending in ("ed", "ing", "s"))
+    cut = [stem for stem in stems if stem != word and len(stem) > 2]
+    cut += [stem + "e" for stem in cut] + [stem[:-1] for stem in cut if stem[-1] == stem[-2]]
+    return any(stem in words for stem in cut)

@@ -1,16 +1,25 @@
 """Training, testing, storing."""
 
+import hashlib
 import json
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from attention_lib._arguments import require_a, require_each
-from workbook._training import Watch, fit, require_path, require_training, restore, store, stored
+from workbook._training import (
+    Watch,
+    bytes_of,
+    fit,
+    numbers_of,
+    require_path,
+    require_training,
+    restore,
+    store,
+    stored,
+)
 from workbook.reader.network import Reader, Vocabulary
 from workbook.reader.sentences import Sentence, split
 
@@ -18,6 +27,11 @@ __all__ = ["accuracy", "load_reader", "save_reader", "train_reader"]
 
 STORED = Path(__file__).with_name("weights.safetensors")
 TOLD = ("words", "num_heads")  # in the order of the checksum
+WHOLE = "lexicon"
+# The heads in which *it* looks most at the last word in the stored reader: of layer 1, of layer 2.
+# A test patches activations to see that only the second decides.
+FOLLOWED = (1, 0)
+RATE, DECAY = 7e-3, 0.1
 
 
 def encode(
@@ -38,26 +52,43 @@ def encode(
     return ids, valid_lens, it, torch.tensor([sentence.meant for sentence in sentences])
 
 
+def whole() -> str:
+    """Return what stands for the words of the whole lexicon, with their checksum."""
+    return f"{WHOLE} {hashlib.sha256(' '.join(Vocabulary().words).encode()).hexdigest()[:16]}"
+
+
+def answers_of(sentences: Sequence[Sentence]) -> tuple[Tensor, Tensor]:
+    """Return the places that may be meant and how probably, each ``(sentences, 4)``."""
+    padded = [
+        (*(sentence.answers or ((sentence.meant, 1.0),)), *[(0, 0.0)] * 3)[:4]
+        for sentence in sentences
+    ]
+    places = torch.tensor([[place for place, _ in answers] for answers in padded])
+    return places, torch.tensor([[share for _, share in answers] for answers in padded])
+
+
 def train_reader(
     seed: int = 0,
     *,
     train: Sequence[Sentence] | None = None,
-    steps: int = 700,
-    batch: int = 128,
+    steps: int = 4500,
+    batch: int = 192,
     progress: bool = True,
     watch: Watch | None = None,
 ) -> Reader:
     """Train a reader.
 
-    Each step draws a batch in which all frames are equally frequent. The loss is the surprise:
-    minus the logarithm of the weight that *it* gives to the word it means.
+    The loss of a sentence is the surprise: minus the logarithm of the weight that *it* gives to
+    the word it means. Where either of two words may be meant, it is the mean of both, as probable
+    as they are: the reader learns to be unsure.
 
     Parameters
     ----------
     seed : int
         Decides the first weights and the batches.
     train : sequence of Sentence, optional
-        What to learn from; the first half of :func:`~workbook.reader.split` by default.
+        What to learn from; the first half of :func:`~workbook.reader.split` by default. The reader
+        knows the whole lexicon then, otherwise the words of these sentences.
     steps, batch : int
         How many steps, of how many sentences.
     progress : bool
@@ -77,39 +108,56 @@ def train_reader(
 
     Examples
     --------
-    >>> reader = train_reader(steps=2, progress=False)
-    >>> sum(parameter.numel() for parameter in reader.parameters()) < 60_000
+    >>> from workbook.reader import draw, read
+    >>> few = draw(100, small=True)
+    >>> reader = train_reader(train=few, steps=2, progress=False)
+    >>> read(reader, str(few[0])).words[1:] == few[0].words[1:]
     True
     """
     require_training(seed, steps, batch, progress, watch)
+    if train is not None:
+        require_each("train", train, Sentence)
+    vocabulary = Vocabulary() if train is None else words_in(train)
     train = split()[0] if train is None else train
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        reader = Reader(Vocabulary())
+        reader = Reader(vocabulary)
     generator = torch.Generator().manual_seed(seed)
-    ids, valid_lens, it, meant = encode(reader.vocabulary, train, "train")
-    frequency = Counter(sentence.frame for sentence in train)
-    share = torch.tensor([1 / frequency[sentence.frame] for sentence in train])
+    ids, valid_lens, it, _ = encode(reader.vocabulary, train, "train")
+    places, shares = answers_of(train)
 
     def surprise() -> Tensor:
-        chosen = share.multinomial(batch, replacement=True, generator=generator)
-        scores = reader(ids[chosen], valid_lens[chosen]).scores  # (batch, len, len)
-        return F.cross_entropy(scores[torch.arange(batch), it[chosen]], meant[chosen])
+        chosen = torch.randint(len(ids), (batch,), generator=generator)
+        longest = int(valid_lens[chosen].max())
+        scores = reader(ids[chosen, :longest], valid_lens[chosen]).scores  # (batch, len, len)
+        logs = scores[torch.arange(batch), it[chosen]].log_softmax(dim=-1)  # (batch, len)
+        found: Tensor = logs.gather(-1, places[chosen])  # (batch, 4)
+        return -torch.mean((shares[chosen] * found).sum(dim=-1))
 
     return fit(
         reader,
         surprise,
         steps,
-        weight_decay=0.3,
+        weight_decay=DECAY,
+        rate=RATE,
         desc="training",
         progress=progress,
         watch=watch,
     )
 
 
+def words_in(sentences: Sequence[Sentence]) -> Vocabulary:
+    """Return a vocabulary of the words of sentences, in the lexicon's order."""
+    whole = Vocabulary()
+    found = {whole.base(word) or word for sentence in sentences for word in sentence.words}
+    return Vocabulary([word for word in whole.words if word in found])
+
+
 @torch.no_grad()
 def accuracy(reader: Reader, sentences: Sequence[Sentence]) -> float:
     """Return the share of sentences of which a reader says rightly what *it* means.
+
+    Sentences in which either word may be meant do not count.
 
     Parameters
     ----------
@@ -124,12 +172,14 @@ def accuracy(reader: Reader, sentences: Sequence[Sentence]) -> float:
 
     Examples
     --------
-    >>> train, test = split()
-    >>> accuracy(load_reader(), test) >= 0.99
+    >>> from workbook.reader import draw
+    >>> accuracy(load_reader(), draw(300, seed=1, held_out=True)) > 0.9
     True
     """
     require_a("reader", reader, Reader)
-    ids, valid_lens, it, meant = encode(reader.vocabulary, sentences)
+    require_each("sentences", sentences, Sentence)
+    clear = [sentence for sentence in sentences if sentence.clear]
+    ids, valid_lens, it, meant = encode(reader.vocabulary, clear)
     scores = reader(ids, valid_lens).scores[torch.arange(len(ids)), it]  # (sentences, len)
     return float((scores.argmax(-1) == meant).double().mean())
 
@@ -137,7 +187,8 @@ def accuracy(reader: Reader, sentences: Sequence[Sentence]) -> float:
 def save_reader(reader: Reader, path: str | Path) -> None:
     """Store a reader's weights and words in a ``.safetensors`` file, with their checksum.
 
-    The numbers are rounded to float16, half the bytes; what it concludes stays the same.
+    The numbers are rounded to 8 bits, with one scale for each matrix. A vocabulary that is the
+    whole lexicon is not written out.
 
     Raises
     ------
@@ -155,8 +206,10 @@ def save_reader(reader: Reader, path: str | Path) -> None:
     require_a("reader", reader, Reader)
     if not require_path("path", path).parent.is_dir():
         raise ValueError(f"path: expected a file in a folder that exists, got {path}")
-    told = json.dumps(reader.vocabulary.words), json.dumps(reader.num_heads)
-    store(reader, path, dict(zip(TOLD, told, strict=True)))
+    words = reader.vocabulary.words
+    written = whole() if words == Vocabulary().words else " ".join(words)
+    told = written, json.dumps(reader.num_heads)
+    store(reader, path, dict(zip(TOLD, told, strict=True)), bytes_of)
 
 
 def load_reader(path: str | Path = STORED) -> Reader:
@@ -172,12 +225,17 @@ def load_reader(path: str | Path = STORED) -> Reader:
     Examples
     --------
     >>> reader = load_reader()
-    >>> len(reader.vocabulary) >= 60
+    >>> len(reader.vocabulary) > 1000
     True
     """
     if require_path("path", path).is_dir():
         raise ValueError(f"path: expected a file, got the folder {path}")
     tensors, told = stored(path, TOLD, "save_reader")
+    if "scales" not in tensors or len(tensors["scales"]) != len(tensors) - 1:
+        raise ValueError(f"{path}: the weights of something else: no scale for each matrix")
+    tensors = numbers_of(tensors)
     d_model = tensors["embedding.weight"].shape[-1]
-    words, num_heads = (json.loads(told[name]) for name in TOLD)
-    return restore(Reader(Vocabulary(words), d_model, num_heads), tensors, path)
+    if told["words"].startswith(WHOLE) and told["words"] != whole():
+        raise ValueError(f"{path}: trained on another lexicon; python -m workbook.reader --store")
+    vocabulary = Vocabulary(None if told["words"] == whole() else told["words"].split())
+    return restore(Reader(vocabulary, d_model, json.loads(told["num_heads"])), tensors, path)

@@ -28,7 +28,7 @@ function answeredAlone(reader, run, head, it) {
 }
 
 /** All that is to be seen of a sentence: its numbers, and those after a head's gift was swapped. */
-export function measure(state, reader = unpackReader(state)) {
+export function measure(state, reader = unpackReader(state, state.vocabulary.length)) {
   const { vocabulary, text, word, choices, nouns, swap, head: followed } = state;
   const it = text.indexOf("it");
   const read = (last, lent) => {
@@ -314,9 +314,9 @@ function walkWithPage(view, model, el) {
 
 export function render({ model, el }) {
   const traits = ["step", "word", "swap"];
-  const given = Object.fromEntries(["text", "choices", "nouns", "head", "packed", "bits", "vocabulary", "width", "num_heads"].map((name) => [name, model.get(name)]));
+  const given = Object.fromEntries(["text", "choices", "nouns", "head", "packed", "scales", "vocabulary", "width", "num_heads"].map((name) => [name, model.get(name)]));
   const state = () => ({ ...given, ...Object.fromEntries(traits.map((trait) => [trait, model.get(trait)])) });
-  const reader = unpackReader(given);
+  const reader = unpackReader(given, given.vocabulary.length);
   const view = createView({ model, el }, { label: "A sentence goes through attention", task: "Go on step by step, and watch how “it” finds its meaning.", traits });
   view.root.classList.add("attention-walk");
   setAttributes(view.root, { "data-lm-suppress-shortcuts": "true" }); // JupyterLab's own arrow keys

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import traitlets
 
 from attention_lib.widgets._figure import Figure
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 SENTENCE = "the animal did not cross the street because it was too tired"
 CHOICES = ("tired", "wide", "hungry", "steep", "scared", "muddy")  # the first two tell the story
 NOUNS = ("animal", "street")
+PLAIN = 0.9  # a head that gives one word more than this leaves nothing to see of the others
 
 
 class _Chosen(traitlets.Unicode[str, str]):
@@ -72,7 +74,7 @@ class Walk(Figure):
     nouns: traitlets.List[int] = traitlets.List(read_only=True).tag(sync=True)
     head: traitlets.Int[int, int] = traitlets.Int(read_only=True).tag(sync=True)
     packed = traitlets.Bytes(read_only=True).tag(sync=True)
-    bits: traitlets.Int[int, int] = traitlets.Int(read_only=True).tag(sync=True)
+    scales: traitlets.List[float] = traitlets.List(read_only=True).tag(sync=True)
     vocabulary: traitlets.List[str] = traitlets.List(read_only=True).tag(sync=True)
     width: traitlets.Int[int, int] = traitlets.Int(read_only=True).tag(sync=True)
     num_heads: traitlets.List[int] = traitlets.List(read_only=True).tag(sync=True)
@@ -95,7 +97,7 @@ class Walk(Figure):
             "text": list(words),
             "choices": choices,
             "nouns": [words.index(noun) for noun in NOUNS],
-            "head": int(first.argmax()),
+            "head": int(np.where(first < PLAIN, first, -first).argmax()),
             **packed(whole, known),
             "vocabulary": known,
         }.items():

@@ -6,6 +6,7 @@ export * from "./numbers.js";
 export * from "./dtypes.js";
 export * from "./packed.js";
 export * from "./transformer.js";
+export * from "./sentences.js";
 export * from "./colors.js";
 export * from "./address.js";
 export * from "./model.js";

@@ -2,31 +2,25 @@
 
 import { softmax } from "./numbers.js";
 
-/** Decode numbers of 16 or 32 bits, least significant byte first. */
-function numbersOf(packed, bits) {
+/** The matrices of a reader of `count` words, in the order in which Python packs them
+    (workbook/reader/_packed.py): bytes, each matrix with a scale, or else numbers of 32 bits. They
+    are (out, in), as in nn.Linear. */
+export function unpackReader({ packed, scales, width, num_heads }, count) {
   const view = new DataView(packed.buffer ?? packed, packed.byteOffset ?? 0, packed.byteLength);
-  return Float64Array.from({ length: view.byteLength / (bits / 8) }, (_, i) => (
-    bits === 32 ? view.getFloat32(4 * i, true) : half(view.getUint16(2 * i, true))
-  ));
-}
-
-function half(bits) {
-  const exponent = (bits >> 10) & 31;
-  const fraction = bits & 1023;
-  const size = exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25);
-  return bits & 0x8000 ? -size : size;
-}
-
-/** The matrices of a reader, in the order in which Python packs them (workbook/reader/_packed.py).
-    They are (out, in), as in nn.Linear. */
-export function unpackReader({ packed, bits, vocabulary, width, num_heads }) {
-  const numbers = numbersOf(packed, bits);
-  let at = 0;
-  const take = (count) => numbers.subarray(at, at += count);
+  let [at, part] = [0, 0];
+  const take = (many) => {
+    const scale = scales[part];
+    const numbers = Float64Array.from({ length: many }, (_, i) => (
+      scale === undefined ? view.getFloat32(4 * (at + i), true) : Math.fround(view.getInt8(at + i) * scale)
+    ));
+    at += many;
+    part += 1;
+    return numbers;
+  };
   const square = () => take(width * width);
   return {
     width,
-    embedding: take(vocabulary.length * width),
+    embedding: take(count * width),
     layers: num_heads.map((heads) => ({
       heads, W_q: square(), W_k: square(), W_v: square(), W_o: square(), gain: take(width), shift: take(width),
     })),

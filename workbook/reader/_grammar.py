@@ -1,0 +1,410 @@
+"""The grammar behind the reader's sentences: what happens, what is said of *it*, what it means."""
+
+import random
+from bisect import bisect
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from workbook.reader.lexicon import HELD_OUT, Saying, lexicon, past
+from workbook.reader.sentences import CLEAR, LONGEST, NOTHING, PEOPLE, Sentence
+
+__all__ = ["Grammar"]
+
+AGAINST = 0.03  # what the fit to a noun counts if the verb says the adjective is of the other
+NEGATED = {"not": 0.9, "did": 0.1}  # how often "did not", by when the verb decides
+PERSON = 0.06  # people are seldom "it"
+ASIDE = 0.3  # nor is a noun that only says where
+ANSWERS = (38, 38, 21, 3)  # how often the first noun, the second, either, none
+THINGS = 0.15  # between two things even an odd adjective may be of either
+AUXILIARIES = (
+    "",
+    "",
+    "did not",
+    "forgot to",
+    "wanted to",
+    "could not",
+    "had to",
+    "tried to",
+    "will",
+)
+PLACES = ("building", "nature", "path", "container", "furniture", "event", "vehicle", "water")
+WHERE = ("in", "in", "in", "at", "on", "near", "with", "for", "to", "from", "under")
+MODIFIERS = ("big", "small", "old", "new", "painted", "pretty", "shiny", "young")
+CHILDREN = ("child", "baby")
+NEVER = ("he", "she", "they", "i", "tom", "people")
+
+# What decides a comparison, with the comparative.
+AHEAD = "fast faster, strong stronger, brave braver, clever cleverer, young younger"
+BEHIND = "slow slower, weak weaker, small smaller, old older, lazy lazier, fat fatter"
+
+
+class _Clause(NamedTuple):
+    """What happens: its words, its nouns with their places and how often each is *it*."""
+
+    words: list[str]
+    nouns: list[str]
+    places: list[int]
+    roles: list[float]
+
+
+class Grammar:
+    """Draws sentences; one generator decides everything."""
+
+    def __init__(self, small: bool, seed: int) -> None:
+        self.lexicon = lexicon(small)
+        self.random = random.Random(seed)
+        frames = self.lexicon.frames
+        self.names = [*frames, "beats"] + ["so", "object", "alone"] * (not small)
+        shares = [*(told["share"] for told in frames.values()), 2] + [14, 11, 7] * (not small)
+        self.shares = list(accumulate(shares))
+        says = [one for one in self.lexicon.sayings.values() if one.how != "undergoes"]
+        self.says, self.often = says, list(accumulate(_often(saying) for saying in says))
+        done = [one for one in self.lexicon.sayings.values() if one.how == "undergoes"]
+        self.done, self.done_often = done, list(accumulate(len(one.words) for one in done))
+
+    def draw(self, held_out: bool | None) -> Sentence:
+        """A sentence whose pairs of noun and adjective are all held out, or none, or any."""
+        while True:
+            name = self._pick(self.names, self.shares)
+            made = getattr(self, f"_{name}", self._happens)(name, held_out)
+            if made is not None:
+                return made
+
+    def _pick(self, choices: Any, shares: Any) -> Any:
+        """One of the choices, by the running sum of their shares."""
+        return choices[bisect(shares, self.random.random() * shares[-1], 0, len(choices) - 1)]
+
+    def _chance(self, share: float) -> bool:
+        return self.random.random() < share
+
+    # ------------------------------------------------------------ kinds of sentences
+
+    def _happens(self, name: str, held_out: bool | None) -> Sentence | None:
+        """Say why, as in "… because it was too tired"; now and then the cause comes first."""
+        choice, frame, words = self.random.choice, self.lexicon.frames[name], self.lexicon.words
+        near, small = frame.get("near", False), self.lexicon.small
+        negated = not near and self._chance(NEGATED.get(frame.get("when", ""), 0.5))
+        contrast, flipped = (not near and self._chance(share) for share in (0.04, 0.02))
+        decides = frame.get("when", "not" if negated else "did") == ("not" if negated else "did")
+        of = frame["of"] if decides and not contrast and not flipped else {}
+        told = self._clause(frame, negated, held_out)
+        if told is None:
+            return None
+        event = not (small or near or held_out or negated) and self._chance(0.15)
+        said = self._said(told, of if not event else {}, held_out, event)
+        if said is None:
+            return None
+        saying, word, shares = said
+        weather = saying.name == "weather"
+        if flipped and (saying.how != "adjectives" or weather):
+            return None
+        reason = self._reason(saying, word, near, flipped)
+        joint = choice(words["then" if event else "although" if contrast else "because"])
+        joint = "and" if near and self._chance(0.5) else "because" if weather else joint
+        first = not (near or event) and self._chance(0.05)
+        if first or (not small and not near and self._chance(0.4 if event else 0.04)):
+            joint = choice(words["first"]) if not small else joint
+            if first:
+                return self._sentence(
+                    name,
+                    [*joint.split(), *reason, *told.words],
+                    told,
+                    shares,
+                    said,
+                    len(joint.split()) + len(reason),
+                )
+            whole = [*joint.split(), *told.words, *reason]
+            return self._sentence(name, whole, told, shares, said, len(joint.split()))
+        tail = choice(words["tails"]).split() if self._chance(0.15) else []
+        whole = [*told.words, *(joint.split() if joint != "," else []), *reason, *tail]
+        return self._sentence(name, whole, told, shares, said)
+
+    def _alone(self, name: str, held_out: bool | None) -> Sentence | None:
+        """Say why of one noun, as in "The dog barked in the garden because it was hungry"."""
+        saying = self._pick(self.says, self.often)
+        word, choice = self.random.choice(saying.words), self.random.choice
+        kind = choice([kind for kind in self.lexicon.nouns if kind not in ("person", "body")])
+        noun = choice(self.lexicon.nouns[kind])
+        if self.lexicon.fit(saying.name, noun) < 0.4 or not self._allowed((noun,), word, held_out):
+            return None
+        verb = choice(self._of("does")).split()[0]
+        aux = choice(self.lexicon.words["not"]) if self._chance(0.5) else ""
+        verb = f"{aux} {verb}" if aux else past(verb, self.lexicon.pasts)
+        own = self._noun(noun, False)
+        where = self._where(held_out)
+        words = [*own, *verb.split(), *where.words]
+        joint = choice(self.lexicon.words["because"]).replace(",", "and").split()
+        nouns, places = [noun, *where.nouns], [len(own) - 1]
+        places += [len(words) - 1] * len(where.nouns)
+        told = _Clause(words, nouns, places, [1.0, *where.roles])
+        shares = self._shares(saying, told, {})
+        if not shares:
+            return None
+        whole = [*words, *joint, *self._reason(saying, word, False, False)]
+        return self._sentence(name, whole, told, shares, (saying, word, shares))
+
+    def _so(self, name: str, held_out: bool | None) -> Sentence | None:
+        """Say what follows, as in "The animal was too tired so it did not cross the street"."""
+        choice = self.random.choice
+        frame = self.lexicon.frames[choice([f for f in self.names[:-4] if f != "near"])]
+        told = self._clause(frame, self._chance(0.5), True if held_out else None, plain=True)
+        group = choice([one for one in self.says if one.how == "adjectives"])
+        if told is None or self.lexicon.fit(group.name, told.nouns[0]) < 0.5:
+            return None
+        word = choice(group.words)
+        if (
+            not self._allowed(told.nouns, word, held_out)
+            or "person" in self.lexicon.kinds_of[told.nouns[0]]
+        ):
+            return None
+        own = told.words[: told.places[0] + 1]
+        rest = told.words[told.places[0] + 1 :]
+        degree = choice(["so", "too", "too", "very", ""])
+        joint = choice(["so", "and", "that", "and so", ""])
+        where = self._where(held_out)
+        words = [*own, *where.words, *f"was {degree} {word} {joint} it".split(), *rest]
+        places = [len(own) - 1, len(words) - 1]
+        nouns, shares = [told.nouns[0], told.nouns[1]], [0.97, 0.03, 0.0]
+        if where.nouns:
+            nouns.append(where.nouns[0])
+            places.append(len(own) + len(where.words) - 1)
+            shares = [0.95, 0.01, 0.04, 0.0]
+        return self._sentence(
+            name, words, _Clause(words, nouns, places, []), tuple(shares), (group, word, ())
+        )
+
+    def _object(self, name: str, held_out: bool | None) -> Sentence | None:
+        """Say what is done to *it*, as in "My phone died because I forgot to charge it"."""
+        if held_out:
+            return None
+        choice, words = self.random.choice, self.lexicon.words
+        frame = self.lexicon.frames[choice([f for f in self.names[:-4] if f != "near"])]
+        told = self._clause(frame, self._chance(0.5), None)
+        if told is None:
+            return None
+        for _ in range(6):
+            saying = self._pick(self.done, self.done_often)
+            shares = self._shares(saying, told, {})
+            if shares and (max(shares) >= CLEAR or self._chance(0.25)):
+                break
+        else:
+            return None
+        verb = choice(saying.words).split()
+        aux = choice(
+            ["", "", "did not", "forgot to", "wanted to", "could not", "had to", "tried to", "will"]
+        )
+        verb = [*aux.split(), *verb] if aux else past(" ".join(verb), self.lexicon.pasts).split()
+        at = 1 if not aux else len(aux.split()) + 1
+        verb.insert(at, "it")
+        joint = choice([choice(words["because"]), "and", "so", "but", "when", "and then"]).replace(
+            ",", "and"
+        )
+        who = [] if joint in ("and", "and then") and self._chance(0.4) else choice(PEOPLE).split()
+        whole = [*told.words, *joint.split(), *who, *verb]
+        return self._sentence(name, whole, told, shares, (saying, "", shares))
+
+    def _beats(self, name: str, held_out: bool | None) -> Sentence | None:
+        choice = self.random.choice
+        first, second = self.random.sample(self.lexicon.nouns["animal"], 2)
+        ahead = self.random.random() < 0.5
+        adjective, comparative = choice((AHEAD if ahead else BEHIND).split(", ")).split()
+        won = self.random.random() < 0.5
+        if adjective not in self.lexicon.group_of:
+            return None
+        if not self._allowed((first, second), adjective, held_out):
+            return None
+        words = f"the {first} was {comparative} than the {second} so it {'won' if won else 'lost'}"
+        shares = (0.98, 0.02, 0.0) if ahead == won else (0.02, 0.98, 0.0)
+        told = _Clause(words.split(), [first, second], [1, 6], [])
+        saying = self.lexicon.sayings[self.lexicon.group_of[adjective]]
+        return self._sentence(name, told.words, told, shares, (saying, adjective, shares))
+
+    # ------------------------------------------------------------ their parts
+
+    def _clause(
+        self, frame: dict[str, Any], negated: bool, held_out: bool | None, plain: bool = False
+    ) -> _Clause | None:
+        """What happens between two nouns, and perhaps where."""
+        choice, words = self.random.choice, self.lexicon.words
+        kinds = choice(frame["subjects"]), choice(frame["objects"])
+        if any(not self.lexicon.nouns.get(kind) for kind in kinds):
+            return None
+        first, second = (choice(self.lexicon.nouns[kind]) for kind in kinds)
+        numbers = self.lexicon.numbers[0]
+        if first == second or (held_out and (numbers[first] - numbers[second]) % HELD_OUT):
+            return None  # no adjective is held out with both
+        verb = choice(frame["verbs"])
+        if negated:
+            verb = f"{choice(words['not'])} {verb}"
+        elif frame.get("near"):
+            verb = f"was {verb}"
+        elif aux := choice(words["did"]):
+            verb = past(verb, self.lexicon.pasts) if aux in ("easily", "always", "almost") else verb
+            verb = f"{aux} {verb}"
+        else:
+            verb = past(verb, self.lexicon.pasts)
+        one, other = (self._noun(noun, held_out is not True) for noun in (first, second))
+        parts = verb.split()
+        roles = [self._role(noun) for noun in (first, second)]
+        if frame.get("giver"):  # "the man could not put the trophy in the suitcase"
+            giver = choice(self.lexicon.nouns["person"])
+            *parts, where = parts
+            told = [*self._noun(giver, False), *parts, *one, where, *other]
+            places = [len(told) - 2 - len(other), len(told) - 1]
+            return _Clause(told, [first, second], places, roles)
+        told, nouns = [*one, *parts, *other], [first, second]
+        places = [len(one) - 1, len(told) - 1]
+        if not plain and not self.lexicon.small and not held_out and self._chance(0.08):
+            aside = self._where(held_out, always=True)
+            told, nouns = [*told, *aside.words], [*nouns, *aside.nouns]
+            places, roles = [*places, len(told) - 1], [*roles, *aside.roles]
+            if len(set(nouns)) < 3:
+                return None
+        return _Clause(told, nouns, places, roles)
+
+    def _where(self, held_out: bool | None, always: bool = False) -> _Clause:
+        """Say where, with a noun that is seldom *it*."""
+        if held_out or not (always or self._chance(0.4)):
+            return _Clause([], [], [], [])
+        kinds = [
+            "building",
+            "nature",
+            "path",
+            "container",
+            "furniture",
+            "event",
+            "vehicle",
+            "water",
+        ]
+        noun = self.random.choice(self.lexicon.nouns[self.random.choice(kinds)])
+        where = self.random.choice(
+            ["in", "in", "in", "at", "on", "near", "with", "for", "to", "from", "under"]
+        )
+        return _Clause([where, *self._noun(noun, False)], [noun], [], [ASIDE])
+
+    def _role(self, noun: str) -> float:
+        """How often a noun is *it*, other things being equal."""
+        if noun in NEVER:
+            return 0.0
+        return PERSON if self._is_person(noun) else 1.0
+
+    def _is_person(self, noun: str) -> bool:
+        return self.lexicon.kinds_of[noun] == ("person",) and noun not in CHILDREN
+
+    def _noun(self, noun: str, modified: bool) -> list[str]:
+        words = [self.random.choice(self.lexicon.words["determiners"])]
+        if noun in NEVER[:-1]:
+            return [noun]
+        if modified and not self.lexicon.small and self._chance(0.06):
+            group = self.random.choice(
+                ["big", "small", "old", "new", "painted", "pretty", "shiny", "young"]
+            )
+            if self.lexicon.fit(group, noun) >= 0.3:
+                words.append(self.random.choice(self.lexicon.sayings[group].words))
+        if words == ["a"] and noun[0] in "aeiou":
+            words = ["an"]
+        return [*words, noun]
+
+    def _reason(self, saying: Saying, word: str, near: bool, flipped: bool) -> list[str]:
+        """What is said of *it*, from *it* on."""
+        choice, words = self.random.choice, self.lexicon.words
+        if saying.how == "phrases":
+            return f"it {word}".split()
+        if saying.how == "does":
+            how = choice(words["does"])
+            verb = past(word, self.lexicon.pasts) if how[-1] == "V" else word
+            return f"it {how[:-1]} {verb}".split()
+        if saying.how == "has":
+            return f"it {choice(words['has'])} {word}".split()
+        said = choice(words["is"])
+        if flipped:
+            return f"it {said} not {word} enough".split()
+        if saying.name == "weather":
+            return ["it", "was", word]
+        degree = choice(words["degree"])
+        if near and degree.startswith(("too", "far", "much", "way")):
+            degree = ""
+        return f"it {said} {degree} {word}".split()
+
+    def _of(self, how: str) -> list[str]:
+        return [word for one in self.says if one.how == how for word in one.words]
+
+    def _said(
+        self, told: _Clause, of: dict[str, set[str]], held_out: bool | None, event: bool
+    ) -> tuple[Saying, str, tuple[float, ...]] | None:
+        """What is said of *it*: the saying, its word, and how probably each may be meant."""
+        wanted = self._pick(range(4), list(accumulate(ANSWERS)))
+        if event and wanted == 3:
+            return None
+        groups = set().union(*of.values()) if of else set()
+        for _ in range(30):
+            saying = self._pick(self.says, self.often)
+            if groups and wanted < 2 and self._chance(0.15) and groups <= {*self.lexicon.sayings}:
+                saying = self.lexicon.sayings[self.random.choice(sorted(groups))]
+            if event and saying.how not in ("does", "phrases"):
+                continue
+            if held_out and saying.how != "adjectives":
+                continue
+            shares = self._shares(saying, told, of)
+            if not shares:
+                continue
+            best = shares.index(max(shares))
+            answer = 2 if max(shares) < CLEAR else 3 if best == len(shares) - 1 else min(best, 1)
+            if answer != wanted:
+                continue
+            word = self.random.choice(saying.words)
+            if word in told.nouns or not self._allowed(told.nouns, word, held_out):
+                continue
+            return saying, word, shares
+        return None
+
+    def _shares(self, saying: Saying, told: _Clause, of: dict[str, set[str]]) -> tuple[float, ...]:
+        """How probably each noun is meant, then none; empty where nobody says that."""
+        fit = [
+            self.lexicon.fit(saying.name, noun) * role
+            for noun, role in zip(told.nouns, told.roles, strict=True)
+        ]
+        nothing = saying.nothing
+        alive = [noun for noun in told.nouns[:2] if not self.lexicon.is_thing(noun)]
+        if not alive:
+            fit = [max(x, THINGS * role) for x, role in zip(fit, told.roles, strict=True)]
+        wants = PERSON * 0.9 if any(self._is_person(noun) for noun in told.nouns) else 0.5
+        if max(*fit, nothing) < wants:
+            return ()
+        said = [saying.name in of.get(which, ()) for which in ("first", "second")]
+        if said[0] != said[1]:
+            fit[said.index(False)] *= AGAINST
+            nothing *= AGAINST
+        total = sum(fit) + nothing
+        return tuple(x / total for x in (*fit, nothing))
+
+    def _sentence(
+        self,
+        frame: str,
+        words: Sequence[str],
+        told: _Clause,
+        shares: tuple[float, ...],
+        said: tuple[Saying, str, Any],
+        shift: int = 0,
+    ) -> Sentence | None:
+        openers = self.lexicon.words["openers"]
+        opener = self.random.choice(openers).split() if self._chance(0.08) else []
+        words = [NOTHING, *opener, *words]
+        if len(words) > LONGEST or words.count("it") != 1:
+            return None
+        found = [1 + len(opener) + shift + place for place in told.places] + [0]
+        answers = tuple((p, s) for p, s in zip(found, shares, strict=True) if s > 0)
+        meant = max(answers, key=lambda answer: answer[1])[0]
+        adjective = said[1] if said[0].how == "adjectives" else ""
+        return Sentence(tuple(words), meant, frame, answers, adjective)
+
+    def _allowed(self, nouns: Sequence[str], adjective: str, held_out: bool | None) -> bool:
+        if adjective not in self.lexicon.group_of or held_out is None:
+            return not held_out
+        return all(self.lexicon.held_out(noun, adjective) is held_out for noun in nouns)
+
+
+def _often(saying: Saying) -> float:
+    """How often something is said: by its words."""
+    return {"adjectives": 1.0, "phrases": 0.6}.get(saying.how, 0.5) * len(saying.words)
