@@ -12,13 +12,13 @@ from workbook.exercises._questions import questions
 __all__ = [
     "additive_bytes",
     "cache_of_a_context",
-    "cross_operations",
     "merged_outputs",
     "one_step",
     "quiz",
+    "window_tiles",
 ]
 
-additive_bytes, cache_of_a_context, cross_operations, quiz = questions("cost")
+additive_bytes, cache_of_a_context, window_tiles, quiz = questions("cost")
 
 _normal, _double = draws(61), draws(62, torch.float64)
 _STEEP = torch.tensor([[900.0], [-900.0]])
