@@ -80,6 +80,7 @@ audit: environment ## ask which pinned packages have known holes; tools/waivers.
 retrain: environment ## train the book's small models anew, with several seeds; STORE=1 stores the first
 	@$(IN_VENV) -m workbook.reader $(if $(STORE),--store)
 	@$(IN_VENV) -m workbook.alignment $(if $(STORE),--store)
+	@$(IN_VENV) -m workbook.copying $(if $(STORE),--store)
 
 class: environment ## copies and assignments for a class, in _build/class; CHAPTER="masking cost", TOOLS=otter
 	@$(IN_VENV) -m website.classroom $(CHAPTER) --tools="$(TOOLS)"

@@ -83,7 +83,7 @@ def test_signatures_are_those_in_the_table(file, name):
 @pytest.fixture(scope="module")
 def names(tmp_path_factory):
     """Return the names that the calls of a file of the table use."""
-    from workbook import alignment, reader
+    from workbook import alignment, copying, reader
 
     folder = tmp_path_factory.mktemp("calls")
     shared = {
@@ -92,6 +92,7 @@ def names(tmp_path_factory):
         "folder": folder,
         "reader": reader.load_reader(),
         "aligner": alignment.load_aligner(),
+        "copier": copying.load_copier(),
         "attend": lambda q, k, v: scaled_dot_product_attention(q, k, v),
     }
 

@@ -52,11 +52,12 @@ LIBRARY = {
 WORKBOOK = {
     "_training": (set(), {"torch", "safetensors", "tqdm"}),
     "alignment": ({"_training"}, {"torch"}),
+    "copying": ({"_training"}, {"torch", "numpy", "traitlets"}),
     "reader": ({"_training"}, {"torch", "numpy", "traitlets"}),
     "museum": (set(), {"torch"}),
     "published": (set(), {"torch"}),
     "exercises": ({"museum"}, {"torch"}),
-    "figures": ({"reader"}, set()),
+    "figures": ({"copying", "reader"}, set()),
     "classroom": (set(), {"torch", "IPython"}),  # assignments are made by tools in processes
 }
 PICTURES_OF = {"attention_lib.plots", "attention_lib.widgets"}

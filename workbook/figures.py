@@ -2,6 +2,7 @@
 
 from attention_lib import widgets
 from attention_lib.widgets._figure import Figure
+from workbook.copying.copying_heads import CopyingHeads
 from workbook.reader.sentence_reader import SentenceReader
 from workbook.reader.walk import Walk
 
@@ -9,6 +10,7 @@ __all__ = ["FIGURES"]
 
 FIGURES: dict[str, type[Figure]] = {
     **{name: getattr(widgets, name) for name in widgets.__all__},
+    "CopyingHeads": CopyingHeads,
     "SentenceReader": SentenceReader,
     "Walk": Walk,
 }

@@ -39,7 +39,10 @@ MODULES = {
         name: f"attention_lib.{name}"
         for name in ("contracts", "cost", "notebook", "palette", "plots")
     },
-    **{name: f"workbook.{name}" for name in ("alignment", "museum", "published", "reader")},
+    **{
+        name: f"workbook.{name}"
+        for name in ("alignment", "copying", "museum", "published", "reader")
+    },
     "attention_lib": "attention_lib",
 }
 TABLE = {

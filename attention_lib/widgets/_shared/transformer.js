@@ -2,6 +2,21 @@
 
 import { softmax } from "./numbers.js";
 
+/** Decode numbers of 16 or 32 bits, least significant byte first. */
+export function numbersOf(packed, bits) {
+  const view = new DataView(packed.buffer ?? packed, packed.byteOffset ?? 0, packed.byteLength);
+  return Float64Array.from({ length: view.byteLength / (bits / 8) }, (_, i) => (
+    bits === 32 ? view.getFloat32(4 * i, true) : half(view.getUint16(2 * i, true))
+  ));
+}
+
+function half(bits) {
+  const exponent = (bits >> 10) & 31;
+  const fraction = bits & 1023;
+  const size = exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25);
+  return bits & 0x8000 ? -size : size;
+}
+
 /** The matrices of a reader of `count` words, in the order in which Python packs them
     (workbook/reader/_packed.py): bytes, each matrix with a scale, or else numbers of 32 bits. They
     are (out, in), as in nn.Linear. */

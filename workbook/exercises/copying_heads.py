@@ -1,0 +1,77 @@
+"""Graders for the exercises of the chapter on heads that copy."""
+
+import torch
+from torch import Tensor
+
+from workbook.exercises._cases import draws
+from workbook.exercises._exercise import exercise
+from workbook.exercises._questions import questions
+
+__all__ = ["falls_back", "induction_score", "quiz", "score_parts", "without_repetition"]
+
+falls_back, without_repetition, quiz = questions("copying_heads")
+
+_normal, _double = draws(181), draws(182, torch.float64)
+
+
+def _text(letters: str, sharp: float, normal=_normal) -> tuple[Tensor, Tensor]:
+    """Return a text as numbers, and causal weights."""
+    scores = sharp * normal(len(letters), len(letters))
+    future = torch.ones(scores.shape, dtype=torch.bool).triu(1)
+    weights = scores.masked_fill(future, -torch.inf).softmax(dim=-1)
+    return torch.tensor([ord(letter) - ord("a") for letter in letters]), weights
+
+
+@exercise(
+    cases=[
+        (torch.tensor([0, 1, 0]), torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.5, 0.25]])),
+        _text("abcabca", 1.0), _text("zebrafishzebra", 2.0), _text("aabacaa", 0.5, _double),
+    ],
+    mistakes=[
+        ("tokens[:-1]", "tokens[1:]",
+         "a key is asked for its own letter or the one after it; it counts if the letter *before* "
+         "it is the one that asks."),
+        ("looks[asks].mean()", "looks.mean()",
+         "places whose letter is new count as well; average over those that have something to "
+         "find."),
+        ("looks[asks].mean()", "looks[asks].sum()", "that is the sum over places; take the mean."),
+        (
+            lambda tokens, weights: weights[1:].gather(
+                -1, (tokens[1:, None] == tokens).float().argmax(-1)[:, None]
+            ).mean(),
+            "that is the weight on the same letter, not on the place after it.",
+        ),
+    ],
+)  # fmt: skip
+def induction_score(tokens: Tensor, weights: Tensor) -> Tensor:
+    """Return the mean weight on places after an earlier copy of the letter that asks, a number."""
+    follows = torch.zeros(weights.shape, dtype=torch.bool)
+    follows[:, 1:] = tokens[:, None] == tokens[:-1]
+    follows = follows.tril()
+    looks = (weights * follows).sum(dim=-1)
+    asks = follows.any(dim=-1)
+    return looks[asks].mean()
+
+
+@exercise(
+    axes="part-of-query part-of-key query key",
+    cases=[
+        (torch.eye(2)[None], torch.tensor([[[3.0, 4.0]], [[1.0, 0.0]]])),
+        (_normal(2, 5, 3), _normal(2, 7, 3)), (_double(3, 2, 5), _double(1, 11, 5)),
+    ],
+    mistakes=[
+        ("/ d_k**0.5", "", "nothing is divided by the square root of d_k."),
+        ("/ d_k**0.5", "/ d_k", "it is divided by d_k, not by its square root."),
+        ("queries[:, None] @ keys.mT", "queries @ keys.mT",
+         "each part of the queries meets one part of the keys only; let each meet all.", ),
+        ("queries[:, None]", "queries.sum(dim=0)[None, None]",
+         "the parts of the queries are added up before the product; keep them apart."),
+    ],
+)  # fmt: skip
+def score_parts(queries: Tensor, keys: Tensor) -> Tensor:
+    """Return the score of each part of the queries with each of the keys, ``(p, r, len_q, len_k)``.
+
+    ``queries`` is ``(p, len_q, d_k)``, ``keys`` is ``(r, len_k, d_k)``.
+    """
+    d_k = queries.shape[-1]
+    return queries[:, None] @ keys.mT / d_k**0.5
