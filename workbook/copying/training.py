@@ -28,18 +28,10 @@ STORED = Path(__file__).with_name("weights.safetensors")
 class Run(NamedTuple):
     """What was measured of a copier.
 
-    Attributes
-    ----------
-    layers, seed : int
-        Its number of layers, and the seed that it was trained with.
-    right : float
-        Share of the letters that it foretells, of those that can be known.
-    loss : float
-        Minus the logarithm of the probability of the right letter, their mean, in nats.
-    previous, induction : list of float
-        One for each layer. Previous: the mean weight on the place before, where the text is new.
-        Induction: the mean weight, where the text repeats, on all places that follow an earlier
-        place with the letter that asks.
+    ``right`` is the share of the letters that it foretells, of those that can be known; ``loss``
+    their mean cross-entropy in nats. ``previous`` and ``induction`` have a number for each layer:
+    the mean weight on the place before, where the text is new, and the mean weight, where the text
+    repeats, on all places that follow an earlier copy of the letter that asks.
     """
 
     layers: int
@@ -94,7 +86,6 @@ def train_copier(
     num_layers: int = 2,
     *,
     steps: int = 1000,
-    batch: int = 32,
     progress: bool = True,
     watch: Watch | None = None,
 ) -> Copier:
@@ -103,10 +94,8 @@ def train_copier(
     Parameters
     ----------
     seed : int
-        Decides the first weights and the texts, of which there are new ones at every step.
-    num_layers : int
-    steps, batch : int
-        How many steps, of how many texts.
+        Decides the first weights and the texts, of which there are 32 new ones at every step.
+    num_layers, steps : int
     progress : bool
         Whether a bar shows how far it is.
     watch : callable, optional
@@ -122,25 +111,19 @@ def train_copier(
     >>> len(train_copier(num_layers=3, steps=2, progress=False).attentions)
     3
     """
-    require_training(seed, steps, batch, progress, watch)
+    require_training(seed, steps, 32, progress, watch)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         copier = Copier(num_layers)
     generator = torch.Generator().manual_seed(seed)
 
     def surprise() -> Tensor:
-        ids, starts = draw_texts(batch, generator)
+        ids, starts = draw_texts(32, generator)
         known = _known(ids, starts)
         return F.cross_entropy(copier(ids).scores[:, :-1][known], ids[:, 1:][known])
 
     return fit(
-        copier,
-        surprise,
-        steps,
-        weight_decay=0.1,
-        desc="training",
-        progress=progress,
-        watch=watch,
+        copier, surprise, steps, weight_decay=0.1, desc="training", progress=progress, watch=watch
     )
 
 
@@ -148,13 +131,7 @@ def train_copier(
 def measure(copier: Copier, ids: Tensor, starts: Tensor, seed: int = 0) -> Run:
     """Measure a copier on texts as :func:`draw_texts` draws them.
 
-    Parameters
-    ----------
-    copier : Copier
-    ids, starts : Tensor
-        The texts, ``(count, len)``, and where each begins to repeat, ``(count,)``.
-    seed : int
-        What the copier was trained with, to be told.
+    ``seed``, what the copier was trained with, is handed on.
 
     Raises
     ------
@@ -172,32 +149,21 @@ def measure(copier: Copier, ids: Tensor, starts: Tensor, seed: int = 0) -> Run:
     known, right = _known(ids, starts), ids[:, 1:]
     scores = found.scores[:, :-1]
     fresh = torch.arange(1, ids.shape[1]) < starts[:, None]  # places 1 and on: (count, len - 1)
-    follows = (
-        ids[:, :-1, None] == F.pad(ids, (1, 0), value=-1)[:, None, :-2]
-    )  # (count, len_q, len_k)
+    before = F.pad(ids, (1, 0), value=-1)[:, :-2]  # the letter before each: (count, len - 1)
+    follows = ids[:, :-1, None] == before[:, None]  # (count, len_q, len_k)
     previous = [looks.diagonal(-1, -2, -1)[fresh].mean().item() for looks in found.weights]
     induction = [
         (looks[:, :-1, :-1] * follows).sum(-1)[known].mean().item() for looks in found.weights
     ]
-    return Run(
-        len(found.weights),
-        seed,
-        (scores.argmax(-1) == right)[known].double().mean().item(),
-        F.cross_entropy(scores[known], right[known]).item(),
-        previous,
-        induction,
-    )
+    share = (scores.argmax(-1) == right)[known].double().mean().item()
+    loss = F.cross_entropy(scores[known], right[known]).item()
+    return Run(len(found.weights), seed, share, loss, previous, induction)
 
 
 def save_copier(copier: Copier, path: str | Path, runs: list[Run] | None = None) -> None:
     """Store a copier's weights in a ``.safetensors`` file, in float16, with their checksum.
 
-    Parameters
-    ----------
-    copier : Copier
-    path : str or path
-    runs : list of Run, optional
-        What was measured when it and its like were trained.
+    ``runs`` are what was measured when it and its like were trained.
 
     Raises
     ------

@@ -1,5 +1,7 @@
 """Graders for the exercises of the chapter on heads that copy."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -14,7 +16,9 @@ falls_back, without_repetition, quiz = questions("copying_heads")
 _normal, _double = draws(181), draws(182, torch.float64)
 
 
-def _text(letters: str, sharp: float, normal=_normal) -> tuple[Tensor, Tensor]:
+def _text(
+    letters: str, sharp: float, normal: Callable[..., Tensor] = _normal
+) -> tuple[Tensor, Tensor]:
     """Return a text as numbers, and causal weights."""
     scores = sharp * normal(len(letters), len(letters))
     future = torch.ones(scores.shape, dtype=torch.bool).triu(1)
@@ -34,7 +38,6 @@ def _text(letters: str, sharp: float, normal=_normal) -> tuple[Tensor, Tensor]:
         ("looks[asks].mean()", "looks.mean()",
          "places whose letter is new count as well; average over those that have something to "
          "find."),
-        ("looks[asks].mean()", "looks[asks].sum()", "that is the sum over places; take the mean."),
         (
             lambda tokens, weights: weights[1:].gather(
                 -1, (tokens[1:, None] == tokens).float().argmax(-1)[:, None]
@@ -60,8 +63,6 @@ def induction_score(tokens: Tensor, weights: Tensor) -> Tensor:
         (_normal(2, 5, 3), _normal(2, 7, 3)), (_double(3, 2, 5), _double(1, 11, 5)),
     ],
     mistakes=[
-        ("/ d_k**0.5", "", "nothing is divided by the square root of d_k."),
-        ("/ d_k**0.5", "/ d_k", "it is divided by d_k, not by its square root."),
         ("queries[:, None] @ keys.mT", "queries @ keys.mT",
          "each part of the queries meets one part of the keys only; let each meet all.", ),
         ("queries[:, None]", "queries.sum(dim=0)[None, None]",
