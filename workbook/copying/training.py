@@ -32,6 +32,11 @@ class Run(NamedTuple):
     their mean cross-entropy in nats. ``previous`` and ``induction`` have a number for each layer:
     the mean weight on the place before, where the text is new, and the mean weight, where the text
     repeats, on all places that follow an earlier copy of the letter that asks.
+
+    Examples
+    --------
+    >>> Run(2, 0, 0.9, 0.1, [1.0, 0.0], [0.0, 1.0]).previous[0]
+    1.0
     """
 
     layers: int
