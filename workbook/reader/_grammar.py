@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+from workbook.reader._sentence import CLEAR, LONGEST, NOTHING, PEOPLE, Sentence
 from workbook.reader.lexicon import HELD_OUT, Saying, lexicon, past
-from workbook.reader.sentences import CLEAR, LONGEST, NOTHING, PEOPLE, Sentence
 
 __all__ = ["Grammar"]
 

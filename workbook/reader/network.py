@@ -15,8 +15,9 @@ from attention_lib.multihead import AddNorm, MultiHeadAttention
 from attention_lib.positions import PositionalEncoding
 from attention_lib.scoring import scaled_dot_scores
 from workbook._training import require_ids
+from workbook.reader._sentence import LONGEST, NOTHING
 from workbook.reader.lexicon import lexicon
-from workbook.reader.sentences import LONGEST, NOTHING, all_words
+from workbook.reader.sentences import all_words
 
 __all__ = ["MAX_LEN", "Pass", "Reader", "Reading", "Vocabulary", "read", "words_of"]
 

@@ -3,62 +3,16 @@
 from collections.abc import Container, Iterable
 from functools import cache
 from itertools import product
-from typing import NamedTuple
 
 from attention_lib._arguments import require_a, require_count, require_flag
+from workbook.reader._grammar import Grammar
+from workbook.reader._sentence import NOTHING, PEOPLE, Sentence
 from workbook.reader.lexicon import lexicon
 
 __all__ = ["NOTHING", "Sentence", "crossings", "draw", "split"]
 
-NOTHING = "(nothing)"  # stands before every sentence: what *it* means if it means none of its words
-LONGEST = 20  # tokens, NOTHING among them
 TRAIN, TEST = 60_000, 2_000
-PEOPLE = ("i", "he", "she", "they", "tom", "the man", "the woman", "my mother", "my father")
 MORE = ("it the was than so win lose and that at with for from to under on in near",)
-CLEAR = 0.9  # from here on the answer is clear
-
-
-class Sentence(NamedTuple):
-    """A sentence and what its *it* means.
-
-    Attributes
-    ----------
-    words : tuple of str
-        The words, after :data:`NOTHING` at position 0.
-    meant : int
-        Position of the word that *it* most probably means; 0 if none.
-    frame : str
-        The frame of the grammar that it was made by.
-    answers : tuple of (int, float)
-        Positions that may be meant, and how probably; together 1. None: ``meant`` alone.
-    said : str
-        The adjective that is said of *it*; empty if it is none.
-
-    Examples
-    --------
-    >>> sentence = draw(1, seed=0)[0]
-    >>> round(sum(share for _, share in sentence.answers), 9)
-    1.0
-    """
-
-    words: tuple[str, ...]
-    meant: int
-    frame: str
-    answers: tuple[tuple[int, float], ...] = ()
-    said: str = ""
-
-    @property
-    def it(self) -> int:
-        """Position of the word *it*."""
-        return self.words.index("it")
-
-    @property
-    def clear(self) -> bool:
-        """Whether people agree on what *it* means."""
-        return not self.answers or max(share for _, share in self.answers) >= CLEAR
-
-    def __str__(self) -> str:
-        return " ".join(self.words[1:])
 
 
 @cache
@@ -82,8 +36,6 @@ def draw(
     5
     """
     require_count("count", count)
-    from workbook.reader._grammar import Grammar  # which makes sentences of this module's
-
     grammar = Grammar(small, seed)
     return tuple(grammar.draw(held_out) for _ in range(count))
 
@@ -112,6 +64,12 @@ def split(*, small: bool = False) -> tuple[list[Sentence], list[Sentence]]:
     Returns
     -------
     train, test : list of Sentence
+
+    Examples
+    --------
+    >>> train, test = split(small=True)
+    >>> len(train), len(test)
+    (6000, 2000)
     """
     require_flag("small", small)
     train, test = _split(small)
