@@ -81,6 +81,7 @@ retrain: environment ## train the book's small models anew, with several seeds; 
 	@$(IN_VENV) -m workbook.reader $(if $(STORE),--store)
 	@$(IN_VENV) -m workbook.alignment $(if $(STORE),--store)
 	@$(IN_VENV) -m workbook.copying $(if $(STORE),--store)
+	@$(IN_VENV) -m workbook.writer $(if $(STORE),--store)
 
 class: environment ## copies and assignments for a class, in _build/class; CHAPTER="masking cost", TOOLS=otter
 	@$(IN_VENV) -m website.classroom $(CHAPTER) --tools="$(TOOLS)"

@@ -54,10 +54,11 @@ WORKBOOK = {
     "alignment": ({"_training"}, {"torch"}),
     "copying": ({"_training"}, {"torch", "numpy", "traitlets"}),
     "reader": ({"_training"}, {"torch", "numpy", "traitlets"}),
+    "writer": ({"_training"}, {"torch", "traitlets"}),
     "museum": (set(), {"torch"}),
     "published": (set(), {"torch"}),
     "exercises": ({"museum"}, {"torch"}),
-    "figures": ({"copying", "reader"}, set()),
+    "figures": ({"copying", "reader", "writer"}, set()),
     "classroom": (set(), {"torch", "IPython"}),  # assignments are made by tools in processes
 }
 PICTURES_OF = {"attention_lib.plots", "attention_lib.widgets"}

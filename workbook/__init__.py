@@ -4,6 +4,7 @@
 - :mod:`~workbook.reader`: a small trained model that says which word *it* means, with its figure.
 - :mod:`~workbook.alignment`: small trained models that read dates.
 - :mod:`~workbook.copying`: a small trained model that continues a repeated text, with its figure.
+- :mod:`~workbook.writer`: a small language model that has read this book, with its figure.
 - :mod:`~workbook.museum`: attentions with one defect each, for the contracts to catch.
 - :mod:`~workbook.published`: what others have printed, computed anew.
 - :mod:`~workbook.figures`: every figure with sliders, by its name.

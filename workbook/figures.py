@@ -5,6 +5,7 @@ from attention_lib.widgets._figure import Figure
 from workbook.copying.copying_heads import CopyingHeads
 from workbook.reader.sentence_reader import SentenceReader
 from workbook.reader.walk import Walk
+from workbook.writer.writer import Writer
 
 __all__ = ["FIGURES"]
 
@@ -13,4 +14,5 @@ FIGURES: dict[str, type[Figure]] = {
     "CopyingHeads": CopyingHeads,
     "SentenceReader": SentenceReader,
     "Walk": Walk,
+    "Writer": Writer,
 }

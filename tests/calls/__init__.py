@@ -41,7 +41,7 @@ MODULES = {
     },
     **{
         name: f"workbook.{name}"
-        for name in ("alignment", "copying", "museum", "published", "reader")
+        for name in ("alignment", "copying", "museum", "published", "reader", "writer")
     },
     "attention_lib": "attention_lib",
 }

@@ -126,9 +126,16 @@ class FigurePage:
         self.settle()
 
     def settle(self):
-        """Wait until what has changed is drawn."""
+        """Wait until what has changed is drawn, and what was asked for has come."""
         self.page.evaluate(
-            "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+            """async () => {
+            const frame = () => new Promise(requestAnimationFrame);
+            let left = 2;
+            for (; left > 0; left -= 1) {
+                await frame();
+                if (document.querySelector('script[src$=".data.js"]')) left = 3;
+            }
+            }"""
         )
 
 

@@ -16,6 +16,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from attention_lib.widgets import _bundle
+from attention_lib.widgets._figure import _binary
 from attention_lib.widgets._markup import tag
 from website.rules.prose import FIGURE_LINK
 from workbook.figures import FIGURES
@@ -38,6 +39,10 @@ def assets():
     }
     for name, figure in FIGURES.items():
         texts[f"{name}.js"] = _bundle.script_source(name, figure.script())
+        if hasattr(figure, "fetched"):  # the traits that a page fetches when its reader asks
+            state = json.dumps(figure.fetched(), default=_binary)
+            given = f"{json.dumps(name)}, {json.dumps(state)}"
+            texts[f"{name}.data.js"] = f"attentionWidgets.deliver({given});\n"
     return texts
 
 

@@ -4,6 +4,7 @@
 /** Let figures register; `share` makes what `_shared/index.js` exports. */
 export function createHost(page, share) {
   const shared = share();
+  const home = page.currentScript?.src;
   const sources = new Map();
   const modules = new Map();
   const mounted = new Map();
@@ -27,12 +28,41 @@ export function createHost(page, share) {
     };
   }
 
+  /** Some figures need much data that few readers ask for. Once the trait `wanted` is true, a script
+      beside the figure's own brings them, and hands them to `deliver`. */
+  function fetchFor({ dataset: { widget } }, model) {
+    const listener = () => {
+      if (!model.get("wanted")) return;
+      const script = page.createElement("script");
+      script.src = new URL(`${widget}.data.js`, home);
+      script.onload = () => script.remove();
+      script.onerror = () => {
+        script.remove();
+        model.set("wanted", false);
+      };
+      page.head.append(script);
+    };
+    model.on("change:wanted", listener);
+    return () => model.off("change:wanted", listener);
+  }
+
+  /** Give values, as `data-state` has them, to all figures of a class. */
+  function deliver(name, text) {
+    for (const [figure, { model }] of mounted) {
+      if (figure.dataset.widget === name) {
+        Object.entries(shared.parseState(text)).forEach(([trait, value]) => model.set(trait, value));
+      }
+    }
+  }
+
   /** Show a figure's sliders in place of its still picture, which stays where anything fails. */
   async function mount(figure, model = shared.createModel(valuesOf(figure))) {
     const el = page.createElement("div");
     figure.append(el);
     try {
-      const cleanup = await modules.get(figure.dataset.widget).render({ model, el });
+      const fetching = fetchFor(figure, model);
+      const view = await modules.get(figure.dataset.widget).render({ model, el });
+      const cleanup = () => [view, fetching].forEach((end) => end());
       mounted.set(figure, { model, el, cleanup });
       figure.classList.add("attention-live");
     } catch (error) {
@@ -57,5 +87,5 @@ export function createHost(page, share) {
     return Promise.all([...figures].map((figure) => mount(figure)));
   }
 
-  return { register, mount, unmount, model: (figure) => mounted.get(figure)?.model };
+  return { register, deliver, mount, unmount, model: (figure) => mounted.get(figure)?.model };
 }

@@ -158,7 +158,7 @@ export function createView({ model, el }, { label, task = "", traits, aside = fa
   const resizing = new ResizeObserver(fit);
 
   return {
-    root, stage, controls: place, readouts, more, onPage: address !== null, signal, set, setAll, ...controls.kinds,
+    root, stage, controls: place, readouts, more, onPage: address !== null, signal, set, setAll, again, ...controls.kinds,
 
     /** An SVG as wide as its place, `plot.width` × `height` pixels; `description` names it. */
     plot({ height, description, parent = stage }) {

@@ -1,0 +1,91 @@
+"""The writer: a causal language model, its text, its storing, and its figure in the page."""
+
+import pytest
+import torch
+import traitlets
+
+from workbook.writer import load_writer, prose, split_prose, write
+from workbook.writer.writer import Writer
+
+SCRIPT = Writer.script()
+MEASURE = """(packed, states, texts) => {
+  const writer = createWriter(unpackModel(new Uint8Array(packed)));
+  return texts.map((text, i) => measure({ ...states[i], text }, writer));
+}"""
+
+
+def seen_in_javascript(node, figures):
+    states = [figure.state() | {"packed": None} for figure in figures]
+    given = [[*Writer.fetched()["packed"]], states, [figure.text for figure in figures]]
+    return node(SCRIPT, MEASURE, [given], ["createWriter", "unpackModel", "measure"])[0]
+
+
+def differences(figures, found):
+    """The largest difference of any score or weight between the two worlds."""
+    for figure, seen in zip(figures, found, strict=True):
+        for mine, theirs in ((figure.logits, seen["logits"]), (figure.weights, seen["weights"])):
+            yield (torch.tensor(mine) - torch.tensor(theirs)).abs().max().item()
+
+
+def test_javascript_reads_the_stored_numbers_as_pytorch_does(node):
+    text = split_prose()[1]
+    figures = [Writer(text=text[start : start + 200], head=start % 13) for start in (0, 900, 7001)]
+    figures.append(Writer(text=figures[0].text[:90] + "?", place=40))  # begins as another one did
+    assert max(differences(figures, seen_in_javascript(node, figures))) < 1e-4
+
+
+def test_python_says_in_words_what_javascript_says(node):
+    figures = [Writer(), Writer(text="A\nb c", temperature=0, head=5, place=2), Writer(head=12)]
+    program = "(state) => words(state, state)"
+    said = node(SCRIPT, program, [[f.state() | {"packed": None}] for f in figures], ["words"])
+    assert said == [figure.words() for figure in figures]
+
+
+def test_the_cache_changes_no_score():
+    model, text = load_writer(), split_prose()[1][:200]
+    ids, caches = torch.tensor([model.encode(text)]), model.new_caches()
+    with torch.no_grad():
+        parts = [model(part, caches)[0] for part in ids.split([150, 1, 1, 40, 8], dim=1)]
+        assert torch.allclose(torch.cat(parts, dim=1), model(ids)[0], atol=1e-3)
+
+
+def test_nothing_is_fetched_until_the_reader_asks():
+    figure = Writer()
+    assert len(figure.to_html()) < 20_000 and figure.packed == b""
+    figure.wanted = True
+    assert figure.packed == Writer.fetched()["packed"]
+    assert len(figure.packed) < 400_000
+
+
+def test_wrong_traits_are_refused_in_words():
+    for wrong in ({"text": "ü"}, {"text": ""}, {"head": 13}, {"place": 401}, {"temperature": -1}):
+        with pytest.raises(traitlets.TraitError, match=rf"Writer\.{next(iter(wrong))}"):
+            Writer(**wrong)
+
+
+def test_a_changed_text_is_refused(monkeypatch):
+    monkeypatch.setattr("workbook.writer.training.HASH", "0" * 64)
+    prose.cache_clear()
+    with pytest.raises(ValueError, match=r"prose\.txt: expected the text"):
+        prose()
+    prose.cache_clear()
+
+
+@pytest.mark.browser
+def test_pressing_write_fetches_the_model_and_writes(show):
+    page = show(Writer(temperature=0))
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    before = Writer().text
+    page.get_by_role("button", name="Write").click()
+    page.wait_for_function(
+        "(n) => document.querySelectorAll('.attention-letter:not([hidden])').length > n + 20",
+        arg=len(before),
+    )
+    page.get_by_role("button", name="Stop").click()
+    page.settle()
+    assert [url.rpartition("/")[2] for url in asked] == ["Writer.data.js"]
+    written = page.get_by_label("A beginning of your own").input_value()
+    model = load_writer()
+    assert written == write(model, Writer().text, len(written) - len(Writer().text), temperature=0)
+    assert page.errors == []
