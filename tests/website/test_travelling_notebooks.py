@@ -117,7 +117,8 @@ def test_a_downloaded_notebook_is_the_chapter_after_two_cells(site, name):
     )
     *lines, packed = carried["source"].splitlines()
     assert len(lines) < 30 and all(len(line) <= 100 for line in lines)
-    assert len(packed) < 360_000, "more is carried than ever: is all of it needed?"
+    most = 820_000 if name == "write-a-text" else 380_000  # it carries its model and its prose
+    assert len(packed) < most, "more is carried than ever: is all of it needed?"
     assert len(cells) == len(chapter["cells"])
     counts = [cell["execution_count"] for cell in notebook["cells"] if "outputs" in cell]
     assert counts == [*range(1, len(counts) + 1)]
@@ -137,7 +138,7 @@ def test_a_downloaded_notebook_is_the_chapter_after_two_cells(site, name):
 @pytest.mark.site
 def test_pages_link_to_notebooks_whose_links_lead_somewhere(site):
     for name in CHAPTERS:
-        [link] = site.pages[f"book/{name}.html"].select("a[download]")
+        [link] = site.pages[f"book/{name}.html"].select(".chapter a[download]")
         assert link["href"] == f"../_sources/book/{name}.ipynb"
         assert not site.pages[f"book/{name}.html"].find("a", href=re.compile("colab"))
         for target in links(read(travelling(name))):

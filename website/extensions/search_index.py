@@ -15,7 +15,6 @@ from pathlib import Path
 
 import yaml
 from docutils import nodes
-from sphinx.util import logging
 
 from website.extensions.workbook_pages import plain
 
@@ -23,7 +22,6 @@ from website.extensions.workbook_pages import plain
 OTHER = (nodes.title, nodes.raw, nodes.math_block)
 FILE = "_static/search-index.js"
 SEARCHED = Path(__file__).resolve().parent.parent / "searched.yml"
-logger = logging.getLogger(__name__)
 SIGNS = {
     **{"top": "ᵀ", "sqrt": "√", "infty": "∞", "cdot": "·", "times": "×", "le": "≤", "ge": "≥"},
     **{"approx": "≈", "to": "→", "dots": "…", "ldots": "…", "sum": "∑", "in": "∈", "pm": "±"},
@@ -43,13 +41,16 @@ def typed(tex):
     return re.sub(r"\\[^a-zA-Z]|[{}]|(?<=\W)_|\^", "", text)
 
 
-def sections(doctree):
-    """Yield each section's heading, anchor, prose and code, without those of sections within."""
+def sections(doctree, with_code):
+    """Yield each section's heading, anchor, prose, code and names, without sections within.
+
+    Of code, that of the library's page is enough: a chapter's would weigh as much as its prose.
+    """
     for section in doctree.findall(nodes.section):
         prose, code = [], []
         _gather(section, prose, code)
         heading = plain(section.next_node(nodes.title).astext())
-        texts = (" ".join(" ".join(part).split()) for part in (prose, code))
+        texts = (" ".join(" ".join(part).split()) for part in (prose, code if with_code else ()))
         yield [heading, section["ids"][0], *texts, also_called(section)]
 
 
@@ -83,7 +84,7 @@ def _gather(node, prose, code):
 def collect(app, pagename, templatename, context, doctree):
     """Keep a page's sections; let the search page load them."""
     if doctree is not None:
-        app.env.searchable[pagename] = list(sections(doctree))
+        app.env.searchable[pagename] = list(sections(doctree, pagename.endswith("/api")))
     if pagename == "search":
         app.add_js_file("search-index.js", loading_method="defer")
         app.add_js_file("search.js", loading_method="defer")
@@ -106,11 +107,9 @@ def write(app, error):
     }
     for place, phrases in yaml.safe_load(SEARCHED.read_text(encoding="utf-8")).items():
         page, anchor = place.split("#")
-        found = [one for one in pages.get(f"book/{page}", []) if one[1] == anchor]
-        if not found:
-            logger.warning("searched.yml: there is no section %s", place)
-        for section in found:
-            section[-1].extend(phrases)
+        for section in pages.get(f"book/{page}", []):
+            if section[1] == anchor:
+                section[-1].extend(phrases)
     pages = [[app.builder.get_target_uri(name), found] for name, found in pages.items()]
     text = json.dumps(pages, ensure_ascii=False, separators=(",", ":"))
     (Path(app.outdir) / FILE).write_text(f"window.searchIndex = {text};\n", encoding="utf-8")

@@ -208,10 +208,10 @@ export function render({ model, el }) {
     }
   }, { signal: view.signal });
 
-  view.controls.append(
+  view.controls.append(element("div", { class: "attention-own" },
     element("label", { class: "attention-line-of-text" }, element("span", { class: "attention-name" }, "A sentence of your own, with “it” in it once; Enter reads it"), typed),
     refusal, tries, list,
-  );
+  ));
   const playing = view.play({
     next() {
       view.set("hop", Math.min(model.get("hop") + 1, 3));

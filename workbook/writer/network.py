@@ -65,7 +65,7 @@ class LanguageModel(nn.Module):
         require_a("text", text, str)
         if unknown := dict.fromkeys(letter for letter in text if letter not in self.letters):
             named = ", ".join(f"“{letter}”" for letter in unknown)
-            raise ValueError(f"text: the model has never seen {named}")
+            raise ValueError(f"text: expected letters that the model has seen, got {named}")
         return [self.letters.index(letter) for letter in text]
 
     def decode(self, ids: Sequence[int]) -> str:
