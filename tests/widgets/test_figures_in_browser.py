@@ -221,7 +221,8 @@ def test_light_and_dark_follow_the_page_and_else_the_system(show):
 
 
 def a_draw_writes_nothing_that_stands_already(page, figure):
-    page.wait_for_timeout(300)  # the draws that warm the browser up
+    page.locator("input[type=range]").first.dispatch_event("input")  # it may choose what is shown
+    page.wait_for_timeout(600)  # what moves comes to rest, and the browser is warm
     written = page.evaluate(
         """async () => {
         const model = attentionWidgets.model(document.querySelector('figure'));
