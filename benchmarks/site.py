@@ -19,11 +19,9 @@ import threading
 from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import sync_playwright
 
-from website import book
+from website import book, browser
 
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 TEXT = (".html", ".css", ".js", ".svg")
 SETTINGS = """\
 title: Stock
@@ -119,21 +117,17 @@ def main():
     ours = book.ROOT / "_build" / "html"
     if not (ours / "index.html").is_file():
         sys.exit("There is no website yet: run make book first.")
-    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if path is None:
-        sys.exit(f"No Chromium was found as {', '.join(CHROMIUM)}: install one.")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    if browser.found() is None:
+        sys.exit(browser.MISSING)
+    with tempfile.TemporaryDirectory() as folder, browser.chromium() as started:
         sites = {"ours": serve(ours), "stock": serve(stock(Path(folder)))}
-        options = ["--no-sandbox", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=path, args=options)
         print(f"{'':18} {'':5}     kB requests elsewhere  axe   CLS  LCP s")
         for name in book.contents():
             for site, origin in sites.items():
-                row = measure(browser, origin, name)
+                row = measure(started, origin, name)
                 print(
                     f"{name[5:]:18} {site:5}", "{:6.0f} {:8} {:9} {:4} {:5.3f} {:6.2f}".format(*row)
                 )
-        browser.close()
 
 
 if __name__ == "__main__":

@@ -13,12 +13,12 @@ The bounds are those of the book's promise; the command fails where one is passe
 """
 
 import gzip
-import shutil
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 
+from website import browser
 from workbook.figures import FIGURES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,11 +89,8 @@ def measure(browser, name, folder):
 
 
 def main():
-    from playwright.sync_api import sync_playwright
-
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        sys.exit("no Chromium was found")
+    if browser.found() is None:
+        sys.exit(browser.MISSING)
     names = sys.argv[1:] or FIGURES
     for name in names:
         if name not in FIGURES:
@@ -101,13 +98,12 @@ def main():
     files = assets()
     passed = True
     print(f"{'figure':<18}{'handler p50':>12}{'p95':>8}{'max':>8}{'worst event':>13}{'bytes':>8}")
-    with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as place, browser.chromium() as started:
         folder = Path(place)
         for file, text in files.items():
             (folder / file).write_text(text, encoding="utf-8")
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for figure in names:
-            handlers, slowest = measure(browser, figure, folder)
+            handlers, slowest = measure(started, figure, folder)
             p95 = statistics.quantiles(handlers, n=20)[-1]
             size = len(gzip.compress(files[f"{figure}.js"].encode()))
             event = f"{slowest:.0f} ms" if slowest else "< 16 ms"
@@ -116,7 +112,6 @@ def main():
                 f"{max(handlers):>8.1f}{event:>13}{size:>8}"
             )
             passed &= p95 <= HANDLER_P95_MS and slowest <= EVENT_WORST_MS
-        browser.close()
     sizes = {file: len(gzip.compress(text.encode())) for file, text in files.items()}
     shared = sizes["host.js"] + sizes["figure.css"]
     print(f"shared by all: {shared} bytes (gzip); everything: {sum(sizes.values())} bytes")

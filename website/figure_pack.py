@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from bs4 import BeautifulSoup
 
-from website import ROOT, book
+from website import ROOT, book, browser
 
 PACK = ROOT / "_build" / "figures"
 LICENCE = "CC BY 4.0, https://creativecommons.org/licenses/by/4.0/"
@@ -94,18 +94,13 @@ def write(pictures, folder=PACK, photograph=None):
 
 
 def main():
-    from playwright.sync_api import sync_playwright
-
     pictures = all_pictures()
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    path = next(filter(None, map(shutil.which, names)), None)
-    if path is None:
+    if browser.found() is None:
         write(pictures)
         print("No Chromium was found: figures with sliders are in the pack as SVG alone.")
     else:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-            page = browser.new_page(device_scale_factor=SCALE)
+        with browser.chromium() as started:
+            page = started.new_page(device_scale_factor=SCALE)
 
             def photograph(svg):
                 page.set_content(svg)

@@ -1,12 +1,14 @@
 """The texts that the search page looks through, in place of Sphinx's index.
 
 Sphinx's stems English words and cannot split Chinese ones; it finds pages, not sections. Here each
-section of each page stands with its heading, its prose and its code, and ``search.js`` ranks them.
-A term of the glossary has its Chinese name with it; formulas stand as one would type them. What
-people type where the book says it in other words stands in ``website/searched.yml``.
+section of each page stands with its heading and its prose, on the library's page with its code
+too, and ``search.js`` ranks them. A term of the glossary has its Chinese name with it; formulas
+stand as one would type them. What people type where the book says it in other words stands in
+``website/searched.yml``.
 
-Of the 60 questions in `tests/website/queries.json`, MiniSearch 7.2 answered 30 rightly with its
-first result (fields weighed, stop words left out, fuzzy matching); a test says how many this does.
+Of the first 60 questions in ``tests/website/queries.json``, MiniSearch 7.2 answered 30 rightly with
+its first result (fields weighed, stop words left out, fuzzy matching); a test says how many this
+does.
 """
 
 import json

@@ -1,4 +1,4 @@
-import { createView, element, fixed, linear, numbersOf, setAttributes, setChildren, setText, softmax, svg } from "../../attention_lib/widgets/_shared/index.js";
+import { createView, element, fixed, linear, mixture, numbersOf, setAttributes, setChildren, setText, sinusoid, softmax, svg } from "../../attention_lib/widgets/_shared/index.js";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 const [CELL, ABOVE, BELOW] = [22, 48, 30]; // pixels of a letter, and of the lines over and under it
@@ -29,18 +29,16 @@ const dot = (a, b, from = 0) => a.reduce((sum, x, i) => sum + x * b[from + i], 0
     each letter the probabilities of the next. With `without`, that layer (from 1) adds nothing. */
 export function measure(state, { width, embedding, layers, W_u } = unpackCopier(state)) {
   const letters = parse(state.text, state);
-  const x = [...letters].map((letter, place) => Float64Array.from({ length: width }, (_, i) => {
-    const angle = place / 10000 ** ((i - (i % 2)) / width);
-    return embedding[LETTERS.indexOf(letter) * width + i] + 2 * (i % 2 ? Math.cos(angle) : Math.sin(angle));
-  }));
+  const x = [...letters].map((letter, place) => sinusoid(place, width).map((position, i) => (
+    embedding[LETTERS.indexOf(letter) * width + i] + 2 * position
+  )));
   const weights = layers.map(({ W_q, W_k, W_v, W_o }, layer) => {
     const [queries, keys, values] = [W_q, W_k, W_v].map((matrix) => linear(x, matrix));
     const looks = queries.map((query, place) => (
       softmax(keys.slice(0, place + 1).map((key) => dot(query, key) / Math.sqrt(width)))
     ));
-    const mixed = looks.map((row) => values[0].map((_, i) => row.reduce((sum, weight, key) => sum + weight * values[key][i], 0)));
     if (state.without !== layer + 1) {
-      linear(mixed, W_o).forEach((row, place) => row.forEach((number, i) => { x[place][i] += number; }));
+      linear(mixture(looks, values), W_o).forEach((row, place) => row.forEach((number, i) => { x[place][i] += number; }));
     }
     return looks;
   });

@@ -56,7 +56,7 @@ class Vocabulary:
         self.words = tuple(dict.fromkeys(words))
         self._ids = {word: number for number, word in enumerate(self.words)}
         known = lexicon()
-        self.forms = {form: base for form, base in known.forms.items()}
+        self.forms = known.forms
         self.read_as = {word: base for word, base in known.read_as.items() if base in self._ids}
         self.compared = {word for word in self.words if word in known.group_of}
 

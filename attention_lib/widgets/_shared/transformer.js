@@ -63,9 +63,17 @@ function attend(queries, keys, from, to) {
   return { dots, scores, weights: scores.map((row) => softmax(row)) };
 }
 
-/** The mixture of the values by each row of weights. */
-function mix(weights, values) {
+/** The mixture of the values by each row of weights, which may stop before the last value. */
+export function mixture(weights, values) {
   return weights.map((row) => Float64Array.from(values[0], (_, i) => row.reduce((sum, weight, key) => sum + weight * values[key][i], 0)));
+}
+
+/** The sinusoidal position of a place, a number a coordinate. */
+export function sinusoid(place, width) {
+  return Float64Array.from({ length: width }, (_, i) => {
+    const angle = place / 10000 ** ((i - (i % 2)) / width);
+    return i % 2 ? Math.cos(angle) : Math.sin(angle);
+  });
 }
 
 export function normalise(row, { gain, shift }) {
@@ -82,7 +90,7 @@ function readLayer(layer, input, lent) {
     const part = (rows) => rows.map((row) => row.slice(from, to));
     const asked = attend(queries, keys, from, to);
     const own = part(values); // (len, d_k)
-    const output = mix(asked.weights, own);
+    const output = mixture(asked.weights, own);
     if (lent?.head === head) output[lent.place] = lent.vector;
     return { queries: part(queries), keys: part(keys), values: own, ...asked, output };
   });
@@ -105,10 +113,7 @@ function readLayer(layer, input, lent) {
 export function runReader(reader, ids, lent = null) {
   const { width } = reader;
   const embedded = ids.map((id) => reader.embedding.slice(id * width, (id + 1) * width));
-  const positions = ids.map((_, place) => Float64Array.from({ length: width }, (__, i) => {
-    const angle = place / 10000 ** ((i - (i % 2)) / width);
-    return i % 2 ? Math.cos(angle) : Math.sin(angle);
-  }));
+  const positions = ids.map((_, place) => sinusoid(place, width));
   const start = embedded.map((row, place) => row.map((x, i) => x + positions[place][i]));
   const layers = [];
   reader.layers.forEach((layer, i) => layers.push(readLayer(layer, layers.at(-1)?.output ?? start, lent?.layer === i ? lent : null)));
