@@ -39,8 +39,8 @@ def attend(
 ) -> tuple[Tensor, Tensor]:
     r"""Attend as the textbook does, :math:`\mathrm{softmax}(\mathrm{score}(Q, K))\,V`.
 
-    Every attention of this library runs these lines, but for the calls without weights that
-    PyTorch's fused kernel takes over. What is prepared for them: ``_engine/compute.py``.
+    Every attention of this library runs these lines, except where PyTorch's fused kernel computes
+    a call without weights. ``_engine/compute.py`` prepares the arguments.
 
     Parameters
     ----------
@@ -126,15 +126,15 @@ def scaled_dot_product_attention(
 
     Notes
     -----
-    Vaswani et al. (2017), equation 1. What stands at a masked position reaches neither the output
-    nor a gradient, NaN and infinity included. With a mask, a query that may see NaN or infinity
-    gets NaN and sends no gradient back; the others are as if it were not there. A number whose
-    square overflows counts as infinite; in float16, one with which a score overflows.
+    Vaswani et al. (2017), equation 1. Nothing at a masked position reaches the output or a
+    gradient, not even NaN or infinity. With a mask, a query that may attend to NaN or infinity gets
+    the output NaN and sends no gradient back; other queries are unaffected. A number counts as
+    infinite if its square overflows, and in float16 if a score computed from it overflows.
 
-    A call with a mask reads, and on a GPU waits for: the lengths, whether the mask hides anything,
-    and how large the numbers are. Of a causal mask, or a slice of one, nothing is read but once.
-    In a graph that is traced (``torch.compile``) and under ``torch.func`` nothing is read: the
-    same holds, but a length out of range is not refused.
+    A call with a mask reads the lengths, whether the mask hides anything, and how large the
+    numbers are; on a GPU it has to wait for them. A causal mask, or a slice of one, is read once.
+    In a traced graph (``torch.compile``) and under ``torch.func`` nothing is read. The result is
+    the same there, but a length out of range is not refused.
 
     Examples
     --------
@@ -167,10 +167,10 @@ class Attention(nn.Module):
     ----------
     score : callable
         ``score(queries, keys)`` returns scores ``(..., len_q, len_k)``; a function of
-        :mod:`attention_lib.scoring` or a module with parameters. The score of a pair must
-        depend on that query and that key, and on where they stand, alone. A score with an
-        attribute ``knows_positions`` that is False does not depend on where they stand: it is
-        not shown the keys behind the longest of ``valid_lens``.
+        :mod:`attention_lib.scoring` or a module with parameters. The score of a pair may
+        depend on the query, the key and their positions, and on no other pair. An attribute
+        ``knows_positions`` that is False says that it does not depend on positions; then it is
+        not given the keys beyond the longest of ``valid_lens``.
     dropout : float
         Probability that a weight is dropped, in training only.
 

@@ -55,9 +55,9 @@ def length_mask(valid_lens: Tensor, len_k: int) -> Tensor:
     Raises
     ------
     TypeError
-        If ``valid_lens`` is no integer tensor; booleans are a ``mask``.
+        If ``valid_lens`` is not an integer tensor; booleans are a ``mask``.
     ValueError
-        If it has not one or two axes, or a length is negative or above ``len_k``.
+        If it does not have one or two axes, or a length is negative or above ``len_k``.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def length_mask(valid_lens: Tensor, len_k: int) -> Tensor:
 
 
 def padding_mask(tokens: Tensor, pad_id: int = 0) -> Tensor:
-    """Let every query attend to the tokens that are no padding.
+    """Let every query attend to the tokens that are not padding.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ def padding_mask(tokens: Tensor, pad_id: int = 0) -> Tensor:
     Raises
     ------
     TypeError
-        If ``tokens`` is no integer tensor, or ``pad_id`` no whole number.
+        If ``tokens`` is not an integer tensor, or ``pad_id`` not a whole number.
     ValueError
-        If ``tokens`` has not two axes.
+        If ``tokens`` does not have two axes.
 
     Examples
     --------
@@ -111,10 +111,10 @@ def causal_mask(
 ) -> Tensor:
     """Let each query attend to its own position and the ones before it.
 
-    The mask is aligned to the lower right: the last query sees every key, however many keys
-    went before (decoding with a cache has ``len_q = 1`` and a long ``len_k``). PyTorch's
-    ``is_causal=True`` aligns to the upper left instead: there the first query sees the first
-    key only. The two agree when ``len_q == len_k``.
+    The mask is aligned to the lower right: the last query sees every key. Decoding with a cache
+    needs this, with ``len_q = 1`` and a long ``len_k``. PyTorch's ``is_causal=True`` aligns to the
+    upper left instead: there the first query sees the first key only. The two agree when
+    ``len_q == len_k``.
 
     Parameters
     ----------
@@ -129,13 +129,13 @@ def causal_mask(
     Returns
     -------
     torch.Tensor
-        Boolean of shape ``(len_q, len_k)``, True = may attend. As long as it is passed on as it
-        is, attention knows it without reading it, and tells PyTorch's kernel ``is_causal``.
+        Boolean of shape ``(len_q, len_k)``, True = may attend. Attention recognises this tensor
+        without reading it, unless it was changed, and PyTorch's kernel then runs its causal form.
 
     Raises
     ------
     TypeError, ValueError
-        If a length is no whole number, or negative.
+        If a length is not a whole number, or negative.
 
     Examples
     --------
@@ -164,9 +164,9 @@ def window_mask(
 ) -> Tensor:
     """Let each query attend to its own position and the ``window - 1`` before it.
 
-    A window of ``w`` here is ``w`` keys, the query's own included. Others count ``w`` keys
-    before it, and so see one more. As in :func:`causal_mask`, the last query stands at the
-    last key.
+    Here a window of ``w`` has ``w`` keys, the query's own included. Some texts count ``w`` keys
+    before the query's own, one more in all. As in :func:`causal_mask`, the last query stands at
+    the last key.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def window_mask(
     Raises
     ------
     TypeError, ValueError
-        If a length is no whole number, or negative, or the window below 1.
+        If a length is not a whole number, or negative, or the window is below 1.
 
     Notes
     -----
@@ -210,9 +210,9 @@ def window_mask(
 def document_mask(documents: Tensor) -> Tensor:
     """Let each position attend to those of its own document.
 
-    Several documents laid one after the other in a sequence ("packed") then know nothing of
-    each other. With :func:`causal_mask`, combined by :func:`combine_masks`, each position
-    sees what went before in its document.
+    Use it when several documents are packed into one sequence. Combined with
+    :func:`causal_mask` by :func:`combine_masks`, it lets each position attend to the earlier
+    positions of its own document.
 
     Parameters
     ----------
@@ -228,9 +228,9 @@ def document_mask(documents: Tensor) -> Tensor:
     Raises
     ------
     TypeError
-        If ``documents`` is no integer tensor.
+        If ``documents`` is not an integer tensor.
     ValueError
-        If it has not one or two axes.
+        If it does not have one or two axes.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
     Parameters
     ----------
     *masks : torch.Tensor or None
-        Booleans whose shapes broadcast; ``None`` is no restriction and is ignored.
+        Booleans whose shapes broadcast; ``None`` restricts nothing and is ignored.
 
     Returns
     -------
@@ -314,9 +314,8 @@ def masked_softmax(
     Returns
     -------
     torch.Tensor
-        Weights in the shape and dtype of ``scores``. Masked keys get exactly 0, whatever
-        stands there, NaN included; a row sums to 1, or is all 0 (with gradient 0) where
-        nothing may be attended to.
+        Weights in the shape and dtype of ``scores``. Masked keys get exactly 0, even if their
+        score is NaN. A row sums to 1; a row in which every key is masked is all 0, with gradient 0.
 
     Raises
     ------
@@ -337,8 +336,8 @@ def masked_softmax(
     mask = resolve_mask(scores.shape, scores.device, valid_lens, mask)
     if mask is None:
         return torch.softmax(scores, dim=-1)
-    # A row with nothing to attend to is filled with 0 in place of -inf: its softmax is then
-    # finite, and the last line takes it to 0 with gradient 0. No NaN arises on the way.
+    # A row in which every key is masked is filled with 0 instead of -inf, so that its softmax is
+    # finite; the last line then sets the row to 0, with gradient 0.
     empty = ~mask.any(dim=-1, keepdim=True)  # (..., len_q, 1)
     fill = torch.zeros_like(empty, dtype=scores.dtype).masked_fill(~empty, float("-inf"))
     weights = torch.softmax(torch.where(mask, scores, fill), dim=-1)
@@ -348,10 +347,10 @@ def masked_softmax(
 def resolve_mask(
     shape: Sequence[int], device: torch.device, valid_lens: Tensor | None, mask: Tensor | None
 ) -> Tensor | None:
-    """Join lengths and mask to one mask that broadcasts to ``shape``; ``None`` if there is none.
+    """Join lengths and mask into one mask of at least two axes; ``None`` if there is neither.
 
-    The result has at least two axes, so that "over keys" and "over queries" have a meaning.
-    ``shape`` is ``(..., len_q, len_k)`` and its first axis is the batch of ``valid_lens``.
+    It broadcasts to ``shape``, ``(..., len_q, len_k)``, whose first axis is the batch of
+    ``valid_lens``.
     """
     lengths = None
     if valid_lens is not None:

@@ -292,8 +292,8 @@ class MultiHeadAttention(nn.Module):
             kernel_scale=scale,
             need_weights=need_weights,
         )
-        some_lost = heads.lost is not None or heads.may_overflow
-        return self._joined(merge_heads(output), some_lost), weights
+        has_nan = heads.sees_nan is not None or heads.may_overflow
+        return self._joined(merge_heads(output), has_nan), weights
 
     def _require_inputs(self, queries: Tensor, keys: Tensor, values: Tensor) -> None:
         inputs = {"queries": queries, "keys": keys, "values": values}
@@ -326,11 +326,11 @@ class MultiHeadAttention(nn.Module):
         keys = rotate_by_position(keys, positions, **options)
         return partial(scaled_dot_scores, scale=scale), scale, queries, keys
 
-    def _joined(self, output: Tensor, some_lost: bool) -> Tensor:
+    def _joined(self, output: Tensor, has_nan: bool) -> Tensor:
         """Apply W_o; a NaN of one query reaches its own output, but not the gradient of W_o."""
-        lost = output.isnan().any(dim=-1, keepdim=True) if some_lost else None  # (batch, len_q, 1)
-        joined: Tensor = self.W_o(output if lost is None else output.masked_fill(lost, 0.0))
-        return joined if lost is None else joined.masked_fill(lost, torch.nan)
+        nan = output.isnan().any(dim=-1, keepdim=True) if has_nan else None  # (batch, len_q, 1)
+        joined: Tensor = self.W_o(output if nan is None else output.masked_fill(nan, 0.0))
+        return joined if nan is None else joined.masked_fill(nan, torch.nan)
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> Self:

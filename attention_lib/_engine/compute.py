@@ -1,4 +1,4 @@
-"""Prepare a call of attention, and choose who computes it: the fused kernel or the textbook."""
+"""Prepare a call of attention, and compute it by the fused kernel or by the textbook's lines."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +17,7 @@ from attention_lib._arguments import (
 from attention_lib._derivatives import has_transforms
 from attention_lib._engine.nonfinite import (
     Score,
-    are_harmless,
+    are_bounded,
     isolate,
     overflowing,
     product_dtype,
@@ -35,12 +35,12 @@ Textbook = Callable[[Score, Tensor, Tensor, Tensor, Softmax, float], tuple[Tenso
 
 
 class Prepared(NamedTuple):
-    """Queries, keys and values without what is not finite, and what is known of them."""
+    """Queries, keys and values with 0 in place of vectors that are not finite, and their mask."""
 
     tensors: Tensors
     visible: Visible
-    lost: Tensor | None = None  # the queries that may see NaN, (..., len_q, 1)
-    may_overflow: bool = False  # in float16: products of the numbers may be too large
+    sees_nan: Tensor | None = None  # the queries whose output is NaN, (..., len_q, 1)
+    may_overflow: bool = False  # in float16: a score may be too large
 
 
 def prepare(
@@ -51,9 +51,9 @@ def prepare(
     *,
     cut: bool = True,
 ) -> Prepared:
-    """Join lengths and mask, for scores of ``shape``, and leave out what no query sees.
+    """Join lengths and mask for scores of ``shape``, and replace vectors that are not finite.
 
-    ``cut`` allows to cut off the keys behind the last that a query sees.
+    With ``cut``, keys beyond the longest length are left out.
     """
     visible = resolve_visible(shape, tensors[0].device, valid_lens, mask, cut=cut)
     visible, tensors = without_cut_keys(visible, tensors)
@@ -61,28 +61,28 @@ def prepare(
 
 
 def prepare_heads(inputs: Prepared, tensors: Tensors, shape: tuple[int, ...]) -> Prepared:
-    """Prepare what the heads get, ``(batch, num_heads, len, width)``, projected from inputs."""
+    """Prepare the heads, ``(batch, num_heads, len, width)``, projected from prepared inputs."""
     prepared = inputs._replace(tensors=tensors)
-    overflows = product_dtype(tensors[0]) == torch.float16  # there, a projection may
-    return _without_nonfinite(prepared, shape) if overflows else prepared
+    is_half = product_dtype(tensors[0]) == torch.float16  # the projections may have overflowed
+    return _without_nonfinite(prepared, shape) if is_half else prepared
 
 
 def _without_nonfinite(prepared: Prepared, shape: tuple[int, ...]) -> Prepared:
-    """Put 0 in place of what is not finite, and note which queries may see it.
+    """Replace vectors that are not finite by 0, and note which queries may see them.
 
     Without a mask every query sees every key, and NaN reaches all rows by itself.
     """
-    (queries, keys, values), visible, lost, _ = prepared
+    (queries, keys, values), visible, sees_nan, _ = prepared
     if visible.mask is None:
         return prepared
-    harmless = are_harmless(prepared.tensors)
-    if all(harmless):
+    bounded = are_bounded(prepared.tensors)
+    if all(bounded):
         return prepared._replace(may_overflow=False)
     tensors = (queries, _for_each_head(keys, shape), _for_each_head(values, shape))
-    tensors, found = isolate(tensors, harmless, visible.mask)
+    tensors, found = isolate(tensors, bounded, visible.mask)
     if found is not None:
-        lost = found if lost is None else lost | found
-    return Prepared(tensors, visible, lost, product_dtype(queries) == torch.float16)
+        sees_nan = found if sees_nan is None else sees_nan | found
+    return Prepared(tensors, visible, sees_nan, product_dtype(queries) == torch.float16)
 
 
 def compute(
@@ -95,18 +95,18 @@ def compute(
     kernel_scale: float | None = None,
     need_weights: bool = True,
 ) -> tuple[Tensor, Tensor | None]:
-    """Return output and weights; ``shape`` is that of the weights, keys that were cut off included.
+    """Return output and weights, of ``shape``, in which keys that were cut off have the weight 0.
 
-    ``kernel_scale`` is the factor with which the kernel computes the same score, if it can.
+    If the score is a dot product with a factor, the factor is ``kernel_scale``.
     """
     len_k, (queries, keys, values) = shape[-1], prepared.tensors
     shape = (*shape[:-1], prepared.visible.len_k)
     # Some versions of the kernel divide by an axis of length 0, which ends the process.
     fits_kernel = all((*shape, values.shape[-1])) and not has_transforms()
     if kernel_scale is None or need_weights or not fits_kernel:
-        own_scores = kernel_scale is not None  # made by the engine: nobody else holds them
+        own_scores = kernel_scale is not None  # of this library, and so not used elsewhere
         output, weights = _by_textbook(textbook, score, prepared, shape, dropout_p, own_scores)
-        cut_off = len_k - weights.shape[-1]  # keys, whose weight is 0
+        cut_off = len_k - weights.shape[-1]  # number of keys
         weights = F.pad(weights, (0, cut_off)) if cut_off else weights
         return output, weights if need_weights else None
     if queries.shape[-1] != keys.shape[-1]:
@@ -130,10 +130,10 @@ def _by_kernel(
 ) -> Tensor:
     """Return the output of PyTorch's kernel, called in the form in which it is fastest.
 
-    The kernel gets ``(batch, num_heads, len, width)`` and no row that sees nothing: its result
-    for such a row differs from version to version.
+    The kernel gets ``(batch, num_heads, len, width)``, and each query sees some key, because the
+    kernel's result for an empty row differs from version to version.
     """
-    visible, leading = prepared.visible, shape[:-2]
+    visible, sees_nan, leading = prepared.visible, prepared.sees_nan, shape[:-2]
     mask, empty = without_empty_rows(visible)
     if mask is not None and mask.dim() > 2:
         joined = mask.dim() > 3 and len(leading) > 2
@@ -161,11 +161,11 @@ def _by_kernel(
     if len(leading) != 2:
         output = output.reshape(*leading, *output.shape[-2:])
     output = output if empty is None else output.masked_fill(empty, 0.0)
-    return output if prepared.lost is None else torch.where(prepared.lost, torch.nan, output)
+    return output if sees_nan is None else torch.where(sees_nan, torch.nan, output)
 
 
 def _with_two_leading_axes(x: Tensor, leading: tuple[int, ...]) -> Tensor:
-    """Broadcast the leading axes, join all but the last of them, add what is missing to two."""
+    """Broadcast the leading axes to ``leading``, then join or add axes until there are two."""
     if x.shape[:-2] != leading:
         x = x.expand(*leading, *x.shape[-2:])
     if len(leading) > 2:
@@ -189,25 +189,25 @@ def _by_textbook(
     dropout_p: float,
     own_scores: bool,
 ) -> tuple[Tensor, Tensor]:
-    (queries, keys, values), visible, lost, may_overflow = prepared
+    (queries, keys, values), visible, sees_nan, may_overflow = prepared
     seen, keys, values = visible.mask, _for_each_head(keys, shape), _for_each_head(values, shape)
     score = partial(_checked_score, score, shape)
-    if seen is not None and may_overflow:  # queries that lose their output see nothing till then
+    if seen is not None and may_overflow:  # a query whose output will be NaN sees no key
         found = overflowing(score, queries, keys, seen)
-        lost = found if lost is None else lost | found
-        visible = visible._replace(mask=seen & ~lost, some_empty=True)
-        queries = torch.where((seen & ~lost).any(dim=-1, keepdim=True), queries, 0.0)
+        sees_nan = found if sees_nan is None else sees_nan | found
+        visible = visible._replace(mask=seen & ~sees_nan, some_empty=True)
+        queries = torch.where((seen & ~sees_nan).any(dim=-1, keepdim=True), queries, 0.0)
     mask, empty = without_empty_rows(visible)
     hidden = None if mask is None else ~mask
     # In float16 the gradient of a weight, a product with a value, may overflow.
-    stop = product_dtype(queries) == torch.float16
-    softmax = partial(_masked_softmax, hidden, empty, own_scores, stop)
+    stop_gradient = product_dtype(queries) == torch.float16
+    softmax = partial(_masked_softmax, hidden, empty, own_scores, stop_gradient)
     output, weights = textbook(score, queries, keys, values, softmax, dropout_p)
     if hidden is not None:
         weights = _without_masked_gradient(weights, hidden)
-    if lost is not None and seen is not None:
-        output = torch.where(lost, torch.nan, output)
-        weights = weights.masked_fill(lost & seen, torch.nan)
+    if sees_nan is not None and seen is not None:
+        output = torch.where(sees_nan, torch.nan, output)
+        weights = weights.masked_fill(sees_nan & seen, torch.nan)
     return output, weights
 
 
@@ -226,12 +226,12 @@ def _masked_softmax(
 ) -> Tensor:
     """Turn scores into weights as masked_softmax does, in fewer passes over all pairs.
 
-    ``hidden`` are the masked pairs, less the rows ``empty`` that see nothing. ``in_place`` allows
-    to fill the scores in place; ``stop`` stops gradients at masked pairs.
+    ``hidden`` are the masked pairs, except in the rows ``empty``, which see no key. With
+    ``in_place`` the scores may be overwritten; with ``stop`` masked pairs get no gradient.
     """
     if hidden is None:
         return torch.softmax(scores, dim=-1)
-    if empty is not None:  # an infinite score there would make the weights of the row NaN
+    if empty is not None:  # an infinite score would make the weights of the row NaN
         scores, in_place = scores.masked_fill(empty, 0.0), True
     in_place = in_place and scores.is_contiguous()  # an expanded score stands for several pairs
     fill = scores.masked_fill_ if in_place else scores.masked_fill
@@ -241,7 +241,7 @@ def _masked_softmax(
 
 
 def _without_masked_gradient(weights: Tensor, hidden: Tensor) -> Tensor:
-    """Stop the gradient at masked pairs: that of log, for one, is infinite at the weight 0."""
+    """Stop the gradient at masked pairs, where that of a logarithm, for example, is infinite."""
 
     def masked(grad: Tensor | None) -> Tensor | None:
         return None if grad is None else grad.masked_fill(hidden, 0.0)

@@ -1,8 +1,8 @@
-"""NaN, infinity and numbers whose products overflow stay with the queries that may see them.
+"""Keep NaN, infinity and numbers whose products overflow in the rows that may see them.
 
-A matrix product multiplies every pair, and 0 times NaN is NaN, forward and backward: the weight 0
-does not keep a masked NaN out of the output. So 0 takes the place of each vector with such a
-number, and the output of each query that may see it becomes NaN.
+A matrix product multiplies every pair, and 0 times NaN is NaN, forward and backward, so the weight
+0 does not keep a masked NaN out of the output. Each vector with such a number is therefore replaced
+by 0, and the output of each query that may see the vector is set to NaN.
 """
 
 from collections.abc import Callable
@@ -25,8 +25,8 @@ def product_dtype(x: Tensor) -> torch.dtype:
     return x.dtype
 
 
-def are_harmless(tensors: Tensors) -> list[bool | None]:
-    """Say of each tensor whether its dot products stay finite; ``None`` where nobody can look."""
+def are_bounded(tensors: Tensors) -> list[bool | None]:
+    """Say of each tensor whether its dot products stay finite; ``None`` if it cannot be read."""
     if torch.compiler.is_compiling():
         return [None, None, None]
     ends = [x.detach().aminmax() if x.numel() else x.new_zeros(2).unbind() for x in tensors]
@@ -39,38 +39,38 @@ def are_harmless(tensors: Tensors) -> list[bool | None]:
 
 
 def isolate(
-    tensors: Tensors, harmless: list[bool | None], mask: Tensor
+    tensors: Tensors, bounded: list[bool | None], mask: Tensor
 ) -> tuple[Tensors, Tensor | None]:
-    """Put 0 in place of each vector with NaN or infinity, or whose square overflows.
+    """Replace by 0 each vector that contains NaN or infinity, or whose square overflows.
 
-    Also return which queries may see such a vector, ``(..., len_q, 1)``; ``None`` if none may.
+    Also return which queries may see such a vector, ``(..., len_q, 1)``, or ``None`` if none may.
     """
     dtype = product_dtype(tensors[0])
     # In float16 the squares of ordinary vectors overflow.
     limit = torch.inf if dtype == torch.float16 else torch.finfo(dtype).max ** 0.5
     finite = [
         None if known else _shorter_than(limit, x)  # (..., len, 1)
-        for x, known in zip(tensors, harmless, strict=True)
+        for x, known in zip(tensors, bounded, strict=True)
     ]
     queries, keys, values = (
         x if fine is None else (x * fine).nan_to_num_()  # half the time of torch.where
         for x, fine in zip(tensors, finite, strict=True)
     )
     mask = mask.expand(*mask.shape[:-1], keys.shape[-2])
-    lost = torch.zeros_like(mask[..., :1])
+    sees_nan = torch.zeros_like(mask[..., :1])
     if finite[0] is not None:
-        lost = ~finite[0] & mask.any(dim=-1, keepdim=True)
-    lost_keys = [~fine for fine in finite[1:] if fine is not None]  # by their values, too
-    if lost_keys:
-        spoilt = (lost_keys[0] | lost_keys[-1]).float()  # (..., len_k, 1)
-        lost = lost | (torch.einsum("...qk,...ko->...qo", mask.float(), spoilt) > 0)
-    return (queries, keys, values), None if numbers_in(lost.any()) is False else lost
+        sees_nan = ~finite[0] & mask.any(dim=-1, keepdim=True)
+    replaced = [~fine for fine in finite[1:] if fine is not None]  # keys, values or both
+    if replaced:
+        pairs = (replaced[0] | replaced[-1]).float()  # of key and value, (..., len_k, 1)
+        sees_nan = sees_nan | (torch.einsum("...qk,...ko->...qo", mask.float(), pairs) > 0)
+    return (queries, keys, values), None if numbers_in(sees_nan.any()) is False else sees_nan
 
 
 def overflowing(score: Score, queries: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
     """Say which queries may see a score that overflows, ``(..., len_q, 1)``.
 
-    A score of -inf is a score like any other, unless a query sees no other.
+    A score of -inf is allowed, unless the query sees no other score.
     """
     with torch.no_grad():
         scores = score(queries, keys)

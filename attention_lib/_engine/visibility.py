@@ -14,12 +14,12 @@ Tensors = tuple[Tensor, Tensor, Tensor]  # queries, keys, values
 
 
 class Visible(NamedTuple):
-    """Who may see whom, and what is known of it without reading the mask."""
+    """Which query may see which key, and facts about the mask that cost no further reading."""
 
     mask: Tensor | None  # broadcasts to (..., len_q, len_k); None where everything is seen
     len_k: int  # no query sees a key from here on
-    is_causal: bool = False  # the mask is what PyTorch's kernel means by is_causal
-    some_empty: bool = False  # a query may see nothing
+    is_causal: bool = False  # the mask is the one that PyTorch's kernel calls is_causal
+    some_empty: bool = False  # there may be a query that sees no key
 
 
 def up_to(valid_lens: Tensor, len_k: int) -> Tensor:
@@ -38,12 +38,12 @@ def resolve_visible(
     *,
     cut: bool = True,
 ) -> Visible:
-    """Join lengths and mask, and drop what restricts nothing.
+    """Join lengths and mask into one mask, or none if they hide nothing.
 
     ``shape`` is that of the scores, ``(..., len_q, len_k)``; its first axis is the batch of
     ``valid_lens``. With ``cut``, keys beyond the longest length are left out; a score that counts
-    positions from the last key needs them all. What is read of the tensors: the shortest and the
-    longest length, and whether a mask hides anything (a causal mask: once).
+    positions from the last key needs all of them. Only the shortest and the longest length are
+    read, and whether the mask hides anything; a causal mask is read once.
     """
     len_q, len_k = shape[-2:]
     mask = mask_over_pairs(mask, shape, device)
@@ -66,7 +66,7 @@ def resolve_visible(
 
 
 def lengths_over_pairs(lengths: Tensor, shape: Sequence[int]) -> Tensor:
-    """Put axes for heads and the like between the batch and the queries of a length mask."""
+    """Insert axes, such as that of the heads, between batch and queries of a length mask."""
     inner = (1,) * (len(shape) - 3)
     return lengths.reshape(lengths.shape[0], *inner, *lengths.shape[1:])
 
@@ -81,21 +81,21 @@ def mask_over_pairs(
     return mask if mask.dim() >= 2 else mask[(None,) * (2 - mask.dim())]
 
 
-# id of a mask -> the mask, its version when it was looked at, whether it was causal
-_LOOKED_AT: dict[int, tuple[ref[Tensor], int, bool]] = {}
+# id of a mask -> the mask, its version when it was read, whether it was causal
+_READ_BEFORE: dict[int, tuple[ref[Tensor], int, bool]] = {}
 
 
 def remember_causal(mask: Tensor, is_causal: bool) -> bool:
-    """Remember, until it is written to, whether a mask is causal; return just that."""
+    """Remember whether a mask is causal, until the mask is written to; return ``is_causal``."""
     key = id(mask)
-    _LOOKED_AT[key] = ref(mask, lambda _: _LOOKED_AT.pop(key, None)), mask._version, is_causal
+    _READ_BEFORE[key] = ref(mask, lambda _: _READ_BEFORE.pop(key, None)), mask._version, is_causal
     return is_causal
 
 
 def known_causal(mask: Tensor) -> bool:
     """Say whether a mask is causal, aligned to the lower right; read it only once.
 
-    A slice, such as ``buffer[:length, :length]``, is known by the tensor that it was cut from.
+    A slice, such as ``buffer[:length, :length]``, is recognised by the tensor it was cut from.
     """
     if torch.compiler.is_compiling():
         return False
@@ -113,7 +113,7 @@ def known_causal(mask: Tensor) -> bool:
 
 
 def _is_causal(mask: Tensor) -> bool:
-    known = _LOOKED_AT.get(id(mask))
+    known = _READ_BEFORE.get(id(mask))
     if known is not None and known[0]() is mask and known[1] == mask._version:
         return known[2]
     len_q, len_k = mask.shape[-2:]
@@ -124,9 +124,9 @@ def _is_causal(mask: Tensor) -> bool:
 def without_cut_keys(visible: Visible, tensors: Tensors) -> tuple[Visible, Tensors]:
     """Leave out the keys and values from ``visible.len_k`` on, which no query sees.
 
-    Beside a mask a few of them stay, hidden by it: a number of keys that does not fill the
-    processor's vectors takes the kernel up to twice as long. Where no key is left, the queries
-    become 0: what they hold reaches no score and no gradient.
+    With a mask, a few of these keys stay, masked, because the kernel takes up to twice as long if
+    the keys do not fill the processor's vectors. If no key is left, the queries become 0, so that
+    NaN in them reaches no gradient.
     """
     queries, keys, values = tensors
     len_k = keys.shape[-2]
@@ -143,9 +143,10 @@ def without_cut_keys(visible: Visible, tensors: Tensors) -> tuple[Visible, Tenso
 
 
 def without_empty_rows(visible: Visible) -> tuple[Tensor | None, Tensor | None]:
-    """Return the mask with the rows that see nothing opened; and those rows, ``None`` if none.
+    """Let each query that sees no key see all of them; return this mask and those queries.
 
-    Softmax over no key is NaN. Over an opened row it is finite, and is put to 0 afterwards.
+    A softmax over no key would be NaN. Over all keys it is finite, and the caller sets the row to
+    0 afterwards. Without such queries, ``None`` is returned for them.
     """
     if visible.mask is None or not visible.some_empty:
         return visible.mask, None

@@ -8,12 +8,12 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from torch import nn
 
-from attention_lib.contracts import _attention, _model
+from attention_lib.contracts import check, check_model
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,13 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         subject = named(given.name)
-        watch = _bar() if sys.stderr.isatty() else None
         if given.model or given.vocab_size is not None:
-            report = _model.checked(subject, given.vocab_size, watch=watch)
+            report = check_model(subject, given.vocab_size)
         else:
-            report = _attention.checked(subject, given.causal, strict=given.strict, watch=watch)
+            report = check(subject, given.causal, strict=given.strict)
     except (ImportError, AttributeError, TypeError, ValueError) as error:
-        print(f"\r{parser.prog}: {error}", file=sys.stderr)
+        print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
     print(json.dumps(report.as_dict(), indent=1) if given.json else report)
     return 0 if report else 1
@@ -60,18 +59,6 @@ def named(name: str) -> Any:
         found = getattr(found, part)
     makes = isinstance(found, type) and issubclass(found, nn.Module)
     return found() if makes or attribute.endswith("()") else found
-
-
-def _bar() -> Callable[[str], None]:
-    """Return a function that draws one more step on standard error."""
-    done = 0
-
-    def step(name: str) -> None:
-        nonlocal done
-        done += 1
-        print(f"\r[{'#' * done:28}] {name:28}", end="", file=sys.stderr, flush=True)
-
-    return step
 
 
 if __name__ == "__main__":

@@ -151,14 +151,12 @@ def _hugging_face(layer: nn.Module) -> Callable[..., Any]:
         if not isinstance(result, tuple):
             return result
         # Some return a cache or a bias in the second place.
-        weights = result[1] if len(result) > 1 and _are_weights(result[1], queries) else None
-        return (result[0], weights) if weights is not None else result[0]
+        second = result[1] if len(result) > 1 else None
+        if isinstance(second, Tensor) and second.dim() == 4 and second.shape[-1] == seen.shape[-1]:
+            return result[0], second
+        return result[0]
 
     return call
-
-
-def _are_weights(x: Any, tokens: Tensor) -> bool:
-    return isinstance(x, Tensor) and x.dim() == 4 and x.shape[-1] == tokens.shape[1]
 
 
 def input_width(attend: Any) -> int | None:

@@ -82,23 +82,10 @@ def check(
     >>> bool(report), len(report.kept) > 10
     (True, True)
     """
-    return checked(
-        attend, causal, window=window, padding=padding, documents=documents, d_q=d_q, d_k=d_k,
-        d_v=d_v, num_heads=num_heads, lengths=lengths, dtype=dtype, scale=scale, strict=strict,
-    )  # fmt: skip
-
-
-def checked(
-    attend: Callable[..., Any],
-    causal: bool = False,
-    *,
-    watch: Callable[[str], None] | None = None,
-    **options: Any,
-) -> Report:
-    """Do what :func:`check` does, and report which contract is being tested."""
     if not callable(attend):
         raise TypeError(f"attend: expected a callable (queries, keys, values), got {attend!r}")
+    options = (window, padding, documents, d_q, d_k, d_v, num_heads, lengths, dtype, scale, strict)
     with evaluating(attend), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        subject = tried(Subject(attend, causal, **options))
-        return run(CONTRACTS, subject, subject.title, watch)
+        subject = tried(Subject(attend, causal, *options))
+        return run(CONTRACTS, subject, subject.title)

@@ -51,6 +51,17 @@ NotTested
     If nothing moves that should, so that staying the same would mean nothing.
 TypeError, ValueError
     If an argument is of another kind or shape."""
+EXAMPLES = {  # by an argument of the contract
+    "valid_lens": """>>> from attention_lib.attention import scaled_dot_product_attention
+>>> x, lens = torch.ones(2, 3, 4), torch.tensor([0, 2])
+>>> attend = partial(scaled_dot_product_attention, valid_lens=lens)
+>>> {}(attend, x, x, x, lens)
+""",
+    "for_each": """>>> from attention_lib.attention import scaled_dot_product_attention
+>>> x, valid_lens = torch.ones(2, 3, 4), torch.tensor([1, 3])
+>>> {}(scaled_dot_product_attention, x, x, x, valid_lens)
+""",
+}
 EXAMPLE = """>>> from attention_lib.attention import scaled_dot_product_attention
 >>> x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
 >>> {}(scaled_dot_product_attention, x, x, x)
@@ -130,6 +141,7 @@ def asserting(
         f"{x} : {SHARED[x]}" for x in shared if x in SHARED and f"{x} :" not in particular
     )
     parameters = f"Parameters\n----------\n{described}\n{particular}".strip()
-    examples = f"Examples\n--------\n{example or EXAMPLE.format(core.__name__)}"
+    common = next((EXAMPLES[x.name] for x in own if x.name in EXAMPLES), EXAMPLE)
+    examples = f"Examples\n--------\n{example or common.format(core.__name__)}"
     assert_kept.__doc__ = "\n\n".join([text.strip(), parameters, RAISES, examples])
     return assert_kept  # type: ignore[return-value]

@@ -1,8 +1,9 @@
 """``check_model``: contracts of a whole model, from token ids to logits."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import torch
@@ -58,21 +59,9 @@ def check_model(
     require_a("model", model, nn.Module)
     require_flag("causal", causal)
     require_count("length", length, 8)
-    return checked(model, vocab_size, causal=causal, length=length)
-
-
-def checked(
-    model: nn.Module,
-    vocab_size: int | None = None,
-    *,
-    causal: bool = True,
-    length: int = 12,
-    watch: Callable[[str], None] | None = None,
-) -> Report:
-    """Do what :func:`check_model` does, and report which contract is being tested."""
     with evaluating(model), torch.no_grad(), torch.random.fork_rng(devices=[]):
         subject = _Model(model, vocab_size, causal, length)
-        return run(CONTRACTS, subject, subject.title, watch)
+        return run(CONTRACTS, subject, subject.title)
 
 
 class _Model:
@@ -232,14 +221,6 @@ def _padded(subject: _Model, left: bool) -> str:
     raise AssertionError(failed[0])
 
 
-def _left(subject: _Model) -> str:
-    return _padded(subject, left=True)
-
-
-def _right(subject: _Model) -> None:
-    _padded(subject, left=False)
-
-
 def _single(subject: _Model) -> None:
     together = subject.logits(subject.ids)
     subject.moves(together[0], together[1], "two texts give the same logits")
@@ -365,11 +346,11 @@ CONTRACTS = labelled(
     "model",
     {
         "future": _future,
-        "right padding": _right,
-        "left padding": _left,
+        "right padding": partial(_padded, left=False),
+        "left padding": partial(_padded, left=True),
         "batch = single": _single,
-        "cached, one token": lambda subject: _cached(subject, 1),
-        "cached, chunks": lambda subject: _cached(subject, 5),
+        "cached, one token": partial(_cached, size=1),
+        "cached, chunks": partial(_cached, size=5),
         "packed documents": _documents,
         "eager = fused": _fused,
         "evaluation twice": _again,

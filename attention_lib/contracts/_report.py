@@ -26,9 +26,6 @@ class NotTested(Exception):
     attention_lib.contracts._report.NotTested: no output moves when an earlier position changes
     """
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -131,17 +128,10 @@ def labelled(
     return [Contract(name, test, **LABELS[kind][name]) for name, test in tests.items()]
 
 
-def run(
-    contracts: Sequence[Contract[Subject]],
-    subject: Subject,
-    title: str,
-    watch: Callable[[str], None] | None = None,
-) -> Report:
-    """Test all contracts; ``watch`` is called with the name of each before it is tested."""
+def run(contracts: Sequence[Contract[Subject]], subject: Subject, title: str) -> Report:
+    """Test all contracts."""
     kept, broken, not_tested = [], [], []
     for contract in contracts:
-        if watch is not None:
-            watch(contract.name)
         try:
             how = contract.test(subject) or contract.how
         except AssertionError as error:

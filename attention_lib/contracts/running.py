@@ -44,12 +44,6 @@ def assert_batch_independent(call: Call, *for_each: Tensor, tolerance: float | N
     ----------
     *for_each : torch.Tensor
         What else has one entry a sample, lengths or a mask.
-
-    Examples
-    --------
-    >>> from attention_lib.attention import scaled_dot_product_attention
-    >>> x, valid_lens = torch.ones(2, 3, 4), torch.tensor([1, 3])
-    >>> assert_batch_independent(scaled_dot_product_attention, x, x, x, valid_lens)
     """
     call.each = for_each
     tensors = (*call.inputs, *for_each)
@@ -304,12 +298,6 @@ def assert_device_independent(call: Call, *for_each: Tensor) -> None:
     ----------
     *for_each : torch.Tensor
         What else goes to the device: lengths, or a mask.
-
-    Examples
-    --------
-    >>> from attention_lib.attention import scaled_dot_product_attention
-    >>> x, valid_lens = torch.ones(2, 3, 4), torch.tensor([1, 3])
-    >>> assert_device_independent(scaled_dot_product_attention, x, x, x, valid_lens)
     """
     attend = call.attend
     if isinstance(attend, nn.Module):

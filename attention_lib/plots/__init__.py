@@ -19,13 +19,12 @@ One query (:mod:`.one_query`)
 
 - :func:`attention_diagram`: query, keys, weights, values, output: who goes where, how much.
 - :func:`weight_stems`: thousands of weights as thin lines.
-- :func:`mixture`: values as points in the plane, and the output inside their convex hull.
 
 Measurements (:mod:`.measured`)
 
 - :func:`histogram`: samples against the normal density they should have.
 - :func:`curves`: one line a setting; of several runs the median and the whole range.
-- :func:`measurements`: points with bounds against the line that theory draws.
+- :func:`measurements`: points against the line that theory draws.
 
 Shapes (:mod:`.shapes`)
 
@@ -38,7 +37,7 @@ plain text, ``$`` and all; other texts may hold mathematics, ``$d_k$``.
 """
 
 from attention_lib.plots.measured import curves, histogram, measurements
-from attention_lib.plots.one_query import attention_diagram, mixture, weight_stems
+from attention_lib.plots.one_query import attention_diagram, weight_stems
 from attention_lib.plots.shapes import tensor_boxes
 from attention_lib.plots.style import SCORE_MAP, WEIGHT_MAP, use_style
 from attention_lib.plots.tables import heatmap, heatmap_grid, mask_picture, scores_heatmap
@@ -53,7 +52,6 @@ __all__ = [
     "histogram",
     "mask_picture",
     "measurements",
-    "mixture",
     "scores_heatmap",
     "tensor_boxes",
     "use_style",

@@ -8,10 +8,9 @@ from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike
 
 from attention_lib.plots._arrays import as_strings
-from attention_lib.plots.style import FONT, HALO, LABEL_SIZE, TEXT_SIZE
+from attention_lib.plots.style import FONT, LABEL_SIZE, TEXT_SIZE
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -64,32 +63,6 @@ def label_ticks(
         top = axis.get_ticks_position() == "top"
         for label in axis.get_ticklabels():
             label.set(rotation=45, rotation_mode="anchor", ha="left" if top else "right")
-
-
-def name_point(
-    ax: Axes,
-    text: str,
-    point: tuple[float, float],
-    direction: ArrayLike,
-    distance: float,
-    color: str,
-    family: list[str] | None = None,
-) -> None:
-    """Write a name beside a point, so many points of type away in a direction."""
-    across, up = np.asarray(direction) / (np.linalg.norm(direction) or 1.0)
-    ax.annotate(
-        text,
-        point,
-        xytext=(across * distance, up * distance),
-        textcoords="offset points",
-        ha=("center", "left", "right")[round(across)],
-        va=("center", "bottom", "top")[round(up)],
-        color=color,
-        family=family,
-        parse_math=False,
-        path_effects=HALO,
-        zorder=6,
-    )
 
 
 def drawable(name: str, tokens: Sequence[str], size: int) -> tuple[list[str], list[str]]:

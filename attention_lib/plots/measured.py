@@ -108,10 +108,9 @@ def measurements(
     measured: ArrayLike,
     theory: ArrayLike | None = None,
     *,
-    bounds: ArrayLike | None = None,
     log: Log = "xy",
 ) -> Axes:
-    """Draw measured points, with bounds, against the line that theory draws.
+    """Draw measured points against the line that theory draws.
 
     Parameters
     ----------
@@ -121,8 +120,6 @@ def measurements(
         Shape ``(points,)``.
     theory : array, optional
         Shape ``(points,)``: what should have been measured.
-    bounds : array, optional
-        Shape ``(2, points)``: lower and upper bound of each point.
     log : {"", "x", "y", "xy"}
         Which axes are logarithmic.
 
@@ -143,11 +140,6 @@ def measurements(
         if theory.shape != x.shape:
             raise ValueError(f"theory: expected {len(x)} points, as x has, got {len(theory)}")
         ax.plot(x, theory, color=COLORS["accent"], linestyle="--", linewidth=1.6, label="theory")
-    if bounds is not None:
-        bounds = as_array("bounds", bounds, "(2, points)")
-        if bounds.shape != (2, len(x)):
-            raise ValueError(f"bounds: expected shape {(2, len(x))}, got {bounds.shape}")
-        ax.vlines(x, *bounds, color=COLORS["series_2"], linewidth=5, alpha=0.35, label="bounds")
     ax.plot(x, measured, "o", color=COLORS["series_1"], markersize=6, label="measured")
     _scale_axes(ax, log, x)
     ax.grid()

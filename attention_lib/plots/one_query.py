@@ -1,20 +1,18 @@
 """Pictures of one query: its weights, and what they make of the values."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon, Rectangle
+from matplotlib.patches import FancyBboxPatch, PathPatch, Rectangle
 from matplotlib.path import Path
 from numpy.typing import ArrayLike
 
-from attention_lib._pictures import convex_hull
 from attention_lib.plots._arrays import as_finite, as_positive, as_weights, require_axes
-from attention_lib.plots._text import drawable, name_point, number_text
+from attention_lib.plots._text import drawable, number_text
 from attention_lib.plots.style import COLORS, HALO, LABEL_SIZE, TEXT_SIZE
 
-__all__ = ["attention_diagram", "mixture", "weight_stems"]
+__all__ = ["attention_diagram", "weight_stems"]
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
@@ -144,81 +142,6 @@ def weight_stems(ax: Axes, weights: ArrayLike, *, top: float = 1.0) -> Axes:
     ax.set(xlim=(-margin, len(weights) - 1 + margin), ylim=(0, top), ylabel=f"weight{magnified}")
     ax.set_xlabel("keys", color=COLORS["key"])
     ax.grid(axis="y")
-    return ax
-
-
-def mixture(
-    ax: Axes,
-    values: ArrayLike,
-    weights: ArrayLike,
-    output: ArrayLike,
-    labels: Sequence[str] | None = None,
-) -> Axes:
-    """Draw values in the plane, their convex hull, and the output that the weights mix.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    values : array
-        Shape ``(len_k, 2)``.
-    weights : array
-        Shape ``(len_k,)``, numbers from 0 to 1: the size of each point, and the thickness of
-        its line to the output.
-    output : array
-        Shape ``(2,)``, or ``(steps, 2)`` for a trail that ends at the output of ``weights``.
-    labels : sequence of str, optional
-        Names of the values.
-
-    Examples
-    --------
-    >>> import matplotlib.pyplot as plt
-    >>> figure, ax = plt.subplots()
-    >>> ax = mixture(ax, [[0, 0], [4, 0], [0, 4]], [0.5, 0.25, 0.25], [1.0, 1.0])
-    >>> plt.close(figure)
-    """
-    require_axes(ax)
-    values = as_finite("values", values, "(len_k, 2)")
-    weights = as_weights(weights, "(len_k,)", as_finite)
-    if len(weights) != len(values):
-        raise ValueError(
-            f"weights: expected one for each of {len(values)} values, got {len(weights)}"
-        )
-    trail = as_finite("output", output, "(2,)", "(steps, 2)").reshape(-1, 2)
-    end = trail[-1]
-    ax.add_patch(
-        Polygon(convex_hull(values), facecolor=COLORS["surface"], edgecolor=COLORS["muted"])
-    ).set(linewidth=1, linestyle=(0, (3, 2)), zorder=0.6)
-    for value, weight in zip(values, weights, strict=True):
-        ax.plot(
-            *np.transpose([value, end]),
-            color=COLORS["weight"],
-            linestyle="-",
-            linewidth=0.5 + 8 * weight,
-            solid_capstyle="butt",
-            zorder=1,
-        )
-    edge: dict[str, Any] = {"edgecolor": COLORS["paper"], "linewidth": 1.2}
-    x, y = values.T
-    ax.scatter(x, y, s=50 + 350 * weights, color=COLORS["value"], zorder=3, **edge)
-    if len(trail) > 1:
-        ax.plot(*trail.T, color=COLORS["output"], linestyle="-", marker="o", markersize=4, zorder=4)
-    ax.scatter(end[0], end[1], s=130, marker="D", color=COLORS["output"], zorder=5, **edge)
-    center = values.mean(axis=0)
-    heaviest = values[weights.argmax()]
-    aside = end - heaviest if len(trail) == 1 else (end - trail[0])[::-1] * (1, -1)
-    name_point(ax, "output", end, aside, 12, COLORS["output"])
-    texts, family = drawable(
-        "labels", [""] * len(values) if labels is None else labels, len(values)
-    )
-    for text, value, weight in zip(texts, values, weights, strict=True):
-        distance = 8 + 8 * np.sqrt(weight)
-        name_point(ax, text, value, value - center, distance, COLORS["value"], family)
-    ax.set_aspect("equal")
-    ax.margins(0.2)
-    ax.spines[:].set_visible(False)
-    ax.tick_params(length=0)
-    ax.grid()
     return ax
 
 

@@ -19,8 +19,6 @@ SCORE_MAP = LinearSegmentedColormap.from_list("attention-scores", palette.SCORE_
 
 ON_MAP = "on-map"  # gid of what stands on a colour map: in the dark it keeps its colour
 FONT = "DejaVu Sans"  # comes with matplotlib, so that every machine draws the same
-SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-MINUS = "\N{MINUS SIGN}"
 TEXT_SIZE, LABEL_SIZE = 12, 11  # points: still readable when a figure is 320 pixels wide
 SERIES = [COLORS[f"series_{number}"] for number in (1, 2, 3, 4)]
 SERIES_DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5))]

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
-from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon, Rectangle
+from matplotlib.patches import FancyBboxPatch, PathPatch, Rectangle
 
 from attention_lib import plots
 from attention_lib._pictures import convex_hull
 from attention_lib.palette import LIGHT
-from tests.plots.drawing import CORNERS, ROW, new_axes, texts_of
+from tests.plots.drawing import ROW, new_axes, texts_of
 
 
 def test_stems_reach_their_weights():
@@ -68,28 +68,6 @@ def test_the_diagram_draws_weights_as_bars_and_as_flows():
     }
 
 
-def test_the_output_lies_where_the_arrays_say():
-    values, weights = np.vstack([CORNERS, [[2.0, 1.0]]]), np.array([0.5, 0.25, 0.125, 0.125, 0.0])
-    ax = plots.mixture(new_axes(), values, weights, weights @ values, ["a", "b", "c", "d", "e"])
-    points, output = ax.collections
-    assert (points.get_offsets() == values).all()
-    assert (output.get_offsets() == weights @ values).all()
-    assert np.allclose(np.diff(points.get_sizes()), 350 * np.diff(weights))
-    assert np.allclose(np.diff([line.get_linewidth() for line in ax.lines]), 8 * np.diff(weights))
-    for line, value in zip(ax.lines, values, strict=True):
-        assert (line.get_xydata() == [value, weights @ values]).all()
-    (hull,) = [patch for patch in ax.patches if isinstance(patch, Polygon)]
-    assert {*map(tuple, hull.get_xy())} == {*map(tuple, CORNERS)}
-    assert texts_of(ax.texts) == ["output", "a", "b", "c", "d", "e"]
-
-
-def test_a_trail_of_outputs_ends_at_the_last():
-    trail = np.array([[2.0, 2.0], [1.0, 1.0], [0.5, 0.5]])
-    ax = plots.mixture(new_axes(), CORNERS, ROW, trail)
-    assert (ax.lines[-1].get_xydata() == trail).all()
-    assert (ax.collections[-1].get_offsets() == trail[-1]).all()
-
-
 @pytest.mark.parametrize(
     ("points", "corners"),
     [
@@ -103,6 +81,3 @@ def test_a_trail_of_outputs_ends_at_the_last():
 )
 def test_convex_hulls_have_no_corner_too_many(points, corners):
     assert {*convex_hull(np.array(points, dtype=float))} == corners
-    size = len(points)
-    ax = plots.mixture(new_axes(), points, np.full(size, 1 / size), np.mean(points, axis=0))
-    ax.figure.canvas.draw()

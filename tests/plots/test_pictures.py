@@ -13,7 +13,7 @@ import torch
 
 from attention_lib import plots
 from attention_lib._pictures import plain
-from tests.plots.drawing import CORNERS, INF, NAN, PLANE, ROW, SCORES, WEIGHTS, new_axes
+from tests.plots.drawing import INF, NAN, PLANE, ROW, SCORES, WEIGHTS, new_axes
 
 PICTURES = {  # name: (arrays by argument, other arguments)
     "heatmap": ({"weights": WEIGHTS}, {}),
@@ -21,7 +21,6 @@ PICTURES = {  # name: (arrays by argument, other arguments)
     "scores_heatmap": ({"scores": SCORES}, {"decimals": 1}),
     "attention_diagram": ({"weights": ROW}, {}),
     "weight_stems": ({"weights": ROW}, {}),
-    "mixture": ({"values": CORNERS, "weights": ROW, "output": ROW @ CORNERS}, {}),
     "histogram": ({"samples": np.arange(100.0) % 7}, {"normal": (3, 2), "bins": 7}),
     "curves": ({"x": PLANE}, {"curves": {"squares": PLANE**2}}),
     "measurements": ({"x": PLANE, "measured": PLANE, "theory": PLANE}, {"log": ""}),
@@ -109,15 +108,6 @@ REFUSED = [
     ("weight_stems", "above the top", "weights", {"weights": [0.5], "top": 0.25}),
     ("weight_stems", "negative", "top", {"weights": [0.5], "top": -1}),
     ("weight_stems", "NaN", "weights", {"weights": [NAN]}),
-    ("mixture", "too few", "weights", {"values": CORNERS, "weights": [1.0], "output": [0, 0]}),
-    ("mixture", "NaN", "weights", {"values": [[0, 0]], "weights": [NAN], "output": [0, 0]}),
-    ("mixture", "NaN", "output", {"values": CORNERS, "weights": ROW, "output": [NAN, 0]}),
-    (
-        "mixture",
-        "too few",
-        "labels",
-        {"values": CORNERS, "weights": ROW, "output": [0, 0], "labels": ["a"]},
-    ),
     ("histogram", "NaN", "samples", {"samples": [1.0, NAN]}),
     ("histogram", "one number", "normal", {"samples": [1.0], "normal": 3}),
     ("histogram", "no spread", "normal", {"samples": [1.0], "normal": (0, 0)}),
@@ -128,7 +118,6 @@ REFUSED = [
     ("curves", "no axis", "log", {"x": PLANE, "curves": {"a": PLANE}, "log": "z"}),
     ("measurements", "too few", "measured", {"x": PLANE, "measured": [1.0]}),
     ("measurements", "too few", "theory", {"x": PLANE, "measured": PLANE, "theory": [1.0]}),
-    ("measurements", "one bound", "bounds", {"x": PLANE, "measured": PLANE, "bounds": [PLANE]}),
     ("tensor_boxes", "one axis", "tensors", {"tensors": [("x", (3,), "query")]}),
     ("tensor_boxes", "empty axis", "tensors", {"tensors": [("x", (3, 0), "query")]}),
     ("tensor_boxes", "no role", "tensors", {"tensors": [("x", (3, 4), "red")]}),

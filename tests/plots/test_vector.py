@@ -55,7 +55,7 @@ def test_the_same_picture_is_the_same_text():
 
 
 def test_numbers_are_short_and_styles_are_attributes():
-    svg = drawn(lambda ax: plots.mixture(ax, [[0, 0], [4, 1]], [0.3, 0.7], [2.8, 0.7], ["a", "b"]))
+    svg = drawn(lambda ax: plots.attention_diagram(ax, [0.3, 0.7], ["a", "b"]))
     assert " style=" not in svg
     places = " ".join(re.findall(r' (?:d|x|y)="([^"]*)"', svg))
     assert re.search(r"\d\.\d\d\b", places)
