@@ -1,8 +1,4 @@
-"""Saturation: how concentrated weights are, and how much gradient they let through.
-
-Weights that are not a floating-point tensor with at least one axis are refused by a TypeError or a
-ValueError.
-"""
+"""Saturation: how concentrated weights are, and how much gradient they let through."""
 
 import torch
 from torch import Tensor
@@ -119,12 +115,6 @@ def sample_scores(
     -------
     torch.Tensor
         Shape ``(rows, len_k)``, in the default dtype, on the CPU.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a size is not a whole number of at least 1, ``scale`` not a finite number, or
-        ``generator`` not a ``torch.Generator``.
 
     Examples
     --------

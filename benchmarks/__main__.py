@@ -162,7 +162,7 @@ def spoiled_cases(tensors, lens):
 def layer_cases(batch, num_heads, length, lens):
     """List calls of the layer, against PyTorch's with the same weights."""
     d_model = num_heads * D_K
-    hidden = ~length_mask(lens, length)
+    hidden = ~length_mask(lens, length).squeeze(1)  # (batch, len)
     tensors = drawn(batch, length, d_model)
     layer = nn.MultiheadAttention(d_model, num_heads, batch_first=True).to(device())
     ours = MultiHeadAttention.from_torch(layer)

@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any
 
 import torch
@@ -346,11 +345,11 @@ CONTRACTS = labelled(
     "model",
     {
         "future": _future,
-        "right padding": partial(_padded, left=False),
-        "left padding": partial(_padded, left=True),
+        "right padding": lambda subject: _padded(subject, left=False),
+        "left padding": lambda subject: _padded(subject, left=True),
         "batch = single": _single,
-        "cached, one token": partial(_cached, size=1),
-        "cached, chunks": partial(_cached, size=5),
+        "cached, one token": lambda subject: _cached(subject, 1),
+        "cached, chunks": lambda subject: _cached(subject, 5),
         "packed documents": _documents,
         "eager = fused": _fused,
         "evaluation twice": _again,

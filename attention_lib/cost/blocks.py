@@ -1,7 +1,4 @@
-"""Softmax in one pass: keys are read in blocks, and what was read is merged.
-
-Tensors, masks and sizes that do not fit are refused by a TypeError or a ValueError.
-"""
+"""Softmax in one pass: keys are read in blocks, and the results of the blocks are merged."""
 
 from functools import reduce
 from typing import NamedTuple

@@ -1,8 +1,4 @@
-"""Costs as formulas of the sizes.
-
-A size below 1, sizes that do not divide and a dtype without floating-point numbers are refused by
-a TypeError or a ValueError.
-"""
+"""Costs as formulas of the sizes."""
 
 from typing import NamedTuple
 
