@@ -13,16 +13,16 @@ INTEGER_DTYPES = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64
 
 
 def numbers_in(tensor: Tensor) -> Any:
-    """Return the numbers of a tensor as Python's, or ``None`` where there are none to look at.
+    """Return the numbers of a tensor as Python numbers, or ``None`` if they cannot be read.
 
-    There are none while a graph is traced (``torch.compile``, ``torch.export``), under
-    ``torch.func``, and in meta and fake tensors.
+    They cannot while a graph is traced (``torch.compile``, ``torch.export``), under
+    ``torch.func``, or in meta and fake tensors.
     """
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
         return None
     try:
         return tensor.tolist()
-    except RuntimeError:  # in other words from each of them
+    except RuntimeError:  # meta and fake tensors have different messages
         return None
 
 
@@ -34,7 +34,7 @@ def shape_of(tensor: Tensor) -> str:
 def require_tensor(
     name: str, value: object, *, min_rank: int = 0, rank: int | None = None, axes: str = "..."
 ) -> None:
-    """Refuse what is no dense tensor, or has the wrong number of axes."""
+    """Refuse anything but a dense tensor with the right number of axes."""
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"{name}: expected a torch.Tensor {axes}, got {type(value).__name__}")
     if value.is_nested or value.layout != torch.strided:
@@ -49,7 +49,7 @@ def require_tensor(
 
 
 def require_float(name: str, value: Tensor, **shape: Any) -> None:
-    """Refuse what is no floating-point tensor of the wanted rank."""
+    """Refuse anything but a floating-point tensor of the wanted rank."""
     require_tensor(name, value, **shape)
     if not value.is_floating_point():
         raise TypeError(f"{name}: expected a floating-point tensor, got dtype {value.dtype}")
@@ -91,7 +91,7 @@ def require_size(name: str, value: Tensor, axis: int, expected: int, meaning: st
 
 
 def require_count(name: str, value: object, minimum: int = 1) -> None:
-    """Refuse what is no whole number of at least ``minimum``."""
+    """Refuse anything but a whole number of at least ``minimum``."""
     if isinstance(value, bool) or not isinstance(value, (int, torch.SymInt)):
         raise TypeError(f"{name}: expected a whole number, got {value!r}")
     if value < minimum:
@@ -109,7 +109,7 @@ def require_positive(name: str, value: object) -> None:
 
 
 def require_finite(name: str, value: object, *, what: str = "a number") -> None:
-    """Refuse what is no number, NaN, infinity and a whole number beyond all floats."""
+    """Refuse anything but a finite number that a float can hold."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name}: expected {what}, got {value!r}")
     if not abs(value) <= sys.float_info.max:  # NaN is not
@@ -117,7 +117,7 @@ def require_finite(name: str, value: object, *, what: str = "a number") -> None:
 
 
 def require_probability(name: str, value: object) -> None:
-    """Refuse what is no number from 0 to 1."""
+    """Refuse anything but a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name}: expected a probability from 0 to 1, got {value!r}")
     if not 0 <= value <= 1:  # NaN is not
@@ -125,13 +125,13 @@ def require_probability(name: str, value: object) -> None:
 
 
 def require_flag(name: str, value: object) -> None:
-    """Refuse what is neither True nor False."""
+    """Refuse anything but True and False."""
     if not isinstance(value, bool):
         raise TypeError(f"{name}: expected True or False, got {value!r}")
 
 
 def require_device(name: str, value: object) -> None:
-    """Refuse what names no device; ``None`` is the default one."""
+    """Refuse anything but a device or its name; ``None`` is the default device."""
     if value is None or isinstance(value, torch.device):
         return
     if isinstance(value, bool) or not isinstance(value, (str, int)):
@@ -143,7 +143,7 @@ def require_device(name: str, value: object) -> None:
 
 
 def require_float_dtype(name: str, value: object) -> None:
-    """Refuse what is no floating-point dtype; ``None`` is the default one."""
+    """Refuse anything but a floating-point dtype; ``None`` is the default dtype."""
     if value is not None and not (isinstance(value, torch.dtype) and value.is_floating_point):
         raise TypeError(f"{name}: expected a floating-point torch.dtype, got {value!r}")
 
@@ -223,7 +223,7 @@ def _leading_of_heads(named_tensors: Sequence[tuple[str, Tensor]]) -> tuple[int,
 
 
 def _fit(queries: Tensor, keys: Tensor, values: Tensor) -> bool:
-    """Say in one look whether nothing is to be refused, in the usual case of equal shapes."""
+    """Say whether all three fit, by the quick look that is enough if their shapes are alike."""
     if not (type(queries) is type(keys) is type(values) is Tensor and queries.dim() >= 2):
         return False
     if queries.is_nested or keys.is_nested or values.is_nested:  # these have no shape
@@ -253,7 +253,7 @@ def require_values(keys: Tensor, values: Tensor) -> None:
 
 
 def require_lengths(valid_lens: Tensor, len_k: int) -> tuple[int, int] | None:
-    """Refuse what are no lengths; return the shortest and the longest, where they can be read."""
+    """Refuse anything but lengths; return the shortest and the longest, if they can be read."""
     require_tensor("valid_lens", valid_lens, axes="of integers, (batch,) or (batch, len_q)")
     if valid_lens.dtype == torch.bool:
         raise TypeError(
@@ -356,7 +356,7 @@ def require_known(given: dict[str, object]) -> None:
 
 
 def require_a(name: str, value: object, *kinds: type) -> None:
-    """Refuse what is of none of these kinds."""
+    """Refuse a value of any other kind."""
     if not isinstance(value, kinds):
         wanted = _names(kinds)
         article = "an" if wanted[0] in "AEIOUaeiou" else "a"
