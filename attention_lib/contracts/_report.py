@@ -26,6 +26,9 @@ class NotTested(Exception):
     attention_lib.contracts._report.NotTested: no output moves when an earlier position changes
     """
 
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+
 
 @dataclass(frozen=True)
 class Finding:
