@@ -70,7 +70,7 @@ class Lexicon:
         data = tomllib.loads(STORED.read_text(encoding="utf-8"))
         self.small = small
         pairs = ((word, base) for base, told in data["read_as"].items() for word in told.split())
-        self.read_as = dict(pairs)
+        self.read_as: dict[str, str] = dict(pairs)
         self.nouns = {kind: self._own(words) for kind, words in data["nouns"].items()}
         self.sayings: dict[str, Saying] = {}
         for how in ("adjectives",) if small else ("adjectives", "does", "has", "undergoes"):
