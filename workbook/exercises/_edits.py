@@ -97,10 +97,16 @@ class Source:
 
     def families(self) -> Iterator[Edit]:
         """Yield the usual mistakes that can be made in this source."""
+        same: dict[str, list[Edit]] = {}
         for family in _FAMILIES:
             for node in ast.walk(self.tree):
                 for spans, sentence in family(self, node):
                     yield Edit(tuple(spans), sentence)
+                    if family not in (_operand, _argument):
+                        same.setdefault(sentence, []).append(Edit(tuple(spans), sentence))
+        for sentence, edits in same.items():  # the same mistake wherever it can be made
+            if 1 < len(edits) < 4 and all(a.fits(b) for a, b in combinations(edits, 2)):
+                yield Edit(tuple(span for edit in edits for span in edit.spans), sentence)
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Return where a node's text starts and ends (columns count bytes; sources are ASCII)."""
@@ -170,15 +176,14 @@ def _mask(source: Source, node: ast.AST) -> Variants:
         return
     call, (where, fill) = found[0], found[0].args
     hidden = source.code(fill) == "-torch.inf"
-    yield (
-        _instead(source, call, ""),
-        "hidden scores are not taken out before the softmax, so that they have their share."
-        if hidden
-        else "a mask is missing: what should be hidden is still there at the end.",
-    )
+    if hidden:
+        said = "hidden scores are not taken out before the softmax, so that they have their share."
+        yield _instead(source, call, ""), said
+    turned = "the mask is turned round: what may be read is hidden, and the rest is read."
     if isinstance(where, ast.UnaryOp) and isinstance(where.op, ast.Invert):
-        spans = [(*source.span(where), source.code(where.operand))]
-        yield spans, "the mask is turned round: what may be read is hidden, and the rest is read."
+        yield [(*source.span(where), source.code(where.operand))], turned
+    elif hidden:
+        yield [(*source.span(where), f"~({source.code(where)})")], turned
     if hidden:
         for number, sentence in _FILLS:
             yield [(*source.span(fill), number)], sentence
@@ -200,7 +205,6 @@ def _scale(source: Source, node: ast.AST) -> Variants:
     for other, said in (
         (size, f"the scale is {width} itself, and not its root."),
         (f"{size} ** -0.5", f"the root of {width} should divide, and it multiplies."),
-        (f"{size} ** 0.25", f"the fourth root of {width} is taken, not the square root."),
         (f"({size} ** 0.5 // 1)", f"the root of {width} is rounded to a whole number."),
     ):
         yield [(*here, other)], said
@@ -224,7 +228,7 @@ def _comparison(source: Source, node: ast.AST) -> Variants:
     start, end = source.span(node.left)[1], source.span(node.comparators[0])[0]
     between = source.text[start:end]
     border = "a comparison is wrong at its border: look at the place where both sides are equal."
-    turned = "a comparison is turned round."
+    turned = "True and False are swapped where something is compared or masked."
     for other, sentence in {
         "<": [("<=", border), (">=", turned)],
         "<=": [("<", border), (">", turned)],
@@ -246,6 +250,9 @@ def _reduction(source: Source, node: ast.AST) -> Variants:
     if not found:
         return
     (call, name), end = found, source.span(found[0].func)[1]
+    if name == "norm":
+        squared = "the squared length is taken, not its root."
+        yield _instead(source, call, "_squared_length"), squared
     for other in _REDUCED[name]:
         if call.args or call.keywords or other != "amax":
             sentence = f"{_CALLED[other]} is taken where {_CALLED[name]} belongs."
@@ -273,28 +280,28 @@ def _operand(source: Source, node: ast.AST) -> Variants:
         return
     left, right = node.left, node.right
     start, end = source.span(node)
-    for kind, known, unknown, sides in _OPERANDS:
+    for kind, sign, known, unknown, sides in _OPERANDS:
         if isinstance(node.op, kind):
-            for dropped, kept in ((right, left), (left, right))[:sides]:
-                said = source.said(known, dropped, unknown)
-                yield [(start, end, f"({source.code(kept)})")], said
-    swaps = {ast.BitAnd: ("|", "or", "both must hold"), ast.BitOr: ("&", "and", "one is enough")}
-    if swap := swaps.get(type(node.op)):
-        sign, called, rule = swap
-        spans = [(start, end, f"(({source.code(left)}) {sign} ({source.code(right)}))")]
-        yield spans, f"two conditions are joined by {called}; {rule}."
+            here = source.text.index(sign, source.span(left)[1])
+            after = here + len(sign)
+            kept = [(right, (here, end, "")), (left, (start, after, ""))]
+            for dropped, span in kept[:sides]:
+                yield [span], source.said(known, dropped, unknown)
+            if sign in "&|":
+                other, rule = _JOINED[sign]
+                yield [(here, after, other)], f"two conditions are joined by {rule}."
 
 
-# an operation, what to say where one of its sides is forgotten, and how many sides that may be
+_JOINED = {"&": ("|", "or; both must hold"), "|": ("&", "and; one is enough")}
+# an operation, its sign, what to say where a side of it is forgotten, how many sides may be
 _OPERANDS = [
-    (ast.Mult, "{} is missing as a factor.", "a factor is missing.", 2),
-    (ast.MatMult, "the product with {} is missing.", "a matrix product is missing.", 2),
-    (ast.Div, "the division by {} is missing.", "a division is missing.", 1),
-    (ast.Sub, "{} is not subtracted.", "something is not subtracted that should be.", 1),
-    (ast.Add, "{} is not added.", "something is not added that should be.", 2),
-    (ast.Pow, "the exponent {} is missing.", "an exponent is missing.", 1),
-    (ast.BitAnd, "", "one of two conditions is missing; both must hold.", 2),
-    (ast.BitOr, "", "one of two conditions is missing; either is enough.", 2),
+    (ast.Mult, "*", "{} is missing as a factor.", "a factor is missing.", 2),
+    (ast.MatMult, "@", "the product with {} is missing.", "a matrix product is missing.", 2),
+    (ast.Div, "/", "the division by {} is missing.", "a division is missing.", 1),
+    (ast.Sub, "-", "{} is not subtracted.", "something is not subtracted that should be.", 1),
+    (ast.Add, "+", "{} is not added.", "something is not added that should be.", 2),
+    (ast.BitAnd, "&", "", "one of two conditions is missing; both must hold.", 2),
+    (ast.BitOr, "|", "", "one of two conditions is missing; either is enough.", 2),
 ]
 
 
@@ -328,16 +335,10 @@ _METHODS = {
          "(a a b b)."),
         ("", "something is not repeated that should be."),
     ],
-    "sqrt": [("", "a root is missing.")],
     "square": [("", "a square is missing."),
                ("abs", "the absolute value is taken, not the square.")],
-    "tanh": [("", "the tanh is missing."), ("relu", "relu stands where tanh is asked for."),
-             ("sigmoid", "a sigmoid stands where tanh is asked for.")],
-    "flatten": [("", "two axes are not yet joined into one.")],
     "log_softmax": [("softmax", "the logarithm is missing."),
-                    ("", "the softmax and its logarithm are missing."),
-                    ("_log_of", "the logarithm of a weight that has become 0 is infinite: take "
-                     "both steps at once, with `log_softmax` or `cross_entropy`.")],
+                    ("", "the softmax and its logarithm are missing.")],
 }  # fmt: skip
 
 
@@ -370,15 +371,9 @@ def _swap(source: Source, node: ast.AST) -> Variants:
     if found := _method(source, node, "transpose"):
         axes = " and ".join(map(source.code, found[0].args))
         yield _instead(source, found[0], ""), f"axes {axes} are never swapped."
-        yield (
-            _instead(source, found[0], "_as_swapped", f", {axes.replace(' and', ',')}"),
-            "`reshape` and `view` do not swap axes: they keep the order of the numbers, which end "
-            "up in rows of others.",
-        )
     if isinstance(node, ast.Attribute) and node.attr == "mT":
         start, end = source.span(node)
         whose = source.said("{}", node.value, "a matrix")
-        yield [(end - 3, end, "")], f"{whose} is not transposed."
         yield (
             [(start, start, "_as_swapped("), (end - 3, end, ", -1, -2)")],
             f"`reshape` and `view` do not transpose {whose}: they give it the right shape and mix "
@@ -429,20 +424,11 @@ _SOFTMAX: dict[str, tuple[Function, str]] = {
         "exponentials are 0. Each row has its own largest score.",
     ),
     "torch.exp": (torch.exp, "the exponentials are never divided by their sum."),
-    "_linear": (
-        lambda s: s / s.sum(dim=-1, keepdim=True),
-        "the scores are divided by their sum: the exponential is missing.",
-    ),
-    "torch.sigmoid": (
-        torch.sigmoid,
-        "a sigmoid looks at each score alone; the weights of a row have to share 1 among them.",
-    ),
     "_log": (lambda s: s.log_softmax(dim=-1), "that is the logarithm of the weights."),
     "_worst": (
         lambda s: (-s).softmax(dim=-1),
         "the scores have the wrong sign: the worst key gets the largest weight.",
     ),
-    "_twice": (lambda s: s.softmax(dim=-1).softmax(dim=-1), "the softmax is taken twice."),
     "_hard": (
         lambda s: torch.nn.functional.one_hot(s.argmax(dim=-1), s.shape[-1]).to(s),
         "the best key takes everything; with a softmax every key has a share.",
@@ -472,13 +458,13 @@ def _in_turns(x: Tensor, times: int, dim: int = 0) -> Tensor:
     return torch.cat([x] * times, dim)
 
 
-def _log_of(x: Tensor, dim: int) -> Tensor:
-    return x.softmax(dim).log()
+def _squared_length(x: Tensor) -> Tensor:
+    return x.square().sum(dim=-1, keepdim=True)
 
 
 _HELPERS: dict[str, Function] = {
     "_in_turns": _in_turns,
-    "_log_of": _log_of,
+    "_squared_length": _squared_length,
     "_as_swapped": _as_swapped,
     **{name: function for name, (function, _) in _SOFTMAX.items() if "." not in name},
 }

@@ -141,8 +141,8 @@ class Exercise:
             self.right, self.mistakes, cases, [x for x, _ in pairs], special, self.tolerance
         )
         once = pairs[wrong[0]]
-        again = (run(answer, copied(cases[wrong[0]])), once[0])
-        if not wrong_kind(*once) and not agree(*again, self.tolerance):
+        again, _ = _of_right_type([run(answer, copied(cases[wrong[0]]))], [once[1]])
+        if not wrong_kind(*once) and not agree(again[0], once[0], self.tolerance):
             return self._written(
                 answer, ["two calls with the same arguments give different results."]
             )
@@ -185,13 +185,16 @@ class Exercise:
 
     def _where(self, pair: tuple[Any, Any], names: Sequence[str], case: Case) -> str:
         """Say where a result differs first, and of which arguments it is the result."""
-        index, *numbers = difference(*pair, self.tolerance)
-        got, should = words.two_numbers(*numbers)
-        where = words.place(index, self.axes)
+        where, got, should = self._differing(pair)
         where = f"{where} your result is" if where else "Your result is"
         if self.settled:
             where = f"{self.settled}, {where[0].lower()}{where[1:]}"
         return f"{where} {got}; it should be {should}. {words.given(names, case)}"
+
+    def _differing(self, pair: tuple[Any, Any]) -> tuple[str, str, str]:
+        """Return where a result differs first, and the two numbers there."""
+        index, *numbers = difference(*pair, self.tolerance)
+        return words.place(index, self.axes), *words.two_numbers(*numbers)
 
     def _judged(self, pairs: list[tuple[Any, Any]]) -> str:
         """Say by its name which case was judged wrongly."""
@@ -199,9 +202,7 @@ class Exercise:
             if not agree(found, expected, self.tolerance):
                 if odd := wrong_kind(found, expected):
                     return f"For {label}: {odd}"
-                index, *numbers = difference(found, expected, self.tolerance)
-                got, should = words.two_numbers(*numbers)
-                where = words.place(index, self.axes)
+                where, got, should = self._differing((found, expected))
                 where = f" {where[:1].lower()}{where[1:]}" if where else ""
                 return f"For {label} your function says {got}{where}; it should say {should}."
         return ""

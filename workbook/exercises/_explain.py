@@ -30,6 +30,7 @@ __all__ = ["Explanations", "declared_edits"]
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
 MOST_PAIRS = 2500  # of two mistakes, looked at before the search is given up
+SINGLE = 5e-5  # what numbers that were rounded to float32 on the way may lie apart
 
 
 def declared_edits(source: Source, mistakes: Sequence[tuple[Any, ...]]) -> Iterator[Edit]:
@@ -157,10 +158,15 @@ class Explanations:
         self.none = Variant(cases, right)
         self.partly = False  # whether the explanation found leaves numbers open
         self.expected = [self.none[i] for i in range(len(cases))]
-        kinds = [[*self._declared(), *self._families()], [*self._changes()]]
-        self.candidates = [v for kind in kinds for v in kind]
-        for kind in kinds:
-            for rank, variant in enumerate(kind):
+        if tolerance is None and not all(map(self._nearly, found, self.expected)):
+            self.tolerance = SINGLE  # grossly wrong: whether it also rounds is no matter
+        self.declared, changes = [*self._declared()], [*self._changes()]
+        swapped = [v for v in changes if v.sentences == ("True and False are swapped.",)][:1]
+        edits = [*self.declared, *swapped, *self._families()]
+        self.candidates = [*edits, *changes]
+        self.likely = [*self.declared, *(v for v in changes if v.after)]
+        for first, kind in ((0, edits), (20, changes)):
+            for rank, variant in enumerate(kind, start=first):
                 variant.rank = rank
         self.repairs = [*_special(special, cases), *REPAIRS]
         wrong = [i for i in self.numbers if not self._agree(found[i], self.expected[i])]
@@ -186,7 +192,7 @@ class Explanations:
         for sentences in self._single():
             return sentences
         fails = any(isinstance(self.found[i], Failure) for i in self.numbers)
-        if most > 1 and not fails and self._informative():
+        if most > 1 and not fails:
             for sentences in self._double():
                 return sentences
         return []
@@ -198,12 +204,16 @@ class Explanations:
 
     def _double(self) -> Iterator[list[str]]:
         biggest = self.order[0]
-        runs = [v for v in self.candidates if not isinstance(v[biggest], Failure)]
+        telling = self._informative()
+        likely = self.candidates if telling else self.likely
+        runs = [v for v in likely if not isinstance(v[biggest], Failure)]
         ranked = sorted(combinations(runs, 2), key=lambda ab: sum(v.rank for v in ab))
         for a, b in ranked[:MOST_PAIRS]:
             both = a.joined(b, self.source)
             if both and self._is(both):
                 yield [*both.sentences]
+        if not telling:
+            return
         for variant in runs:
             yield from self._repairable(variant)
         for one, two in combinations(self.repairs, 2):
@@ -234,7 +244,7 @@ class Explanations:
             yield Variant(self.cases, self.right, (sentence,), before=made["change"])
         result = as_tensor(self.expected[0])
         for suffix, sentence in results(result.dtype) if result is not None else []:
-            change = eval(f"lambda result: (result){suffix}", {"torch": torch})
+            change = eval(f"lambda x: torch.as_tensor(x){suffix}", {"torch": torch})
             yield Variant(self.cases, self.right, (sentence,), after=change)
 
     def _repairable(self, base: Variant) -> Iterator[list[str]]:
@@ -242,11 +252,15 @@ class Explanations:
         if isinstance(base[self.order[0]], Failure):
             return
         if sentence := self._scaled(base):
-            yield [*base.sentences, sentence]
+            still = f"with that mended, {sentence}"
+            yield [*base.sentences, still if base.sentences else sentence]
         for repair in self.repairs:
             if self._repaired(base, repair):
                 self.partly = True
                 yield [repair.sentence, *base.sentences]
+
+    def _nearly(self, found: Any, expected: Any) -> bool:
+        return agree(found, expected, SINGLE)
 
     def _agree(self, found: Any, other: Any) -> bool:
         if isinstance(other, tuple) and any(isinstance(part, Failure) for part in other):
@@ -264,7 +278,8 @@ class Explanations:
 
     def _repaired(self, base: Variant, *repairs: Repair) -> bool:
         """Whether the answer, repaired, is a variant; what repairs copy is not counted."""
-        proved = 0
+        proved, proofs = 0, 0
+        covers = [repair.copies for repair in repairs if repair.copies]
         for i in self.order:
             found, other = as_tensor(self.found[i]), as_tensor(base[i])
             if found is None or other is None or found.shape != other.shape:
@@ -275,11 +290,12 @@ class Explanations:
                 mended = None if mended is None else _mended(repair, mended, other, self.cases[i])
             if mended is None or not equal_cells(mended, other, self.tolerance).all():
                 return False
-            covers = [repair.copies for repair in repairs if repair.copies]
             for copied in covers:
                 before = before & ~copied(found, other, self.cases[i])
             proved += int(before.sum()) if covers else found.numel()
-        return proved >= (12 if base.sentences else 1)
+            proofs += bool(before.any())
+        enough = not covers or proofs >= min(2, len(self.cases) - 1)
+        return enough and proved >= (12 if base.sentences else 1)
 
     def _scaled(self, base: Variant) -> str:
         """Say by which factor the answer's numbers are too large, if by one."""
@@ -328,11 +344,14 @@ class Explanations:
 
     def _informative(self) -> bool:
         """Whether two mistakes that fit are hardly a coincidence."""
+        if any(map(callable, self.cases[0])):
+            return False  # it judges functions: slow, and few results
         tensors = [as_tensor(x) for x in self.expected]
         if any(x is None for x in tensors):
             return True
         exact = [x for x in tensors if x is not None and not x.is_floating_point()]
-        return not exact or sum(x.numel() for x in exact) >= 40
+        told = sum(x.numel() * (1 if x.dtype == torch.bool else 3) for x in exact)
+        return not exact or told >= 40
 
 
 def _mended(repair: Repair, found: Tensor, other: Tensor, case: Case) -> Tensor | None:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["SECONDS", "Failure", "attempt", "call", "copied", "run", "same_inputs", "time_limit"]
+__all__ = ["SECONDS", "Failure", "attempt", "copied", "run", "same_inputs", "time_limit"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
@@ -38,7 +38,7 @@ class Failure:
     --------
     >>> def answer(x):
     ...     return x[5]
-    >>> call(answer, (torch.zeros(2),)).sentence().split("`:")[0]
+    >>> run(answer, (torch.zeros(2),)).sentence().split("`:")[0]
     'your function stops with an IndexError in the line `return x[5]'
     """
 
@@ -92,20 +92,6 @@ class Failure:
         return f"your function stops with {article} {name}{where}{said} {_of_error(text)}".strip()
 
 
-def call(function: Function, case: Case, *, aloud: bool = False) -> Any:
-    """Return what a function returns for copies of the arguments, or its :class:`Failure`.
-
-    Parameters
-    ----------
-    function : callable
-    case : tuple
-        Arguments; the function gets copies.
-    aloud : bool
-        Whether its printing and its warnings are shown.
-    """
-    return run(function, copied(case), aloud=aloud)
-
-
 def attempt(function: Function, case: Case) -> Any:
     """Return what one of our own functions returns for copies of the arguments, or its failure."""
     try:
@@ -115,7 +101,10 @@ def attempt(function: Function, case: Case) -> Any:
 
 
 def run(function: Function, given: Case, *, aloud: bool = False) -> Any:
-    """Return what a function returns for these very arguments, or its :class:`Failure`."""
+    """Return what a function returns for these very arguments, or its :class:`Failure`.
+
+    Its printing and its warnings are shown if ``aloud``.
+    """
     with ExitStack() as stack:
         if not aloud:
             stack.enter_context(redirect_stdout(io.StringIO()))

@@ -32,24 +32,22 @@ def _text(
         _text("abcabca", 1.0), _text("zebrafishzebra", 2.0), _text("aabacaa", 0.5, _double),
     ],
     mistakes=[
-        ("tokens[:-1]", "tokens[1:]",
-         "a key is asked for its own letter or the one after it; it counts if the letter *before* "
-         "it is the one that asks."),
+        ("tokens.roll(1)", "tokens.roll(-1)",
+         "a key is asked for the letter after it; it counts if the letter *before* it is the one "
+         "that asks."),
+        ({"tokens.roll(1)": "tokens", "[:, 0] = False": "[:, -1] = False"},
+         "that is the weight on the same letter, not on the place after it."),
+        ("[:, 0] = False", "[:, :0] = False",
+         "place 0 has no letter before it; `roll` gives it the last one."),
         ("looks[asks].mean()", "looks.mean()",
          "places whose letter is new count as well; average over those that have something to "
          "find."),
-        (
-            lambda tokens, weights: weights[1:].gather(
-                -1, (tokens[1:, None] == tokens).float().argmax(-1)[:, None]
-            ).mean(),
-            "that is the weight on the same letter, not on the place after it.",
-        ),
     ],
 )  # fmt: skip
 def induction_score(tokens: Tensor, weights: Tensor) -> Tensor:
     """Return the mean weight on places after an earlier copy of the letter that asks, a number."""
-    follows = torch.zeros(weights.shape, dtype=torch.bool)
-    follows[:, 1:] = tokens[:, None] == tokens[:-1]
+    follows = tokens[:, None] == tokens.roll(1)
+    follows[:, 0] = False
     follows = follows.tril()
     looks = (weights * follows).sum(dim=-1)
     asks = follows.any(dim=-1)

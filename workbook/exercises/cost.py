@@ -110,11 +110,13 @@ def _blocks(draw: object, len_q: int, d_v: int) -> tuple[Tensor, ...]:
              "(log_sum_b - safe)": "(log_sum_a - safe)"},
             "the shares are exchanged: each output has its own sum.",
         ),
-        ("torch.logaddexp(log_sum_a, log_sum_b)", "log_sum_a + log_sum_b",
-         "the logarithms are added, which multiplies the sums; add their exponentials."),
+        *((f"{where} torch.logaddexp(log_sum_a, log_sum_b)", f"{where} log_sum_a + log_sum_b",
+           "the logarithms are added, which multiplies the sums; add their exponentials.")
+          for where in ("output,", "total =")),
         (".masked_fill(total == -math.inf, 0.0)", "",
          "−∞ minus −∞ is NaN; where both blocks are empty the output is 0."),
-        (", total", ", total.exp()", "the sum comes back; its logarithm is asked for."),
+        ("output, torch.logaddexp(log_sum_a, log_sum_b)", "output, total.exp()",
+         "the sum comes back; its logarithm is asked for."),
     ],
 )  # fmt: skip
 def merged_outputs(
@@ -124,4 +126,4 @@ def merged_outputs(
     total = torch.logaddexp(log_sum_a, log_sum_b)
     safe = total.masked_fill(total == -math.inf, 0.0)
     output = output_a * torch.exp(log_sum_a - safe) + output_b * torch.exp(log_sum_b - safe)
-    return output, total
+    return output, torch.logaddexp(log_sum_a, log_sum_b)

@@ -131,8 +131,6 @@ def _inverted(attend: Attend) -> Attend:
             "a mask of True everywhere gives 0 in some attentions, NaN or the mean in others: mark "
             "one key, and see whether it is attended to.",
         ),
-        ("[True, False], [True, False]", "[False, True], [False, True]",
-         "another key is marked than the one whose value you look for."),
     ],
 )  # fmt: skip
 def true_hides(attend: Attend) -> bool:

@@ -29,8 +29,6 @@ _normal, _double = draws(71), draws(72, torch.float64)
     ],
     special={"with one head": (torch.tensor([5, 2, 7]), 1)},
     mistakes=[
-        ("repeat_interleave", "repeat",
-         "the lengths come in turns; the folded rows stand in blocks, one block a sequence."),
         ("(num_heads)", "(len(valid_lens))",
          "each length is repeated as often as there are sequences; it is once for each head."),
     ],
@@ -92,11 +90,6 @@ def _grouped(num_kv_heads: int, group: int, size: float = 1.0) -> tuple[Tensor, 
         "where scores are in the hundreds": _grouped(2, 3, 900.0),
     },
     mistakes=[
-        (
-            {"keys.repeat_interleave(group, dim=1)": "keys.repeat(1, group, 1, 1)",
-             "values.repeat_interleave(group, dim=1)": "values.repeat(1, group, 1, 1)"},
-            "the key heads come in turns; neighbouring query heads share one.",
-        ),
         (
             {"keys.repeat_interleave(group, dim=1)": "keys[:, :1]",
              "values.repeat_interleave(group, dim=1)": "values[:, :1]"},

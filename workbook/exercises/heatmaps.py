@@ -25,7 +25,6 @@ def _maps(layers: int, length: int) -> tuple[Tensor]:
 
 
 _MIXED = "(layer + identity) / 2"
-_ALTERNATIVES = "layers follow one another, so they multiply; {} treats them as alternatives."
 
 
 @exercise(
@@ -36,9 +35,8 @@ _ALTERNATIVES = "layers follow one another, so they multiply; {} treats them as 
     ],
     special={"where there is one layer": _maps(1, 3)},
     mistakes=[
-        (lambda weights: weights.mean(dim=0), _ALTERNATIVES.format("a mean")),
-        (lambda weights: weights.sum(dim=0), _ALTERNATIVES.format("a sum")),
-        (lambda weights: weights[-1], "that is the last layer alone."),
+        (lambda weights: weights.mean(dim=0),
+         "layers follow one another, so they multiply; a mean treats them as alternatives."),
         (_MIXED, "layer", "the residual path is missing: each layer also passes its input on."),
         (_MIXED, "layer + identity",
          "the rows sum to more than 1: halve the sum of weights and identity."),

@@ -75,10 +75,6 @@ def regression(queries: Tensor, keys: Tensor, values: Tensor, bandwidth: float) 
         (".square().mean()", ".square().mean().sqrt()",
          "the root of the mean squared error is taken."),
         *_FORMS,
-        (
-            lambda keys, values, bandwidth: (values - values.mean()).square().mean(),
-            "that is the variance of the values.",
-        ),
     ],
 )  # fmt: skip
 def leave_one_out(keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:

@@ -120,9 +120,9 @@ def cross_attention(
     mistakes=[
         ("kept / kept.sum(dim=-1, keepdim=True)", "weights",
          "nothing is hidden: the weights come back as they were."),
-        ("kept / kept.sum(dim=-1, keepdim=True)", "kept.softmax(dim=-1)",
-         "a second softmax is taken, of weights. It expects scores, and gives the hidden key a "
-         "weight again."),
+        *(("kept / kept.sum(dim=-1, keepdim=True)", f"kept{hidden}.softmax(dim=-1)",
+           "a second softmax is taken, of weights. It expects scores.")
+          for hidden in ("", ".masked_fill(kept == 0, -torch.inf)")),
         ("kept / kept.sum(dim=-1, keepdim=True)",
          "(kept + weights[..., key, None] / (kept.shape[-1] - 1)) * (kept > 0)",
          "the hidden weight is dealt out in equal parts. The other keys should keep their ratios."),

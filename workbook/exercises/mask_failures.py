@@ -37,8 +37,6 @@ repaired_weight, quiz = questions("mask_failures")
     ],
     special={"where a length is 0": (torch.tensor([0, 3]), 4, 3)},
     mistakes=[
-        ("repeat_interleave", "repeat",
-         "with lengths 2 and 3, repeat gives 2, 3, 2, 3; the folded rows need 2, 2, 3, 3."),
         ("lengths = valid_lens.repeat_interleave(num_heads)", "lengths = valid_lens",
          "there is one mask a sequence; folded scores need one for each head of each sequence."),
         ("(num_heads)", "(len(valid_lens))",
@@ -108,11 +106,16 @@ def _counted(count: Callable[[Tensor], Tensor]) -> Callable[[Tensor], object]:
             ),
             "that is the distance from the first token: padding between two tokens counts, too.",
         ),
-        ("real.cumsum", "real.flip(-1).cumsum", "the tokens are counted from the right."),
-        ("real.cumsum", "(~real).cumsum", "the padding is counted, not the tokens."),
         (
             _counted(lambda real: (real.flatten().cumsum(0) - 1).view(real.shape).clamp(min=0)),
             "the count runs on from one row to the next; each row starts at 0.",
+        ),
+        *(
+            (
+                _counted(lambda real, low=low: (real.cumsum(dim=0) - 1).clamp(min=low)),
+                "the tokens are counted along the batch; positions count along each row.",
+            )
+            for low in (0, -1)
         ),
     ],
 )  # fmt: skip

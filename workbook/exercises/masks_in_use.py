@@ -68,10 +68,6 @@ def prefix_rule(prefix_lens: Tensor, length: int) -> Tensor:
         ),
         (" - 1", "", "the first token of a document has position 1; positions count from 0."),
         (
-            lambda documents: (documents[:, 1:] != documents[:, :-1]).cumsum(dim=-1),
-            "that counts the documents; count the tokens in each.",
-        ),
-        (
             lambda documents: torch.arange(documents.shape[-1]) - documents,
             "subtract where the document begins, not its number.",
         ),
@@ -109,10 +105,6 @@ def _open(rows: int, columns: int, *cells: tuple[int, int]) -> Tensor:
         (
             lambda mask, size: (~mask).double().mean(),
             "that is the share of hidden pairs; a block goes only if all its pairs are hidden.",
-        ),
-        (
-            lambda mask, size: mask.double().mean(),
-            "that is the share of open pairs; a block goes only if all its pairs are hidden.",
         ),
         ("1 - ", "", "that is the share of blocks that are computed; those skipped are asked for."),
         (".any(dim=-1).any(dim=1)", ".all(dim=-1).all(dim=1)",

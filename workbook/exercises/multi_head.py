@@ -58,13 +58,7 @@ _ONE = "nothing is cut into `num_heads`: that is one head of the whole width."
             "Z.reshape(X.shape)",
             "the heads are joined without swapping the axes back.",
         ),
-        ("Q.shape[-1]", "X.shape[-1]", "the scale is that of the whole width; it is a head's."),
         ("Q.shape[-1]", "num_heads", "the scale is the root of the number of heads, not of d_k."),
-        (
-            "Q.shape[-1]",
-            "X.shape[1]",
-            "the scale is the root of the length, not of d_k.",
-        ),
         ("dim=-1", "dim=1", "the softmax runs over the heads; keys lie along the last axis."),
         (
             "weights @ V",

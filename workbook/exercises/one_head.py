@@ -11,8 +11,6 @@ Not yet: the scale is missing: nothing is divided by the root of the width.
 import torch
 from torch import Tensor
 
-from attention_lib.attention import scaled_dot_product_attention
-from attention_lib.masking import padding_mask
 from workbook.exercises._cases import draws
 from workbook.exercises._exercise import exercise
 from workbook.exercises._questions import questions
@@ -49,11 +47,6 @@ _SMALL = (
     ],
     special=_STEEP_CASE,
     mistakes=[
-        ("keys.shape", "x.shape",
-         "the scores are divided by the root of d_model; what counts is the width of the keys."),
-        ("keys.shape", "values.shape",
-         "the scores are divided by the root of the values' width; what counts is the width of the "
-         "keys."),
         ("values = x @ W_v", "values = x", "`x` is summed as it is; the values are `x @ W_v`."),
         ("keys = x @ W_k", "keys = x @ W_q",
          "the keys are made by the queries' matrix, so every word finds itself."),
@@ -86,9 +79,6 @@ def head(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Tensor:
         ("source @ W_v", "target @ W_v",
          "the values come from the target; a word that is found answers with its own value."),
         ("target @ W_q", "source @ W_q", "the queries come from the source; the target asks."),
-        ("keys.shape", "values.shape",
-         "the scores are divided by the root of the values' width; what counts is the width of the "
-         "keys."),
     ],
 )  # fmt: skip
 def cross_head(target: Tensor, source: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Tensor:
@@ -116,8 +106,15 @@ _IDS = [
     ],
     mistakes=[
         (" + places", "", "the positions are missing: add `places` to the rows of the table."),
-        ("mask=padding_mask(ids)", "mask=None", "padding is looked at: hand over the mask."),
-        ("X @ W_v", "X", "the values are the words' vectors; multiply them by `W_v`."),
+        (
+            {".masked_fill(~seen, -torch.inf)": "", ".masked_fill(~seen, 0.0)": ""},
+            "padding is looked at: hand over the mask.",
+        ),
+        (
+            "[:, None, :]",
+            "[:, :, None]",
+            "the mask hides the queries that are padding; it is the keys that are not to be read.",
+        ),
     ],
 )
 def head_from_ids(
@@ -125,4 +122,7 @@ def head_from_ids(
 ) -> Tensor:
     """Return the output of one head, ``(batch, len, d_v)``, for ids ``(batch, len)``."""
     X = table[ids] + places
-    return scaled_dot_product_attention(X @ W_q, X @ W_k, X @ W_v, mask=padding_mask(ids))[0]
+    seen = (ids != 0)[:, None, :]
+    scores = (X @ W_q) @ (X @ W_k).mT / W_k.shape[-1] ** 0.5
+    weights = scores.masked_fill(~seen, -torch.inf).softmax(dim=-1).masked_fill(~seen, 0.0)
+    return weights @ (X @ W_v)

@@ -23,6 +23,7 @@ _SPEEDS = [
 
 @exercise(
     axes="row column",
+    tolerance=1e-5,  # angles may be float32
     cases=[
         (torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1])),
         (_normal(3, 4), torch.tensor([0, 1, 2])),
@@ -69,6 +70,7 @@ def _places(places: list[int], d_model: int) -> Tensor:
 
 @exercise(
     axes="row column",
+    tolerance=1e-5,  # angles may be float32
     cases=[
         (_places([3, 4], 4), 2),
         (_places([0, 1, 2, 3, 4, 5, 6], 6), 3),
@@ -83,8 +85,9 @@ def _places(places: list[int], d_model: int) -> Tensor:
     mistakes=[
         (lambda positions, delta: positions, "nothing is turned."),
         *_SPEEDS,
-        ("positions[:, 0::2], positions[:, 1::2]", "positions.chunk(2, dim=-1)",
-         "the first half of the columns is taken for sines; they stand pair by pair."),
+        *(({"positions[:, 0::2], positions[:, 1::2]": "positions.chunk(2, dim=-1)", **more},
+           "the first half of the columns is taken for sines; they stand pair by pair.")
+          for more in ({}, {"torch.stack(moved, dim=-1).flatten(1)": "torch.cat(moved, dim=-1)"})),
         (
             lambda positions, delta: positions.roll(-delta, dims=0),
             "rolling the rows brings the first places to the end; turn each row instead.",

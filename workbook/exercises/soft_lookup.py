@@ -72,10 +72,12 @@ def lookup(queries: Tensor, keys: Tensor, values: Tensor, temperature: float) ->
             "best",
             "where two keys tie, the row sums to 2.",
         ),
-        (
-            "scores.amax(dim=-1, keepdim=True)",
-            "scores.amax()",
-            "the best key is sought in the whole tensor, and each query has its own.",
+        *(
+            (
+                {"scores.amax(dim=-1, keepdim=True)": "scores.amax()", **more},
+                "the best key is sought in the whole tensor, and each query has its own.",
+            )
+            for more in ({}, {"best.sum(dim=-1, keepdim=True)": "best.sum(-1, True).clamp(min=1)"})
         ),
         (
             "scores == scores.amax(dim=-1, keepdim=True)",

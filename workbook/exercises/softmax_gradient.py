@@ -42,8 +42,10 @@ def _drawn(len_k: int, d: int, d_v: int) -> tuple[Tensor, Tensor, Tensor]:
     },
     mistakes=[
         ("query / root", "query", "the weights need scaled scores: divide by √d before softmax."),
-        (".T @ keys / root", ".T @ keys", "the chain rule brings one more factor, 1/√d."),
-        ("p @ values", "values.mean(dim=0)", "the means to subtract are weighted by p, not plain."),
+        ("(keys - p @ keys) / root", "(keys - p @ keys)",
+         "the chain rule brings one more factor, 1/√d."),
+        ({"p @ values": "values.mean(dim=0)", "p @ keys": "keys.mean(dim=0)"},
+         "the means to subtract are weighted by p, not plain."),
         ("p[:, None] * ", "", "the sum over the keys is not weighted by p yet."),
         (
             lambda query, keys, values: (
@@ -57,7 +59,8 @@ def query_gradient(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """Return the derivative of the output by the query, ``(d_v, d)``."""
     root = len(query) ** 0.5
     p = (keys @ query / root).softmax(dim=0)
-    return (p[:, None] * (values - p @ values)).T @ keys / root
+    weighted = p[:, None] * (values - p @ values)
+    return weighted.T @ (keys - p @ keys) / root
 
 
 def _weights_and_gradient(*shape: int) -> tuple[Tensor, Tensor]:

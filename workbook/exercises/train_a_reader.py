@@ -96,8 +96,6 @@ def held_out_sentences(held_out: Tensor, nouns: Tensor, adjective: Tensor) -> Te
          "every num_heads-th column is taken; a head's columns stand side by side."),
         ("head * d_k : (head + 1) * d_k", "head : head + 1",
          "one column is set to 0; a head has d_model / num_heads of them."),
-        ("head * d_k : (head + 1) * d_k", "head : head + d_k",
-         "the columns start at head; they start at head · d_k."),
     ],
 )  # fmt: skip
 def without_columns(weight: Tensor, num_heads: int, head: int) -> Tensor:

@@ -80,21 +80,23 @@ def qk_norm_scores(queries: Tensor, keys: Tensor, gain: float) -> Tensor:
             lambda scores: scores.softmax(dim=-1),
             "the rows still sum to 1: nothing is left over.",
         ),
-        ("[..., :-1]", "", "the sink's own weight is still there: drop it after the softmax."),
-        ("new_zeros", "new_ones", "the sink has the score 1; it should be 0, which adds e⁰ = 1."),
         (
             lambda scores: scores.exp() / (1 + scores.exp().sum(dim=-1, keepdim=True)),
             "e to the power of a large score is infinite: subtract the row's largest first, and "
             "the sink's term with it.",
         ),
-        (
-            lambda scores: (scores - scores.amax(dim=-1, keepdim=True)).exp()
-            / (1 + (scores - scores.amax(dim=-1, keepdim=True)).exp().sum(dim=-1, keepdim=True)),
-            "the largest score is subtracted from the keys only; the sink's 0 needs it, too.",
-        ),
+        (torch.sigmoid, "each key is weighed against the sink alone; all of a row share with it."),
+        ("top = scores.amax(dim=-1, keepdim=True)", "top = scores.amax()",
+         "the largest score of the whole tensor is subtracted; in a row far below it all "
+         "exponentials are 0. Each row has its own largest score."),
+        ("(-top).exp()", "1",
+         "the largest score is subtracted from the keys only; the sink's 0 needs it, too."),
+        (".clamp(min=0)", "",
+         "the sink's 0 may be the largest score of a row, and nothing provides for that."),
     ],
 )  # fmt: skip
 def softmax_with_sink(scores: Tensor) -> Tensor:
     """Return the weights of a softmax with one more key of score 0, that key left out."""
-    sink = scores.new_zeros(*scores.shape[:-1], 1)
-    return torch.cat([scores, sink], dim=-1).softmax(dim=-1)[..., :-1]
+    top = scores.amax(dim=-1, keepdim=True).clamp(min=0)
+    powers = (scores - top).exp()
+    return powers / (powers.sum(dim=-1, keepdim=True) + (-top).exp())

@@ -44,11 +44,21 @@ def rows(chapter):
     return [{**json.loads(line), "world": world} for line in rest]
 
 
+def answer(row):
+    """An expression's value, or the last function that a cell defines."""
+    if "\n" not in row["code"]:
+        return eval(row["code"], row["world"])
+    world = dict(row["world"])
+    before = set(world)
+    exec(row["code"], world)
+    return [made for name, made in world.items() if name not in before][-1]
+
+
 def verdict(chapter, row):
     """What the grader says of an answer."""
     grader = getattr(importlib.import_module(f"workbook.exercises.{chapter}"), row["exercise"])
     with warnings.catch_warnings(action="ignore"):
-        return grader(eval(row["code"], row["world"]))
+        return grader(answer(row))
 
 
 def kind(message):

@@ -67,7 +67,11 @@ def test_no_right_result_is_nan(exercise):
 
 @pytest.mark.parametrize(("exercise", "mistake"), MISTAKES)
 def test_a_mistake_hears_its_own_sentence(exercise, mistake):
-    said = exercise(made(exercise, mistake))
+    wrong = made(exercise, mistake)
+    results = [_running.attempt(wrong, case) for case in exercise.cases]
+    errors = [x.error for x in results if isinstance(x, _running.Failure)]
+    assert not any(isinstance(error, NameError) for error in errors), errors
+    said = exercise(wrong)
     assert not said
     assert mistake[-1] in said.message, said
 
