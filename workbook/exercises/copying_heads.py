@@ -58,15 +58,10 @@ def induction_score(tokens: Tensor, weights: Tensor) -> Tensor:
     axes="part-of-query part-of-key query key",
     cases=[
         (torch.eye(2)[None], torch.tensor([[[3.0, 4.0]], [[1.0, 0.0]]])),
-        (_normal(2, 5, 3), _normal(2, 7, 3)), (_double(3, 2, 5), _double(1, 11, 5)),
+        (_normal(2, 5, 3), _normal(2, 7, 3)),
+        (_double(3, 2, 5), _double(1, 11, 5)),
     ],
-    mistakes=[
-        ("queries[:, None] @ keys.mT", "queries @ keys.mT",
-         "each part of the queries meets one part of the keys only; let each meet all.", ),
-        ("queries[:, None]", "queries.sum(dim=0)[None, None]",
-         "the parts of the queries are added up before the product; keep them apart."),
-    ],
-)  # fmt: skip
+)
 def score_parts(queries: Tensor, keys: Tensor) -> Tensor:
     """Return the score of each part of the queries with each of the keys, ``(p, r, len_q, len_k)``.
 

@@ -48,8 +48,6 @@ _SMALL = (
     special=_STEEP_CASE,
     mistakes=[
         ("values = x @ W_v", "values = x", "`x` is summed as it is; the values are `x @ W_v`."),
-        ("keys = x @ W_k", "keys = x @ W_q",
-         "the keys are made by the queries' matrix, so every word finds itself."),
         ({" / keys.shape[-1] ** 0.5": "", "@ values": "@ values / keys.shape[-1] ** 0.5"},
          "the output is divided by the root of d_k. It is the scores that are divided, before the "
          "softmax."),
@@ -74,11 +72,8 @@ def head(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Tensor:
         (_double(2, 3, 4), _double(2, 5, 4), _double(4, 5), _double(4, 5), _double(4, 7)),
     ],
     mistakes=[
-        ({"target @ W_q": "source @ W_q", "source @ W_k": "target @ W_k"},
-         "the source asks and the target is found; the target asks."),
         ("source @ W_v", "target @ W_v",
          "the values come from the target; a word that is found answers with its own value."),
-        ("target @ W_q", "source @ W_q", "the queries come from the source; the target asks."),
     ],
 )  # fmt: skip
 def cross_head(target: Tensor, source: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Tensor:

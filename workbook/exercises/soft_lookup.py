@@ -33,7 +33,6 @@ _TEMPERATURES = [2.0, 0.5, 3.0, 1.0, 5.0, 0.25, 2.0, 1.0, 0.5]
     axes="query column",
     cases=[(*memory, t) for memory, t in zip(memories(), _TEMPERATURES, strict=True)],
     mistakes=[
-        (" @ values", "", "these are the weights; the output is the values, summed with them."),
         (" / temperature", "", "the temperature has no effect."),
         (" / temperature", " * temperature",
          "the scores are multiplied by the temperature; a high temperature makes gaps small."),
@@ -44,11 +43,6 @@ _TEMPERATURES = [2.0, 0.5, 3.0, 1.0, 5.0, 0.25, 2.0, 1.0, 0.5]
         ),
         (" / temperature", " / (temperature * queries.shape[-1] ** 0.5)",
          "the scores are also divided by the root of the width; here they are plain dot products."),
-        (
-            "queries @ keys.mT",
-            "torch.cdist(queries, keys)",
-            "distances are taken, and formula (1) has dot products.",
-        ),
     ],
 )  # fmt: skip
 def lookup(queries: Tensor, keys: Tensor, values: Tensor, temperature: float) -> Tensor:
