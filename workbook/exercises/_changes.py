@@ -221,11 +221,6 @@ def _large(found: Tensor, right: Tensor, case: Case) -> Tensor:
     return torch.full_like(right, max(numbers, default=0.0) > 60, dtype=torch.bool)
 
 
-def _several(found: Tensor, right: Tensor, case: Case) -> Tensor:
-    several = any(x.shape[0] > 1 for x in case if _floating(x) and x.dim() > 2)
-    return torch.full_like(right, several, dtype=torch.bool)
-
-
 def _floating(x: Any) -> bool:
     return isinstance(x, Tensor) and x.is_floating_point() and x.numel() > 0
 
@@ -237,8 +232,5 @@ REPAIRS = [
     ),
     elsewhere(_large, "it is wrong for very large or very low numbers, such as 900 and −900."),
     Repair(_divided, "the rows do not sum to 1; divided by their sums they would."),
-    elsewhere(
-        _several, "it is right for a single item and wrong as soon as a batch holds several."
-    ),
     Repair(_row_factors, "each row is right up to a factor, and each has a factor of its own."),
 ]

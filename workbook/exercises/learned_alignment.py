@@ -123,9 +123,10 @@ def cross_attention(
         *(("kept / kept.sum(dim=-1, keepdim=True)", f"kept{hidden}.softmax(dim=-1)",
            "a second softmax is taken, of weights. It expects scores.")
           for hidden in ("", ".masked_fill(kept == 0, -torch.inf)")),
-        ("kept / kept.sum(dim=-1, keepdim=True)",
-         "(kept + weights[..., key, None] / (kept.shape[-1] - 1)) * (kept > 0)",
-         "the hidden weight is dealt out in equal parts. The other keys should keep their ratios."),
+        *(("kept / kept.sum(dim=-1, keepdim=True)", f"(kept + weights[..., key, None] / {parts}",
+           "the hidden weight is dealt out in equal parts. The other keys should keep their "
+           "ratios.")
+          for parts in ("(kept.shape[-1] - 1)) * (kept > 0)", "kept.shape[-1])")),
         ("[..., key] = 0", "[key] = 0",
          "the first axis is indexed; keys lie along the last one."),
     ],

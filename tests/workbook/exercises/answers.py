@@ -22,7 +22,7 @@ HEARS = {
     "scale": r"scale|root|times|factor|divid|sum to|half|½|bandwidth|squared?",
     "mask": r"mask|hidden|hides|padding|border|fill|causal|later|ahead",
     "softmax": r"softmax|exponential|temperature|weights",
-    "axis": r"ax[ie]s|dim|column|row|transpose|reshape|order|interleaved",
+    "axis": r"ax[ie]s|dim|column|row|transpose|reshape|order|interleaved|in turns",
     "number": r"NaN|infinity|large|small|float64|rounded",
     "shape": r"shape|size|None|comes? back|expected",
     "part": r"alone|only|first|last|every|each|whole|missing|left out|never|mean|all",
