@@ -198,7 +198,8 @@ def _divided(found: Tensor, right: Tensor, case: Case) -> Tensor | None:
 def _row_factors(found: Tensor, right: Tensor, case: Case) -> Tensor | None:
     if found.dim() < 1 or found.shape[-1] < 3 or not found.is_floating_point():
         return None
-    return found * (found * right).sum(-1, True) / found.square().sum(-1, True)
+    factors = (found * right).sum(-1, True) / found.square().sum(-1, True)
+    return found * factors.nan_to_num()  # 0/0 where a row is 0
 
 
 def _not_finite(found: Tensor, right: Tensor, case: Case) -> Tensor:
