@@ -111,11 +111,11 @@ def _counted(count: Callable[[Tensor], Tensor]) -> Callable[[Tensor], object]:
             "the count runs on from one row to the next; each row starts at 0.",
         ),
         *(
-            (
-                _counted(lambda real, low=low: (real.cumsum(dim=0) - 1).clamp(min=low)),
-                "the tokens are counted along the batch; positions count along each row.",
+            (wrong, "the tokens are counted along the batch; positions count along each row.")
+            for wrong in (
+                _counted(lambda real: (real.cumsum(dim=0) - 1).clamp(min=0)),
+                _counted(lambda real: real.cumsum(dim=0) - 1),
             )
-            for low in (0, -1)
         ),
     ],
 )  # fmt: skip
