@@ -1,6 +1,7 @@
 import { createView, element, setAttributes, setChildren, svg } from "./_shared/index.js";
 
 const SIDE = 95; // of a cell of 100
+const HUES = [1, 4, 2, 3]; // of the heads, the first two as far apart as can be
 
 /** Which number stands at each head, position and column; the right place of each; a number's own. */
 export function measure({ length, d_model, num_heads, wrong, number }) {
@@ -37,8 +38,8 @@ export function words({ length, d_model, wrong }, { number, head, position, colu
 function tile({ value, owner, chosen, stray }) {
   return [["rect", {
     width: SIDE, height: SIDE, rx: 8, "data-number": value,
-    fill: `var(--aw-series-${owner + 1})`, "fill-opacity": chosen ? 0.55 : 0.22,
-    stroke: `var(--aw-${stray ? "nan" : "ink"})`, "stroke-width": stray || chosen ? 2.5 : 0,
+    class: `attention-hue-${HUES[owner]}`,
+    stroke: `var(--aw-${stray ? "nan" : "ink"})`, "stroke-width": chosen ? 4 : stray ? 2.5 : 0,
   }], ["text", { x: SIDE / 2, y: SIDE / 2, "font-weight": chosen ? 700 : 400 }, String(value)]];
 }
 
@@ -48,11 +49,12 @@ export function render({ model, el }) {
   const plot = view.plot({ height: 400, description: "The numbers of a matrix, and the head, position and column that each lands in" });
   // Cells lie in a grid of 100 units, so that a change of size moves two groups, not every cell.
   const grid = { class: "attention-tiles", "text-anchor": "middle", "dominant-baseline": "central" };
+  const way = plot.svg.appendChild(svg("path", { class: "attention-way" }));
   const matrix = plot.svg.appendChild(svg("g", grid));
   const split = plot.svg.appendChild(svg("g", grid));
   const tiles = []; // of the heads, by number: a number keeps its tile, which moves
   const names = plot.svg.appendChild(svg("g"));
-  view.stage.append(element("div", { class: "attention-legend" }, element("span", {}, "tint: head; red frame: wrong place")));
+  view.stage.append(element("div", { class: "attention-legend" }, element("span", {}, "Click a number to follow it. Colour: its head; red frame: the wrong place.")));
 
   const readouts = [["misplaced", "numbers are not where they belong"], ["head", "Lands in head"], ["position", "At position"], ["column", "In column"]]
     .map(([name, label], i) => [name, view.readout({ name, label, large: i === 0 })]);
@@ -63,7 +65,7 @@ export function render({ model, el }) {
   });
   view.stage.prepend(ways[0].closest("fieldset")); // it comes first
   view.slider({
-    trait: "number", label: "Follow the number", min: 0, max: () => model.get("length") * model.get("d_model") - 1, words: (number) => `number ${number}`,
+    trait: "number", label: "Follow the number", more: true, min: 0, max: () => model.get("length") * model.get("d_model") - 1, words: (number) => `number ${number}`,
   });
   view.slider({ trait: "length", label: "Positions", more: true, min: 2, max: 5, words: (length) => `${length} positions` });
   view.slider({
@@ -75,11 +77,7 @@ export function render({ model, el }) {
     words: (num_heads) => `${num_heads} ${num_heads > 1 ? "heads" : "head"}`,
   });
 
-  // Point at a number to follow it.
-  plot.svg.addEventListener("pointermove", (event) => {
-    const { number } = event.target.dataset ?? {};
-    if (number !== undefined && Number(number) !== model.get("number")) view.set("number", Number(number));
-  }, { signal: view.signal });
+  // Click a number to follow it.
   plot.svg.addEventListener("pointerdown", (event) => {
     const { number } = event.target.dataset ?? {};
     if (number !== undefined) view.set("number", Number(number));
@@ -127,7 +125,13 @@ export function render({ model, el }) {
       setAttributes(group, { transform: `translate(${left} ${y}) scale(${cell / 100})`, "font-size": 100 * size / cell });
     }
 
-    const name = (text, x, y, anchor) => ["text", { x, y, "text-anchor": anchor, class: "attention-muted" }, text];
+    // The way of the number that is followed, from its place in the matrix to where it lands.
+    const { column, row } = places[seen.number];
+    const [x, y] = view.glide("way", [left + (column + 0.475) * cell, below + row * cell]);
+    const [x0, y0] = [left + (seen.number % d_model + 0.475) * cell, top + (Math.floor(seen.number / d_model) + 0.95) * cell];
+    setAttributes(way, { d: `M${x0} ${y0}C${x0} ${(y0 + y) / 2} ${x} ${(y0 + y) / 2} ${x} ${y}` });
+
+    const name = (text, across, down, anchor) => ["text", { x: across, y: down, "text-anchor": anchor, class: "attention-muted" }, text];
     setChildren(names, [
       name(`X: ${length} × ${d_model}`, left, top - 10, "start"),
       ...seen.heads.map((_, head) => name(

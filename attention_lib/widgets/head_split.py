@@ -99,8 +99,8 @@ class HeadSplit(Figure):
                         width=cell - 3,
                         height=cell - 3,
                         rx=4,
-                        fill=LIGHT[f"series_{owner[value] + 1}"],
-                        fill_opacity=0.22,
+                        fill=LIGHT[f"series_{(1, 4, 2, 3)[owner[value]]}"],
+                        fill_opacity=0.4,
                         stroke=LIGHT["nan" if stray else "ink"],
                         stroke_width=2.5 if stray or value == number else 0,
                     )

@@ -1,7 +1,7 @@
 import { bytesOf, colorMap, createView, element, entropy, fixed, packedHeads, pixelMap, readLines, readNumber, readableOn, setAttributes, setChildren, setText, svg, unpackHead, unpackMask } from "./_shared/index.js";
 
-const TALLEST = 520; // of the cells, in pixels
-const LARGEST = 72; // side of a cell
+const TALLEST = 360; // of the cells, in pixels
+const LARGEST = 60; // side of a cell
 const AXES = ["layer", "head", "query", "key"];
 const FEW = 24; // tokens whose lines can be told apart
 const MOST = 64; // rows and columns of a pasted table
@@ -160,7 +160,7 @@ export function render({ model, el }) {
   const traits = [...AXES, "beside", "pasted", "typed"];
   const all = [...traits, "shape", "query_tokens", "key_tokens", "packed", "packed_mask", "head_names"];
   const state = () => Object.fromEntries(all.map((trait) => [trait, model.get(trait)]));
-  const view = createView({ model, el }, { label: "Who looks at whom", task: "Point at a word: where does it look, and who looks at this word?", traits, aside: true });
+  const view = createView({ model, el }, { label: "Who looks at whom", task: "Point at a word: where does it look, and who looks at this word?", traits });
   const [layers, heads] = model.get("shape");
   const names = model.get("head_names");
   const content = packedHeads(model.get("packed"));
@@ -173,7 +173,8 @@ export function render({ model, el }) {
   }
 
   // A heatmap: a canvas for the cells, hatched behind, and an SVG above it for all else.
-  const pair = view.stage.appendChild(element("div", { class: "attention-pair" }));
+  const looks = view.stage.appendChild(element("div", { class: "attention-looks" }));
+  const pair = looks.appendChild(element("div", { class: "attention-pair" }));
   function createMap() {
     const plot = view.plot({ height: 100, parent: pair, description: "Weights: queries down, keys across" });
     const frame = plot.svg.parentNode;
@@ -203,7 +204,7 @@ export function render({ model, el }) {
   const shows = [
     ["weight", "Weight"], ["row_max", "Largest in row"], ["row_entropy", "Entropy of row"],
     ["effective_keys", "Effective keys"], ["column_mean", "Mean of column"],
-  ].map(([name, title]) => [name, view.readout({ name, label: title })]);
+  ].map(([name, title]) => [name, view.readout({ name, label: title, parent: view.more.readouts })]);
   const mean = shows.at(-1)[1];
   const legend = element(
     "div", { class: "attention-legend", "aria-hidden": "true" },
@@ -211,45 +212,44 @@ export function render({ model, el }) {
   );
   const masked = [element("span", { class: "attention-swatch" }), element("span", {}, "masked")];
   if (bytesOf(model.get("packed_mask")).length) legend.append(...masked);
-  view.readouts.append(legend);
+  view.stage.append(legend);
 
-  // The tokens in two rows, queries above and keys below, with lines as strong as the weights. A
-  // token that is pointed at shows its own alone: a query its row of the map, a key its column.
-  const lookers = view.plot({ height: 190, description: "The tokens, queries above and keys below; lines as strong as the weights" });
+  // The tokens in two columns, queries and keys, with lines as strong as the weights. A token that is
+  // pointed at shows its own alone: a query its row of the map, a key its column.
+  const lookers = view.plot({ height: 190, parent: looks, description: "The tokens, queries left and keys right; lines as strong as the weights" });
   const strands = lookers.svg.appendChild(svg("g", { class: "attention-strands-of-tokens" }));
   const labels = lookers.svg.appendChild(svg("g"));
   let pointed = null; // the token that is pointed at, as [axis, position]
   function drawLines() {
     const { steps, levels, len_k } = table(now.head);
     const tokens = [now.query_tokens, now.key_tokens];
-    const widths = tokens.map((row) => lookers.width / row.length);
-    const x = (row, i) => (i + 0.5) * widths[row];
-    const [axis, position] = pointed ?? ["query", now.query];
-    // Tokens that do not fit side by side are written upwards.
-    const texts = tokens.map((row) => row.map((token) => clipped(visible(token), 84)));
-    const flat = texts.every((row, i) => row.every(({ width }) => width + 8 <= widths[i]));
-    const room = flat ? 28 : Math.ceil(Math.max(...texts.flat().map(({ width }) => width))) + 16;
-    const [from, to, height] = [room + 6, room + 128, 2 * room + 134];
+    const rows = Math.max(...tokens.map(({ length }) => length));
+    const [top, step] = [24, Math.min(Math.max(TALLEST / rows, 19), 34)];
+    const y = (i) => top + (i + 0.5) * step;
+    const texts = tokens.map((row) => row.map((token) => clipped(visible(token), lookers.width * 0.34)));
+    const [before, after] = texts.map((row) => Math.ceil(Math.max(...row.map(({ width }) => width))) + 14);
+    const edges = [before, lookers.width - after];
+    const height = Math.ceil(y(rows - 0.5) + 4);
     setAttributes(lookers.svg, { height, viewBox: `0 0 ${lookers.width} ${height}` });
-    const here = (i, j) => (axis === "query" ? i === position : j === position);
-    setChildren(strands, [...steps.keys()].flatMap((cell) => {
-      const [i, j, weight] = [Math.floor(cell / len_k), cell % len_k, steps[cell] / levels];
-      if (weight < 0.02 || !here(i, j)) return [];
-      const [x1, x2] = [x(0, i), x(1, j)];
-      return [["path", { d: `M${x1} ${from}C${x1} ${from + 61} ${x2} ${from + 61} ${x2} ${to}`, "stroke-width": 1 + 7 * weight, "stroke-opacity": 0.25 + 0.75 * weight }]];
-    }));
-    setChildren(labels, ["query", "key"].flatMap((kind, row) => tokens[row].flatMap((_, i) => {
-      const chosen = kind === axis && i === position;
-      const [top, middle] = [row ? to + 4 : 4, x(row, i)];
-      const up = row ? top + 8 : top + room - 8; // where a text that is written upwards begins or ends
-      const place = flat ? { x: middle, y: top + 19, "text-anchor": "middle" }
-        : { x: middle + 4.5, y: up, "text-anchor": row ? "end" : "start", transform: `rotate(-90 ${middle + 4.5} ${up})` };
-      const at = { "data-axis": kind, "data-position": i };
-      return [
-        ["rect", { ...at, x: i * widths[row] + 1, y: top, width: widths[row] - 2, height: room, rx: 6, fill: chosen ? "var(--aw-surface)" : "transparent", stroke: chosen ? `var(--aw-${kind})` : "none" }],
-        ["text", { ...at, ...place, class: `attention-${kind}${chosen ? " attention-chosen" : ""}` }, texts[row][i].text],
-      ];
-    })));
+    const [axis, position] = pointed ?? ["query", now.query];
+    const own = axis === "query" ? 0 : 1;
+    const given = tokens[1 - own].map((_, i) => steps[own ? i * len_k + position : position * len_k + i] / levels);
+    const [here, ...weights] = view.glide(`strands of a ${axis}`, [y(position), ...given]);
+    const middle = (edges[0] + edges[1]) / 2;
+    setChildren(strands, weights.flatMap((weight, i) => (weight < 0.02 ? [] : [["path", {
+      d: `M${edges[own]} ${here}C${middle} ${here} ${middle} ${y(i)} ${edges[1 - own]} ${y(i)}`, "stroke-width": 1 + 7 * weight, "stroke-opacity": 0.25 + 0.75 * weight,
+    }]])));
+    setChildren(labels, ["query", "key"].flatMap((kind, column) => [
+      ["text", { class: "attention-muted", x: edges[column] + (column ? 8 : -8), y: 13, "text-anchor": column ? "start" : "end" }, column ? "keys" : "queries"],
+      ...tokens[column].flatMap((_, i) => {
+        const chosen = kind === axis && i === position;
+        const at = { "data-axis": kind, "data-position": i };
+        return [
+          ["rect", { ...at, x: column ? edges[1] : 0, y: y(i) - step / 2 + 1, width: column ? after : before, height: step - 2, rx: 6, fill: chosen ? "var(--aw-surface)" : "transparent", stroke: chosen ? `var(--aw-${kind})` : "none" }],
+          ["text", { ...at, x: edges[column] + (column ? 8 : -8), y: y(i) + 4.5, "text-anchor": column ? "start" : "end", class: `attention-${kind}${chosen ? " attention-chosen" : ""}` }, texts[column][i].text],
+        ];
+      }),
+    ]));
   }
   const aim = (event) => {
     const { axis, position } = event.target.dataset ?? {};
@@ -260,7 +260,7 @@ export function render({ model, el }) {
   };
   for (const type of ["pointermove", "pointerdown"]) lookers.svg.addEventListener(type, aim, { signal: view.signal });
   lookers.svg.addEventListener("pointerleave", () => { pointed = null; drawLines(); }, { signal: view.signal });
-  view.stage.prepend(lookers.svg.parentNode);
+  looks.prepend(lookers.svg.parentNode);
 
   const sliders = AXES.map((trait, i) => {
     if (i < 2 && model.get("shape")[i] === 1) return null;
@@ -269,7 +269,7 @@ export function render({ model, el }) {
       return i < 2 ? String(position) : named(position, now[`${trait}_tokens`]);
     };
     return view.slider({
-      trait, more: i > 1, label: `${trait[0].toUpperCase()}${trait.slice(1)}`, min: 0, max: () => now.shape[i] - 1,
+      trait, more: i > 0, label: `${trait[0].toUpperCase()}${trait.slice(1)}`, min: 0, max: () => now.shape[i] - 1,
       text: (position) => clipped(text(position), 150).text, words: (position) => names[position] && trait === "head" ? text(position) : `${trait} ${text(position)}`,
     });
   });
@@ -296,7 +296,7 @@ export function render({ model, el }) {
   });
   const stripName = element("p", { class: "attention-name" });
   const stripPlace = element("div", {}, stripName, strip);
-  if (heads > 1) view.readouts.append(stripPlace);
+  if (heads > 1) view.controls.prepend(stripPlace);
   const error = content.levels > 4095 ? "less than 10⁻⁷" : `at most 1/${2 * content.levels}`;
   const note = element(
     "p", { class: "attention-note" },
@@ -357,7 +357,7 @@ export function render({ model, el }) {
   }
 
   function drawNumbers({ numbers, place: { left, top, side } }, { steps, allowed, levels, len_k }) {
-    const shown = side < 38 ? [] : [...steps.keys()].filter((i) => allowed[i]);
+    const shown = side < 32 ? [] : [...steps.keys()].filter((i) => allowed[i]);
     setChildren(numbers, shown.map((i) => ["text", {
       class: readableOn(color(steps[i] / levels)),
       x: left + (i % len_k + 0.5) * side, y: top + (Math.floor(i / len_k) + 0.5) * side + 4.5,
@@ -468,9 +468,7 @@ export function render({ model, el }) {
       card.classList.toggle("attention-chosen", i === head);
       card.classList.toggle("attention-beside", i === beside);
     });
-    if (!lookers.svg.parentNode.hidden) {
-      view.part("lines", JSON.stringify([lookers.width, arrangement, layer, head, now.query, pointed]), drawLines);
-    }
+    if (!lookers.svg.parentNode.hidden) drawLines();
     const seen = readAll(now, table);
     for (const [name, show] of shows) {
       show(seen[name], name === "weight" && seen.masked && seen.weight === 0 ? "masked" : undefined);

@@ -1,8 +1,8 @@
-import { addPatterns, createView, element, entropy, fixed, setAttributes, setChildren, short, svg } from "./_shared/index.js";
+import { addPatterns, createView, element, entropy, fixed, setAttributes, setChildren, setText, short, svg } from "./_shared/index.js";
 
 const END = 5; // keys and query lie from 0 to here
 const PLACES = Array.from({ length: 251 }, (_, i) => (END * i) / 250);
-const SIZE = { left: 30, right: 8, top: 24, middle: 284, bars: 302, base: 392, height: 424 };
+const SIZE = { left: 40, right: 8, top: 24, middle: 284, bars: 302, base: 392, height: 424 };
 
 // The height of a kernel at a distance u in bandwidths. A Gaussian is taken relative to the nearest
 // key, as softmax takes scores to the largest: its heights do not end where exp underflows.
@@ -97,7 +97,7 @@ export function render({ model, el }) {
   const add = (tag, attributes) => plot.svg.appendChild(svg(tag, attributes));
   const ground = add("g");
   const gaps = add("path", { fill: masked });
-  const window = add("rect", { fill: "var(--aw-weight)", "fill-opacity": 0.12, y: SIZE.top, height: SIZE.base - SIZE.top });
+  const bell = add("path", { class: "attention-bell" });
   const real = add("path", { class: "attention-truth" });
   const values = add("g", { class: "attention-value-dots" });
   const estimates = add("path", { class: "attention-estimate" });
@@ -105,25 +105,9 @@ export function render({ model, el }) {
   const keys = add("g", { class: "attention-keys" });
   const asked = add("line", { class: "attention-reach", y1: SIZE.top, y2: SIZE.base });
   const told = add("circle", { r: 7, class: "attention-dot attention-output-dot" });
-  const name = add("text", { class: "attention-query", "text-anchor": "middle", y: SIZE.top - 8 });
-  name.textContent = "query";
+  const names = add("g");
 
-  const sample = (text, ...drawn) => element(
-    "span", { class: "attention-sample" },
-    svg("svg", { width: 26, height: 14, "aria-hidden": "true" }, ...drawn.map((each) => svg(...each))), text,
-  );
-  const line = (kind) => ["path", { d: "M1 7L25 7", class: kind }];
-  view.stage.append(element(
-    "div", { class: "attention-legend" },
-    sample("query: drag its ring", ["path", { d: "M13 0L13 7", class: "attention-reach" }], ["circle", { cx: 13, cy: 7, r: 6, fill: "none", stroke: "var(--aw-ink)", "stroke-dasharray": "3 2" }]),
-    sample("data: noisy values", ["circle", { cx: 13, cy: 7, r: 4.5, fill: "var(--aw-value)" }]),
-    sample("data: their keys", ["circle", { cx: 13, cy: 7, r: 3, fill: "var(--aw-key)" }]),
-    sample("true function", line("attention-truth")),
-    sample("weights of the keys", ["rect", { x: 10, y: 1, width: 6, height: 12, fill: "var(--aw-weight)" }]),
-    sample("estimate, and its dot at the query", line("attention-estimate"), ["circle", { cx: 13, cy: 7, r: 6, class: "attention-dot attention-output-dot" }]),
-    sample("one bandwidth from the query", ["rect", { x: 1, y: 0, width: 24, height: 14, fill: "var(--aw-weight)", "fill-opacity": 0.12 }]),
-    element("span", { class: "attention-sample" }, element("span", { class: "attention-swatch" }), "no key in reach"),
-  ));
+  const gap = view.stage.appendChild(element("div", { class: "attention-legend" }, element("span", { class: "attention-swatch" }), "no key in reach"));
 
   const across = (x) => SIZE.left + (x / END) * (plot.width - SIZE.left - SIZE.right);
   const grip = plot.drag((place) => {
@@ -131,9 +115,11 @@ export function render({ model, el }) {
     view.set("query", Math.min(Math.max(x, 0), END));
   });
 
-  const readouts = [["estimate", "Estimate"], ["effective_keys", "Effective keys"],
-    ["in_reach", "Points in reach"], ["mean_squared_error", "Squared error"]]
-    .map(([readout, label]) => [readout, view.readout({ name: readout, label })]);
+  const readouts = [["mean_squared_error", "Squared error"], ["estimate", "Estimate"], ["effective_keys", "Effective keys"], ["in_reach", "Points in reach"]]
+    .map(([name, label], i) => [name, view.readout({ name, label, parent: i < 2 ? view.readouts : view.more.readouts })]);
+  let best = { error: Infinity }; // of what the reader has tried
+  const found = view.readouts.appendChild(element("p", { class: "attention-note" }));
+  view.onReset(() => { best = { error: Infinity }; });
 
   view.choice({
     trait: "kernel", label: "Kernel",
@@ -165,6 +151,8 @@ export function render({ model, el }) {
       line(SIZE.middle), line(SIZE.bars), line((SIZE.bars + SIZE.base) / 2), line(SIZE.base),
       ...[0, 0.5, 1].map((weight) => text(short(weight), SIZE.left - 8, SIZE.base - weight * (SIZE.base - SIZE.bars) + 4, "end")),
       ...[0, 1, 2, 3, 4, 5].map((x) => text(String(x), across(x), SIZE.base + 28, "middle")),
+      ...Array.from({ length: Math.floor(high) - Math.ceil(low) + 1 }, (_, i) => Math.ceil(low) + i)
+        .map((value) => text(short(value), SIZE.left - 8, up(value) + 4, "end")),
     ]);
     setAttributes(real, { d: path(through) });
   }
@@ -180,6 +168,7 @@ export function render({ model, el }) {
     });
     if (heights.at(-1) === null) edges.push(`H${edge(PLACES.length)}V${SIZE.top}Z`);
     setAttributes(gaps, { d: edges.join("") });
+    gap.hidden = !heights.includes(null);
   }
 
   view.start(() => {
@@ -205,12 +194,25 @@ export function render({ model, el }) {
       setAttributes(bars.children[i], { y: SIZE.base - height, height });
     });
     const middle = across(drawn.query);
-    const [from, to] = [-1, 1].map((side) => across(Math.min(Math.max(drawn.query + side * drawn.bandwidth, 0), END)));
-    setAttributes(window, { x: from, width: to - from });
+    // The kernel is a bell over the query; what it has at the keys, divided by its sum, are the weights.
+    const rise = (x) => tenths(SIZE.base - KERNELS[kernel]((x - drawn.query) / drawn.bandwidth, 0) * (SIZE.base - SIZE.bars));
+    setAttributes(bell, { d: `M${steps[0]} ${SIZE.base}${PLACES.map((x, i) => `L${steps[i]} ${rise(x)}`).join("")}V${SIZE.base}Z` });
     setAttributes(asked, { x1: middle, x2: middle });
     setAttributes(told, { cx: middle, cy: up(there.estimate), display: there.in_reach > 0 ? null : "none" });
     grip([[middle, SIZE.base + 7]]);
-    setAttributes(name, { x: Math.min(Math.max(middle, 24), plot.width - 20) });
+    const beside = middle > plot.width - 100 ? [-12, "end"] : [12, "start"];
+    const label = (name, kind, x, y, anchor) => ["text", { class: `attention-${kind}`, x, y, "text-anchor": anchor }, name];
+    const outlier = points.reduce((most, value, i) => (value - truth(key_points[i]) > points[most] - truth(key_points[most]) ? i : most), 0);
+    setChildren(names, [
+      label("query", "query", Math.min(Math.max(middle, 24), plot.width - 20), SIZE.top - 8, "middle"),
+      label(there.in_reach > 0 ? "estimate" : "", "output", middle + beside[0], up(there.estimate) + 20, beside[1]),
+      label("true function", "truth-name", plot.width - SIZE.right, up(truth(4.1)), "end"),
+      label("a noisy value", "value", across(key_points[outlier]), up(points[outlier]) - 9, "middle"),
+      label("keys", "key", SIZE.left - 8, SIZE.base + 20, "end"),
+      label("kernel and weights", "weight", SIZE.left + 4, SIZE.bars - 4, "start"),
+    ]);
+    if (seen.mean_squared_error < best.error) best = { error: seen.mean_squared_error, kernel, bandwidth };
+    setText(found, `Least so far: ${fixed(best.error)}, with ${best.kernel} and bandwidth ${short(best.bandwidth)}`);
     const texts = { in_reach: String(seen.in_reach), estimate: seen.in_reach === 0 ? "none" : undefined };
     for (const [readout, show] of readouts) show(seen[readout], texts[readout]);
     view.say(words(settings, seen));

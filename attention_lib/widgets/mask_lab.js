@@ -16,12 +16,12 @@ const LOW_ROW = 2;
 const TOKENS = ["so", "it", "was", "too", "tired"];
 
 /** Which key a query may attend to, the scores as filled, the weights, and what is wrong with them. */
-export function measure({ scores, valid_len, left, causal, low, fill, dtype }) {
+export function measure({ scores, valid_len, left, causal, hidden, low, fill, dtype }) {
   const safe = fill === "safe";
   const value = round(FILLS[fill].value, dtype);
   const isReal = (j) => (left ? j >= TOKENS.length - valid_len : j < valid_len);
   const tokens = TOKENS.map((token, j) => (isReal(j) ? token : "–"));
-  const allowed = scores.map((row, i) => row.map((_, j) => isReal(j) && (!causal || j <= i)));
+  const allowed = scores.map((row, i) => row.map((_, j) => isReal(j) && (!causal || j <= i) && !hidden[i][j]));
   const filled = scores.map((row, i) => row.map((given, j) => {
     if (!allowed[i][j]) return safe && !allowed[i].includes(true) ? 0 : value;
     const score = round(given, dtype);
@@ -82,25 +82,38 @@ export function words({ fill }, { leak, leaks, nan_cells, empty_rows, masked, ov
   return said.join(" ");
 }
 
-/** A number in a few letters: three decimals, or two digits and a power of ten; an exact 0 is "0". */
-export function compact(value) {
+/** A number in a few letters: three decimals, or fewer, or two digits and a power of ten; an exact 0 is "0". */
+export function compact(value, digits = 3) {
   const size = Math.abs(value);
   if (value === 0) return "0";
-  if (!Number.isFinite(value) || (size >= 0.001 && size < 1000)) return fixed(value);
+  if (!Number.isFinite(value) || (size >= 0.001 && size < 1000)) return fixed(value, digits);
   return value.toExponential(1).replace(".0e", "e").replace("e+", "e").replaceAll("-", "−");
 }
 
 export function render({ model, el }) {
-  const traits = ["valid_len", "fill", "dtype", "causal", "left", "low", "scores"];
+  const traits = ["valid_len", "fill", "dtype", "causal", "left", "low", "hidden", "scores"];
   const view = createView({ model, el }, { label: "Mask and softmax", traits });
   const pair = view.stage.appendChild(element("div", { class: "attention-pair" }));
+  let place; // of the cells: where they begin, and their size
   const table = (title, description) => {
     const plot = view.plot({ height: 290, parent: pair, description });
+    plot.svg.addEventListener("click", (event) => {
+      const [x, y] = plot.under(event);
+      hide(Math.floor((y - place.top) / place.down), Math.floor((x - place.left) / place.across));
+    }, { signal: view.signal });
     const fills = addPatterns(plot.svg);
     const name = plot.svg.appendChild(svg("text", { class: "attention-muted", y: 13 }, title));
-    return { plot, fills, name, content: plot.svg.appendChild(svg("g")) };
+    return { plot, fills, name, content: plot.svg.appendChild(svg("g", { cursor: "pointer" })) };
   };
-  const before = table("scores, masked ones overwritten", "The scores of five queries, down, and five keys, across; masked ones are hatched");
+  /** Mask a cell that a reader clicks, or take its mask away; padding is taken away by the column. */
+  function hide(row, column) {
+    const cells = model.get("hidden");
+    if (cells[row]?.[column] === undefined) return;
+    const padded = model.get("left") ? 5 - column : column + 1;
+    if (padded > model.get("valid_len")) view.set("valid_len", padded);
+    else view.set("hidden", cells.map((cell, i) => cell.map((mark, j) => (i === row && j === column ? 1 - mark : mark))));
+  }
+  const before = table("scores; click one to mask it", "The scores of five queries, down, and five keys, across; masked ones are hatched");
   const after = table("weights", "Their softmax; masked cells are hatched, and show a colour in the middle where weight leaks");
   const legend = after.plot.svg.appendChild(svg("g", { "aria-hidden": "true" }));
 
@@ -127,18 +140,23 @@ export function render({ model, el }) {
   view.toggle({ trait: "left", label: "Padding on the left", more: true });
   view.toggle({ trait: "low", label: "One row of very low scores", more: true });
   view.field({
+    trait: "hidden", label: "Masked one by one: five lines of 0 and 1", rows: 5,
+    write: writeTable, read: (text) => readTable(text, { rows: 5, columns: 5, min: 0, max: 1 }),
+  });
+  view.field({
     trait: "scores", label: "Your own scores: five lines of five numbers from −100 to 100", rows: 5,
     write: writeTable, read: (text) => readTable(text, { rows: 5, columns: 5, min: -100, max: 100 }),
   });
 
   /** Cells with their numbers, and the tokens; where `leaks`, a number above 0 in a masked cell has a colour. */
   function draw({ plot, fills, name, content }, { tokens, allowed }, numbers, color, leaks) {
-    // Colours flow from cell to cell; the numbers stand at once. NaN has a colour of its own.
+    // Colours and numbers flow from cell to cell. NaN has a colour of its own.
     const shades = view.glide(name.textContent, numbers.map((row) => row.map((value) => (Number.isFinite(value) ? value : 0))));
     const [left, top, gap] = [36, 46, 2];
     const across = (plot.width - left) / 5;
     const down = Math.min(across, 48);
-    const inset = across < 56 ? 4 : 8;
+    const narrow = across < 56;
+    const inset = narrow ? 4 : 8;
     const drawn = tokens.flatMap((token, i) => [
       ["text", { class: "attention-key", x: left + (i + 0.5) * across, y: top - 9, "text-anchor": "middle" }, token],
       ["text", { class: "attention-query", x: left - 8, y: top + (i + 0.5) * down + 4, "text-anchor": "end" }, token],
@@ -157,14 +175,14 @@ export function render({ model, el }) {
         ground = `rgb(${shade})`;
         kind = readableOn(shade);
       }
+      const text = compact(leaks && Math.abs(shades[i][j] - value) > 0.001 ? shades[i][j] : value, narrow ? 2 : 3);
       drawn.push(cell(edge > 0 ? fills.masked : "none", 0), cell(ground, edge), ["text", {
-        class: `attention-cell ${kind}`, x: x + (across - gap) / 2, y: y + (down - gap) / 2 + 4.5, "text-anchor": "middle",
-      }, compact(value)]);
+        class: `attention-cell ${kind}`, x: x + (across - gap) / 2, y: y + (down - gap) / 2 + 4.5, "text-anchor": "middle", "font-size": narrow && text.length > 5 ? 10.5 : 13,
+      }, text]);
     }));
-    setAttributes(content, { "font-size": across < 56 ? 10.5 : 13 });
     setChildren(content, drawn);
     setAttributes(name, { x: left });
-    return { left, bottom: top + 5 * down };
+    return { left, top, across, down, bottom: top + 5 * down };
   }
 
   function drawLegend({ left, bottom }, color, { allowed, weights, nan_cells }) {
@@ -187,16 +205,15 @@ export function render({ model, el }) {
     const seen = measure(settings);
     const largest = Math.max(...settings.scores.flat().map(Math.abs), 1e-3);
     draw(before, seen, seen.filled, (score) => scoreColor((score / largest + 1) / 2), false);
-    const place = draw(after, seen, seen.weights, weightColor, true);
+    place = draw(after, seen, seen.weights, weightColor, true);
     drawLegend(place, weightColor, seen);
     for (const [{ plot }, below] of [[before, 0], [after, 32]]) {
       const height = Math.ceil(place.bottom + below);
       setAttributes(plot.svg, { height, viewBox: `0 0 ${plot.width} ${height}` });
     }
     spilled(seen.spilled, seen.nan_cells === 25 ? "NaN" : percent(seen.spilled));
-    for (const [name, show] of shows) {
-      show(seen[name], name === "nan_cells" || name === "empty_rows" ? String(seen[name]) : undefined);
-    }
+    const texts = { nan_cells: String(seen.nan_cells), empty_rows: String(seen.empty_rows), leak: seen.nan_cells === 25 ? "NaN" : undefined };
+    for (const [name, show] of shows) show(seen[name], texts[name]);
     view.task(seen.leak > 0 ? "Stop the leak." : "Make the mask leak.");
     view.say(words(settings, seen));
   });

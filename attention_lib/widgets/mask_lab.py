@@ -63,6 +63,8 @@ class MaskLab(Figure):
         Whether the padding stands on the left.
     low : bool
         Whether the scores of the third row are lowered by half of the dtype's lowest number.
+    hidden : array of float
+        Where a cell is masked besides, 1, else 0; shape ``(5, 5)``.
     scores : array of float
         The scores, shape ``(5, 5)``, numbers from -100 to 100.
 
@@ -81,6 +83,7 @@ class MaskLab(Figure):
     causal = Switch(False).tag(sync=True)
     left = Switch(False).tag(sync=True)
     low = Switch(False).tag(sync=True)
+    hidden = Numbers([[0] * 5] * 5, shape=(_SIZE, _SIZE), min=0, max=1).tag(sync=True)
     scores = Numbers(_SCORES, shape=(_SIZE, _SIZE), min=-100, max=100).tag(sync=True)
 
     @property
@@ -99,6 +102,7 @@ class MaskLab(Figure):
         allowed = np.broadcast_to(self._real(), (_SIZE, _SIZE))
         if self.causal:
             allowed = np.tril(allowed)
+        allowed = allowed & (np.array(self.hidden) == 0)
         empty = ~allowed.any(axis=1, keepdims=True)
         scores = rounded(self.scores, self.dtype).astype(np.float64)
         if self.low:

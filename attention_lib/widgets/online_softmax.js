@@ -20,10 +20,12 @@ export function measure({ block_size, step, scores, outcomes }) {
   let before = 0;
   let total = 0;
   let factor = 1;
+  let raised = 0; // blocks after the first that brought a new maximum
   for (let block = 0; block < read; block += 1) {
     const here = scores.slice(block * block_size, (block + 1) * block_size);
     const larger = Math.max(maximum, ...here);
     factor = Math.exp(maximum - larger); // 0 before the first block
+    if (block > 0 && factor < 1) raised += 1;
     before = normaliser;
     normaliser *= factor;
     total *= factor;
@@ -36,7 +38,7 @@ export function measure({ block_size, step, scores, outcomes }) {
   }
   const seen = Math.min(read * block_size, scores.length);
   const weights = scores.slice(0, seen).map((score) => Math.exp(score - maximum) / normaliser);
-  return { blocks, read, seen, maximum, normaliser, before, factor, weights, output: read ? total / normaliser : 0 };
+  return { blocks, read, seen, maximum, normaliser, before, factor, raised, weights, output: read ? total / normaliser : 0 };
 }
 
 /** What stands after each block; the last output is the softmax's own. */
@@ -45,11 +47,12 @@ export function stages(settings) {
 }
 
 /** The finding in words; `OnlineSoftmax.words` says the same in Python. */
-export function words({ block_size }, { blocks, read, seen, maximum, normaliser, output, factor }) {
+export function words({ block_size }, { blocks, read, seen, maximum, normaliser, output, factor, raised }) {
   if (read === 0) return `No block of ${block_size} read yet: no maximum, normaliser 0, output 0.`;
   const end = read === blocks ? "the whole softmax, in one pass" : `of ${seen} ${seen === 1 ? "key" : "keys"} so far`;
   let kept = `what stood before was multiplied by ${fixed(factor)}`;
   if (factor === 1) kept = "the maximum stayed, nothing was rescaled";
+  if (read === blocks) kept = `later blocks that raised the maximum and rescaled: ${raised} of ${blocks - 1}`;
   if (read === 1) kept = "nothing stood before";
   return `${read} of ${blocks} ${blocks === 1 ? "block" : "blocks"} of ${block_size} read. Maximum ${fixed(maximum)}, `
     + `normaliser ${fixed(normaliser)}, output ${fixed(output)}: ${end}; ${kept}.`;
@@ -165,6 +168,7 @@ export function render({ model, el }) {
     const up = (value) => OUTPUT.bottom - OUTPUT.inset
       - ((value - least) / (most - least || 1)) * (OUTPUT.bottom - OUTPUT.top - 2 * OUTPUT.inset);
     const ends = along.slice(0, seen.read).map(({ output: value }, i) => [x(Math.min((i + 1) * block_size, scores.length)) - 8, up(value)]);
+    if (ends.length) ends.push(view.glide("dot", ends.pop()));
     setChildren(track, [
       ["rect", { x: left + 1, y: OUTPUT.top, width: plot.width - 2 * left - 2, height: OUTPUT.bottom - OUTPUT.top, rx: 6, fill: "none", stroke: "var(--aw-grid)" }],
       ["text", { class: "attention-muted", x: left, y: OUTPUT.top - 8 }, "output so far"],

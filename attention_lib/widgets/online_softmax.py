@@ -80,14 +80,14 @@ class OnlineSoftmax(Figure):
             return f"No block of {self.block_size} read yet: no maximum, normaliser 0, output 0."
         largest, normaliser, total, _, factor = self._read(step)
         seen = min(step * self.block_size, _COUNT)
-        end = (
-            "the whole softmax, in one pass"
-            if step == blocks
-            else f"of {seen} {'key' if seen == 1 else 'keys'} so far"
-        )
+        end = f"of {seen} {'key' if seen == 1 else 'keys'} so far"
         kept = f"what stood before was multiplied by {fixed(factor)}"
         if factor == 1:
             kept = "the maximum stayed, nothing was rescaled"
+        if step == blocks:
+            end = "the whole softmax, in one pass"
+            raised = sum(self._read(block)[-1] < 1 for block in range(2, blocks + 1))
+            kept = f"later blocks that raised the maximum and rescaled: {raised} of {blocks - 1}"
         if step == 1:
             kept = "nothing stood before"
         return (

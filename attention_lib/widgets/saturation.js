@@ -1,8 +1,7 @@
-import { DTYPES, createView, element, entropy, fixed, isStill, roundedSoftmax, setAttributes, setChildren, setText, short, softmax, svg } from "./_shared/index.js";
+import { DTYPES, createView, element, entropy, fixed, isStill, roundedSoftmax, setChildren, setText, short, softmax, svg } from "./_shared/index.js";
 
 const DIVISORS = { 0: "not divided", 0.5: "divided by √d", 1: "divided by d" };
-const BARS = { height: 286, left: 34, right: 4, top: 12, bottom: 30 };
-const CURVE = { height: 40, inset: 6, left: 34 };
+const BARS = { height: 236, left: 20, right: 4, top: 22, bottom: 8 };
 
 /** The standard deviation of q·k / d^exponent / temperature over keys of width d. */
 export function spread({ d, exponent, temperature }) {
@@ -28,15 +27,6 @@ export function zeroWeights(given, dtype) {
   return roundedSoftmax(given, dtype).filter((weight) => weight === 0).length;
 }
 
-/** What the curves show of the weights. */
-export function summarize(weights) {
-  return {
-    max_weight: Math.max(...weights),
-    entropy: entropy(weights),
-    jacobian_norm: jacobianNorm(weights),
-  };
-}
-
 /** Everything the figure shows, computed from its settings. */
 export function measure(settings) {
   const given = scores(settings);
@@ -44,8 +34,10 @@ export function measure(settings) {
   if (!weights.every(Number.isFinite)) throw new Error("a score is not finite");
   const zeros = DTYPES.map((dtype) => zeroWeights(given, dtype));
   const dead = DTYPES.filter((_, i) => zeros[i] === weights.length - 1);
-  const effective_keys = Math.exp(entropy(weights));
-  return { weights, ...summarize(weights), effective_keys, zeros, dead };
+  return {
+    weights, max_weight: Math.max(...weights), entropy: entropy(weights), jacobian_norm: jacobianNorm(weights),
+    effective_keys: Math.exp(entropy(weights)), zeros, dead,
+  };
 }
 
 /** The finding in words; `SoftmaxSaturation.words` says the same in Python. */
@@ -60,63 +52,21 @@ export function words(settings, seen) {
     + gradient;
 }
 
-const CURVES = [
-  { name: "max_weight", label: "Largest weight", top: () => 1 },
-  { name: "entropy", label: "Entropy", top: (len_k) => Math.log(len_k) },
-  { name: "jacobian_norm", label: "Jacobian ‖J‖", top: () => Math.SQRT1_2 },
-];
-const WIDTHS = Array.from({ length: 13 }, (_, power) => 2 ** power);
-
-/** On a page of ours: the first time that the figure is seen, let d grow from 1 to where it stands. */
-function showOnce(view, model) {
-  const d = model.get("d");
-  if (isStill() || !view.onPage) return;
-  let timer = 0;
-  const end = () => {
-    clearInterval(timer);
-    seen.disconnect();
-  };
-  const seen = new IntersectionObserver(([{ isIntersecting }]) => {
-    if (!isIntersecting) return;
-    seen.disconnect();
-    if (model.get("d") !== d) return; // somebody has been here already
-    view.set("d", 1);
-    timer = setInterval(() => {
-      view.set("d", Math.min(2 * model.get("d"), d));
-      if (model.get("d") >= d) end();
-    }, 350);
-  }, { threshold: 0.6 });
-  seen.observe(view.root);
-  for (const type of ["pointerdown", "keydown"]) view.root.addEventListener(type, end, { signal: view.signal, capture: true });
-  view.signal.addEventListener("abort", end);
-}
-
 export function render({ model, el }) {
   const traits = ["d", "exponent", "len_k", "temperature", "directions"];
-  const view = createView({ model, el }, { label: "Softmax saturation", task: "Widen the vectors until one key takes all; then bring the others back.", traits, aside: true });
+  const view = createView({ model, el }, { label: "Softmax saturation", task: "Widen the vectors until one key takes all; then bring the others back.", traits });
 
-  const bars = view.plot({ height: BARS.height, description: "The weights of the keys as bars from 0 to 1" });
-  const axes = bars.svg.appendChild(svg("g"));
-  const columns = bars.svg.appendChild(svg("g", { fill: "var(--aw-weight)" }));
-  const axisName = bars.svg.appendChild(svg("text", { class: "attention-muted", "text-anchor": "middle" }));
-
-  const curves = CURVES.map(({ name, label, top }, i) => {
-    const show = view.readout({ name, label, parent: i === 1 ? view.more.readouts : view.readouts });
-    const plot = view.plot({
-      height: CURVE.height + (i === 2 ? 18 : 0), parent: show.card,
-      description: `${label} as the width d doubles from 1 to 4096`,
-    });
-    const ground = plot.svg.appendChild(svg("line", { class: "attention-grid" }));
-    const line = plot.svg.appendChild(svg("path", { class: "attention-line" }));
-    const dot = plot.svg.appendChild(svg("circle", { r: 5, fill: "var(--aw-accent)" }));
-    const ticks = plot.svg.appendChild(svg("g", { "text-anchor": "end" }));
-    return { name, top, show, plot, ground, line, dot, ticks };
+  // The same scores three ways, side by side; a click takes the one that the sentence below is about.
+  const panels = Object.keys(DIVISORS).map(Number).sort().map((exponent) => {
+    const card = element("span", { class: "attention-panel" }, element("span", {}, DIVISORS[exponent]));
+    const bars = view.plot({ height: BARS.height, parent: card, description: `Weights as bars from 0 to 1, scores ${DIVISORS[exponent]}` });
+    const [axes, columns, largest] = ["attention-axes", "attention-columns", "attention-largest"].map((name) => bars.svg.appendChild(svg("g", { class: name })));
+    return { exponent, card, bars, axes, columns, largest };
   });
-  const last = curves.at(-1).plot;
-  const ends = [["d = 1", "start"], ["d = 4096", "end"]].map(([text, anchor]) => last.svg.appendChild(
-    svg("text", { class: "attention-muted", y: CURVE.height + 14, "text-anchor": anchor }, text),
-  ));
-  const effective = view.readout({ name: "effective_keys", label: "Effective keys", parent: view.more.readouts });
+  const ways = view.choice({ trait: "exponent", label: "Weights of the keys, with scores", options: panels.map(({ exponent, card }) => [exponent, card]) });
+  view.stage.append(ways[0].closest("fieldset"));
+  const shows = [["max_weight", "Largest weight"], ["entropy", "Entropy"], ["jacobian_norm", "Jacobian ‖J‖"], ["effective_keys", "Effective keys"]]
+    .map(([name, label]) => [name, view.readout({ name, label, parent: view.more.readouts })]);
 
   const row = element("div", { class: "attention-row" });
   view.more.place.prepend(element("p", { class: "attention-name" }, "Gradient of softmax, as computed in"), row);
@@ -131,11 +81,6 @@ export function render({ model, el }) {
     value: (power) => 2 ** power, position: Math.log2, words: (d) => `${d} ${d === 1 ? "dimension" : "dimensions"}`,
   });
   view.slider({
-    trait: "exponent", label: "Scores", min: 0, max: 1, step: 0.5,
-    text: (exponent) => DIVISORS[exponent],
-    words: (exponent) => ({ 0: "not divided", 0.5: "divided by the square root of d", 1: "divided by d" })[exponent],
-  });
-  view.slider({
     trait: "len_k", label: "Number of keys", more: true, min: 2, max: 64, words: (len_k) => `${len_k} keys`,
   });
   view.slider({
@@ -144,80 +89,63 @@ export function render({ model, el }) {
     text: (temperature) => short(temperature), words: (temperature) => `temperature ${short(temperature)}`,
   });
 
-  view.play({
+  const widest = 4096;
+  let goal = widest;
+  const playing = view.play({
     every: 350,
-    atEnd: () => model.get("d") >= 4096,
+    atEnd: () => model.get("d") >= goal,
     rewind: () => view.set("d", 1),
     next() {
-      view.set("d", Math.min(2 * model.get("d"), 4096));
-      return model.get("d") < 4096;
+      view.set("d", Math.min(2 * model.get("d"), goal));
+      const further = model.get("d") < goal;
+      if (!further) goal = widest;
+      return further;
     },
   });
-  showOnce(view, model);
+
+  // On a page of ours: the first time that the figure is seen, d grows from 1 to where it stands.
+  const d = model.get("d");
+  const seen = new IntersectionObserver(([{ isIntersecting }]) => {
+    if (!isIntersecting) return;
+    seen.disconnect();
+    if (isStill() || !view.onPage || model.get("d") !== d) return; // or somebody has been here already
+    goal = d;
+    view.set("d", 1);
+    playing.play();
+  }, { threshold: 0.6 });
+  seen.observe(view.root);
+  view.signal.addEventListener("abort", () => seen.disconnect());
 
   const y = (weight) => BARS.height - BARS.bottom - weight * (BARS.height - BARS.bottom - BARS.top);
 
-  function drawAxes() {
-    const { left, right, height } = BARS;
+  function drawAxes({ bars, axes }) {
     setChildren(axes, [0, 0.5, 1].flatMap((tick) => [
-      ["line", { class: "attention-grid", x1: left, x2: bars.width - right, y1: y(tick), y2: y(tick) }],
-      ["text", { class: "attention-muted", x: left - 8, y: y(tick) + 4, "text-anchor": "end" }, short(tick)],
+      ["line", { class: "attention-grid", x1: BARS.left, x2: bars.width - BARS.right, y1: y(tick), y2: y(tick) }],
+      ["text", { class: "attention-muted", x: 0, y: y(tick) + 4 }, tick === 0.5 ? "½" : String(tick)],
     ]));
-    setAttributes(axisName, { x: (left + bars.width - right) / 2, y: height - 6 });
-    ends.forEach((end, i) => setAttributes(end, { x: i ? last.width : CURVE.left }));
   }
 
-  function drawBars(weights) {
+  function drawBars({ bars, columns, largest }, weights) {
     const step = (bars.width - BARS.left - BARS.right) / weights.length;
     const wide = Math.min(step * 0.78, 44);
+    const middle = (i) => BARS.left + step * (i + 0.5);
     setChildren(columns, weights.map((weight, i) => ["rect", {
-      x: BARS.left + step * (i + 0.5) - wide / 2, width: wide, rx: Math.min(2, wide / 4),
-      y: y(weight), height: y(0) - y(weight),
+      x: middle(i) - wide / 2, width: wide, rx: Math.min(2, wide / 4), y: y(weight), height: y(0) - y(weight),
     }]));
-    setText(axisName, `weights of ${weights.length} keys`);
-  }
-
-  function drawCurve({ name, top, plot, ground, line, ticks }, settings, along) {
-    const [x, height] = placeOn(plot, top(settings.len_k));
-    setAttributes(ground, { x1: x(1), x2: x(4096), y1: height(0), y2: height(0) });
-    const points = along.map((seen, i) => `${x(WIDTHS[i]).toFixed(1)} ${height(seen[name]).toFixed(1)}`);
-    setAttributes(line, { d: `M${points.join("L")}` });
-    const highest = top(settings.len_k);
-    setChildren(ticks, [0, highest].map((value) => [
-      "text", { class: "attention-muted", x: CURVE.left - 8, y: height(value) + 4 }, value === 0 || value === 1 ? String(value) : fixed(value, 2),
-    ]));
-  }
-
-  function placeOn(plot, top) {
-    const { height, inset, left } = CURVE;
-    return [
-      (d) => left + (Math.log2(d) / 12) * (plot.width - left - inset),
-      (value) => height - inset - (value / top) * (height - 2 * inset),
-    ];
+    const most = Math.max(...weights);
+    setChildren(largest, [["text", { x: Math.min(Math.max(middle(weights.indexOf(most)), 34), bars.width - 18), y: y(most) - 6, "text-anchor": "middle" }, fixed(most, 2)]]);
   }
 
   view.start(() => {
     const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
     const now = measure(settings);
-    const widths = [bars.width, last.width];
-    view.part("axes", String(widths), drawAxes);
-    view.part("curves", JSON.stringify([...widths, { ...settings, d: null }]), () => {
-      const along = WIDTHS.map((d) => summarize(softmax(scores({ ...settings, d }))));
-      for (const curve of curves) drawCurve(curve, settings, along);
-    });
     // Drawn is the state on the way: the scores stretch or shrink, and the weights follow.
-    const drawn = { ...settings };
-    [drawn.power, drawn.exponent, drawn.temperature] = view.glide("settings", [Math.log2(settings.d), settings.exponent, settings.temperature]);
-    drawn.d = 2 ** drawn.power;
-    const weights = softmax(scores(drawn));
-    const there = summarize(weights);
-    drawBars(weights);
-    for (const { name, top, show, plot, dot } of curves) {
-      const [x, height] = placeOn(plot, top(settings.len_k));
-      show(now[name]);
-      setAttributes(dot, { cx: x(drawn.d), cy: height(there[name]) });
+    const [power, heat] = view.glide("settings", [Math.log2(settings.d), Math.log2(settings.temperature)]);
+    for (const panel of panels) {
+      view.part(`axes ${panel.exponent}`, String(panel.bars.width), () => drawAxes(panel));
+      drawBars(panel, softmax(scores({ ...settings, d: 2 ** power, temperature: 2 ** heat, exponent: panel.exponent })));
     }
-    effective(now.effective_keys);
+    for (const [name, show] of shows) show(now[name]);
     gradients.forEach(({ show, zeros }, i) => {
       const dead = now.dead.includes(DTYPES[i]);
       show(dead ? 0 : 1, dead ? "exactly 0" : "flows");

@@ -22,6 +22,8 @@ const KINDS = {
   additive: "Where tanh is flat, a step changes next to nothing.",
 };
 
+const HINTS = { dot: "reach", "scaled dot": "milder reach", cosine: "angle", Gaussian: "nearness", bilinear: "turned reach", additive: "a small network" };
+
 /** The formula of a score, and its matrices, line by line; `_` stands before an index. */
 function formula({ score, ...matrices }) {
   const show = (...names) => names.map((name) => (
@@ -69,6 +71,25 @@ export function measure(settings) {
   const scores = settings.key_points.map(([, x, y]) => at(x, y));
   const weights = softmax(scores);
   return { scores, weights, max_weight: Math.max(...weights), entropy: entropy(weights) };
+}
+
+/** The key that each score crowns, -1 for a tie; how many agree at most, and on which key. */
+export function agreement(settings) {
+  const crowned = Object.keys(KINDS).map((score) => {
+    const at = scorer({ ...settings, score });
+    const scores = settings.key_points.map(([, x, y]) => at(x, y));
+    const most = Math.max(...scores);
+    return most - Math.min(...scores) < 1e-9 ? -1 : scores.indexOf(most);
+  });
+  const counts = settings.key_points.map((_, key) => crowned.filter((one) => one === key).length);
+  const count = Math.max(...counts);
+  return { crowned, count, key: counts.indexOf(count) };
+}
+
+/** How many scores are seen to agree somewhere in the plane, in steps of a half. */
+export function reachable(settings) {
+  const steps = Array.from({ length: 13 }, (_, i) => i / 2 - 3);
+  return Math.max(...steps.flatMap((query_x) => steps.map((query_y) => agreement({ ...settings, query_x, query_y }).count)));
 }
 
 /** The finding in words; `ScoringPlane.words` says the same in Python. */
@@ -198,6 +219,7 @@ export function render({ model, el }) {
 
   const largest = view.readout({ name: "max_weight", label: "Largest weight", parent: view.more.readouts });
   const nats = view.readout({ name: "entropy", label: "Entropy", parent: view.more.readouts });
+  const agreed = view.readouts.appendChild(element("p", { class: "attention-agreed" }));
   const sign = view.readouts.appendChild(element("p", { class: "attention-formula" }));
   let shares = [];
 
@@ -205,7 +227,7 @@ export function render({ model, el }) {
   const small = Object.keys(KINDS).map((score) => {
     const picture = element("canvas", { width: SMALL, height: SMALL, "aria-hidden": "true" });
     const winner = element("span", { class: "attention-winner" });
-    const card = element("span", { class: "attention-small" }, picture, element("span", {}, score), " ", winner);
+    const card = element("span", { class: "attention-small" }, picture, element("span", {}, score), element("span", { class: "attention-note" }, HINTS[score]), winner);
     return { score, picture, winner, card };
   });
   view.choice({ trait: "score", label: "Score, and the key that it crowns", options: small.map(({ score, card }) => [score, card]) });
@@ -220,6 +242,7 @@ export function render({ model, el }) {
 
   // The canvas: a pixel for each place where the score is computed, and what is written there.
   const shades = { color: colorMap(view.root, "--aw-score-map") };
+  let most = 0; // scores that can agree
   let [image, pixels, field] = [];
   function fit() {
     const [columns, rows] = [plot.width, height()].map((size) => 8 * Math.ceil(size / CELL / 8) + 1);
@@ -284,13 +307,14 @@ export function render({ model, el }) {
     const points = keys.map(at);
     const thickness = view.glide("weights", seen.weights);
     view.part("small", JSON.stringify([query_x, query_y, key_points, matrices]), () => {
-      for (const { score: kind, picture, winner } of small) {
-        const other = { ...settings, score: kind };
-        const { scores, weights, max_weight } = measure(other);
-        const tied = Math.max(...scores) - Math.min(...scores) < 1e-9;
-        setText(winner, tied ? "a tie" : key_points[weights.indexOf(max_weight)][0]);
-        paintSmall(picture, other, shades.pixels);
-      }
+      view.part("reachable", JSON.stringify([key_points, matrices]), () => { most = reachable(settings); });
+      const { crowned, count, key } = agreement(settings);
+      small.forEach(({ score: kind, picture, winner }, i) => {
+        setText(winner, key_points[crowned[i]]?.[0] ?? "a tie");
+        paintSmall(picture, { ...settings, score: kind }, shades.pixels);
+      });
+      setText(agreed, count === 6 ? `All 6 agree on ${key_points[key][0]}.` : `${count} of 6 agree${count > 1 ? ` on ${key_points[key][0]}` : ""}; ${most === 6 ? "all" : Math.max(count, most)} can.`);
+      agreed.classList.toggle("attention-won", count === 6);
     });
     setChildren(arrows, points.map((point, i) => ["path", { d: arrow(query, point, thickness[i]) }]));
     const top = seen.weights.indexOf(seen.max_weight);

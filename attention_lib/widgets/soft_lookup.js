@@ -1,6 +1,7 @@
 import { GRIP, createView, element, entropy, fixed, placeNames, readTable, setAttributes, setChildren, short, softmax, svg, writeTable } from "./_shared/index.js";
 
-const HEIGHT = 300;
+const TALLEST = 380; // of a plane, in pixels, and its name below
+const NAME = 22;
 const REACH = 2.15; // of the plane, from its middle; points stay within 2
 
 /** The weights of the keys for the query, and the mixture of the values. */
@@ -49,7 +50,7 @@ export function readWords(text) {
 }
 
 function createPlane(view, parent, name, description) {
-  const plot = view.plot({ height: HEIGHT, description, parent });
+  const plot = view.plot({ height: TALLEST, description, parent });
   const across = plot.svg.appendChild(svg("line", { class: "attention-grid" }));
   const down = plot.svg.appendChild(svg("line", { class: "attention-grid" }));
   const area = plot.svg.appendChild(svg("polygon", { fill: "var(--aw-value)", "fill-opacity": 0.12 }));
@@ -57,15 +58,16 @@ function createPlane(view, parent, name, description) {
   const lines = plot.svg.appendChild(svg("g", { stroke: "var(--aw-weight)", "stroke-opacity": 0.55, "stroke-linecap": "round" }));
   const dots = plot.svg.appendChild(svg("g"));
   const title = plot.svg.appendChild(svg("text", { class: "attention-muted", "text-anchor": "middle" }, name));
-  const middle = (HEIGHT - 22) / 2;
-  const unit = () => Math.min(plot.width / 2, middle) / REACH;
-  const at = ([x, y]) => [plot.width / 2 + unit() * x, middle - unit() * y];
+  const height = () => Math.min(plot.width + NAME, TALLEST);
+  const middle = () => (height() - NAME) / 2;
+  const unit = () => Math.min(plot.width / 2, middle()) / REACH;
+  const at = ([x, y]) => [plot.width / 2 + unit() * x, middle() - unit() * y];
   return {
     plot, at,
     /** The point of the plane at a place of the picture, within its bounds and in steps of 0.05. */
     under(x, y) {
       const place = (distance) => Math.min(Math.max(Math.round(distance / unit() * 20) / 20, -2), 2);
-      return [place(x - plot.width / 2), place(middle - y)];
+      return [place(x - plot.width / 2), place(middle() - y)];
     },
     /** Where a point has been, the older the fainter. */
     drawTrail(places) {
@@ -76,10 +78,11 @@ function createPlane(view, parent, name, description) {
     },
     /** What moves and the points it is joined to; where it sits on one of them, it is a ring around it. */
     draw(moving, points, weights, corners) {
+      setAttributes(plot.svg, { height: height(), viewBox: `0 0 ${plot.width} ${height()}` });
       const [[left, top], [right, bottom]] = [at([-2, 2]), at([2, -2])];
-      setAttributes(across, { x1: left, x2: right, y1: middle, y2: middle });
+      setAttributes(across, { x1: left, x2: right, y1: middle(), y2: middle() });
       setAttributes(down, { x1: plot.width / 2, x2: plot.width / 2, y1: top, y2: bottom });
-      setAttributes(title, { x: plot.width / 2, y: HEIGHT - 4 });
+      setAttributes(title, { x: plot.width / 2, y: height() - 4 });
       setAttributes(area, { points: corners.map((corner) => at(corner).join(",")).join(" ") });
       const [x1, y1] = at(moving.point);
       setChildren(lines, weights.map((weight, i) => {
@@ -87,11 +90,16 @@ function createPlane(view, parent, name, description) {
         return ["line", { x1, y1, x2, y2, "stroke-width": 1 + 11 * weight }];
       }));
       const named = [moving, ...points].map((one, i) => ({ ...one, at: at(one.point), r: i === 0 ? 10 : 6 }));
+      // The weights stand on their strands, where there is room.
+      const shares = weights.map((weight, i) => {
+        const [x2, y2] = at(points[i].point);
+        return { at: [(x1 + x2) / 2, (y1 + y2) / 2], color: "weight", name: fixed(weight, 2), r: 0, long: Math.hypot(x2 - x1, y2 - y1) > 56 };
+      });
       setChildren(dots, [
         ...named.map(({ at: [cx, cy], color, r }) => (
           ["circle", { cx, cy, r, fill: `var(--aw-${color})`, stroke: "var(--aw-paper)", "stroke-width": 1.5 }]
         )),
-        ...placeNames(named, plot.width, HEIGHT - 18),
+        ...placeNames([...named, ...shares.filter(({ long }) => corners.length && long)], plot.width, height() - 18),
       ]);
     },
   };

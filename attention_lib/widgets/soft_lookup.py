@@ -32,7 +32,7 @@ class SoftLookup(Figure):
 
     The score of a key is :math:`\mathbf q^\top\mathbf k_i / \text{temperature}`, the output
     :math:`\sum_i \alpha_i \mathbf v_i`. As it is by default, the query gives the weights
-    .75, .15, .07 and .03.
+    0.75, 0.15, 0.07 and 0.03.
 
     Parameters
     ----------

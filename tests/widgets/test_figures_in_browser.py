@@ -47,7 +47,8 @@ def comes_to_life_under_its_title_and_task(page, figure):
     assert (title, task) == (figure._title, figure._task)
     assert page.get_by_role("group", name=title, exact=True).count() == 1
     assert re.fullmatch(r"[A-Z][^.!?]{5,90}[.?]", task), "one sentence"
-    controls = page.locator(".attention-layout > .attention-controls > :not(button)")
+    placed = ".attention-layout > .attention-controls > :not(button), .attention-stage > fieldset"
+    controls = page.locator(placed)
     assert 1 <= controls.filter(visible=True).count() <= 2
     assert page.locator(".attention-play").count() <= 1
 

@@ -125,9 +125,9 @@ def test_the_figure_starts_with_the_wrong_reshape_and_its_task_is_the_right_one(
 
 
 @pytest.mark.browser
-def test_pointing_at_a_number_follows_it(show):
+def test_a_click_on_a_number_follows_it(show):
     page = show(HeadSplit(wrong=True))
-    page.locator("rect[data-number='7']").first.hover()
+    page.locator("rect[data-number='7']").first.click()
     page.settle()
     assert page.figure().readouts() == truth((3, 4, 2, True), 7)
     assert page.figure().control("number").locator("input").input_value() == "7"

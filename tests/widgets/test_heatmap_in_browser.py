@@ -154,8 +154,9 @@ def test_tokens_between_lines_are_whole_words_that_do_not_touch(show, width):
     boxes = texts.evaluate_all("all => all.map((text) => text.getBoundingClientRect().toJSON())")
     count = len(figure.query_tokens)
     for row in (boxes[:count], boxes[count:]):
-        assert all(left["right"] <= right["left"] + 1 for left, right in itertools.pairwise(row))
-    assert boxes[0]["left"] >= 0 and boxes[-1]["right"] <= width
+        assert all(one["bottom"] <= two["top"] + 2 for one, two in itertools.pairwise(row))
+        assert min(box["left"] for box in row) >= 0 and max(box["right"] for box in row) <= width
+    assert max(box["height"] for box in boxes) < 24, "words are written across"
 
 
 def test_two_heads_stand_side_by_side_and_are_read_together(show):

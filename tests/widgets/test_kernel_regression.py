@@ -240,10 +240,10 @@ def test_bars_are_the_weights_and_gaps_are_hatched(show):
 def test_the_query_can_be_dragged(show):
     page = show(KernelRegression())
     box = page.locator("svg.attention-grab").bounding_box()
-    unit = (box["width"] - 38) / 5
-    page.mouse.move(box["x"] + 30 + 2.5 * unit, box["y"] + 60)
+    unit = (box["width"] - 48) / 5
+    page.mouse.move(box["x"] + 40 + 2.5 * unit, box["y"] + 60)
     page.mouse.down()
-    page.mouse.move(box["x"] + 30 + 1.2 * unit, box["y"] + 90, steps=5)
+    page.mouse.move(box["x"] + 40 + 1.2 * unit, box["y"] + 90, steps=5)
     page.mouse.up()
     page.settle()
     query = float(page.figure().control("query").locator("input").input_value())
@@ -256,26 +256,42 @@ def test_the_query_can_be_dragged(show):
 
 
 @pytest.mark.browser
-def test_the_legend_names_whatever_is_drawn(show):
-    """Each mark of the plot stands in the legend in its own colours, with its name."""
+@pytest.mark.parametrize("width", [320, 860])
+def test_whatever_is_drawn_has_its_name_beside_it(show, width):
+    page = show(KernelRegression(), width=width)
+    names = page.locator(".attention-frame text[class]").all_text_contents()
+    for name in (
+        "query",
+        "estimate",
+        "true function",
+        "a noisy value",
+        "keys",
+        "kernel and weights",
+    ):
+        assert name in names
+    middle = page.locator("line.attention-reach").bounding_box()["x"]
+    bell = page.locator(".attention-bell").bounding_box()
+    assert bell["x"] < middle < bell["x"] + bell["width"]
+    assert not page.get_by_text("no key in reach").is_visible()
+    page.set({"kernel": "boxcar", "bandwidth": 2**-5})
+    assert page.get_by_text("no key in reach").is_visible()
+
+
+@pytest.mark.browser
+def test_the_least_error_tried_is_remembered_until_the_reset(show):
     page = show(KernelRegression())
-    color = "(node, part) => getComputedStyle(node)[part]"
-    samples = page.locator(".attention-sample")
-    for name, mark, place, part in [
-        ("query: drag its ring", ".attention-reach", 0, "stroke"),
-        ("query: drag its ring", ".attention-grip", 1, "stroke"),
-        ("data: noisy values", ".attention-value-dots > circle", 0, "fill"),
-        ("data: their keys", ".attention-keys > circle", 0, "fill"),
-        ("true function", ".attention-truth", 0, "strokeDasharray"),
-        ("estimate", ".attention-estimate", 0, "stroke"),
-        ("its dot at the query", ".attention-output-dot", 1, "fill"),
-        ("weights of the keys", "g[fill='var(--aw-weight)'] > rect", 0, "fill"),
-        ("one bandwidth from the query", "rect[fill-opacity]", 0, "fill"),
-    ]:
-        sample = samples.filter(has_text=name).locator("svg > *").nth(place)
-        drawn = page.locator(f".attention-frame {mark}").first
-        assert sample.evaluate(color, part) == drawn.evaluate(color, part), name
-    assert samples.count() == 8
+    tried = {}
+    for power in (-3, 0, -2):
+        page.figure().set("bandwidth", power)
+        tried[power] = page.figure().read("mean_squared_error")
+    page.figure().set("bandwidth", 2)
+    least = min(tried, key=tried.get)
+    said = page.locator(".attention-readouts > .attention-note").inner_text()
+    wanted = f"Least so far: {tried[least]:.3f}, with Gaussian and bandwidth {2.0**least:g}"
+    assert said == wanted
+    page.get_by_role("button", name="Reset").click()
+    page.settle()
+    assert page.locator(".attention-readouts > .attention-note").inner_text().endswith("0.25")
 
 
 @pytest.mark.parametrize("query", [0.0, 2.5, 5.0])

@@ -313,6 +313,29 @@ def test_cells_show_hatching_leaks_and_nan(show):
 
 
 @pytest.mark.browser
+def test_a_click_masks_a_cell_and_another_takes_the_mask_away(show):
+    page = show(MaskLab(fill="safe"))
+
+    def click(cell):
+        page.locator(".attention-pair svg").first.locator("text.attention-cell").nth(cell).click()
+        page.settle()
+        return page.locator(".attention-pair svg").last.locator("text.attention-cell").nth(cell)
+
+    hidden = [[0.0] * 5 for _ in range(5)]
+    hidden[1][2] = 1.0
+    assert click(7).text_content() == "0"
+    weights = torch.tensor(MaskLab(fill="safe", hidden=hidden)._tables()[2])
+    mask = mask_of(dict.fromkeys(NAMES, False) | {"valid_len": 3}).clone()
+    mask[1, 2] = False
+    assert torch.equal(weights > 0, mask)
+    shown = page.locator(".attention-pair svg").last.locator("text.attention-cell")
+    assert shown.nth(5).text_content() == f"{weights[1, 0]:.3f}"
+    assert click(7).text_content() != "0"
+    click(3)  # padding: the column comes in
+    assert page.figure().control("valid_len").locator("input").input_value() == "4"
+
+
+@pytest.mark.browser
 def test_numbers_stay_in_their_cells(show):
     page = show(MaskLab(fill="-1e-6", dtype="float64", low=True), width=861, font=True)
     for width in (861, 560, 320):

@@ -99,7 +99,9 @@ def test_python_says_in_words_what_javascript_says(node):
     assert OnlineSoftmax(step=0).words().startswith("No block of 3 read yet")
     assert OnlineSoftmax(step=1).words().endswith("; nothing stood before.")
     assert OnlineSoftmax(step=2).words().endswith("; what stood before was multiplied by 0.407.")
-    assert OnlineSoftmax(step=4).words().endswith("; the maximum stayed, nothing was rescaled.")
+    assert OnlineSoftmax(step=4).words().endswith("raised the maximum and rescaled: 2 of 3.")
+    stays = OnlineSoftmax(scores=[1.0] + [0.0] * 11, step=2).words()
+    assert stays.endswith("; the maximum stayed, nothing was rescaled.")
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)

@@ -181,12 +181,25 @@ def hold_readouts(show, settings):
     figure = page.figure()
     for d, exponent, len_k, temperature in settings:
         figure.set("d", math.log2(d))
-        figure.set("exponent", exponent)
+        figure.control("exponent").locator(f"input[value='{exponent:g}']").check()
         figure.set("len_k", len_k)
         figure.set("temperature", math.log2(temperature))
         wanted = truth(figure_of((d, exponent, len_k, temperature)))
         assert figure.readouts() == pytest.approx(wanted, abs=1e-6)
     assert page.errors == []
+
+
+@pytest.mark.browser
+def test_three_ways_stand_side_by_side_and_each_shows_its_weights(show):
+    page = show(SoftmaxSaturation(d=256))
+    largest = page.locator(".attention-largest").all_text_contents()
+    wanted = [truth(figure_of((256, way, 16, 1.0)))["max_weight"] for way in (0.0, 0.5, 1.0)]
+    assert largest == [f"{weight:.2f}" for weight in wanted]
+    tops = [box.bounding_box()["y"] for box in page.locator(".attention-panel").all()]
+    assert max(tops) - min(tops) < 1
+    page.locator(".attention-columns").nth(1).locator("rect").first.click()
+    page.settle()
+    assert page.figure().read("max_weight") == pytest.approx(wanted[1], abs=1e-6)
 
 
 @pytest.mark.browser

@@ -96,6 +96,20 @@ def test_the_bilinear_score_is_the_dot_product_with_the_moved_query(node):
     assert torch.allclose(dot_scores(query, points)[0], scores_of(figure, points))
 
 
+def test_as_many_scores_agree_as_the_library_finds(node):
+    places = [(2.0, 0.0), (1.0, 3.0), (-2.0, 1.5)]
+    found = []
+    for x, y in places:
+        kinds = [figure_of((score, x, y)) for score in SCORES]
+        points = [point for _, *point in kinds[0].key_points]
+        found.append([scores_of(figure, points).argmax().item() for figure in kinds])
+    seen = node("scoring_plane.js", "agreement", [[figure_of(("dot", *p)).state()] for p in places])
+    assert [one["crowned"] for one in seen] == found
+    assert [one["count"] for one in seen] == [max(map(row.count, row)) for row in found]
+    assert seen[1]["count"] == 6
+    assert node("scoring_plane.js", "reachable", [[ScoringPlane().state()]]) == [6]
+
+
 def test_by_default_the_weights_are_those_of_the_chapter():
     assert {
         score: [round(truth(ScoringPlane(score=score))[f"weight_{i}"], 2) for i in range(4)]

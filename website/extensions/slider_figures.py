@@ -26,6 +26,10 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 _HOST = Path(__file__).with_name("slider_host.js")
 _FIGURE = re.compile(r'<figure class="attention-widget" data-widget="(\w+)"')
 
+# A still without its task, which needs the sliders, and without a ground of its own.
+_TASK = re.compile(r"(<figcaption><strong>[^<]*</strong>) [A-Z][^<.!?]*[.?](?= )")
+_GROUND = re.compile(r"(%3C/defs%3E)%3Crect (?:(?!%3E).)*?fill=%22%23faf9f6%22%3E%3C/rect%3E")
+
 log = logging.getLogger(__name__)
 
 
@@ -115,13 +119,15 @@ def _write(app):
 def _load(app, pagename, templatename, context, doctree):
     if doctree is None:
         return
-    figures = figures_of(context.get("body", ""))
+    body = _GROUND.sub(r"\1", _TASK.sub(r"\1", context.get("body", "")))
+    figures = figures_of(body)
     source = Path(app.env.doc2path(pagename))
     if source.suffix == ".ipynb":
         for cell in lost_widgets(json.loads(source.read_text(encoding="utf-8"))):
             log.warning("a widget without text/html vanishes: %s", cell, location=pagename)
     if not figures:
         return
+    context["body"] = body
     app.add_css_file(f"{FOLDER}/figure.css")
     for script in ("host", *figures):
         if script != "host" and script not in FIGURES:

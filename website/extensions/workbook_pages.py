@@ -25,6 +25,8 @@ from attention_lib import palette
 from website import book
 
 WEBSITE = Path(__file__).resolve().parent.parent
+# A rectangle of paper in a picture that matplotlib has drawn: its ground, or that of its axes.
+GROUND = re.compile(r'(<path d="M(?: [-\d.]+){2}(?: L(?: [-\d.]+){2}){3} z ") fill="#faf9f6"/>')
 # The one script inside pages: the reader's choice of colours, before anything is painted.
 THEME_SCRIPT = (
     'try{const theme=localStorage.getItem("theme");'
@@ -255,7 +257,14 @@ def configure(app, config):
     config.html_context["colours"] = {
         name: " ".join(f"{key}: {value};" for key, value in palette.css_variables(colors).items())
         for name, colors in (("light", palette.LIGHT), ("dark", palette.DARK))
-    }
+    } | {"paper": palette.LIGHT["paper"]}
+
+
+def clear(app, error):
+    """Take the ground from under matplotlib's pictures: the page gives one on screens alone."""
+    for path in Path(app.outdir, "_images").glob("*.svg"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(GROUND.sub(r'\1 fill="none"/>', text), encoding="utf-8")
 
 
 def leave_out(app, error):
@@ -270,4 +279,5 @@ def setup(app):
     app.connect("config-inited", configure)
     app.connect("html-page-context", add_context, priority=900)  # after those that add files
     app.connect("build-finished", leave_out)
+    app.connect("build-finished", clear, priority=900)  # after Sphinx has copied them
     return {"parallel_read_safe": True, "parallel_write_safe": True}
