@@ -65,7 +65,9 @@ def check(page, figure):
             setattr(figure, trait, value)
     assert figure.words().endswith(finding), (figure.words(), finding)
     for control in page.evaluate(CHOSEN):
-        assert control["chosen"] == str(getattr(figure, control["trait"])).lower(), control
+        value = getattr(figure, control["trait"])
+        wanted = f"{value:g}" if isinstance(value, float) else str(value).lower()
+        assert control["chosen"] == wanted, control
     for slider in page.evaluate(STATE):
         shown, spoken = slider["shown"], slider["spoken"]
         where = (name, slider)
