@@ -1,7 +1,8 @@
-"""What stands below the names on the page ``api.md``: their signatures and their docstrings.
+"""What stands below the names on the library's pages: their signatures and their docstrings.
 
-The page itself has the headings, so that it reads on GitHub, too, and links to it can be checked:
-a module (``## attention_lib.masking``) and each of its public names (``### causal_mask``).
+``api.md`` lists the modules, each of which has a page with headings alone, so that it reads on
+GitHub, too, and links can be checked: a module (``# attention_lib.masking``) and each of its public
+names (``## causal_mask``).
 """
 
 import importlib
@@ -11,7 +12,7 @@ import re
 from sphinx.ext.napoleon import Config
 from sphinx.ext.napoleon.docstring import NumpyDocstring
 
-PAGE = "book/api"
+PAGES = "book/api-"
 STYLE = Config(
     napoleon_use_param=False,  # lists, for a page that knows no objects of Python
     napoleon_use_rtype=False,
@@ -61,22 +62,22 @@ def described(module, name):
 
 
 def describe(app, docname, source):
-    """Put below each name on the page what the library says about it."""
-    if docname != PAGE:
+    """Put below each name on a page what the library says about it."""
+    if not docname.startswith(PAGES):
         return
     lines, module = [], ""
     for line in source[0].splitlines():
         lines.append(line)
-        if line.startswith("## "):
-            module = line[3:].strip()
-        elif line.startswith("### "):
-            lines += described(module, line[4:].strip("` "))
+        if line.startswith("# "):
+            module = line[2:].strip()
+        elif line.startswith("## "):
+            lines += described(module, line[3:].strip("` "))
     source[0] = "\n".join(lines) + "\n"
 
 
 def read_again(app, env, added, changed, removed):
-    """The page depends on the library, of which Sphinx knows nothing."""
-    return [PAGE] if PAGE in env.found_docs else []
+    """The pages depend on the library, of which Sphinx knows nothing."""
+    return [name for name in env.found_docs if name.startswith(PAGES)]
 
 
 def setup(app):

@@ -46,7 +46,7 @@ def typed(tex):
 def sections(doctree, with_code):
     """Yield each section's heading, anchor, prose, code and names, without sections within.
 
-    Of code, that of the library's page is enough: a chapter's would weigh as much as its prose.
+    Of code, that of the library's pages is enough: a chapter's would weigh as much as its prose.
     """
     for section in doctree.findall(nodes.section):
         prose, code = [], []
@@ -86,7 +86,7 @@ def _gather(node, prose, code):
 def collect(app, pagename, templatename, context, doctree):
     """Keep a page's sections; let the search page load them."""
     if doctree is not None:
-        app.env.searchable[pagename] = list(sections(doctree, pagename.endswith("/api")))
+        app.env.searchable[pagename] = list(sections(doctree, "/api-" in pagename))
     if pagename == "search":
         app.add_js_file("search-index.js", loading_method="defer")
         app.add_js_file("search.js", loading_method="defer")
@@ -101,11 +101,10 @@ def write(app, error):
     """Write all pages' sections, in the order of the contents."""
     if error or app.builder.format != "html":
         return
-    root = app.config.root_doc
+    root, within = app.config.root_doc, app.env.toctree_includes
+    listed = [page for name in within.get(root, []) for page in [name, *within.get(name, [])]]
     pages = {
-        name: app.env.searchable[name]
-        for name in [root, *app.env.toctree_includes.get(root, [])]
-        if app.env.searchable.get(name)
+        name: app.env.searchable[name] for name in [root, *listed] if app.env.searchable.get(name)
     }
     for place, phrases in yaml.safe_load(SEARCHED.read_text(encoding="utf-8")).items():
         page, anchor = place.split("#")

@@ -137,7 +137,9 @@ def contents(context, numbers):
         number = numbers.get(found[1].rpartition("/")[2])
         return f'{found[0]}<span class="number">{number} </span>' if number else found[0]
 
-    listed = context["toctree"](collapse=True, maxdepth=1, includehidden=True) or ""
+    listed = (
+        context["toctree"](collapse=True, maxdepth=2, titles_only=True, includehidden=True) or ""
+    )
     listed = re.sub(r'<p [^>]*class="caption"[^>]*>', "<p>", listed)
     listed = re.sub(r'<a class="[^"]*" href="([^"]+)">', numbered, listed)
     sections = context.get("toc", "")
