@@ -197,6 +197,17 @@ def test_typing_a_sentence_reads_it_and_an_unknown_word_is_named(show):
 
 
 @pytest.mark.browser
+def test_an_address_with_an_unknown_word_says_so_and_leaves_a_sentence_to_read(show):
+    page = show(SentenceReader(), address="#SentenceReader.text=the zzz slept because it was tired")
+    page.settle()
+    assert (
+        "does not know the word “zzz”" in page.locator(".attention-own [role=alert]").inner_text()
+    )
+    assert page.locator(".attention-finding").inner_text() == SentenceReader().words()
+    assert page.locator(".attention-word").count() > 5 and page.errors == []
+
+
+@pytest.mark.browser
 def test_known_words_are_one_click_away(show):
     page = show(SentenceReader())
     page.locator(".attention-known summary").click()

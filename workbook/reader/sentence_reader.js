@@ -243,7 +243,15 @@ export function render({ model, el }) {
   const resizing = new ResizeObserver(() => strands());
   view.start(() => {
     const state = settings();
-    view.part("reading", state.text, () => { seen = measure(state, reader); });
+    let problem = "";
+    view.part("reading", state.text, () => {
+      try {
+        seen = measure(state, reader);
+      } catch (error) { // an address typed by hand: say so, and read the first sentence
+        problem = error.message;
+        view.set("text", given.text);
+      }
+    });
     view.part("words", seen.words.join(" "), () => {
       writeWords(seen.words);
       typed.value = seen.words.slice(1).join(" ");
@@ -252,6 +260,7 @@ export function render({ model, el }) {
       refusal.hidden = true;
       tries.hidden = true;
     });
+    if (problem) Object.assign(refusal, { textContent: problem, hidden: false });
     const { asking, weights } = rowOf(state, seen);
     shown.forEach(({ weight, cell }, place) => {
       setAttributes(cell, { "data-meant": String(place === seen.meant && seen.probability >= SURE), "data-asks": String(place === asking) });
