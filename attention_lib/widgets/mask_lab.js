@@ -103,7 +103,7 @@ export function render({ model, el }) {
     }, { signal: view.signal });
     const fills = addPatterns(plot.svg);
     const name = plot.svg.appendChild(svg("text", { class: "attention-muted", y: 13 }, title));
-    return { plot, fills, name, content: plot.svg.appendChild(svg("g", { cursor: "pointer" })) };
+    return { plot, fills, name, content: plot.svg.appendChild(svg("g", { cursor: "pointer", "font-size": 13 })) };
   };
   /** Mask a cell that a reader clicks, or take its mask away; padding is taken away by the column. */
   function hide(row, column) {
@@ -177,7 +177,7 @@ export function render({ model, el }) {
       }
       const text = compact(leaks && Math.abs(shades[i][j] - value) > 0.001 ? shades[i][j] : value, narrow ? 2 : 3);
       drawn.push(cell(edge > 0 ? fills.masked : "none", 0), cell(ground, edge), ["text", {
-        class: `attention-cell ${kind}`, x: x + (across - gap) / 2, y: y + (down - gap) / 2 + 4.5, "text-anchor": "middle", "font-size": narrow && text.length > 5 ? 10.5 : 13,
+        class: `attention-cell ${kind}${narrow && (text.length > 5 || text.includes("e")) ? " attention-long" : ""}`, x: x + (across - gap) / 2, y: y + (down - gap) / 2 + 4.5, "text-anchor": "middle",
       }, text]);
     }));
     setChildren(content, drawn);

@@ -96,7 +96,7 @@ export function render({ model, el }) {
     atEnd: () => model.get("d") >= goal,
     rewind: () => view.set("d", 1),
     next() {
-      view.set("d", Math.min(2 * model.get("d"), goal));
+      if (model.get("d") < goal) view.set("d", Math.min(2 * model.get("d"), goal));
       const further = model.get("d") < goal;
       if (!further) goal = widest;
       return further;

@@ -164,8 +164,8 @@ export function render({ model, el }) {
       value_points.map((point, i) => ({ point, color: "value", name: tokens[i] })), drawn.weights, hull(value_points),
     );
     grip([query, ...key_points].map(asked.at));
-    const [x, y] = trail.at(-1) ?? [];
-    if (x !== output[0] || y !== output[1]) trail = [...trail.slice(-59), output];
+    const [x, y] = trail.at(-1) ?? [Infinity, 0];
+    if (Math.hypot(x - output[0], y - output[1]) > 0.02) trail = [...trail.slice(-119), output];
     told.drawTrail(trail.slice(0, -1));
     view.part("cards", JSON.stringify(tokens), () => {
       for (const { card } of shares) card.remove();
