@@ -14,6 +14,8 @@ from bs4 import BeautifulSoup
 from website import ROOT, book
 from website.changed import changed
 from website.extensions import moved
+from website.extensions.workbook_pages import GROUND
+from workbook.figures import FIGURES
 
 from .conftest import ORIGIN, SITE
 
@@ -103,7 +105,10 @@ def teach_without_scripts(visit, name):
         for figure in range(len(source.select("figure.attention-widget"))):
             still = seen.page.locator("figure.attention-widget").nth(figure)
             assert still.locator("> img").is_visible()
-            assert still.locator("> figcaption").is_visible()
+            caption = still.locator("> figcaption").inner_text()
+            kind = FIGURES[still.get_attribute("data-widget")]
+            assert caption.startswith(f"{kind._title}. ")
+            assert isinstance(kind._task, property) or kind._task not in caption, "a still has none"
         assert not seen.page.locator("button.theme, .copy").first.is_visible()
         seen.page.locator("button.menu").click()
         assert seen.page.locator("#contents a").first.is_visible()
@@ -427,6 +432,14 @@ def print_out(visit, name):
         assert folded == 0
         page.evaluate("dispatchEvent(new Event('afterprint'))")
         assert page.locator("details[open]").count() == 0
+
+
+def test_a_still_brings_no_ground_of_its_own_to_paper():
+    pictures = [*(SITE / "_images").glob("*.svg")]
+    assert pictures and not [one for one in pictures if GROUND.search(one.read_text("utf-8"))]
+    stills = BeautifulSoup((SITE / "book/masking.html").read_text("utf-8"), "html.parser")
+    (still,) = stills.select(".attention-widget > img")
+    assert "%3C/defs%3E%3Crect" not in still["src"].partition("%3Ctext")[0]
 
 
 @pytest.mark.parametrize("name", SOME)
