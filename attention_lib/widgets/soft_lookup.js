@@ -93,7 +93,7 @@ function createPlane(view, parent, name, description) {
       // The weights stand on their strands, where there is room.
       const shares = weights.map((weight, i) => {
         const [x2, y2] = at(points[i].point);
-        return { at: [(x1 + x2) / 2, (y1 + y2) / 2], color: "weight", name: fixed(weight, 2), r: 0, long: Math.hypot(x2 - x1, y2 - y1) > 56 };
+        return { at: [(x1 + x2) / 2, (y1 + y2) / 2], color: "weight", name: fixed(weight, 2), r: 0, spare: true, long: Math.hypot(x2 - x1, y2 - y1) > 56 };
       });
       setChildren(dots, [
         ...named.map(({ at: [cx, cy], color, r }) => (

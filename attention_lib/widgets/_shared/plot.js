@@ -73,11 +73,12 @@ export function createPlot({ height, description, parent, signal }) {
 }
 
 /** The names of points as texts, each beside its own and off all others, where there is room: above or
-    below it, whichever leads outward, else at its side; `clear` pixels from its middle, or its radius. */
+    below it, whichever leads outward, else at its side; `clear` pixels from its middle, or its radius.
+    What is `spare` is left out where there is no room for it, with some air around it. */
 export function placeNames(points, width, height) {
   const taken = points.map(({ at: [x, y], r }) => [x - r, y - r, x + r, y + r]);
-  return points.map(({ at: [x, y], color, name, r, clear = r }) => {
-    const half = 4 * name.length;
+  return points.flatMap(({ at: [x, y], color, name, r, clear = r, spare = false }) => {
+    const half = (spare ? 7 : 4) * name.length;
     const [above, below] = [[0, -clear - 5], [0, clear + 15]];
     const upright = y > height / 2 + 2 ? [below, above] : [above, below];
     const spots = [...upright, [half + clear + 3, 5], [-half - clear - 3, 5]].map(([dx, dy]) => [
@@ -87,8 +88,9 @@ export function placeNames(points, width, height) {
     const free = boxes.findIndex((box) => !taken.some(
       (other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3],
     ));
+    if (free < 0 && spare) return [];
     const spot = Math.max(free, 0);
     taken.push(boxes[spot]);
-    return ["text", { x: spots[spot][0], y: spots[spot][1], "text-anchor": "middle", class: `attention-${color}` }, name];
+    return [["text", { x: spots[spot][0], y: spots[spot][1], "text-anchor": "middle", class: `attention-${color}` }, name]];
   });
 }
