@@ -61,7 +61,7 @@ def test_the_website_shows_and_finds_them(site):
         for heading in shown:
             name, section = heading.get_text().removesuffix("¶"), heading.parent
             assert section["id"] == name.lower().replace("_", "-")
-            assert f"({page}.md#{section['id']})" in INDEX
+            assert f"[{name}]({page}.md#{name.lower()})" in INDEX
             assert section.find(class_="doctest") or any(name in left for left in NO_EXAMPLE)
     formula = site.pages["book/api-saturation.html"].find(id="softmax-jacobian")
     assert formula.find(class_="katex"), "formulas are set"
