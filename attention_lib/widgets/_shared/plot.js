@@ -78,13 +78,13 @@ export function createPlot({ height, description, parent, signal }) {
 export function placeNames(points, width, height) {
   const taken = points.map(({ at: [x, y], r }) => [x - r, y - r, x + r, y + r]);
   return points.flatMap(({ at: [x, y], color, name, r, clear = r, spare = false }) => {
-    const half = (spare ? 7 : 4) * name.length;
+    const [half, air] = spare ? [7 * name.length, 5] : [4 * name.length, 0];
     const [above, below] = [[0, -clear - 5], [0, clear + 15]];
     const upright = y > height / 2 + 2 ? [below, above] : [above, below];
     const spots = [...upright, [half + clear + 3, 5], [-half - clear - 3, 5]].map(([dx, dy]) => [
       Math.min(Math.max(x + dx, half), width - half), Math.min(Math.max(y + dy, 13), height - 4),
     ]);
-    const boxes = spots.map(([left, base]) => [left - half, base - 11, left + half, base + 2]);
+    const boxes = spots.map(([left, base]) => [left - half, base - 11 - air, left + half, base + 2 + air]);
     const free = boxes.findIndex((box) => !taken.some(
       (other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3],
     ));
