@@ -200,9 +200,10 @@ export function render({ model, el }) {
 
   const scoreColor = colorMap(view.root, "--aw-score-map");
   const weightColor = colorMap(view.root);
+  let seen;
   view.start(() => {
     const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
-    const seen = measure(settings);
+    view.part("measured", JSON.stringify(settings), () => { seen = measure(settings); });
     const largest = Math.max(...settings.scores.flat().map(Math.abs), 1e-3);
     draw(before, seen, seen.filled, (score) => scoreColor((score / largest + 1) / 2), false);
     place = draw(after, seen, seen.weights, weightColor, true);
