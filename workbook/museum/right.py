@@ -37,7 +37,7 @@ def right_attention(
     Parameters
     ----------
     queries, keys, values : torch.Tensor
-        Shapes ``(batch, len_q, d_k)``, ``(batch, len_k, d_k)``, ``(batch, len_k, d_v)``.
+        Their shapes: ``(batch, len_q, d_k)``, ``(batch, len_k, d_k)``, ``(batch, len_k, d_v)``.
     real : torch.Tensor, optional
         Boolean ``(batch, len_k)``, True = no padding.
     causal : bool
