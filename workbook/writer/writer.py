@@ -118,8 +118,8 @@ class Writer(Figure):
         return [power / sum(powers) for power in powers]
 
     def words(self) -> str:
-        weights, at = self.weights, self._at()
-        chances, most = self._chances(self.logits), max(weights)
+        logits, weights = self._seen()
+        at, chances, most = self._at(), self._chances(logits), max(weights)
         target = max(place for place, weight in enumerate(weights) if weight == most)
         likely = chances.index(max(chances))
         layer, head = divmod(self.head - 1, self.num_heads)
@@ -132,8 +132,8 @@ class Writer(Figure):
         )
 
     def picture(self) -> Markup:
-        weights = self.weights
-        most, chances, parts = max(weights), self._chances(self.logits), []
+        logits, weights = self._seen()
+        most, chances, parts = max(weights), self._chances(logits), []
         for place, letter in enumerate(self.text + "▁"):
             x, y = 16 + 12.6 * (place % COLUMNS), 20 + 30 * (place // COLUMNS)
             share = weights[place] / most if place < len(weights) else 0
