@@ -51,7 +51,7 @@ def attend(
     softmax : callable
         Turns scores into weights over the last axis, with or without a mask.
     dropout_p : float
-        Probability that a weight is dropped; the others grow to ``1 / (1 - dropout_p)`` times.
+        Probability that a weight is dropped; the others are divided by ``1 - dropout_p``.
 
     Returns
     -------
