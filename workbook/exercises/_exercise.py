@@ -91,6 +91,7 @@ class Exercise:
             return Verdict(False, f"a function is expected, not {_article(type(answer).__name__)}.")
         if self.settle:
             answer = _Settled(answer, self.settle)
+        expected = [attempt(self.right, case) for case in self.cases]  # an answer can spoil PyTorch
         found, gross = [], []
         for i, case in enumerate(self.cases):
             given = copied(case)
@@ -101,7 +102,6 @@ class Exercise:
                 return Verdict(False, found[-1].sentence())
             kept = zip(self._names(answer), same_inputs(given, case), strict=False)
             gross += [name for name, same in kept if not same]
-        expected = [attempt(self.right, case) for case in self.cases]
         pairs = [*zip(found, expected, strict=True)]
         said = [
             f"your function changes `{name}`, which belongs to its caller; work on a copy."

@@ -133,6 +133,26 @@ def test_an_endless_loop_ends(exercise, monkeypatch):
     assert time.monotonic() - start < 10
 
 
+def test_an_answer_that_spoils_pytorch_is_not_right(monkeypatch):
+    """The right results are known before an answer can break what they are made with."""
+    monkeypatch.setattr(torch, "arange", torch.arange)  # put back afterwards
+
+    def answer(valid_lens, len_k):
+        torch.arange = None
+        return torch.arange(len_k) >= valid_lens[:, None]
+
+    assert "stops with a TypeError" in MODULES["masking"].key_padding(answer).message
+
+
+@pytest.mark.parametrize("called", ["masked_softmax_by_hand", "masked_softmax"])
+def test_the_masked_softmax_is_not_handed_in_by_a_call_of_it(called):
+    right = MODULES["masking"].masked_softmax.right
+    world = {called: lambda scores, mask: right(scores, mask)}
+    exec(f"def answer(scores, mask):\n    return {called}(scores, mask)", world)
+    said = MODULES["masking"].masked_softmax(world["answer"])
+    assert not said.passed and f"`{called}` made it" in said.message
+
+
 def test_an_answer_prints_once_although_it_is_called_for_every_case(capsys):
     hard_lookup = MODULES["soft_lookup"].hard_lookup
 
