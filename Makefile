@@ -14,6 +14,7 @@ EXAMPLES ?= 10000
 ROWS ?=
 CHAPTER ?=
 TOOLS ?= otter nbgrader
+WITHOUT ?=
 JOBS ?= logical
 # The inner loop: what a change to a function or to a chapter's text breaks first, without what takes
 # long: numeric derivatives, NaN in every place, processes that start others.
@@ -83,8 +84,8 @@ retrain: environment ## train the book's small models anew, with several seeds; 
 	@$(IN_VENV) -m workbook.copying $(if $(STORE),--store)
 	@$(IN_VENV) -m workbook.writer $(if $(STORE),--store)
 
-class: environment ## copies and assignments for a class, in _build/class; CHAPTER="masking cost", TOOLS=otter
-	@$(IN_VENV) -m website.classroom $(CHAPTER) --tools="$(TOOLS)"
+class: environment ## copies and assignments for a class, in _build/class; CHAPTER="masking cost", WITHOUT="4", TOOLS=otter
+	@$(IN_VENV) -m website.classroom $(CHAPTER) --tools="$(TOOLS)" --without="$(WITHOUT)"
 
 lab: environment ## open the notebooks in JupyterLab
 	@$(IN_VENV) -m jupyterlab --notebook-dir=book

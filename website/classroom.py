@@ -3,6 +3,7 @@
     make class                           every chapter
     make class CHAPTER="masking cost"    these
     make class TOOLS=nbgrader            for this tool alone; TOOLS=none makes no assignments
+    make class CHAPTER=masking WITHOUT=4     leaves Exercise 4 out; WITHOUT="3 4" leaves out both
 
 For each chapter `_build/class` then holds two notebooks that run alone, as downloaded ones do:
 ``<chapter>-student.ipynb`` without solutions and ``<chapter>-teacher.ipynb`` with them. The folder
@@ -19,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from pathlib import Path
 
 import nbformat
 import yaml
@@ -35,10 +37,10 @@ ENVIRONMENT = ROOT / ".venv-class"
 REQUIREMENTS = ROOT / "tools" / "classroom" / "requirements.txt"
 
 
-def alone(path, carrying=""):
+def alone(path, carrying="", left_out=()):
     """Return a chapter as a notebook that runs alone, with links to the website or none.
 
-    ``carrying`` is Python; what it imports is carried along.
+    ``carrying`` is Python; what it imports is carried along. ``left_out`` are numbers of exercises.
     """
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     base = config["html"].get("baseurl")
@@ -50,13 +52,13 @@ def alone(path, carrying=""):
         cell["source"] = "".join(cell["source"])
         if cell["cell_type"] == "markdown" and not base:
             cell["source"] = LINK.sub(r"\1", cell["source"])
-    return notebook
+    return copies.without(notebook, left_out)
 
 
 def environment():
     """Make `.venv-class` if it does not stand; return a sentence if it cannot be made."""
     stamp, version = ENVIRONMENT / "made-from", f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    wanted = f"{version} in {ROOT}\n{REQUIREMENTS.read_text(encoding='utf-8')}"
+    wanted = f"{version} in {ROOT}, with templates\n{REQUIREMENTS.read_text(encoding='utf-8')}"
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
         return ""
     print("Making the environment of otter-grader and nbgrader in .venv-class.", flush=True)
@@ -74,6 +76,8 @@ def environment():
             return f"There are no assignments, because .venv-class could not be made: {last}"
     link = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
     (packages / "book.pth").write_text(link, encoding="utf-8")
+    templates = Path("share", "jupyter", "nbconvert")  # what nbgrader makes feedback of
+    (ENVIRONMENT / templates).symlink_to(sysconfig.get_path("data") / templates)
     stamp.write_text(wanted, encoding="utf-8")
     return ""
 
@@ -93,9 +97,9 @@ def write(notebook, path):
     path.write_text(to_text(nbformat.from_dict(notebook)), encoding="utf-8")
 
 
-def assign(path, tool, folder=FOLDER):
+def assign(path, tool, folder=FOLDER, left_out=()):
     """Make a chapter's assignment with a tool; return the tool's complaint, if it has one."""
-    name, notebook = path.stem, alone(path, "import workbook.classroom.grading")
+    name, notebook = path.stem, alone(path, "import workbook.classroom.grading", left_out)
     if tool == "otter":
         place = folder / name / "otter"
         shutil.rmtree(place, ignore_errors=True)
@@ -109,14 +113,14 @@ def assign(path, tool, folder=FOLDER):
     return f"there is no assignment for {tool}, which says: {said}" if said else ""
 
 
-def prepare(path, tools, folder=FOLDER):
+def prepare(path, tools, folder=FOLDER, left_out=()):
     """Write what a class needs of one chapter; return a sentence for each thing that it lacks."""
-    chapter = alone(path)
+    chapter = alone(path, left_out=left_out)
     for who in (copies.student, copies.teacher):
         write(who(chapter), folder / path.stem / f"{path.stem}-{who.__name__}.ipynb")
     said = copies.lacks(chapter)
     if assignments.graded(chapter):
-        said += filter(None, (assign(path, tool, folder) for tool in tools))
+        said += filter(None, (assign(path, tool, folder, left_out) for tool in tools))
     return said
 
 
@@ -124,14 +128,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("chapters", nargs="*", help="their names, instead of all")
     parser.add_argument("--tools", default=" ".join(TOOLS), help="otter, nbgrader, both or none")
+    parser.add_argument("--without", default="", help="numbers of exercises to leave out")
     arguments, known = parser.parse_args(), {path.stem: path for path in chapters()}
     if unknown := [name for name in arguments.chapters if name not in known]:
         sys.exit(f"No chapter is called {', '.join(unknown)}: choose from {', '.join(known)}.")
+    if not arguments.without.replace(" ", "").isdecimal() and arguments.without:
+        sys.exit(f'WITHOUT is to hold numbers of exercises, "3 4"; got {arguments.without}.')
+    left_out = [int(number) for number in arguments.without.split()]
     tools = [tool for tool in TOOLS if tool in arguments.tools.split()]
     said = [trouble] if tools and (trouble := environment()) else []
     tools = [] if said else tools
     for name in tqdm(arguments.chapters or known, unit="chapter", disable=None):
-        said += [f"{name}: {sentence}" for sentence in prepare(known[name], tools)]
+        made = prepare(known[name], tools, left_out=left_out)
+        said += [f"{name}: {sentence}" for sentence in made]
     print(*said, f"What was made is in {FOLDER.relative_to(ROOT)}.", sep="\n")
 
 

@@ -239,6 +239,12 @@ def test_nbgrader_gives_every_exercise_its_points(made):
         for exercise, points in each.items():
             each[exercise] = points, outputs[f"{exercise}-test"]
     hold(found)
+    without_network(folder, "-m", "nbgrader", "generate_feedback", CHAPTER, f"--student={NAMES[1]}")
+    [page] = (folder / "feedback" / NAMES[1] / CHAPTER).glob("*.html")
+    assert "hidden scores are not taken out before the softmax" in page.read_text(encoding="utf-8")
+    without_network(folder, "-m", "nbgrader", "export")
+    rows = (folder / "grades.csv").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 1 + len(NAMES)
 
 
 @pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)

@@ -64,6 +64,8 @@ def test_the_workflow_pushes_the_notebooks_alone_to_the_branch_that_colab_reads(
     checkout = tmp_path / "checkout"
     built = checkout / "_build" / "html" / "_sources" / "book"
     built.mkdir(parents=True)
+    copies = checkout / "_build" / "class" / "chapter"
+    copies.mkdir(parents=True)
     (checkout / ".gitignore").write_text("/_build/\n")
     git("add", ".gitignore")
     assert "make book" in [step.get("run") for step in steps()], "built as everyone does"
@@ -76,11 +78,13 @@ def test_the_workflow_pushes_the_notebooks_alone_to_the_branch_that_colab_reads(
         (tmp_path / "notebooks").unlink(missing_ok=True)
         (built / "index.md").write_text("no notebook")
         (built / "chapter.ipynb").write_text(written)
+        for who in ("student", "teacher"):
+            (copies / f"chapter-{who}.ipynb").write_text(who)
         subprocess.run(command, cwd=checkout, env=environment, check=True)
         reference = f"refs/heads/{travelling_notebooks.BRANCH}"
         assert git("for-each-ref", "--format=%(refname)", cwd=tmp_path / "remote") == [reference]
         files = git("ls-tree", "-r", "--name-only", reference, cwd=tmp_path / "remote")
-        assert files == ["book/chapter.ipynb"]
+        assert files == ["book/chapter.ipynb", "class/chapter/chapter-student.ipynb"]
         assert git("show", f"{reference}:{files[0]}", cwd=tmp_path / "remote") == [written]
         assert len(git("rev-list", reference, cwd=tmp_path / "remote")) == 1
     assert git("ls-files") == [".gitignore"], "the checkout's own index is as it was"

@@ -5,10 +5,11 @@ defines, so a copy without the solutions still runs from top to bottom.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Exercise", "exercises", "lacks", "student", "teacher"]
+__all__ = ["Exercise", "exercises", "lacks", "student", "teacher", "without"]
 
 Notebook = dict[str, Any]
 Cell = dict[str, Any]
@@ -118,6 +119,21 @@ def lacks(notebook: Notebook) -> list[str]:
         for each in found
         if each.stub and not each.solution
     ]
+
+
+def without(notebook: Notebook, numbers: Iterable[int]) -> Notebook:
+    """Return a chapter without the exercises of these numbers.
+
+    Examples
+    --------
+    >>> cell = {"cell_type": "markdown", "source": "### Exercise 1: Add"}
+    >>> without({"cells": [cell]}, [1])
+    {'cells': []}
+    """
+    prefixes = tuple(f"Exercise {number}:" for number in numbers)
+    found = [each for each in exercises(notebook) if each.title.startswith(prefixes)]
+    left_out = [cell for each in found for cell in each.cells]
+    return notebook | {"cells": [cell for cell in notebook["cells"] if cell not in left_out]}
 
 
 def student(notebook: Notebook) -> Notebook:

@@ -51,6 +51,15 @@ def test_words_before_a_solution_in_the_same_cell_are_kept():
     assert last.cells[-1]["source"].endswith("</details>")
 
 
+def test_exercises_are_left_out():
+    [path] = [path for path in chapters() if path.stem == "masking"]
+    whole, less = alone(path), alone(path, left_out=[1, 4])
+    assert [each.name for each in copies.exercises(less)] == ["key_padding", "masked_softmax"]
+    gone = [cell for each in copies.exercises(whole)[::3] for cell in each.cells]
+    assert [c for c in whole["cells"] if c["id"] not in {c["id"] for c in gone}] == less["cells"]
+    assert "Summary" in less["cells"][-1]["source"]
+
+
 def test_what_a_chapter_lacks_is_said():
     [path] = [path for path in chapters() if path.stem == "train-a-reader"]
     chapter = alone(path)
