@@ -82,7 +82,8 @@ async function tell() {
   const found = text?.querySelector(`section:has(> :is(h2, h3, p) a[href^="${chapter}.html"])`);
   const said = document.createElement("p");
   said.textContent = "The page for teachers has no notes on this chapter.";
-  notes.append(...(found ? [...found.children].map((one) => document.adoptNode(one)) : [said]));
+  const alone = () => open(`teaching.html#${found.id}`, "notes", "popup,width=600,height=800");
+  notes.append(...(found ? [button("Open in a window of its own", alone), ...found.children] : [said]));
 }
 
 const KEYS = {
