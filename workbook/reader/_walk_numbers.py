@@ -153,7 +153,7 @@ class Seen(NamedTuple):
         return np.asarray(self.read.layers[0].weights[self.followed, self.it])
 
     def told(self, step: int) -> Array:
-        """Return what the reader would answer at a step."""
+        """Return what the model would answer at a step."""
         if step < 8:
             return self.read.answers[0]
         if step == 8:
@@ -199,10 +199,10 @@ def sentence(step: int, seen: Seen) -> str:
         7: f"“{words[top]}” gets the weight {fixed(row[top], 2)}; the {len(words) - 1} others "
         f"share {fixed(1 - row[top], 2)}.",
         8: f"{fixed(row[top], 2)} of the mixture comes from “{words[top]}”. Without it, the "
-        f"reader would answer {seen.odds(answers[0])}; with it, {seen.odds(seen.told(8))}.",
+        f"model would answer {seen.odds(answers[0])}; with it, {seen.odds(seen.told(8))}.",
         9: f"The {len(layers[0].weights)} heads of layer 1 let “it” look most at {heads[0]}. "
-        f"With all of them, the reader would answer {seen.odds(answers[1])}.",
-        10: f"Asked before layer 1, the reader would answer {seen.odds(answers[0])}; after it, "
+        f"With all of them, the model would answer {seen.odds(answers[1])}.",
+        10: f"Asked before layer 1, the model would answer {seen.odds(answers[0])}; after it, "
         f"{seen.odds(answers[1])}; after layer 2, {seen.odds(answers[2])}.",
         11: f"With “{words[-1]}”, “it” means {_means(read)}.",
         13: f"The heads of layer 2 look most at {heads[1]}. “it” means {_means(read)}.",
@@ -211,7 +211,7 @@ def sentence(step: int, seen: Seen) -> str:
         layer, head = seen.swap.split(".")
         same = ", as before" if seen.swapped.meant == read.meant else ""
         return (
-            f"Layer {layer}, head {head} brings what it brings in the sentence with "
+            f"The output of head {layer}.{head} at “it” is taken from the sentence with "
             f"“{seen.other}”: “it” means {_means(seen.swapped)}{same}."
         )
     return said[11 if step == 12 else step]

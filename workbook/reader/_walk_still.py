@@ -83,7 +83,7 @@ def _names(seen: Seen, *, answer: bool = False, x: float = NAME, anchor: str = "
     return tag(
         "g",
         *(
-            _text(x, _line(i) + 4.5, word if i else "(none)", roles.get(i, "ink"), anchor)
+            _text(x, _line(i) + 4.5, word if i else "(nothing)", roles.get(i, "ink"), anchor)
             for i, word in enumerate(words)
         ),
     )
@@ -247,7 +247,7 @@ def _track(step: int, seen: Seen) -> list[Markup]:
     return [
         _text(8, y + 4.5, left),
         _text(WIDTH - 8, y + 4.5, right, anchor="end"),
-        _text(WIDTH / 2, y - 14, "what the reader would answer now", anchor="middle"),
+        _text(WIDTH / 2, y - 14, "what the model would answer now", anchor="middle"),
         tag("line", x1=WIDTH / 2 - reach, x2=WIDTH / 2 + reach, y1=y, y2=y, stroke=LIGHT["muted"]),
         *(tag("circle", cx=at(one), cy=y, r=5, **look) for one in past),
         tag("circle", cx=at(seen.told(step)), cy=y, r=7, fill=LIGHT["output"]),

@@ -13,7 +13,7 @@ const PADS = 2; // empty places after the sentence, in the step about the mask
 const place = (numbers) => numbers.indexOf(Math.max(...numbers));
 const quoted = (word) => `“${word}”`;
 
-/** What the reader would answer if *it* had this vector: the pointing head's weights. */
+/** What the model would answer if *it* had this vector: the pointing head's weights. */
 function answered({ pointing, width }, { pointing: { keys } }, vector) {
   const [query] = linear([vector], pointing.W_q);
   return softmax(keys.map((key) => key.reduce((sum, number, i) => sum + number * query[i], 0) / Math.sqrt(width)));
@@ -54,7 +54,7 @@ export function measure(state, reader = unpackReader(state, state.vocabulary.len
   };
 }
 
-/** What the reader would answer at a step. */
+/** What the model would answer at a step. */
 export function believed(step, { answers, swapped, alone }) {
   if (step < MIXTURE) return answers[0];
   if (step === MIXTURE) return alone;
@@ -81,13 +81,13 @@ export function words({ step, word, swap }, seen) {
     case DIVIDED: return `Divided by √${size} = ${fixed(Math.sqrt(size), 2)}, the score of ${quoted(names[best])} is ${fixed(scores[best], 2)}.`;
     case MASKED: return `The ${PADS} empty places get the score −∞. All ${names.length} others may be looked at.`;
     case SOFTMAX: return `${quoted(names[top])} gets the weight ${fixed(row[top], 2)}; the ${names.length - 1} others share ${fixed(1 - row[top], 2)}.`;
-    case MIXTURE: return `${fixed(row[top], 2)} of the mixture comes from ${quoted(names[top])}. Without it, the reader would answer ${odds(seen.answers[0])}; with it, ${odds(seen.alone)}.`;
-    case HEADS: return `The ${layers[0].heads.length} heads of layer 1 let “it” look most at ${brightest[0].join(", ")}. With all of them, the reader would answer ${odds(seen.answers[1])}.`;
-    case LAYERS: return `Asked before layer 1, the reader would answer ${odds(seen.answers[0])}; after it, ${odds(seen.answers[1])}; after layer 2, ${odds(seen.answers[2])}.`;
+    case MIXTURE: return `${fixed(row[top], 2)} of the mixture comes from ${quoted(names[top])}. Without it, the model would answer ${odds(seen.answers[0])}; with it, ${odds(seen.alone)}.`;
+    case HEADS: return `The ${layers[0].heads.length} heads of layer 1 let “it” look most at ${brightest[0].join(", ")}. With all of them, the model would answer ${odds(seen.answers[1])}.`;
+    case LAYERS: return `Asked before layer 1, the model would answer ${odds(seen.answers[0])}; after it, ${odds(seen.answers[1])}; after layer 2, ${odds(seen.answers[2])}.`;
     case BRIGHTEST: {
       if (swap === "nothing") return `The heads of layer 2 look most at ${brightest[1].join(", ")}. “it” means ${means(seen)}.`;
       const [layer, number] = swap.split(".");
-      return `Layer ${layer}, head ${number} brings what it brings in the sentence with “${seen.other}”: “it” means ${means(swapped)}${swapped.meant === seen.meant ? ", as before" : ""}.`;
+      return `The output of head ${layer}.${number} at “it” is taken from the sentence with “${seen.other}”: “it” means ${means(swapped)}${swapped.meant === seen.meant ? ", as before" : ""}.`;
     }
     default: return `With “${word}”, “it” means ${means(seen)}.`;
   }
@@ -144,7 +144,7 @@ export function scene(step, seen, given) {
   const between = (from, to) => step >= from && step <= to;
 
   const spots = written(seen.words, given);
-  const names = rows.map((i) => (step === WORDS ? [...spots[i], i ? 1 : 0] : [name - (breadth(i ? seen.words[i] : "(none)") / 2) * font, line(i), font, 1]));
+  const names = rows.map((i) => (step === WORDS ? [...spots[i], i ? 1 : 0] : [name - (breadth(i ? seen.words[i] : "(nothing)") / 2) * font, line(i), font, 1]));
   const pads = Array.from({ length: PADS }, (_, i) => [name - (breadth("(empty)") / 2) * font, line(count + i), font, step === MASKED ? 1 : 0]);
 
   const keyed = Math.min(size * (wide ? 18 : 15), span * 0.42);
@@ -244,7 +244,7 @@ function labels(step, seen, { width, left, right, name, row, top, line, floor, t
   }
   if (step >= ANSWER && step < BRIGHTEST) found.push(text(left + 30, base(seen.meant) - 9, fixed(Math.max(...seen.answers[2]), 2), "start", "attention-output"));
   if (step >= MIXTURE) found.push(text(4, track + 4.5, seen.words[nouns[1]]), text(width - 4, track + 4.5, seen.words[nouns[0]], "end"));
-  if (step >= HEADS && wide) found.push(text(width / 2, track - 17, "what the reader would answer now", "middle"));
+  if (step >= HEADS && wide) found.push(text(width / 2, track - 17, "what the model would answer now", "middle"));
   return found;
 }
 
@@ -447,9 +447,9 @@ export function render({ model, el }) {
     const word = (x, y, size, opacity, kind, said) => ["text", { x, y: y + size * 0.35, "text-anchor": "middle", class: kind, opacity, visibility: opacity < 0.01 ? "hidden" : null }, said];
     setAttributes(names, { "font-size": now.names[0][2] });
     setChildren(names, [
-      ...now.names.map(([x, y, size, opacity], i) => word(x, y, size, opacity, color(i), i ? written[i] : "(none)")),
+      ...now.names.map(([x, y, size, opacity], i) => word(x, y, size, opacity, color(i), i ? written[i] : "(nothing)")),
       ...now.pads.map(([x, y, size, opacity]) => word(x, y, size, opacity, "attention-muted", "(empty)")),
-      ...now.middle.map(([opacity], i) => word(middle, line(i), font, opacity, color(i), i ? written[i] : "(none)")),
+      ...now.middle.map(([opacity], i) => word(middle, line(i), font, opacity, color(i), i ? written[i] : "(nothing)")),
     ]);
 
     const reach = width / 2 - (wide ? 78 : 62);
