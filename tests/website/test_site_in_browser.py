@@ -230,7 +230,7 @@ def test_a_chapter_shows_as_slides(visit):
 
 
 QUERIES = json.loads(Path(__file__).with_name("queries.json").read_text(encoding="utf-8"))
-RIGHT = 0.9  # of 221; see what fails with -s
+RIGHT = 0.9  # of the queries; see what fails with -s
 
 
 def test_the_search_answers(visit):
