@@ -7,8 +7,8 @@ Not yet: your test finds that every attention reads its values. For one that tak
 keys your function says True; it should say False.
 >>> name_the_bug("a")
 Not yet: a wrong window is wrong for a prompt alone, too.
->>> row_sum(1)
-Not yet: each of the two rows sums to 1, and one is subtracted.
+>>> row_sum(0)
+Not yet: the second row is subtracted 0.35 times, not once.
 """
 
 from collections.abc import Callable

@@ -78,7 +78,7 @@ def _sink_in_or_out() -> float:
 
 def _eight_or_sixteen() -> float:
     eight, sixteen = (cache_bytes(126, num_kv_heads, d_k=128) for num_kv_heads in (8, 16))
-    return (sixteen - eight) * 128_000 / 2**30
+    return (sixteen - eight) * 128_000 / 1e9
 
 
 DISAGREEMENTS: list[Disagreement] = [
@@ -156,8 +156,8 @@ DISAGREEMENTS: list[Disagreement] = [
     ),
     Disagreement(
         "How many key heads has Llama 3.1 405B?",
-        "8, as its configuration says: 61.5 GB for 128\u202f000 tokens",
-        "16, by the 123.05 GB in a post of its first day",
+        "8, as its configuration says: 66.1 GB for 128\u202f000 tokens",
+        "16, by the 123.05 GB (GiB, so 132.1 GB) in a post of its first day",
         "https://github.com/huggingface/blog/issues/2345",
         "GB that lie between them",
         _eight_or_sixteen,
