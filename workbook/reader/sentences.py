@@ -53,8 +53,9 @@ def split(*, small: bool = False) -> tuple[list[Sentence], list[Sentence]]:
     """Return the sentences to learn from and those to be tested on.
 
     A quarter of all pairs of a noun and an adjective are held out. A sentence is tested on if
-    its pairs are all held out, and learned from if none is. So whoever answers a test sentence
-    has never seen one of its nouns together with its adjective.
+    its pairs are all held out, and learned from if none is. So in training the adjective of a
+    test sentence was never said of an *it* that could be one of its nouns. Two words that merely
+    stand in the same sentence are not checked.
 
     Parameters
     ----------
