@@ -9,7 +9,7 @@ from workbook.exercises._cases import draws
 from workbook.exercises._exercise import exercise
 from workbook.exercises._questions import questions
 
-__all__ = ["falls_back", "induction_score", "quiz", "score_parts", "without_repetition"]
+__all__ = ["falls_back", "induction_score", "quiz", "votes", "without_repetition"]
 
 falls_back, without_repetition, quiz = questions("copying_heads")
 
@@ -55,17 +55,23 @@ def induction_score(tokens: Tensor, weights: Tensor) -> Tensor:
 
 
 @exercise(
-    axes="part-of-query part-of-key query key",
+    axes="part",
     cases=[
-        (torch.eye(2)[None], torch.tensor([[[3.0, 4.0]], [[1.0, 0.0]]])),
-        (_normal(2, 5, 3), _normal(2, 7, 3)),
-        (_double(3, 2, 5), _double(1, 11, 5)),
+        (torch.eye(3)[:2], torch.tensor([[1.0, 0, 2], [3, 4, 0]]), 1),
+        (_normal(2, 5), _normal(7, 5), 0), (_double(3, 5), _double(11, 5), 7),
     ],
-)
-def score_parts(queries: Tensor, keys: Tensor) -> Tensor:
-    """Return the score of each part of the queries with each of the keys, ``(p, r, len_q, len_k)``.
-
-    ``queries`` is ``(p, len_q, d_k)``, ``keys`` is ``(r, len_k, d_k)``.
-    """
-    d_k = queries.shape[-1]
-    return queries[:, None] @ keys.mT / d_k**0.5
+    mistakes=[
+        (" - votes.mean(dim=-1)", "",
+         "that is the vote itself; take away the mean of the same part's votes for all letters."),
+        ("votes.mean(dim=-1)", "votes.mean(dim=0)[right]",
+         "that is the mean over the parts; take it over the letters, for each part by itself."),
+        ("votes.mean(dim=-1)", "votes.mean()",
+         "one mean is taken over all parts; each part has a mean of its own."),
+        ("parts @ W_u.mT", "(parts @ W_u.mT).softmax(dim=-1)",
+         "softmax is not linear: votes are scores, before it."),
+    ],
+)  # fmt: skip
+def votes(parts: Tensor, W_u: Tensor, right: int) -> Tensor:
+    """Return each part's score of the letter ``right`` above its mean score, ``(parts,)``."""
+    votes = parts @ W_u.mT  # (parts, letters)
+    return votes[:, right] - votes.mean(dim=-1)

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from workbook import writer
 from workbook.writer.training import MEASURED, STORED
 
 PROMISED = 1.4  # nats a letter of the stored model, on held-out text
-SAMPLED = {10, 50, 200}  # steps after which a sample is kept
+SAMPLED = {10, 50, 200, 1000}  # steps after which a sample is kept
 TEXT, HELD_OUT = writer.split_prose()
 
 
@@ -29,7 +30,7 @@ def trained(steps: int, seed: int = 0, d_model: int = 96) -> writer.LanguageMode
 
 
 def curve(share: int, steps: int) -> dict[str, Any]:
-    """Train on a share of the text; return samples of all of it, else the losses on the way."""
+    """Train on a share of the text: the losses on the way and, of all the text, samples."""
     model, since, losses, samples = new(), [], [], []
 
     def watch(step: int, loss: float) -> None:
@@ -37,13 +38,13 @@ def curve(share: int, steps: int) -> dict[str, Any]:
         if step in SAMPLED or step % 50 == 0:
             losses.append([step, round(sum(since) / len(since), 3), held_out(model)])
             since.clear()
-        if step in SAMPLED:
-            draw = torch.Generator().manual_seed(0)
+        if share == 1 and step in SAMPLED:
+            draw = torch.Generator().manual_seed(step)
             text = writer.write(model, "\n", 160, temperature=0.8, generator=draw)
             samples.append([step, losses[-1][-1], text[1:]])
 
     writer.train_writer(model, TEXT[: len(TEXT) // share], steps=steps, watch=watch)
-    return {"samples": samples} if share == 1 else {"fifth": losses}
+    return {"whole": losses, "samples": samples} if share == 1 else {"fifth": losses}
 
 
 def held_out(model: writer.LanguageModel) -> float:
@@ -53,12 +54,18 @@ def held_out(model: writer.LanguageModel) -> float:
 def best(steps: int, path: str | Path) -> dict[str, Any]:
     """Train the model of the book, store it in eight bits, and let it write at temperatures."""
     writer.save_writer(model := trained(steps), path)
-    stored, drawn = writer.load_writer(path), []
-    for temperature in (0.5, 1.0, 1.5):
-        draw = torch.Generator().manual_seed(0)
-        text = writer.write(stored, "Attention ", 120, temperature=temperature, generator=draw)
-        drawn.append([temperature, text])
-    return {"best": [held_out(model), held_out(stored)], "drawn": drawn}
+    stored = writer.load_writer(path)
+    return {"best": [held_out(model), held_out(stored)], "drawn": drawn(stored)}
+
+
+def drawn(model: writer.LanguageModel) -> list[tuple[float, str]]:
+    """Let a model write at several temperatures, from the same beginning."""
+    samples = []
+    for seed, temperature in enumerate((0.5, 0.7, 1.0, 1.5)):
+        draw = torch.Generator().manual_seed(seed)
+        text = writer.write(model, "The query ", 120, temperature=temperature, generator=draw)
+        samples.append((temperature, text))
+    return samples
 
 
 def sizes(steps: int) -> dict[str, Any]:
@@ -71,20 +78,22 @@ def sizes(steps: int) -> dict[str, Any]:
 def main() -> int:
     """Train, print losses; return 1 if the stored model misses what the book promises."""
     parser = argparse.ArgumentParser(description="Train the writer of the book anew.")
-    parser.add_argument("parts", nargs="*", default=["best", "samples", "fifth", "seeds", "sizes"])
+    parser.add_argument("parts", nargs="*", default=["best", "whole", "fifth", "seeds", "sizes"])
     parser.add_argument("--store", action="store_true", help="store what was trained and measured")
     options = parser.parse_args()
     path = STORED if options.store else Path(tempfile.mkdtemp(), STORED.name)
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "best": lambda: best(1500, path),
-        "samples": lambda: curve(1, 200),
+        "whole": lambda: curve(1, 3000),
         "fifth": lambda: curve(5, 1800),
         "seeds": lambda: {"seeds": [held_out(trained(150, seed)) for seed in range(5)]},
         "sizes": lambda: sizes(200),
     }
     found: dict[str, Any] = {}
     for part in options.parts:
-        found |= parts[part]()
+        started = time.perf_counter()
+        found |= (new_ones := parts[part]())
+        print(f"{part}, {(time.perf_counter() - started) / 60:.1f} minutes: {new_ones}", flush=True)
         if options.store:
             known = json.loads(MEASURED.read_text("utf-8")) if MEASURED.exists() else {}
             MEASURED.write_text(json.dumps(known | found, indent=0) + "\n", encoding="utf-8")

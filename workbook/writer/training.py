@@ -202,8 +202,8 @@ def load_writer(path: str | Path = STORED) -> LanguageModel:
 def measured() -> dict[str, Any]:
     """Return what ``python -m workbook.writer --store`` measured when it trained; losses in nats.
 
-    ``fifth``: step, loss in training since the row before, and held-out loss, where it learns
-    from a fifth of the text. ``samples``: step, held-out loss, text.
+    ``whole``: step, loss in training since the row before, and held-out loss; ``fifth``: the same
+    where it learns from a fifth of the text. ``samples``: step, held-out loss, text.
     ``best``: held-out loss of the book's model, before it was stored and after. ``drawn``:
     temperature and text of this model. ``seeds``: held-out losses after 150 steps. ``sizes``:
     width, number of parameters, held-out loss after 200 steps.
@@ -211,7 +211,7 @@ def measured() -> dict[str, Any]:
     Examples
     --------
     >>> sorted(measured())
-    ['best', 'drawn', 'fifth', 'samples', 'seeds', 'sizes']
+    ['best', 'drawn', 'fifth', 'samples', 'seeds', 'sizes', 'whole']
     """
     return dict(json.loads(MEASURED.read_text(encoding="utf-8")))
 
