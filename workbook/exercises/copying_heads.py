@@ -63,7 +63,7 @@ def induction_score(tokens: Tensor, weights: Tensor) -> Tensor:
     mistakes=[
         (" - votes.mean(dim=-1)", "",
          "that is the vote itself; take away the mean of the same part's votes for all letters."),
-        ("votes.mean(dim=-1)", "votes.mean(dim=0)[right]",
+        ("votes.mean(dim=-1)", "votes.mean(dim=0)[letter]",
          "that is the mean over the parts; take it over the letters, for each part by itself."),
         ("votes.mean(dim=-1)", "votes.mean()",
          "one mean is taken over all parts; each part has a mean of its own."),
@@ -71,7 +71,7 @@ def induction_score(tokens: Tensor, weights: Tensor) -> Tensor:
          "softmax is not linear: votes are scores, before it."),
     ],
 )  # fmt: skip
-def votes(parts: Tensor, W_u: Tensor, right: int) -> Tensor:
-    """Return each part's score of the letter ``right`` above its mean score, ``(parts,)``."""
+def votes(parts: Tensor, W_u: Tensor, letter: int) -> Tensor:
+    """Return each part's score of a letter above its mean score, ``(parts,)``."""
     votes = parts @ W_u.mT  # (parts, letters)
-    return votes[:, right] - votes.mean(dim=-1)
+    return votes[:, letter] - votes.mean(dim=-1)
