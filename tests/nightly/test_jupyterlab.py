@@ -3,9 +3,37 @@
 import pytest
 
 from tests.widgets import test_jupyterlab
+from workbook.writer import load_writer, write
 
 pytestmark = pytest.mark.browser
 
 
 def test_sliders_and_python_go_in_step(notebook, figure):
     test_jupyterlab.hold_sliders(notebook, type(figure).__name__)
+
+
+def test_a_typed_text_is_read_by_the_copier_in_both_views(notebook):
+    first, second = notebook.views("CopyingHeads")
+    first.locator.locator(".attention-line-of-text input").fill("Harry Potter and Harry P")
+    notebook.until(lambda: "comes next: “o”" in second.locator.inner_text())
+    assert notebook.python_state("CopyingHeads")["text"] == "harrypotterandharryp"
+    assert first.readouts() == second.readouts() and notebook.errors == []
+
+
+def test_the_writer_writes_through_the_kernel(notebook):
+    """Pressing Write fetches the model from the kernel; both views and Python get every letter."""
+    first, second = notebook.views("Writer")
+    first.locator.get_by_label("A beginning of your own").fill("The quer")
+    slider = first.control("temperature").locator("input")
+    slider.press("Home")
+    first.locator.get_by_role("button", name="Write").click()
+    letters = second.locator.locator(".attention-letter:not([hidden])")
+    notebook.until(lambda: letters.count() > 40)
+    first.locator.get_by_role("button", name="Stop").click()
+    notebook.until(lambda: first.readouts() == second.readouts())
+    written = notebook.python_state("Writer")["text"]
+    assert written == write(load_writer(), "The quer", len(written) - 8, temperature=0)
+    assert "".join(letters.all_inner_texts()).replace("↵", "").rstrip("▁") == written
+    slider.press("End")
+    notebook.until(lambda: notebook.python_state("Writer")["temperature"] == 2)
+    assert notebook.errors == []

@@ -147,7 +147,7 @@ def notebook(chromium, lab):
     notebook.page.get_by_role("menuitem", name="Run", exact=True).click()
     notebook.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     count = 2 * len(FIGURES)
-    notebook.page.locator(".attention-view output").nth(count).wait_for()
+    notebook.page.locator(".attention-view output").nth(count).wait_for(state="attached")
     yield notebook
     context.close()
 
