@@ -3,6 +3,7 @@
 import pytest
 
 from tests.widgets import test_jupyterlab
+from workbook.figures import FIGURES
 from workbook.writer import load_writer, write
 
 pytestmark = pytest.mark.browser
@@ -12,8 +13,20 @@ def test_sliders_and_python_go_in_step(notebook, figure):
     test_jupyterlab.hold_sliders(notebook, type(figure).__name__)
 
 
+def begin_anew(notebook, name):
+    """A figure's two views, as at the start, whatever the notebook's cells have changed."""
+    notebook.run(2)
+    first, second = notebook.views(name)
+    first.locator.get_by_role("button", name="Reset").click()
+    start = FIGURES[name]().state()
+    traits = ("text", "place")  # the last one that a cell changes, and what a reader types
+    notebook.until(lambda: all(notebook.python_state(name)[t] == start[t] for t in traits))
+    notebook.until(lambda: first.readouts() == second.readouts())
+    return first, second
+
+
 def test_a_typed_text_is_read_by_the_copier_in_both_views(notebook):
-    first, second = notebook.views("CopyingHeads")
+    first, second = begin_anew(notebook, "CopyingHeads")
     first.locator.locator(".attention-line-of-text input").fill("Harry Potter and Harry P")
     notebook.until(lambda: "comes next: “o”" in second.locator.inner_text())
     assert notebook.python_state("CopyingHeads")["text"] == "harrypotterandharryp"
@@ -22,7 +35,7 @@ def test_a_typed_text_is_read_by_the_copier_in_both_views(notebook):
 
 def test_the_writer_writes_through_the_kernel(notebook):
     """Pressing Write fetches the model from the kernel; both views and Python get every letter."""
-    first, second = notebook.views("Writer")
+    first, second = begin_anew(notebook, "Writer")
     first.locator.get_by_label("A beginning of your own").fill("The quer")
     slider = first.control("temperature").locator("input")
     slider.press("Home")

@@ -23,7 +23,7 @@ export function parse(text, { longest }) {
   return letters;
 }
 
-const dot = (a, b, from = 0) => a.reduce((sum, x, i) => sum + x * b[from + i], 0);
+const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
 
 /** What the network computes: each layer's weights, a row a letter that ends with itself, and at
     each letter the probabilities of the next. With `without`, that layer (from 1) adds nothing. */
@@ -42,8 +42,7 @@ export function measure(state, { width, embedding, layers, W_u } = unpackCopier(
     }
     return looks;
   });
-  const probabilities = x.map((row) => softmax([...LETTERS].map((_, letter) => dot(row, W_u, letter * width))));
-  return { letters, weights, probabilities };
+  return { letters, weights, probabilities: linear(x, W_u).map((scores) => softmax([...scores])) };
 }
 
 /** What is drawn: the letter that asks, where layer 2 looks from there, and where layer 1 looks from

@@ -1,4 +1,4 @@
-import { bytesOf, createView, element, fixed, normalise, setAttributes, setText, softmax } from "../../attention_lib/widgets/_shared/index.js";
+import { bytesOf, createView, element, fixed, linear, normalise, setAttributes, setText, softmax } from "../../attention_lib/widgets/_shared/index.js";
 
 const WINDOW = 128; // letters that a head sees, as in network.py
 const LONGEST = 400; // letters of a text, as in writer.py
@@ -28,15 +28,7 @@ export function unpackModel(packed) {
 }
 
 /** A matrix, (out, in), times a vector, plus a bias. */
-function times(matrix, x, bias) {
-  const out = new Float64Array(matrix.length / x.length);
-  for (let o = 0, at = 0; o < out.length; o += 1) {
-    let sum = bias ? bias[o] : 0;
-    for (let i = 0; i < x.length; i += 1, at += 1) sum += matrix[at] * x[i];
-    out[o] = sum;
-  }
-  return out;
-}
+const times = (matrix, x, bias) => linear([x], matrix)[0].map((sum, out) => sum + (bias ? bias[out] : 0));
 
 /** Turn each pair of coordinates of each head by the angles of a position, in place. */
 function rotate(x, size, position) {

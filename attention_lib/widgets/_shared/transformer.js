@@ -43,9 +43,9 @@ export function unpackReader({ packed, scales, width, num_heads }, count) {
   };
 }
 
-/** Each row times the transpose of a square matrix. */
+/** Each row times the transpose of a matrix, (out, in). */
 export function linear(rows, matrix) {
-  return rows.map((row) => Float64Array.from(row, (_, out) => {
+  return rows.map((row) => new Float64Array(matrix.length / row.length).map((_, out) => {
     let sum = 0;
     for (let i = 0; i < row.length; i += 1) sum += row[i] * matrix[out * row.length + i];
     return sum;
