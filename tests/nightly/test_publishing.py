@@ -9,7 +9,8 @@ import nbformat
 import pytest
 import yaml
 
-from tests.website.test_travelling_notebooks import GOOD, configure, links, read
+from tests.nightly.website.test_carrier import GOOD, configure
+from tests.website.test_travelling_notebooks import links, read
 from website import ROOT, book
 from website.extensions import travelling_notebooks
 from website.notebooks import chapters

@@ -1,5 +1,5 @@
 // A page as slides, `?slides` in its address: its headings, figures, formulas, code and key sentences
-// one after the other, for a room. Nothing is moved or copied; all else on the page is hidden. The
+// one after the other, for a room. Nothing is moved; all else on the page is hidden. The
 // arrow keys go on and back, N shows the presenter's notes from teaching.html, F fills the screen,
 // Escape leaves. Printed, each slide has a page.
 
@@ -72,6 +72,14 @@ function go(to) {
   dispatchEvent(new Event("resize")); // figures that were hidden had no size
 }
 
+/** A figure that is taller than the screen becomes smaller, down to 60 %. */
+const fitting = new ResizeObserver((seen) => seen.forEach(({ target }) => {
+  const now = Number(target.style.zoom || 1), { top, height } = target.getBoundingClientRect();
+  const room = innerHeight - bar.offsetHeight - top - scrollY;
+  const to = Math.min(1, Math.max(0.6, room / (height / now)));
+  if (height && Math.abs(to - now) > 0.01) target.style.zoom = to;
+}));
+
 /** The notes for this chapter, from the teacher's page. */
 async function tell() {
   notes.hidden = !notes.hidden;
@@ -100,15 +108,26 @@ addEventListener("keydown", (event) => {
   KEYS[event.key]();
 }, { capture: true });
 
-// A page a slide on paper.
+// A page a slide on paper, each below its section's heading; a repeated heading is for paper alone.
+const headed = new Set();
 for (const slide of slides) {
+  if (headed.has(slide[0])) {
+    const again = document.createElement("div");
+    again.className = "slide slide-again";
+    again.append(...slide[0].cloneNode(true).childNodes);
+    slide[1].before(again);
+  }
+  headed.add(slide[0]);
   slide.forEach((one) => one.classList.add("slide"));
   slide.at(-1).classList.add("slide-end");
 }
 const sheet = document.createElement("link");
 sheet.rel = "stylesheet";
 sheet.href = new URL("slides.css", import.meta.url);
-sheet.addEventListener("load", () => go(at));
+sheet.addEventListener("load", () => {
+  go(at);
+  if (!walk) article.querySelectorAll(".attention-widget").forEach((one) => fitting.observe(one));
+});
 document.head.append(sheet);
 document.documentElement.classList.add("slides");
 document.body.append(bar, notes);
