@@ -44,13 +44,6 @@ def test_a_students_copy_has_every_stub_and_no_solution(path):
     assert read - assigned - {*dir(builtins), "get_ipython", "__file__"} == set()
 
 
-def test_words_before_a_solution_in_the_same_cell_are_kept():
-    [path] = [path for path in chapters() if path.stem == "variance"]
-    last = copies.exercises(copies.student(alone(path)))[-1]
-    assert last.title == "Exercise 4: Choose the first matrices" and last.points == 2
-    assert last.cells[-1]["source"].endswith("</details>")
-
-
 def test_exercises_are_left_out():
     [path] = [path for path in chapters() if path.stem == "masking"]
     whole, less = alone(path), alone(path, left_out=[1, 4])
