@@ -15,13 +15,7 @@ from attention_lib._arguments import (
     shape_of,
 )
 from attention_lib._derivatives import has_transforms
-from attention_lib._engine.nonfinite import (
-    Score,
-    are_bounded,
-    isolate,
-    overflowing,
-    product_dtype,
-)
+from attention_lib._engine.nonfinite import Score, are_bounded, isolate, overflowing, product_dtype
 from attention_lib._engine.visibility import (
     Tensors,
     Visible,

@@ -53,8 +53,7 @@ def isolate(
         for x, known in zip(tensors, bounded, strict=True)
     ]
     queries, keys, values = (
-        x if fine is None else (x * fine).nan_to_num_()  # half the time of torch.where
-        for x, fine in zip(tensors, finite, strict=True)
+        x if fine is None else _with_zeros(fine, x) for x, fine in zip(tensors, finite, strict=True)
     )
     mask = mask.expand(*mask.shape[:-1], keys.shape[-2])
     sees_nan = torch.zeros_like(mask[..., :1])
@@ -77,6 +76,13 @@ def overflowing(score: Score, queries: Tensor, keys: Tensor, mask: Tensor) -> Te
     too_large = (mask & ~(scores < torch.inf)).any(dim=-1, keepdim=True)
     finite = (mask & (scores > -torch.inf)).any(dim=-1, keepdim=True)
     return too_large | (mask.any(dim=-1, keepdim=True) & ~finite)
+
+
+def _with_zeros(fine: Tensor, x: Tensor) -> Tensor:
+    """Replace the other vectors by 0, in the way that takes less time in all."""
+    if torch.is_grad_enabled() and x.requires_grad:  # nan_to_num has a slow derivative
+        return torch.where(fine, x, 0.0)
+    return (x * fine).nan_to_num_()
 
 
 def _shorter_than(limit: float, x: Tensor) -> Tensor:
