@@ -13,9 +13,6 @@
 - :mod:`~attention_lib.plots`: one function a picture (needs matplotlib).
 - :mod:`~attention_lib.notebook`: what every chapter starts with.
 - :mod:`~attention_lib.widgets`: figures that answer to sliders (stand still without anywidget).
-
-An argument whose type or dtype does not fit is refused by a TypeError, one whose shape, size or
-device does not fit by a ValueError. Both name it, and say what was expected and what came.
 """
 
 import importlib

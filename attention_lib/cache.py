@@ -32,6 +32,11 @@ class KeyValueCache:
         :func:`~attention_lib.masking.window_mask`. Older keys are forgotten. ``None`` keeps
         them all.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If ``window`` is not a whole number of at least 1.
+
     Notes
     -----
     ``len(cache)`` is the number of positions so far, forgotten ones included: the position of

@@ -52,6 +52,13 @@ def length_mask(valid_lens: Tensor, len_k: int) -> Tensor:
     torch.Tensor
         Boolean, True = may attend: shape ``(batch, 1, len_k)`` or ``(batch, len_q, len_k)``.
 
+    Raises
+    ------
+    TypeError
+        If ``valid_lens`` is no integer tensor; booleans are a ``mask``.
+    ValueError
+        If it has not one or two axes, or a length is negative or above ``len_k``.
+
     Examples
     --------
     >>> length_mask(torch.tensor([1, 3]), len_k=3)
@@ -78,6 +85,13 @@ def padding_mask(tokens: Tensor, pad_id: int = 0) -> Tensor:
     -------
     torch.Tensor
         Boolean of shape ``(batch, 1, len_k)``, True = may attend.
+
+    Raises
+    ------
+    TypeError
+        If ``tokens`` is no integer tensor, or ``pad_id`` no whole number.
+    ValueError
+        If ``tokens`` has not two axes.
 
     Examples
     --------
@@ -117,6 +131,11 @@ def causal_mask(
     torch.Tensor
         Boolean of shape ``(len_q, len_k)``, True = may attend. Attention recognises this tensor
         without reading it, unless it was changed, and PyTorch's kernel then runs its causal form.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a length is no whole number, or negative.
 
     Examples
     --------
@@ -165,6 +184,11 @@ def window_mask(
     torch.Tensor
         Boolean of shape ``(len_q, len_k)``, True = may attend.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a length is no whole number, or negative, or the window below 1.
+
     Notes
     -----
     Beltagy, Peters, Cohan (2020), in its causal form.
@@ -201,6 +225,13 @@ def document_mask(documents: Tensor) -> Tensor:
     torch.Tensor
         Boolean of shape ``(len, len)`` or ``(batch, len, len)``, True = may attend.
 
+    Raises
+    ------
+    TypeError
+        If ``documents`` is no integer tensor.
+    ValueError
+        If it has not one or two axes.
+
     Examples
     --------
     >>> document_mask(torch.tensor([0, 0, 1])).int()
@@ -232,6 +263,13 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
     -------
     torch.Tensor or None
         The logical *and*, in the common shape; ``None`` if there is no mask at all.
+
+    Raises
+    ------
+    TypeError
+        If a mask is not boolean.
+    ValueError
+        If the shapes do not broadcast, or the devices differ.
 
     Examples
     --------
@@ -278,6 +316,13 @@ def masked_softmax(
     torch.Tensor
         Weights in the shape and dtype of ``scores``. Masked keys get exactly 0, even if their
         score is NaN. A row sums to 1; a row in which every key is masked is all 0, with gradient 0.
+
+    Raises
+    ------
+    TypeError
+        If ``scores`` is not floating-point, ``valid_lens`` not integer, ``mask`` not boolean.
+    ValueError
+        If ranks, shapes, lengths or devices do not fit.
 
     Examples
     --------

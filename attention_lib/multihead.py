@@ -49,6 +49,12 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
     torch.Tensor
         Shape ``(batch, num_heads, len, d_model / num_heads)``, a view of ``x``.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If ``x`` is not a floating-point tensor with three axes, or ``num_heads`` not a divisor of
+        its width.
+
     Notes
     -----
     Vaswani et al. (2017), section 3.2.2.
@@ -84,6 +90,11 @@ def merge_heads(x: Tensor) -> Tensor:
     -------
     torch.Tensor
         Shape ``(batch, len, num_heads * d_k)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``x`` is not a floating-point tensor with four axes.
 
     Examples
     --------
@@ -437,6 +448,11 @@ class AddNorm(nn.Module):
         Width of the vectors.
     dropout : float
         Probability that a coordinate of the sublayer's output is dropped, in training only.
+
+    Raises
+    ------
+    TypeError, ValueError
+        In ``forward``, if dtype, width or device are not the module's, or the shapes differ.
 
     Notes
     -----

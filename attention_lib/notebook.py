@@ -80,6 +80,12 @@ def show(tensor: Tensor, decimals: int = 3) -> None:
     decimals : int
         Digits after the point, for floating-point tensors.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If ``tensor`` is not a dense tensor or is on the meta device, or if ``decimals`` is not a
+        whole number of at least 0.
+
     Examples
     --------
     >>> show(torch.tensor([[0.7512, 0.2488], [float("nan"), -0.0001]]))
@@ -171,6 +177,11 @@ def pretrained_attentions(
         The attentions, a tuple with one tensor ``(1, num_heads, len, len)`` for each layer, and
         the list of tokens. Without the package ``transformers`` the function prints how to install
         it and returns ``None``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``text`` or ``name`` is not a string, or ``text`` is empty.
     """
     for argument, value in (("text", text), ("name", name)):
         if not isinstance(value, str):

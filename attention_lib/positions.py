@@ -54,6 +54,11 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     torch.Tensor
         Shape ``(length, d_model)``, in the default dtype, on the default device.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not a whole number of at least 1, or ``d_model`` is odd.
+
     Notes
     -----
     Vaswani et al. (2017), section 3.5.
@@ -88,6 +93,12 @@ class PositionalEncoding(nn.Module):
         Number of positions; longer sequences are refused.
     dropout : float
         Probability that a coordinate of the sum is dropped, in training only.
+
+    Raises
+    ------
+    TypeError, ValueError
+        In ``forward``, if dtype, axes, width or device of ``x`` do not fit, ``offset`` is not a
+        whole number, or the last position is not below ``max_len``.
 
     Notes
     -----
@@ -160,6 +171,11 @@ def rotary_frequencies(d_k: int, base: float = 10_000.0) -> Tensor:
     torch.Tensor
         Shape ``(d_k / 2,)``, float64, on the CPU, in radians.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If ``d_k`` is not an even whole number of at least 2, or ``base`` not positive.
+
     Notes
     -----
     Su et al. (2021), equation 15.
@@ -209,6 +225,12 @@ def rotate_by_position(
     -------
     torch.Tensor
         Shape and dtype of ``x``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``x`` is not a floating-point tensor of even width, ``positions`` do not broadcast or
+        are on another device, or ``layout`` is neither of the two.
 
     Notes
     -----
@@ -285,6 +307,11 @@ def rotary_scores(
     -------
     torch.Tensor
         Scores, shape ``(..., len_q, len_k)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`rotate_by_position` and :func:`~attention_lib.scoring.scaled_dot_scores`.
 
     Notes
     -----

@@ -116,6 +116,12 @@ def sample_scores(
     torch.Tensor
         Shape ``(rows, len_k)``, in the default dtype, on the CPU.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a size is not a whole number of at least 1, ``scale`` not a finite number, or
+        ``generator`` not a ``torch.Generator``.
+
     Examples
     --------
     >>> seeded = torch.Generator().manual_seed(0)

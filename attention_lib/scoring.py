@@ -67,6 +67,13 @@ def dot_scores(queries: Tensor, keys: Tensor) -> Tensor:
     torch.Tensor
         Scores of shape ``(..., len_q, len_k)``.
 
+    Raises
+    ------
+    TypeError
+        If an argument is no floating-point tensor, or the dtypes differ.
+    ValueError
+        If a rank, a width, a device or the leading axes do not fit.
+
     Notes
     -----
     Luong, Pham, Manning (2015), "dot".
@@ -141,6 +148,11 @@ def gaussian_scores(queries: Tensor, keys: Tensor, bandwidth: float = 1.0) -> Te
     -------
     torch.Tensor
         Scores of shape ``(..., len_q, len_k)``, none above 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`dot_scores`; or if ``bandwidth`` is no positive number.
 
     Notes
     -----
@@ -237,6 +249,11 @@ def soft_cap(scores: Tensor, cap: float) -> Tensor:
     torch.Tensor
         The bounded scores, in the shape of ``scores``.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If ``scores`` is no floating-point tensor, or ``cap`` no positive number.
+
     Notes
     -----
     Gemma Team (2024), section 2: cap 50 on the scores of attention.
@@ -267,6 +284,11 @@ def alibi_slopes(num_heads: int) -> Tensor:
     -------
     torch.Tensor
         Shape ``(num_heads,)``, on the CPU.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``num_heads`` is no whole number of at least 1.
 
     Notes
     -----
@@ -319,6 +341,11 @@ def alibi_bias(
     torch.Tensor
         Shape ``(num_heads, len_q, len_k)``, none above 0.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is no whole number, or too small.
+
     Notes
     -----
     Press, Smith, Lewis (2022). Softmax does not see what is added to a whole row: to add
@@ -355,6 +382,11 @@ class BilinearScore(nn.Module):
     ----------
     W : torch.nn.Parameter
         Shape ``(d_q, d_k)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a width is no whole number of at least 1; in ``forward``, as :func:`dot_scores`.
 
     Notes
     -----
@@ -406,6 +438,11 @@ class AdditiveScore(nn.Module):
     ----------
     W_q, W_k, w_v : torch.nn.Linear
         ``d_q -> num_hiddens``, ``d_k -> num_hiddens`` and ``num_hiddens -> 1``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a width is no whole number of at least 1; in ``forward``, as :func:`dot_scores`.
 
     Notes
     -----

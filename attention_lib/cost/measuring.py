@@ -123,6 +123,12 @@ def fitted_exponent(sizes: Sequence[float], costs: Sequence[float]) -> Exponent:
     sizes, costs : sequence of float
         At least three of each, positive; not all sizes alike.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If these are no numbers, too few, not as many of one as of the other, or not all are
+        positive.
+
     Notes
     -----
     Least squares, with the textbook's standard error of a slope.
