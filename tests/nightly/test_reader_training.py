@@ -1,15 +1,19 @@
 """Training the reader, at night: what it leaves alone, what it shows, and its command."""
 
 import warnings
+from itertools import pairwise, product
 
 import pytest
 import torch
 
 from workbook._training import fit
-from workbook.reader import Reader, draw, load_reader, train_reader
+from workbook.reader import Reader, accuracy, draw, load_reader, split, train_reader
 from workbook.reader import __main__ as command
+from workbook.reader.lexicon import lexicon
+from workbook.reader.sentences import pairs
 
 FEW = draw(300, seed=3, small=True)
+NOUNS, ADJECTIVES = {*lexicon().kinds_of}, {*lexicon().group_of}
 
 
 def test_training_leaves_the_random_numbers_of_others_alone():
@@ -67,3 +71,28 @@ def test_training_command_fails_below_the_promised_accuracy(
     assert command.main() == code
     assert f"{reached:.4f}" in capsys.readouterr().out
     assert load_reader(path).num_heads == (4, 2)
+
+
+def test_reader_is_as_good_where_no_pair_stands_together_in_training():
+    """The figures that the chapter on training tells of the leak."""
+    train, test = split()
+    seen, directly = set(), 0
+    for words in (sentence.words for sentence in train):
+        seen.update(product(NOUNS & {*words}, ADJECTIVES & {*words}))
+        directly += any(
+            noun in NOUNS and adjective in ADJECTIVES and lexicon().held_out(noun, adjective)
+            for adjective, noun in pairwise(words)
+        )
+    apart, met = [], []
+    for sentence in test:
+        (met if {*pairs(sentence)} & seen else apart).append(sentence)
+    assert directly == 1615
+    assert round(accuracy(load_reader(), apart), 2) == 0.97
+    assert round(accuracy(load_reader(), met), 2) == 0.96
+
+
+def test_small_training_set_has_no_held_out_pair_in_a_sentence():
+    few = lexicon(small=True)
+    for words in (sentence.words for sentence in split(small=True)[0]):
+        together = product(few.kinds_of.keys() & words, few.group_of.keys() & words)
+        assert not any(few.held_out(*pair) for pair in together), words
