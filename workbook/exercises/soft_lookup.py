@@ -6,13 +6,14 @@ Examples
 Not yet: the temperature has no effect.
 >>> looking_elsewhere(4)
 Not yet: the longest vector always finds itself: no shadow on it is longer than it is.
->>> quiz(15, "a", ...)
+>>> quiz(15, 0.45, ...)
 1. Correct: the exponentials are 3 and 1, the weights 3/4 and 1/4, so the output is 7.5 + 7.5 = 15.
-2. Not yet: the scores do go to 0, but e to the power of 0 is 1: all weights become equal.
-3. No key fits: every score of a query is −100. What does attention return?
-   a) 0, or nearly 0: every exponential is tiny.
-   b) An error, as a dictionary does.
-   c) The mean of the values.
+2. Not yet: temperature divides the scores, not the weights: 0.45 and 0.05 would not sum to 1.
+3. Three keys have the values (0, 0), (4, 0) and (0, 4). Which output is out of reach, whatever \
+the query and the keys?
+   a) (1, 1)
+   b) (3, 0.5)
+   c) (2.5, 2)
 """
 
 import torch
