@@ -16,44 +16,39 @@ from sphinx.errors import ExtensionError
 PACKAGE = Path(sys.prefix) / "npm" / "node_modules" / "@fontsource" / "source-serif-4"
 FOLDER = "typeface"
 STYLES = {
-    "400-normal": (0.479, "400"),
-    "400-italic": (0.441, "400 700"),  # as it is also among bold words: none is slanted by machine
-    "600-normal": (0.486, "600 700"),
+    "400-normal": (0.479, "400", ""),
+    "400-italic": (
+        0.441,
+        "400 700",
+        " Italic",
+    ),  # among bold words, too: none is slanted by machine
+    "600-normal": (0.486, "600 700", " Bold"),
 }
 ASCENT, DESCENT = 1.036, 0.335  # of Source Serif 4, in em, as above the mean width of a letter
-# Faces that machines have: the mean width of their letters in each of the styles, in em, and the
-# names of these. The widths are those of fonts in English text, as @capsizecss/metrics lists them.
+# Faces that machines have: the mean width of their letters in each of the styles, in em. The widths
+# are those of fonts in English text, as @capsizecss/metrics lists them.
 LOCAL = {
-    "Georgia": ((0.446, 0.455, 0.519), ("Georgia", "Georgia Italic", "Georgia Bold")),
-    "Times New Roman": (
-        (0.406, 0.408, 0.433),
-        ("Times New Roman", "Times New Roman Italic", "Times New Roman Bold"),
-    ),
-    "Liberation Serif": (
-        (0.406, 0.408, 0.433),
-        ("Liberation Serif", "Liberation Serif Italic", "Liberation Serif Bold"),
-    ),
-    "Noto Serif": ((0.481, 0.469, 0.512), ("Noto Serif", "Noto Serif Italic", "Noto Serif Bold")),
-    "DejaVu Serif": (
-        (0.519, 0.519, 0.573),
-        ("DejaVu Serif", "DejaVu Serif Italic", "DejaVu Serif Bold"),
-    ),
+    "Georgia": (0.446, 0.455, 0.519),
+    "Times New Roman": (0.406, 0.408, 0.433),
+    "Liberation Serif": (0.406, 0.408, 0.433),
+    "Noto Serif": (0.481, 0.469, 0.512),
+    "DejaVu Serif": (0.519, 0.519, 0.573),
 }
 
 
 def rules():
     """Return the rules ``@font-face`` of the typeface and of what stands in for it."""
     faces = []
-    for place, (style, (width, weight)) in enumerate(STYLES.items()):
+    for place, (style, (width, weight, suffix)) in enumerate(STYLES.items()):
         kind = f"font-style: {style.partition('-')[2]}; font-weight: {weight};"
         faces.append(
             f'@font-face {{ font-family: "Book"; {kind} font-display: fallback; '
             f'src: url("{FOLDER}/{style}.woff2") format("woff2"); }}'
         )
-        for name, (widths, locals_) in LOCAL.items():
+        for name, widths in LOCAL.items():
             adjust = width / widths[place]
             faces.append(
-                f'@font-face {{ font-family: "Book {name}"; {kind} src: local("{locals_[place]}"); '
+                f'@font-face {{ font-family: "Book {name}"; {kind} src: local("{name}{suffix}"); '
                 f"size-adjust: {adjust:.1%}; ascent-override: {ASCENT / adjust:.1%}; "
                 f"descent-override: {DESCENT / adjust:.1%}; line-gap-override: 0%; }}"
             )

@@ -27,6 +27,16 @@ from website import book
 WEBSITE = Path(__file__).resolve().parent.parent
 # A rectangle of paper in a picture that matplotlib has drawn: its ground, or that of its axes.
 GROUND = re.compile(r'(<path d="M(?: [-\d.]+){2}(?: L(?: [-\d.]+){2}){3} z ") fill="#faf9f6"/>')
+# Faces of the text and of formulas, each with what needs it in a page. A page asks for them at
+# once: letters that come late would move a line.
+FACES = {
+    "typeface/400-normal": "",
+    "typeface/600-normal": "",
+    "typeface/400-italic": "<(?:em|i|cite)>",
+    "mathematics/fonts/KaTeX_Main-Regular": 'class="m(?:ord|rel|bin|open|close)">',
+    "mathematics/fonts/KaTeX_Main-Bold": 'class="mord mathbf',
+    "mathematics/fonts/KaTeX_Math-Italic": 'class="mord mathnormal',
+}
 # The one script inside pages: the reader's choice of colours, before anything is painted.
 THEME_SCRIPT = (
     'try{const theme=localStorage.getItem("theme");'
@@ -137,10 +147,8 @@ def contents(context, numbers):
         number = numbers.get(found[1].rpartition("/")[2])
         return f'{found[0]}<span class="number">{number} </span>' if number else found[0]
 
-    listed = (
-        context["toctree"](collapse=True, maxdepth=2, titles_only=True, includehidden=True) or ""
-    )
-    listed = re.sub(r'<p [^>]*class="caption"[^>]*>', "<p>", listed)
+    listed = context["toctree"](collapse=True, maxdepth=2, titles_only=True, includehidden=True)
+    listed = re.sub(r'<p [^>]*class="caption"[^>]*>', "<p>", listed or "")
     listed = re.sub(r'<a class="[^"]*" href="([^"]+)">', numbered, listed)
     sections = context.get("toc", "")
     sections = sections[sections.find("<ul>", 1) : sections.rfind("</li>")]
@@ -207,8 +215,8 @@ def _from_root(context, root):
 
 def _used(files):
     """Return the files to load, those of the book's own after what they build on."""
-    files = [file for file in files if not UNUSED.match(str(file.filename))]
-    return sorted(files, key=lambda file: file.priority)
+    used = (file for file in files if not UNUSED.match(str(file.filename)))
+    return sorted(used, key=lambda file: file.priority)
 
 
 def add_context(app, pagename, templatename, context, doctree):
@@ -246,11 +254,12 @@ def add_context(app, pagename, templatename, context, doctree):
             "count": len(names),
         }
         context["notebook"] = context["pathto"](f"_sources/{context['sourcename']}", True)
-    if "body" in context:
+    body = context.get("body", "")
+    context["faces"] = [face for face, sign in FACES.items() if re.search(sign, body)]
+    if body:
         images = app.builder.images.items()
         pictures = {name: Path(app.srcdir) / source for source, name in images}
-        body = context["body"].replace(FOLD_LABEL, "")
-        context["body"] = with_sizes(body, pictures)
+        context["body"] = with_sizes(body.replace(FOLD_LABEL, ""), pictures)
 
 
 def configure(app, config):
@@ -265,8 +274,7 @@ def configure(app, config):
 def clear(app, error):
     """Take the ground from under matplotlib's pictures: the page gives one on screens alone."""
     for path in Path(app.outdir, "_images").glob("*.svg"):
-        text = path.read_text(encoding="utf-8")
-        path.write_text(GROUND.sub(r'\1 fill="none"/>', text), encoding="utf-8")
+        path.write_text(GROUND.sub(r'\1 fill="none"/>', path.read_text("utf-8")), "utf-8")
 
 
 def leave_out(app, error):
