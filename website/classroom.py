@@ -132,14 +132,18 @@ def main():
     arguments, known = parser.parse_args(), {path.stem: path for path in chapters()}
     if unknown := [name for name in arguments.chapters if name not in known]:
         sys.exit(f"No chapter is called {', '.join(unknown)}: choose from {', '.join(known)}.")
+    chosen = arguments.chapters or [*known]
     if not arguments.without.replace(" ", "").isdecimal() and arguments.without:
         sys.exit(f'WITHOUT is to hold numbers of exercises, "3 4"; got {arguments.without}.')
     left_out = [int(number) for number in arguments.without.split()]
+    titles = " ".join(x.title for name in chosen for x in copies.exercises(read(known[name])))
+    if absent := [number for number in left_out if f"Exercise {number}:" not in titles]:
+        sys.exit(f"WITHOUT={absent[0]}: no exercise of {', '.join(chosen)} has this number.")
     tools = [tool for tool in TOOLS if tool in arguments.tools.split()]
-    said = [trouble] if tools and (trouble := environment()) else []
-    tools = [] if said else tools
-    for name in tqdm(arguments.chapters or known, unit="chapter", disable=None):
-        made = prepare(known[name], tools, left_out=left_out)
+    trouble = environment() if tools else ""
+    said = [trouble] if trouble else []
+    for name in tqdm(chosen, unit="chapter", disable=None):
+        made = prepare(known[name], [] if trouble else tools, left_out=left_out)
         said += [f"{name}: {sentence}" for sentence in made]
     print(*said, f"What was made is in {FOLDER.relative_to(ROOT)}.", sep="\n")
 
