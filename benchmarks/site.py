@@ -84,11 +84,11 @@ def stock(folder):
     return folder / "_build" / "html"
 
 
-def measure(browser, origin, name):
+def measure(chromium, origin, name):
     """Open one page; return its row of the table."""
     elsewhere = []
     SENT.clear()
-    context = browser.new_context(**PHONE)
+    context = chromium.new_context(**PHONE)
     context.add_init_script(WATCH)
 
     def answer(route):

@@ -54,7 +54,7 @@ def assets():
     return slider_figures.assets()
 
 
-def measure(browser, name, folder):
+def measure(chromium, name, folder):
     """Press the keys; return the handlers' times and the longest event, in milliseconds."""
     page_file = folder / f"{name}.html"
     page_file.write_text(
@@ -63,7 +63,7 @@ def measure(browser, name, folder):
         f"<body>{FIGURES[name]().to_html()}</body>",
         encoding="utf-8",
     )
-    page = browser.new_page(viewport={"width": 860, "height": 800})
+    page = chromium.new_page(viewport={"width": 860, "height": 800})
     page.add_init_script(WATCH)
     page.goto(page_file.as_uri())
     page.wait_for_selector(".attention-view")

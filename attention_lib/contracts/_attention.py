@@ -82,10 +82,9 @@ def check(
     >>> bool(report), len(report.kept) > 10
     (True, True)
     """
+    subject = Subject(**locals())  # its fields are these arguments
     if not callable(attend):
         raise TypeError(f"attend: expected a callable (queries, keys, values), got {attend!r}")
-    options = (window, padding, documents, d_q, d_k, d_v, num_heads, lengths, dtype, scale, strict)
     with evaluating(attend), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        subject = tried(Subject(attend, causal, *options))
-        return run(CONTRACTS, subject, subject.title)
+        return run(CONTRACTS, tried(subject), subject.title)

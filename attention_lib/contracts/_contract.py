@@ -48,7 +48,9 @@ RAISES = """Raises
 AssertionError
     If the contract is broken.
 NotTested
-    If nothing moves that should, so that staying the same would mean nothing."""
+    If nothing moves that should, so that staying the same would mean nothing.
+TypeError, ValueError
+    If an argument is of another kind or shape."""
 EXAMPLES = {  # by an argument of the contract
     "valid_lens": """>>> from attention_lib.attention import scaled_dot_product_attention
 >>> x, lens = torch.ones(2, 3, 4), torch.tensor([0, 2])

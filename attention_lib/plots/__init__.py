@@ -1,5 +1,8 @@
 """One function a picture: each takes an Axes and arrays, draws, and returns the Axes.
 
+An argument of the wrong kind, shape or range is refused by a TypeError or a ValueError that names
+it.
+
 The look (:mod:`.style`)
 
 - :func:`use_style`: the book's type, sizes and colours, set once before the first figure.
