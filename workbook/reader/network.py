@@ -59,6 +59,7 @@ class Vocabulary:
         self.forms = known.forms
         self.read_as = {word: base for word, base in known.read_as.items() if base in self._ids}
         self.compared = {word for word in self.words if word in known.group_of}
+        self.named = {word for word in self.words if word in known.kinds_of} - self.compared
 
     def __len__(self) -> int:
         return len(self.words)
@@ -66,11 +67,15 @@ class Vocabulary:
     def base(self, word: str) -> str | None:
         """Return the known word that a word is read as: "crossed" as "cross", "puppy" as "dog".
 
+        A compound without a place in any list is read as its last part.
+
         Examples
         --------
         >>> vocabulary = Vocabulary()
         >>> [vocabulary.base(word) for word in ("crossed", "bigger", "puppies", "xyz")]
         ['cross', 'big', 'dog', None]
+        >>> [vocabulary.base(word) for word in ("snackbox", "dog-friend")]
+        ['box', 'person']
         """
         found = self._own(word)
         if found is not None:
@@ -86,6 +91,19 @@ class Vocabulary:
             for base in map(self._own, tried):
                 if base is not None and (base in self.compared or not compares):
                     return base
+        return self._last_part(word)
+
+    def _last_part(self, word: str) -> str | None:
+        """The known word that the last part of a compound is read as."""
+        if "-" in word:
+            base = self.base(word.rsplit("-", 1)[1])
+            return base if base in self.compared | self.named else None
+        for end in range(3, len(word) - 2):
+            first, noun = (
+                self._own(x) or self._own(x.removesuffix("s")) for x in (word[:end], word[end:])
+            )
+            if first and noun in self.named:
+                return noun
         return None
 
     def _own(self, word: str) -> str | None:
@@ -185,11 +203,14 @@ ENDINGS = (
     ("est", ("", "e")),
     ("ier", ("y",)),
     ("er", ("", "e")),
+    ("ily", ("y",)),
+    ("ly", ("", "le")),
 )
-COMPARING = ("iest", "est", "ier", "er")  # of adjectives; the others are of verbs and nouns
+COMPARING = ("iest", "est", "ier", "er", "ily", "ly")  # of adjectives; others of verbs and nouns
 
 # What is written together, and its parts.
 CONTRACTIONS = (
+    (r"\b(ca|wo|do|\w+[ds])nt", r"\1n't"),
     ("can't", "can not"),
     ("cannot", "can not"),
     ("won't", "will not"),
@@ -201,6 +222,7 @@ CONTRACTIONS = (
     ("'re", " is"),
     ("'m", " is"),
     ("'s", ""),
+    (r"\bits(?= (?:too|so|very|not)\b)", "it is"),
 )
 
 

@@ -2,23 +2,26 @@
 
 const ENDINGS = [
   ["ies", ["y"]], ["es", ["", "e"]], ["s", [""]], ["ied", ["y"]], ["ed", ["", "e"]], ["ing", ["", "e"]],
-  ["iest", ["y"]], ["est", ["", "e"]], ["ier", ["y"]], ["er", ["", "e"]],
+  ["iest", ["y"]], ["est", ["", "e"]], ["ier", ["y"]], ["er", ["", "e"]], ["ily", ["y"]], ["ly", ["", "le"]],
 ];
-const COMPARING = ["iest", "est", "ier", "er"]; // of adjectives; the others are of verbs and nouns
+const COMPARING = ["iest", "est", "ier", "er", "ily", "ly"]; // of adjectives; the others are of verbs and nouns
 const CONTRACTIONS = [
+  ["\\b(ca|wo|do|\\w+[ds])nt", "$1n't"],
   ["can't", "can not"], ["cannot", "can not"], ["won't", "will not"], ["n't", " not"], ["it's", "it is"], ["'ll", " will"],
   ["'d", " would"], ["'ve", " has"], ["'re", " is"], ["'m", " is"], ["'s", ""],
+  ["\\bits(?= (?:too|so|very|not)\\b)", "it is"],
 ];
 
 /** The words that a reader knows, as its figure has them: adjectives come first, after nothing.
     In `read_as`, each word is followed by those that are read as it. */
 export function readLexicon({ vocabulary, forms, read_as, sections }) {
   const words = vocabulary.split(" ");
+  const count = (wanted) => sections.filter(([name]) => wanted(name)).reduce((sum, [, some]) => sum + some, 0);
   const groups = (text) => (text ? text.split(",").map((group) => group.split(" ")) : []);
   return {
     words, ids: new Map(words.map((word, id) => [word, id])), forms: new Map(groups(forms)),
     readAs: new Map(groups(read_as).flatMap(([base, ...others]) => others.map((other) => [other, base]))),
-    compared: sections[0]?.[0] === "adjectives" ? sections[0][1] : 0,
+    compared: count((name) => name === "adjectives"), named: count((name) => name !== "other words"), // ids up to
   };
 }
 
@@ -42,6 +45,23 @@ export function baseOf(word, lexicon) {
     const base = tried.map((one) => own(one, lexicon))
       .find((one) => one !== undefined && (!COMPARING.includes(ending) || (ids.get(one) > 0 && ids.get(one) <= compared)));
     if (base !== undefined) return base;
+  }
+  return lastPart(word, lexicon);
+}
+
+/** The known word that the last part of a compound is read as; undefined if there is none. */
+function lastPart(word, lexicon) {
+  const { ids, compared, named } = lexicon;
+  const isNamed = (base, from) => ids.get(base) > from && ids.get(base) <= named;
+  const at = word.lastIndexOf("-");
+  if (at >= 0) {
+    const base = baseOf(word.slice(at + 1), lexicon);
+    return isNamed(base, 0) ? base : undefined;
+  }
+  const plain = (part) => own(part, lexicon) ?? own(part.replace(/s$/u, ""), lexicon);
+  for (let end = 3; end < word.length - 2; end += 1) {
+    const noun = plain(word.slice(end));
+    if (isNamed(noun, compared) && plain(word.slice(0, end))) return noun;
   }
   return undefined;
 }
