@@ -229,8 +229,9 @@ def test_a_chapter_shows_as_slides(visit):
         assert seen.faults == []
 
 
+# Which sections answer a question, or pages where any section of them does.
 QUERIES = json.loads(Path(__file__).with_name("queries.json").read_text(encoding="utf-8"))
-RIGHT = 0.9  # of the queries; see what fails with -s
+RIGHT = 0.94  # of the queries; see what fails with -s
 
 
 def test_the_search_answers(visit):
@@ -247,7 +248,7 @@ def test_the_search_answers(visit):
     wrong = {
         query: found
         for (query, wanted), found in zip(QUERIES.items(), first, strict=True)
-        if found not in wanted
+        if not {found, found.partition("#")[0]} & {*wanted}
     }
     print(f"{len(QUERIES) - len(wrong)} of {len(QUERIES)} first results are right; not {wrong}")
     assert len(QUERIES) - len(wrong) >= RIGHT * len(QUERIES), wrong
@@ -255,9 +256,9 @@ def test_the_search_answers(visit):
 
 def test_the_right_answers_of_the_search_are_on_pages():
     searched = yaml.safe_load((ROOT / "website" / "searched.yml").read_text(encoding="utf-8"))
-    for page, anchor in {tuple(one.split("#")) for one in chain(searched, *QUERIES.values())}:
+    for page, _, anchor in {one.partition("#") for one in chain(searched, *QUERIES.values())}:
         text = (SITE / "book" / f"{page}.html").read_text(encoding="utf-8")
-        assert f'id="{anchor}"' in text, f"{page} has no {anchor}"
+        assert f'id="{anchor or "main"}"' in text, f"{page} has no {anchor}"
 
 
 def test_the_search_shows_what_it_found(visit):
