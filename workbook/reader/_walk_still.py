@@ -143,14 +143,6 @@ def _row_by_row(step: int, seen: Seen) -> list[Markup]:
             _bars(scores, start - low * unit, unit, "accent"),
             *_numbers(scores),
         ]
-        if step == 6:
-            for i in range(len(keys), len(keys) + PADS):
-                hatch = {"width": SPAN - 48, "height": ROW, "fill": "url(#masked)"}
-                parts += [
-                    _text(NAME, _line(i) + 4.5, "(empty)", anchor="end"),
-                    tag("rect", x=LEFT, y=_line(i) - ROW / 2, **hatch),
-                    _text(RIGHT, _line(i) + 4.5, "−∞", anchor="end"),
-                ]
     elif step == 7:
         parts += [
             _text(LEFT, TOP - 10, "weights, which sum to 1"),
@@ -168,6 +160,14 @@ def _row_by_row(step: int, seen: Seen) -> list[Markup]:
             _text(x - 8, bottom + 4.5, "their mixture", "output", "end"),
             _strip(output, x, bottom, keyed, float(np.abs(output).max()), "output"),
         ]
+    for i in range(len(keys), len(keys) + PADS) if step in (6, 7) else ():
+        parts += [
+            _text(NAME, _line(i) + 4.5, "(empty)", anchor="end"),
+            _text(RIGHT, _line(i) + 4.5, "−∞" if step == 6 else "0", anchor="end"),
+        ]
+        if step == 6:
+            hatch = {"width": SPAN - 48, "height": ROW, "fill": "url(#masked)"}
+            parts.append(tag("rect", x=LEFT, y=_line(i) - ROW / 2, **hatch))
     return parts
 
 

@@ -145,7 +145,7 @@ export function scene(step, seen, given) {
 
   const spots = written(seen.words, given);
   const names = rows.map((i) => (step === WORDS ? [...spots[i], i ? 1 : 0] : [name - (breadth(i ? seen.words[i] : "(nothing)") / 2) * font, line(i), font, 1]));
-  const pads = Array.from({ length: PADS }, (_, i) => [name - (breadth("(empty)") / 2) * font, line(count + i), font, step === MASKED ? 1 : 0]);
+  const pads = Array.from({ length: PADS }, (_, i) => [name - (breadth("(empty)") / 2) * font, line(count + i), font, between(MASKED, SOFTMAX) ? 1 : 0]);
 
   const keyed = Math.min(size * (wide ? 18 : 15), span * 0.42);
   const near = Math.min(size * (wide ? 12 : 9), span * 0.3);
@@ -169,7 +169,7 @@ export function scene(step, seen, given) {
   const unit = (to - from) / (high - low);
   const columns = step === BRIGHTEST ? seen.layers.flatMap(({ heads }) => heads).length : seen.layers[0].heads.length;
   const column = (span + 4) / columns;
-  const grown = column * (wide ? 0.62 : 0.5);
+  const grown = column * (wide ? 0.56 : 0.5);
   const bars = swapped.layers.flatMap(({ heads }, layer) => heads.map(({ weights }, head) => {
     const number = layer * seen.layers[0].heads.length + head;
     const mine = layer === 0 && head === seen.followed;
@@ -221,7 +221,7 @@ function labels(step, seen, { width, left, right, name, row, top, line, floor, t
   if (step >= SCORES && step <= MASKED) found.push(text(name, head, "query", "end", "attention-query"), text(right, head, step === SCORES ? "query · key" : `query · key ÷ √${size}`, "end"));
   if (step === SCORES) found.push(...beside(dots));
   if (step === DIVIDED || step === MASKED) found.push(...beside(scores));
-  if (step === MASKED) found.push(text(right, base(count), "−∞", "end"), text(right, base(count + 1), "−∞", "end"));
+  if (step === MASKED || step === SOFTMAX) found.push(...[count, count + 1].map((i) => text(right, base(i), step === MASKED ? "−∞" : "0", "end")));
   if (step === SOFTMAX) found.push(text(left, head, "weights, which sum to 1"), ...beside(seen.row));
   if (step === MIXTURE) {
     found.push(text(left, head, "weights"), text(right, head, "values", "end", "attention-value"), text(right - keyed - 8, floor + row * 0.85 + 4.5, "their mixture", "end", "attention-output"));
@@ -235,7 +235,7 @@ function labels(step, seen, { width, left, right, name, row, top, line, floor, t
       const best = place(weights[it]);
       found.push(text(left + i * column, head, wide ? `head ${number + 1}` : `h ${number + 1}`, "start", layer === 1 && number === seen.followed && step === HEADS ? "attention-chosen" : "attention-muted"));
       if (number === 0 && step === BRIGHTEST) found.push(text(left + i * column, head - font - 3, `layer ${layer}`));
-      if (wide || step === HEADS) found.push(text(left + i * column + column * (wide ? 0.64 : 0.52) * weights[it][best] + 3, base(best), fixed(weights[it][best], 2), "start", "attention-chosen"));
+      if (wide || step === HEADS) found.push(text(left + i * column + column * (wide ? 0.58 : 0.52) * weights[it][best] + 3, base(best), fixed(weights[it][best], 2), "start", "attention-chosen"));
     });
   }
   if (step >= LAYERS && step < BRIGHTEST) {
@@ -244,7 +244,7 @@ function labels(step, seen, { width, left, right, name, row, top, line, floor, t
   }
   if (step >= ANSWER && step < BRIGHTEST) found.push(text(left + 30, base(seen.meant) - 9, fixed(Math.max(...seen.answers[2]), 2), "start", "attention-output"));
   if (step >= MIXTURE) found.push(text(4, track + 4.5, seen.words[nouns[1]]), text(width - 4, track + 4.5, seen.words[nouns[0]], "end"));
-  if (step >= HEADS && wide) found.push(text(width / 2, track - 17, "what the model would answer now", "middle"));
+  if (step >= MIXTURE && wide) found.push(text(width / 2, track - 17, "what the model would answer now", "middle"));
   return found;
 }
 
