@@ -1,15 +1,15 @@
 """Questions that a number or a choice answers: their rules are data.
 
 A chapter's questions stand in ``chapter.toml`` beside its module. The notebook and the website
-check an answer by the same rules: :meth:`Number.rules` and :meth:`Choice.rules` are what
-``exercise.js`` reads, and what the questions themselves go by.
+check an answer by the same rules: a question goes by its ``rules`` itself, and ``exercise.js``
+reads them from the page.
 """
 
 import html
 import json
 import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Real
 from operator import itemgetter
 from pathlib import Path
@@ -28,8 +28,14 @@ class Question:
 
     Parameters
     ----------
+    kind : str
+        "number" or "choice".
     question : str
         What is asked, in a few words or a sentence; code between backticks.
+    solution : str
+        The right answer and its reason, as a sentence.
+    **rules
+        What judges an answer, as JSON can hold it.
 
     Examples
     --------
@@ -39,8 +45,9 @@ class Question:
 
     name = ""  # what the chapter's module calls it
 
-    def __init__(self, question: str) -> None:
-        self.question = question
+    def __init__(self, kind: str, question: str, solution: str, **rules: Any) -> None:
+        self.question, self.solution, self.right = question, solution, rules["right"]
+        self.rules: Rules = {"kind": kind, "question": question, **rules}
 
     def __call__(self, answer: object = ...) -> Verdict:
         """Judge an answer; ``...`` is one that nobody has given yet."""
@@ -53,17 +60,9 @@ class Question:
         """Return whether an answer is right, and what to say of it."""
         raise NotImplementedError
 
-    def rules(self) -> Rules:
-        """Return what judges an answer, as JSON can hold it."""
-        raise NotImplementedError
-
-    def solution(self) -> str:
-        """Return the right answer and its reason, as a sentence."""
-        raise NotImplementedError
-
     def html(self, inside: str = f"<p>{UNWRITTEN}</p>") -> str:
         """Return what a page shows: something to read, which its script makes into a form."""
-        rules = html.escape(json.dumps(self.rules(), ensure_ascii=False))
+        rules = html.escape(json.dumps(self.rules, ensure_ascii=False))
         return f'<div class="attention-exercise" data-exercise="{rules}">{inside}</div>'
 
 
@@ -104,33 +103,29 @@ Not yet: NaN is not a number.)
         because: str = "",
         mistakes: Sequence[tuple[float, str] | tuple[float, str, float]] = (),
     ) -> None:
-        super().__init__(question)
-        self.right = right
-        self.tolerance = tolerance + 1e-7 * max(1.0, abs(right))  # what float32 rounds away
-        self.because = because or f"{_written(right)} it is."
-        self.mistakes = [_mistake(self.tolerance, *mistake) for mistake in mistakes]
-        for mistake in self.mistakes:
-            if abs(mistake["value"] - right) <= self.tolerance:
+        because = because or f"{_written(right)} it is."
+        tolerance += 1e-7 * max(1.0, abs(right))  # what float32 rounds away
+        wrong = [_mistake(tolerance, *mistake) for mistake in mistakes]
+        for mistake in wrong:
+            if abs(mistake["value"] - right) <= tolerance:
                 raise ValueError(f"{mistake['value']} is no mistake: {right} is right")
-
-    def rules(self) -> Rules:
-        """Return what judges an answer, as JSON can hold it."""
-        return {
-            "kind": "number",
-            "question": self.question,
-            "right": self.right,
-            "tolerance": self.tolerance,
-            "correct": self.because,
-            "mistakes": self.mistakes,
-            "small": "that is too small.",
-            "large": "that is too large.",
-            "nan": "NaN is not a number.",
-            "other": "a number is expected",
-        }
+        super().__init__(
+            "number",
+            question,
+            because,
+            right=right,
+            tolerance=tolerance,
+            correct=because,
+            mistakes=wrong,
+            small="that is too small.",
+            large="that is too large.",
+            nan="NaN is not a number.",
+            other="a number is expected",
+        )
 
     def judge(self, answer: object) -> tuple[bool, str]:
         """Return whether an answer is right, and what to say of it."""
-        rules, number = self.rules(), _number(answer)
+        rules, number = self.rules, _number(answer)
         if number is None:
             return False, f"{rules['other']}, not {_short(answer)}."
         if math.isnan(number):
@@ -143,10 +138,6 @@ Not yet: NaN is not a number.)
             return False, min(near, key=itemgetter(0))[1]["message"]
         return False, rules["small"] if number < rules["right"] else rules["large"]
 
-    def solution(self) -> str:
-        """Return the right answer and its reason, as a sentence."""
-        return self.because
-
 
 class Choice(Question):
     """A question with a few answers to choose from, which are called a, b, c …
@@ -155,68 +146,53 @@ class Choice(Question):
     ----------
     question : str
         What is asked.
-    options : sequence of str
-        The answers.
+    options : sequence of (str, str)
+        The answers, each with why it is right or why it is not.
     right : str
         The letter of the right one.
-    reasons : mapping of str to str
-        For every letter, why it is right or why it is not.
 
     Examples
     --------
     >>> sky = Choice(
-    ...     "What is above?", ["the ground", "the sky"], "b",
-    ...     {"a": "the ground is below.", "b": "look up."},
+    ...     "What is above?", [("the ground", "that is below."), ("the sky", "look up.")], "b"
     ... )
     >>> sky("b)"), sky("A"), sky("c")
-    (Correct: look up., Not yet: the ground is below., Not yet: one of "a", "b" is expected.)
+    (Correct: look up., Not yet: that is below., Not yet: one of "a", "b" is expected.)
     """
 
-    def __init__(
-        self, question: str, options: Sequence[str], right: str, reasons: Mapping[str, str]
-    ) -> None:
-        super().__init__(question)
-        letters = ascii_lowercase[: len(options)]
-        if right not in letters or set(reasons) != set(letters):
-            raise ValueError(f"right must be one of {letters}, and each of them needs a reason")
-        self.options = dict(zip(letters, options, strict=True))
-        self.right = right
-        self.reasons = reasons
-
-    def rules(self) -> Rules:
-        """Return what judges an answer, as JSON can hold it."""
-        return {
-            "kind": "choice",
-            "question": self.question,
-            "right": self.right,
-            "options": [
-                {"key": key, "text": text, "message": self.reasons[key]}
-                for key, text in self.options.items()
-            ],
-            "other": f"one of {', '.join(map(json.dumps, self.options))} is expected.",
-        }
+    def __init__(self, question: str, options: Sequence[tuple[str, str]], right: str) -> None:
+        named = zip(ascii_lowercase, options, strict=False)
+        self.options = [{"key": key, "text": t, "message": why} for key, (t, why) in named]
+        reasons = {option["key"]: option["message"] for option in self.options}
+        if right not in reasons:
+            raise ValueError(f"right must be one of {', '.join(reasons)}, not {right}")
+        super().__init__(
+            "choice",
+            question,
+            f"{right}: {reasons[right]}",
+            right=right,
+            options=self.options,
+            other=f"one of {', '.join(map(json.dumps, reasons))} is expected.",
+        )
 
     def judge(self, answer: object) -> tuple[bool, str]:
         """Return whether an answer is right, and what to say of it."""
-        rules = self.rules()
         key = answer.strip(" ().").lower() if isinstance(answer, str) else None  # "b" or "b)"
-        for option in rules["options"]:
+        for option in self.options:
             if option["key"] == key:
-                return key == rules["right"], option["message"]
-        return False, rules["other"]
-
-    def solution(self) -> str:
-        """Return the right answer and its reason, as a sentence."""
-        return f"{self.right}: {self.reasons[self.right]}"
+                return key == self.right, option["message"]
+        return False, self.rules["other"]
 
 
 class Quiz:
-    """The questions at the end of a chapter.
+    """The questions at the end of a chapter, asked or answered.
 
     Parameters
     ----------
     *questions : Question
         What is asked; three are enough.
+    answers : sequence
+        An answer for each; ``...`` where there is none yet.
 
     Examples
     --------
@@ -226,39 +202,31 @@ class Quiz:
     2. What is 2 + 2?
     """
 
-    def __init__(self, *questions: Question) -> None:
-        self.questions = questions
+    def __init__(self, *questions: Question, answers: Sequence[object] = ()) -> None:
+        self.questions, self.answers = questions, answers or (...,) * len(questions)
 
-    def __call__(self, *answers: object) -> "Marks":
+    def __call__(self, *answers: object) -> "Quiz":
         """Judge an answer for each question; without answers, ask."""
-        answers = answers or (...,) * len(self.questions)
-        if len(answers) != len(self.questions):
+        if len(answers) not in (0, len(self.questions)):
             raise ValueError(f"{len(self.questions)} answers are expected, not {len(answers)}")
-        return Marks(list(zip(self.questions, answers, strict=True)))
-
-
-class Marks:
-    """What a quiz says of its answers: a line for each, or the question that is still open."""
-
-    def __init__(self, answered: list[tuple[Question, object]]) -> None:
-        self.answered = answered
+        return Quiz(*self.questions, answers=answers)
 
     def __bool__(self) -> bool:
-        return all(question(answer) for question, answer in self.answered)
+        return all(map(Question.__call__, self.questions, self.answers))
 
     def __repr__(self) -> str:
-        lines = []
-        for number, (question, answer) in enumerate(self.answered, start=1):
+        lines, answered = [], zip(self.questions, self.answers, strict=True)
+        for number, (question, answer) in enumerate(answered, start=1):
             said = question.question if answer is ... else repr(question(answer))
             lines.append(f"{number}. {said}")
             if answer is ... and isinstance(question, Choice):
-                lines += [f"   {key}) {text}" for key, text in question.options.items()]
+                lines += [f"   {option['key']}) {option['text']}" for option in question.options]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str | None:
-        if any(answer is not ... for _, answer in self.answered):
+        if any(answer is not ... for answer in self.answers):
             return None
-        asked = "".join(f"<li>{_asked(question)}</li>" for question, _ in self.answered)
+        asked = "".join(f"<li>{_asked(question)}</li>" for question in self.questions)
         return f'<ol class="attention-quiz">{asked}</ol>'
 
 
@@ -285,20 +253,16 @@ def questions(chapter: str) -> Iterator[Any]:
 
 
 def _made(table: Rules) -> Question:
-    if "options" not in table:
-        return Number(**table)
-    texts, reasons = zip(*table["options"], strict=True)
-    named = dict(zip(ascii_lowercase, reasons, strict=False))
-    return Choice(table["question"], texts, table["right"], named)
+    return Choice(**table) if "options" in table else Number(**table)
 
 
 def _asked(question: Question) -> str:
     """Return a question of a quiz as HTML: readable, and answered, without a script."""
     read = f"<p>{_inline(question.question)}</p>"
     if isinstance(question, Choice):
-        options = "".join(f"<li>{_inline(text)}</li>" for text in question.options.values())
+        options = "".join(f"<li>{_inline(option['text'])}</li>" for option in question.options)
         read += f'<ol type="a">{options}</ol>'
-    folded = f"<details><summary>Answer</summary><p>{_inline(question.solution())}</p></details>"
+    folded = f"<details><summary>Answer</summary><p>{_inline(question.solution)}</p></details>"
     return question.html(f'<div class="attention-asked">{read}</div>{folded}')
 
 

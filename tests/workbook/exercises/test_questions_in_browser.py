@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 ORIGIN = "http://book.test/"
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'"
 NUMBER = Number("What is `1/2`?", 0.5, because="a half.", mistakes=[(2, "<b>upside</b> `down`.")])
-CHOICE = Choice("Which?", ["<this>", "that"], "b", {"a": "no.", "b": "yes."})
+CHOICE = Choice("Which?", [("<this>", "no."), ("that", "yes.")], "b")
 PAGE = f"""<!doctype html><html lang="en"><title>Questions</title>
 <link rel="stylesheet" href="exercise.css"><script defer src="exercise.js"></script>
 {NUMBER(...)._repr_html_()}{CHOICE(...)._repr_html_()}{Quiz(NUMBER, CHOICE)()._repr_html_()}"""
@@ -142,7 +142,7 @@ def test_every_question_of_the_book_is_answered_rightly_and_wrongly(chromium):
     answers, verdicts = [], []
     for i, question in enumerate(questions):
         if chosen := isinstance(question, Choice):
-            letters = [*question.options]
+            letters = [option["key"] for option in question.options]
             wrong = next(letter for letter in letters if letter != question.right)
             tasks = {letters.index(x): question(x) for x in (question.right, wrong)}
         else:
