@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from workbook.exercises._cases import draws, memories, pairs
+from workbook.exercises._cases import PAIRS, STEEP_PAIRS, draws
 from workbook.exercises._exercise import exercise
 from workbook.exercises._questions import questions
 
@@ -38,7 +38,7 @@ __all__ = ["frugal_additive_scores", "gaussian_by_product", "quiz", "scaled_scor
 
 @exercise(
     axes="batch query key",
-    cases=[*pairs(), *((queries, keys) for queries, keys, _ in memories()[-2:])],
+    cases=[*PAIRS, *STEEP_PAIRS],
     mistakes=[
         ("return scores", "return scores.softmax(dim=-1)",
          "these are the weights. The scores come before the softmax."),
@@ -123,7 +123,7 @@ def _no_differences(answer: Callable[..., Any]) -> tuple[bool, str]:
     settle=_less_mean,
     settled="With each row's mean subtracted",
     axes="batch query key",
-    cases=pairs(),
+    cases=PAIRS,
     also=_no_differences,
     mistakes=[
         (" - squares[:, None] / 2", "",

@@ -19,7 +19,7 @@ the query and the keys?
 import torch
 from torch import Tensor
 
-from workbook.exercises._cases import memories, rows_of_scores
+from workbook.exercises._cases import PAIRS, STEEP_PAIRS, draws
 from workbook.exercises._exercise import exercise
 from workbook.exercises._questions import questions
 
@@ -27,12 +27,23 @@ __all__ = ["hard_lookup", "looking_elsewhere", "lookup", "quiz"]
 
 looking_elsewhere, quiz = questions("soft_lookup")
 
-_TEMPERATURES = [2.0, 0.5, 3.0, 1.0, 5.0, 0.25, 2.0, 1.0, 0.5]
+_normal, _double = draws(6), draws(7, torch.float64)
+_ONE_KEY = _normal(2, 5, 3), _normal(2, 1, 3)
+_TEMPERATURES = [0.5, 3.0, 1.0, 5.0, 0.25, 2.0, 1.0, 0.5]
 
 
 @exercise(
     axes="query column",
-    cases=[(*memory, t) for memory, t in zip(memories(), _TEMPERATURES, strict=True)],
+    cases=[
+        (
+            torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]),
+            torch.tensor([[[1.0, 2.0, 3.0], [5.0, 0.0, -1.0]]]), 2.0,
+        ),
+        *(
+            (q, k, draws(i, k.dtype)(*k.shape[:2], 11 + i), _TEMPERATURES[i])
+            for i, (q, k) in enumerate([*PAIRS, _ONE_KEY, *STEEP_PAIRS])
+        ),
+    ],
     mistakes=[
         (" / temperature", "", "the temperature has no effect."),
         (" / temperature", " * temperature",
@@ -55,7 +66,19 @@ def lookup(queries: Tensor, keys: Tensor, values: Tensor, temperature: float) ->
 
 @exercise(
     axes="query key",
-    cases=[*rows_of_scores(), (torch.tensor([[[0.0, 1e-35, -1.0], [3e34, 1e35, 0.0]]]),)],
+    cases=[
+        (torch.tensor([[[2.0, 0.4, -0.4, -1.2]]]),),
+        (torch.tensor([[[1.0, 0.0, 1.0, 0.5], [3.0, 2.0, 1.0, 0.0]]]),),
+        # ties, and scores that a person would take for a tie
+        (torch.tensor([[[0.0, 0.0, 0.0], [1.0, 1.001, 0.999], [0.0, 1e-7, -1.0]]]),),
+        (torch.tensor([[[0.0, 1e-10, -1.0], [5.0, 5.0, 5.0 + 1e-10]]], dtype=torch.float64),),
+        (torch.tensor([[[0.0, 1e-35, -1.0], [3e34, 1e35, 0.0]]]),),
+        (torch.tensor([[[900.0, 899.0, 900.0], [0.0, 0.0, 1.0], [-900.0, -901.0, -902.0]]]),),
+        (torch.tensor([[[300.0, 100.0]], [[0.0, 0.0]]]),),
+        (_normal(2, 3, 5).round(),),
+        (2 * _normal(3, 1, 7),),
+        (_double(1, 5, 2),),
+    ],
     mistakes=[
         (
             "(scores == scores.amax(dim=-1, keepdim=True))",
