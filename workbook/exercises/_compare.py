@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attention_lib._arguments import shape_of
 from workbook.exercises._running import Failure
+from workbook.exercises._words import type_of
 
 __all__ = ["agree", "as_tensor", "difference", "equal_cells", "wrong_kind"]
 
@@ -170,5 +171,4 @@ def _called(result: Any) -> str:
     if isinstance(result, tuple | list | dict):
         parts: Sequence[Any] = list(result)
         return f"a {type(result).__name__} of {len(parts)}"
-    name = type(result).__name__
-    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+    return type_of(result)

@@ -97,16 +97,10 @@ class Source:
 
     def families(self) -> Iterator[Edit]:
         """Yield the usual mistakes that can be made in this source."""
-        same: dict[str, list[Edit]] = {}
         for family in _FAMILIES:
             for node in ast.walk(self.tree):
                 for spans, sentence in family(self, node):
                     yield Edit(tuple(spans), sentence)
-                    if family not in (_operand, _argument):
-                        same.setdefault(sentence, []).append(Edit(tuple(spans), sentence))
-        for sentence, edits in same.items():  # the same mistake wherever it can be made
-            if 1 < len(edits) < 4 and all(a.fits(b) for a, b in combinations(edits, 2)):
-                yield Edit(tuple(span for edit in edits for span in edit.spans), sentence)
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Return where a node's text starts and ends (columns count bytes; sources are ASCII)."""

@@ -88,7 +88,7 @@ class Exercise:
         if answer is ...:
             return Verdict.unwritten()
         if not callable(answer):
-            return Verdict(False, f"a function is expected, not {_article(type(answer).__name__)}.")
+            return Verdict(False, f"a function is expected, not {words.type_of(answer)}.")
         if self.settle:
             answer = _Settled(answer, self.settle)
         expected = [attempt(self.right, case) for case in self.cases]  # an answer can spoil PyTorch
@@ -297,7 +297,3 @@ def _of_right_type(found: list[Any], expected: list[Any]) -> tuple[list[Any], li
         kind = type(found[0]).__name__
         return tensors, [f"a {kind} comes back: make one tensor of it, with `torch.stack` or so."]
     return found, []
-
-
-def _article(name: str) -> str:
-    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"

@@ -77,7 +77,6 @@ class Variant:
         self.cases, self.function, self.sentences = cases, function, sentences
         self.edit, self.before, self.after = edit, before, after
         self.results: dict[int, Any] = {}
-        self.rank = 0  # likely mistakes first
 
     def __getitem__(self, i: int) -> Any:
         if i not in self.results:
@@ -158,16 +157,14 @@ class Explanations:
         self.none = Variant(cases, right)
         self.partly = False  # whether the explanation found leaves numbers open
         self.expected = [self.none[i] for i in range(len(cases))]
-        if tolerance is None and not all(map(self._nearly, found, self.expected)):
+        if tolerance is None and not all(
+            agree(*pair, SINGLE) for pair in zip(found, self.expected, strict=True)
+        ):
             self.tolerance = SINGLE  # grossly wrong: whether it also rounds is no matter
-        self.declared, changes = [*self._declared()], [*self._changes()]
+        changes = [*self._changes()]
         swapped = [v for v in changes if v.sentences == ("True and False are swapped.",)][:1]
-        edits = [*self.declared, *swapped, *self._families()]
-        self.candidates = [*edits, *changes]
-        self.likely = [*self.declared, *(v for v in changes if v.after)]
-        for first, kind in ((0, edits), (20, changes)):
-            for rank, variant in enumerate(kind, start=first):
-                variant.rank = rank
+        # likely mistakes first
+        self.candidates = [*self._declared(), *swapped, *self._families(), *changes]
         self.repairs = [*_special(special, cases), *REPAIRS]
         wrong = [i for i in self.numbers if not self._agree(found[i], self.expected[i])]
         largest = sorted(wrong, key=lambda i: -_count(self.expected[i]))
@@ -186,34 +183,24 @@ class Explanations:
         most : int
             At most so many mistakes together.
         """
-        if self._constant():  # little can be told from it: only what was declared as a whole
-            self.candidates = [v for v in self.candidates if v.whole]
-            most = 1
-        for sentences in self._single():
-            return sentences
-        fails = any(isinstance(self.found[i], Failure) for i in self.numbers)
-        if most > 1 and not fails:
-            for sentences in self._double():
-                return sentences
-        return []
+        causes = next(self._single(), [])
+        fails = any(isinstance(result, Failure) for result in self.found)
+        if not causes and most > 1 and not fails and self._informative():
+            causes = next(self._double(), [])
+        return causes
 
     def _single(self) -> Iterator[list[str]]:
         yield from ([*v.sentences] for v in self.candidates if self._is(v))
-        if not self._constant():
-            yield from self._repairable(self.none)
+        yield from self._repairable(self.none)
 
     def _double(self) -> Iterator[list[str]]:
         biggest = self.order[0]
-        telling = self._informative()
-        likely = self.candidates if telling else self.likely
-        runs = [v for v in likely if not isinstance(v[biggest], Failure)]
-        ranked = sorted(combinations(runs, 2), key=lambda ab: sum(v.rank for v in ab))
-        for a, b in ranked[:MOST_PAIRS]:
-            both = a.joined(b, self.source)
+        runs = [v for v in self.candidates if not isinstance(v[biggest], Failure)]
+        pairs = sorted(combinations(range(len(runs)), 2), key=sum)
+        for a, b in pairs[:MOST_PAIRS]:
+            both = runs[a].joined(runs[b], self.source)
             if both and self._is(both):
                 yield [*both.sentences]
-        if not telling:
-            return
         for variant in runs:
             yield from self._repairable(variant)
         for one, two in combinations(self.repairs, 2):
@@ -258,9 +245,6 @@ class Explanations:
             if self._repaired(base, repair):
                 self.partly = True
                 yield [repair.sentence, *base.sentences]
-
-    def _nearly(self, found: Any, expected: Any) -> bool:
-        return agree(found, expected, SINGLE)
 
     def _agree(self, found: Any, other: Any) -> bool:
         if isinstance(other, tuple) and any(isinstance(part, Failure) for part in other):
@@ -332,15 +316,6 @@ class Explanations:
                         way = "large" if sign > 0 else "small"
                         return f"every number is {named} times too {way}, where {n} is {called}."
         return ""
-
-    def _constant(self) -> bool:
-        """Whether the answer gives the same number everywhere; then many mistakes would fit."""
-        tensors = [as_tensor(x) for x in self.found]
-        if any(x is None for x in tensors) or sum(map(_count, tensors)) < 20:
-            return False
-        return all(
-            bool((x == x.flatten()[0]).all()) for x in tensors if x is not None and x.numel()
-        )
 
     def _informative(self) -> bool:
         """Whether two mistakes that fit are hardly a coincidence."""

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from workbook.exercises._words import type_of
+
 __all__ = ["SECONDS", "Failure", "attempt", "copied", "run", "same_inputs", "time_limit"]
 
 Function = Callable[..., Any]
@@ -86,10 +88,9 @@ class Failure:
             )
         if isinstance(self.error, SystemExit):
             return f"your function ends the whole program{where}. Return the result instead."
-        name, text = type(self.error).__name__, str(self.error).strip().split("\n")[0]
-        article = "an" if name[0] in "AEIOU" else "a"
+        error, text = type_of(self.error), str(self.error).strip().split("\n")[0]
         said = f": {text.rstrip('.')}." if text else "."
-        return f"your function stops with {article} {name}{where}{said} {_of_error(text)}".strip()
+        return f"your function stops with {error}{where}{said} {_of_error(text)}".strip()
 
 
 def attempt(function: Function, case: Case) -> Any:

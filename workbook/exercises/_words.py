@@ -9,9 +9,21 @@ from torch import Tensor
 
 from attention_lib._arguments import shape_of
 
-__all__ = ["given", "number", "place", "renamed", "two_numbers"]
+__all__ = ["given", "number", "place", "renamed", "two_numbers", "type_of"]
 
 SHOWN = 16  # an input of at most so many numbers is shown as it is, a larger one as its shape
+
+
+def type_of(x: Any) -> str:
+    """Name the type of a thing, with its article.
+
+    Examples
+    --------
+    >>> type_of(3), type_of("3")
+    ('an int', 'a str')
+    """
+    name = type(x).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 def number(x: Any, digits: int = 3) -> str:
