@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["REPAIRS", "Repair", "elsewhere", "inputs", "is_weights", "results", "sizes"]
+__all__ = ["REPAIRS", "Repair", "inputs", "is_weights", "results", "sizes"]
 
 Case = tuple[Any, ...]
 
@@ -145,32 +145,16 @@ class Repair:
 
     Parameters
     ----------
-    mend : callable
-        ``mend(found, right, case)``; None where it does not apply.
     sentence : str
-    copies : callable, optional
-        ``copies(found, right, case)``: where it copies right numbers, which then prove nothing.
+    mend : callable, optional
+        ``mend(found, other, case)`` returns the result repaired; None where it does not apply.
+    cells : callable, optional
+        Instead, ``cells(found, other, case)``: where numbers are copied, which then prove nothing.
     """
 
-    mend: Callable[[Tensor, Tensor, Case], Tensor | None]
     sentence: str
-    copies: Callable[[Tensor, Tensor, Case], Tensor] | None = None
-
-
-def elsewhere(cells: Callable[[Tensor, Tensor, Case], Tensor], sentence: str) -> Repair:
-    """Return the repair that copies right numbers into some cells, and leaves the others alone.
-
-    Examples
-    --------
-    >>> repair = elsewhere(lambda found, right, case: found > 5, "it is too large.")
-    >>> repair.mend(torch.tensor([9, 2]), torch.tensor([1, 1]), ())
-    tensor([1, 2])
-    """
-    return Repair(
-        lambda found, right, case: torch.where(cells(found, right, case), right, found),
-        sentence,
-        copies=cells,
-    )
+    mend: Callable[[Tensor, Tensor, Case], Tensor | None] | None = None
+    cells: Callable[[Tensor, Tensor, Case], Tensor] | None = None
 
 
 def is_weights(x: Tensor) -> bool:
@@ -227,11 +211,14 @@ def _floating(x: Any) -> bool:
 
 
 REPAIRS = [
-    elsewhere(_not_finite, "NaN or infinity comes back where a number should."),
-    elsewhere(
-        _empty_row, "a row with nothing to attend to should be 0 everywhere, and yours is not."
+    Repair("NaN or infinity comes back where a number should.", cells=_not_finite),
+    Repair(
+        "a row with nothing to attend to should be 0 everywhere, and yours is not.",
+        cells=_empty_row,
     ),
-    elsewhere(_large, "it is wrong for very large or very low numbers, such as 900 and −900."),
-    Repair(_divided, "the rows do not sum to 1; divided by their sums they would."),
-    Repair(_row_factors, "each row is right up to a factor, and each has a factor of its own."),
+    Repair("it is wrong for very large or very low numbers, such as 900 and −900.", cells=_large),
+    Repair("the rows do not sum to 1; divided by their sums they would.", mend=_divided),
+    Repair(
+        "each row is right up to a factor, and each has a factor of its own.", mend=_row_factors
+    ),
 ]

@@ -179,8 +179,9 @@ def _mask(source: Source, node: ast.AST) -> Variants:
     elif hidden:
         yield [(*source.span(where), f"~({source.code(where)})")], turned
     if hidden:
+        scores = source.code(call.func.value)  # type: ignore[attr-defined]
         for number, sentence in _FILLS:
-            yield [(*source.span(fill), number)], sentence
+            yield [(*source.span(fill), number.format(scores))], sentence
 
 
 def _scale(source: Source, node: ast.AST) -> Variants:
@@ -439,7 +440,7 @@ _FILLS = [
             "the hidden scores are filled with a finite number, which does not hide them in a row "
             "whose other scores are as low.",
         )
-        for number in ("-1e4", "-1e9", "-1e20", "-1e30", "torch.finfo(torch.float32).min")
+        for number in ("-1e4", "-1e9", "-1e20", "-1e30", "torch.finfo({}.dtype).min")
     ),
 ]
 

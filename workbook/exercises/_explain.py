@@ -16,7 +16,6 @@ from torch import Tensor
 from workbook.exercises._changes import (
     REPAIRS,
     Repair,
-    elsewhere,
     inputs,
     results,
     sizes,
@@ -263,22 +262,26 @@ class Explanations:
     def _repaired(self, base: Variant, *repairs: Repair) -> bool:
         """Whether the answer, repaired, is a variant; what repairs copy is not counted."""
         proved, proofs = 0, 0
-        covers = [repair.copies for repair in repairs if repair.copies]
+        copying = any(repair.cells for repair in repairs)
         for i in self.order:
             found, other = as_tensor(self.found[i]), as_tensor(base[i])
             if found is None or other is None or found.shape != other.shape:
                 return False
-            before = equal_cells(found, other, self.tolerance)
-            mended: Tensor | None = found
+            kept, mended = equal_cells(found, other, self.tolerance), found
             for repair in repairs:
-                mended = None if mended is None else _mended(repair, mended, other, self.cases[i])
-            if mended is None or not equal_cells(mended, other, self.tolerance).all():
+                if repair.cells:
+                    cells = repair.cells(found, other, self.cases[i])
+                    mended, kept = torch.where(cells, other, mended), kept & ~cells
+                elif repair.mend:
+                    again = repair.mend(mended, other, self.cases[i])
+                    if again is None:
+                        return False
+                    mended = again
+            if not equal_cells(mended, other, self.tolerance).all():
                 return False
-            for copied in covers:
-                before = before & ~copied(found, other, self.cases[i])
-            proved += int(before.sum()) if covers else found.numel()
-            proofs += bool(before.any())
-        enough = not covers or proofs >= min(2, len(self.cases) - 1)
+            proved += int(kept.sum()) if copying else found.numel()
+            proofs += bool(kept.any())
+        enough = not copying or proofs >= min(2, len(self.cases) - 1)
         return enough and proved >= (12 if base.sentences else 1)
 
     def _scaled(self, base: Variant) -> str:
@@ -329,21 +332,15 @@ class Explanations:
         return not exact or told >= 40
 
 
-def _mended(repair: Repair, found: Tensor, other: Tensor, case: Case) -> Tensor | None:
-    """Return a repaired result; None where this kind of result cannot be repaired so."""
-    try:
-        return repair.mend(found, other, case)
-    except (IndexError, RuntimeError, TypeError, ValueError):
-        return None
-
-
 def _special(special: Sequence[tuple[int, str]], cases: Sequence[Case]) -> list[Repair]:
     def only(number: int) -> Callable[[Tensor, Tensor, Case], Tensor]:
         return lambda found, right, case: torch.full_like(
             right, case is cases[number], dtype=torch.bool
         )
 
-    return [elsewhere(only(i), f"it is right elsewhere and wrong {said}.") for i, said in special]
+    return [
+        Repair(f"it is right elsewhere and wrong {said}.", cells=only(i)) for i, said in special
+    ]
 
 
 def _says_something(result: Any) -> bool:

@@ -65,8 +65,6 @@ def induction_score(tokens: Tensor, weights: Tensor) -> Tensor:
          "that is the vote itself; take away the mean of the same part's votes for all letters."),
         ("votes.mean(dim=-1)", "votes.mean(dim=0)[letter]",
          "that is the mean over the parts; take it over the letters, for each part by itself."),
-        ("votes.mean(dim=-1)", "votes.mean()",
-         "one mean is taken over all parts; each part has a mean of its own."),
         ("parts @ W_u.mT", "(parts @ W_u.mT).softmax(dim=-1)",
          "softmax is not linear: votes are scores, before it."),
     ],

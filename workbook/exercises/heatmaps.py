@@ -38,8 +38,6 @@ _MIXED = "(layer + identity) / 2"
         (lambda weights: weights.mean(dim=0),
          "layers follow one another, so they multiply; a mean treats them as alternatives."),
         (_MIXED, "layer", "the residual path is missing: each layer also passes its input on."),
-        (_MIXED, "layer + identity",
-         "the rows sum to more than 1: halve the sum of weights and identity."),
         ("mixed @ total", "total @ mixed",
          "the order is reversed: the last layer stands leftmost."),
         ("mixed @ total", "(mixed * total if total is not identity else mixed)",
@@ -121,7 +119,6 @@ _MEAN = "words.mean(dim=0)"
         (_MEAN, "words.mean()", "that is one number; each column has a mean of its own."),
         (_MEAN, "words.sum(dim=0) / real.numel()",
          "padding is left out of the sum, but counted in the number that divides it."),
-        (_MEAN, "words.sum(dim=0)", "that is the sum; divide by the number of words."),
         ("ablated[:, i] =", "ablated[:] =", "all heads are replaced; only head `i` should be."),
         ("ablated[:, i] =", "ablated[:, i][real] =", "the padding keeps its old output."),
         (

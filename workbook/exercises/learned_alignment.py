@@ -92,8 +92,6 @@ _FILLED = "scores.masked_fill(padding, -torch.inf)"
     mistakes=[
         ("valid_lens[:, None, None]", "valid_lens.max()",
          "every text gets the length of the longest."),
-        ("weights @ values", "weights @ states",
-         "the states themselves are summed; `W_v` makes values of them first."),
     ],
 )  # fmt: skip
 def cross_attention(

@@ -45,8 +45,6 @@ repaired_weight, quiz = questions("mask_failures")
          "the axis for the queries is missing: (batch * num_heads, 1, len_k)."),
         ("lengths[:, None, None]", "lengths.view(-1, num_heads, 1, 1)",
          "the heads have an axis of their own; here they are folded into the first one."),
-        ("torch.arange(len_k) < lengths", "torch.arange(len_k) >= len_k - lengths",
-         "the keys at the right are let in; the real ones stand at the left."),
     ],
 )  # fmt: skip
 def folded_mask(valid_lens: Tensor, num_heads: int, len_k: int) -> Tensor:

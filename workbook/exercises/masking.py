@@ -81,14 +81,6 @@ def _calls_no_other(answer: Callable[..., Tensor]) -> tuple[bool, str]:
             "",
             "rows with nothing to attend to are forgotten: they should be 0.",
         ),
-        *(
-            (
-                {"-torch.inf": fill, ".masked_fill(~mask, 0.0)": ""},
-                "the fill is a finite number: a row with nothing to attend to is shared out over "
-                "the padding, and scores below the fill lose to it.",
-            )
-            for fill in ("-1e4", "-1e9", "-1e20", "torch.finfo(scores.dtype).min")
-        ),
         (
             "scores.masked_fill(~mask, -torch.inf)",
             "(scores + torch.where(mask, 0.0, -torch.inf))",
@@ -120,8 +112,9 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     ],
     mistakes=[
         (
-            "(documents[:, :, None] == documents[:, None, :])",
-            "(documents[:, None, :] == documents[:, None, :]).expand(-1, documents.shape[1], -1)",
+            lambda documents: masking.causal_mask(documents.shape[1]).expand(
+                len(documents), -1, -1
+            ),
             "that is the causal mask alone: tokens read other documents.",
         ),
     ],

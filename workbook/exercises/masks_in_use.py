@@ -62,10 +62,6 @@ def prefix_rule(prefix_lens: Tensor, length: int) -> Tensor:
         (torch.tensor([[4, 1, 1, 1, 9, 9, 0, 0, 0, 0, 0, 5]]),),
     ],
     mistakes=[
-        (
-            lambda documents: torch.arange(documents.shape[-1]).expand(documents.shape),
-            "the count runs through the whole row; each document begins at 0 again.",
-        ),
         (" - 1", "", "the first token of a document has position 1; positions count from 0."),
         (
             lambda documents: torch.arange(documents.shape[-1]) - documents,
@@ -107,9 +103,6 @@ def _open(rows: int, columns: int, *cells: tuple[int, int]) -> Tensor:
             "that is the share of hidden pairs; a block goes only if all its pairs are hidden.",
         ),
         ("1 - ", "", "that is the share of blocks that are computed; those skipped are asked for."),
-        (".any(dim=-1).any(dim=1)", ".all(dim=-1).all(dim=1)",
-         "a block with one hidden pair is counted as skipped. One open pair is enough to have it "
-         "computed: any, not all."),
         (
             lambda mask, size: (
                 1 - mask.reshape(-1, size, size).any(dim=-1).any(dim=-1).double().mean()

@@ -75,7 +75,6 @@ _ONE = "nothing is cut into `num_heads`: that is one head of the whole width."
             "the matrices are transposed; apply them from the right, as in `X @ W_q`.",
         ),
         (" @ W_o", " @ W_o + X", "the input is added; the residual connection is not asked for."),
-        (" @ W_o", "", "`W_o` is missing: it mixes what the heads have found."),
         (
             "Q @ K.mT / Q.shape[-1] ** 0.5",
             "(Q @ K.mT / Q.shape[-1] ** 0.5).masked_fill("

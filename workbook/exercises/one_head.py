@@ -47,7 +47,6 @@ _SMALL = (
     ],
     special=_STEEP_CASE,
     mistakes=[
-        ("values = x @ W_v", "values = x", "`x` is summed as it is; the values are `x @ W_v`."),
         ({" / keys.shape[-1] ** 0.5": "", "@ values": "@ values / keys.shape[-1] ** 0.5"},
          "the output is divided by the root of d_k. It is the scores that are divided, before the "
          "softmax."),

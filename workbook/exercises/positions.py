@@ -44,8 +44,6 @@ _SPEEDS = [
              "first * sin + second * cos": "second * cos - first * sin"},
             "turned backwards: the second coordinate gains sin times the first.",
         ),
-        ("positions[:, None]", "torch.arange(len(x))[:, None]",
-         "the positions are taken to be 0, 1, 2 …; use those that are given."),
         (
             "torch.stack(pair, dim=-1).flatten(1)", "torch.cat(pair, dim=-1)",
             "the numbers are right, but first and second coordinates stand in two blocks; keep "
@@ -83,7 +81,6 @@ def _places(places: list[int], d_model: int) -> Tensor:
         "for a negative shift": (_places([9, 2, 40, 3], 2), -5),
     },
     mistakes=[
-        (lambda positions, delta: positions, "nothing is turned."),
         *_SPEEDS,
         *(({"positions[:, 0::2], positions[:, 1::2]": "positions.chunk(2, dim=-1)", **more},
            "the first half of the columns is taken for sines; they stand pair by pair.")

@@ -40,8 +40,6 @@ __all__ = ["frugal_additive_scores", "gaussian_by_product", "quiz", "scaled_scor
     axes="batch query key",
     cases=[*PAIRS, *STEEP_PAIRS],
     mistakes=[
-        ("return scores", "return scores.softmax(dim=-1)",
-         "these are the weights. The scores come before the softmax."),
         (lambda queries, keys: normalize(queries, dim=-1) @ normalize(keys, dim=-1).mT,
          "these are cosines, with both lengths divided out; divide by the root of the width."),
         (lambda queries, keys: -torch.cdist(queries, keys) / queries.shape[-1] ** 0.5,
@@ -50,8 +48,7 @@ __all__ = ["frugal_additive_scores", "gaussian_by_product", "quiz", "scaled_scor
 )  # fmt: skip
 def scaled_scores(queries: Tensor, keys: Tensor) -> Tensor:
     """Return the scaled dot product of every query with every key, ``(batch, len_q, len_k)``."""
-    scores = queries @ keys.mT / queries.shape[-1] ** 0.5
-    return scores
+    return queries @ keys.mT / queries.shape[-1] ** 0.5
 
 
 class _LeftPyTorch(Exception):
@@ -129,7 +126,6 @@ def _no_differences(answer: Callable[..., Any]) -> tuple[bool, str]:
         (" - squares[:, None] / 2", "",
          "these are the dot product's weights. Softmax cancels the query's squared length, but "
          "not the keys'."),
-        (" / 2", "", "the 1/2 is missing in what is subtracted for each key."),
         ("squares[:, None]", "squares.sqrt()[:, None]",
          "the key's length is taken there, and not its square."),
         ("scores = queries @ keys.mT - squares[:, None] / 2",
@@ -192,8 +188,6 @@ def _little_memory(answer: Callable[..., Any]) -> tuple[bool, str]:
          "inside it."),
         (".tanh()", ".relu()", "relu stands where tanh is asked for."),
         (".tanh()", ".sigmoid()", "sigmoid stands where tanh is asked for."),
-        ("dim=-1)", "dim=-1).softmax(dim=-1)",
-         "these are the weights. The scores come before the softmax."),
         (" @ w_v", "[..., 1:] @ w_v[1:]",
          "the first hidden feature is left out; the loop must run over all of them."),
         (" @ w_v", "[..., :-1] @ w_v[:-1]",

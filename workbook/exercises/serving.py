@@ -97,8 +97,6 @@ def _pages(size: int, table: list[list[int]], lengths: list[int]) -> tuple[Tenso
         _pages(3, [[8, 0, 4], [8, 2, 0]], [7, 5]), _pages(1, [[5, 2]], [2]),
     ],
     mistakes=[
-        (".masked_fill(empty, -torch.inf)", "",
-         "what stands behind a sequence's length is read; give the lengths."),
         ("key_pages[table]", "key_pages[: table.shape[1]].expand(len(table), -1, -1, -1)",
          "the first pages are read; the table says which page comes when."),
     ],

@@ -91,7 +91,6 @@ def _weights_and_gradient(*shape: int) -> tuple[Tensor, Tensor]:
             "that is the diagonal alone; what one key gains, the others must lose.",
         ),
         ("(weights * gradient).sum", "gradient.mean", "the mean to subtract is weighted by p."),
-        ("dim=-1, keepdim=True", "", "the sum runs over all rows; each row has its own."),
         (
             lambda weights, gradient: weights * (1 - weights) * gradient,
             "that is the diagonal of J times g; the entries off the diagonal count as well.",

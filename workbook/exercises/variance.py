@@ -12,10 +12,6 @@ __all__ = ["broken_line", "fourth_root", "matrix_entries", "quiz", "unit_scores"
 broken_line, fourth_root, matrix_entries, quiz = questions("variance")
 
 _normal, _double = draws(31), draws(32, torch.float64)
-_OWN_SPREAD = (
-    "the spread of these very numbers is divided out, so other rows change a score; derive the "
-    "divisor from `std` and the width."
-)
 
 
 @exercise(
@@ -39,14 +35,11 @@ _OWN_SPREAD = (
         ("**0.5", "", "the width enters through its root: divide by √d, not by d."),
         ("queries.shape[-1]**0.5", "1", "√d is missing: d products are added up in each score."),
         (
-            lambda queries, keys, std: queries @ keys.mT / (queries @ keys.mT).std(),
-            _OWN_SPREAD,
-        ),
-        (
             lambda queries, keys, std: (
                 (queries / queries.std()) @ (keys / keys.std()).mT / queries.shape[-1] ** 0.5
             ),
-            _OWN_SPREAD,
+            "the spread of these very numbers is divided out, so other rows change a score; derive "
+            "the divisor from `std` and the width.",
         ),
     ],
 )  # fmt: skip

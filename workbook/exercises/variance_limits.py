@@ -41,14 +41,6 @@ _normal, _double = draws(51), draws(52, torch.float64)
         (" / queries.norm(dim=-1, keepdim=True)", "", "the queries keep their lengths."),
         (" / keys.norm(dim=-1, keepdim=True)", "", "the keys keep their lengths: a long one wins."),
         (
-            lambda queries, keys, gain: (
-                queries.shape[-1] * gain
-                * torch.nn.functional.normalize(queries, dim=-1)
-                @ torch.nn.functional.normalize(keys, dim=-1).mT
-            ),
-            "a length is the root of the sum of squares, not of their mean.",
-        ),
-        (
             lambda queries, keys, gain: gain * (queries @ keys.mT / gain).tanh(),
             "that is a soft cap: it bounds the scores, and the lengths still count.",
         ),
@@ -86,9 +78,6 @@ def qk_norm_scores(queries: Tensor, keys: Tensor, gain: float) -> Tensor:
             "the sink's term with it.",
         ),
         (torch.sigmoid, "each key is weighed against the sink alone; all of a row share with it."),
-        ("top = scores.amax(dim=-1, keepdim=True)", "top = scores.amax()",
-         "the largest score of the whole tensor is subtracted; in a row far below it all "
-         "exponentials are 0. Each row has its own largest score."),
         ("(-top).exp()", "1",
          "the largest score is subtracted from the keys only; the sink's 0 needs it, too."),
         (".clamp(min=0)", "",

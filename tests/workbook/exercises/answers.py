@@ -19,7 +19,7 @@ HEARS = {
     "error": r"stops with|still running|whole program",
     "exchange": r"changed places|stands (where|in a place)",
     "sign": r"sign|minus|worst|turned round|True and False are swapped",
-    "scale": r"scale|root|times|factor|divid|sum to|half|½|bandwidth|squared?",
+    "scale": r"scale|root|times|factor|divi[ds]|sum to|half|½|bandwidth|squared?",
     "mask": r"mask|hidden|hides|padding|border|fill|causal|later|ahead",
     "softmax": r"softmax|exponential|temperature|weights",
     "axis": r"ax[ie]s|dim|column|row|transpose|reshape|order|interleaved|in turns",
