@@ -125,10 +125,10 @@ export function render({ model, el }) {
       setAttributes(group, { transform: `translate(${left} ${y}) scale(${cell / 100})`, "font-size": 100 * size / cell });
     }
 
-    // The way of the number that is followed, from its place in the matrix to where it lands.
+    // The way of the number that is followed, from its column of the matrix to where it lands.
     const { column, row } = places[seen.number];
     const [x, y] = view.glide("way", [left + (column + 0.475) * cell, below + row * cell]);
-    const [x0, y0] = [left + (seen.number % d_model + 0.475) * cell, top + (Math.floor(seen.number / d_model) + 0.95) * cell];
+    const [x0, y0] = [left + (seen.number % d_model + 0.475) * cell, top + length * cell];
     setAttributes(way, { d: `M${x0} ${y0}C${x0} ${(y0 + y) / 2} ${x} ${(y0 + y) / 2} ${x} ${y}` });
 
     const name = (text, across, down, anchor) => ["text", { x: across, y: down, "text-anchor": anchor, class: "attention-muted" }, text];

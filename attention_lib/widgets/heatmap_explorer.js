@@ -1,4 +1,4 @@
-import { bytesOf, colorMap, createView, element, entropy, fixed, packedHeads, pixelMap, readLines, readNumber, readableOn, setAttributes, setChildren, setText, svg, unpackHead, unpackMask } from "./_shared/index.js";
+import { bytesOf, colorMap, createView, element, entropy, fadeOut, fixed, packedHeads, pixelMap, readLines, readNumber, readableOn, setAttributes, setChildren, setText, svg, unpackHead, unpackMask } from "./_shared/index.js";
 
 const TALLEST = 360; // of the cells, in pixels
 const LARGEST = 60; // side of a cell
@@ -220,13 +220,16 @@ export function render({ model, el }) {
   const strands = lookers.svg.appendChild(svg("g", { class: "attention-strands-of-tokens" }));
   const labels = lookers.svg.appendChild(svg("g"));
   let pointed = null; // the token that is pointed at, as [axis, position]
+  let texts; // the tokens, as much of each as there is room for
   function drawLines() {
     const { steps, levels, len_k } = table(now.head);
     const tokens = [now.query_tokens, now.key_tokens];
     const rows = Math.max(...tokens.map(({ length }) => length));
     const [top, step] = [24, Math.min(Math.max(TALLEST / rows, 19), 34)];
     const y = (i) => top + (i + 0.5) * step;
-    const texts = tokens.map((row) => row.map((token) => clipped(visible(token), lookers.width * 0.34)));
+    view.part("texts", JSON.stringify([lookers.width, tokens]), () => {
+      texts = tokens.map((row) => row.map((token) => clipped(visible(token), lookers.width * 0.34)));
+    });
     const [before, after] = texts.map((row) => Math.ceil(Math.max(...row.map(({ width }) => width))) + 14);
     const edges = [before, lookers.width - after];
     const height = Math.ceil(y(rows - 0.5) + 4);
@@ -378,6 +381,7 @@ export function render({ model, el }) {
     if (place !== one.placed) one.place = fit(one);
     const painted = `${place} ${now.layer} ${head}`;
     if (painted !== one.painted) {
+      if (place === one.placed) fadeOut(one.canvas);
       paint(one.canvas, table(head), shades());
       drawNumbers(one, table(head));
     }

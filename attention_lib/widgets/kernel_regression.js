@@ -134,6 +134,7 @@ export function render({ model, el }) {
 
   let up; // from a value to its height
   let steps; // of PLACES, in pixels
+  let outlier; // the point that lies highest above the true function
   const tenths = (number) => Math.round(10 * number) / 10;
   const path = (heights) => heights.map((height, i) => (height === null ? "" : (
     `${i === 0 || heights[i - 1] === null ? "M" : "L"}${steps[i]} ${tenths(up(height))}`
@@ -180,7 +181,10 @@ export function render({ model, el }) {
     const there = measure(drawn);
     const points = valuesOf(settings);
     const scene = JSON.stringify([plot.width, key_points, noise]);
-    view.part("scene", scene, () => drawScene(points));
+    view.part("scene", scene, () => {
+      drawScene(points);
+      outlier = points.reduce((most, value, i) => (value - truth(key_points[i]) > points[most] - truth(key_points[most]) ? i : most), 0);
+    });
     view.part("curve", `${kernel} ${drawn.bandwidth} ${scene}`, () => drawCurve(drawn));
     const places = key_points.map(across);
     const nearness = seen.weights.map((weight) => (kernel !== "Gaussian" && weight === 0 ? "attention-far" : null));
@@ -202,7 +206,6 @@ export function render({ model, el }) {
     grip([[middle, SIZE.base + 7]]);
     const beside = middle > plot.width - 100 ? [-12, "end"] : [12, "start"];
     const label = (name, kind, x, y, anchor) => ["text", { class: `attention-${kind}`, x, y, "text-anchor": anchor }, name];
-    const outlier = points.reduce((most, value, i) => (value - truth(key_points[i]) > points[most] - truth(key_points[most]) ? i : most), 0);
     setChildren(names, [
       label("query", "query", Math.min(Math.max(middle, 24), plot.width - 20), SIZE.top - 8, "middle"),
       label(there.in_reach > 0 ? "estimate" : "", "output", middle + beside[0], up(there.estimate) + 20, beside[1]),

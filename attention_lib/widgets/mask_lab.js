@@ -170,7 +170,7 @@ export function render({ model, el }) {
       let [ground, kind] = ["none", "attention-on-mask"];
       if (Number.isNaN(value)) {
         [ground, kind] = [fills.nan, "attention-on-nan"];
-      } else if (edge === 0 || (leaks && value > 0)) {
+      } else if (edge === 0 || (leaks && (value > 0 || shades[i][j] > 0))) {
         const shade = color(Number.isFinite(value) ? shades[i][j] : value);
         ground = `rgb(${shade})`;
         kind = readableOn(shade);

@@ -1,4 +1,4 @@
-import { GRIP, colorMap, createView, element, entropy, fixed, pixelMap, placeNames, readLines, readNumber, setAttributes, setChildren, setText, softmax, svg } from "./_shared/index.js";
+import { GRIP, colorMap, createView, element, entropy, fadeOut, fixed, pixelMap, placeNames, readLines, readNumber, setAttributes, setChildren, setText, softmax, svg } from "./_shared/index.js";
 
 const HEIGHT = 280;
 const REACH = 3.5; // of the plane, up and down from the origin; points stay within 3
@@ -301,8 +301,12 @@ export function render({ model, el }) {
     const [place, ...keys] = view.glide("places", [[query_x, query_y], ...key_points.map(([, x, y]) => [x, y])]);
     const [middle, query] = [at([0, 0]), at(place)];
     view.part("frame", String(plot.width), fit);
-    view.part("formula", JSON.stringify([score, matrices]), () => describe(settings));
-    paint(settings, Math.max(...seen.scores));
+    view.part("formula", JSON.stringify([score, matrices]), () => {
+      describe(settings);
+      if (shades.pixels) fadeOut(canvas);
+    });
+    const drawn = { ...settings, query_x: place[0], query_y: place[1], key_points: key_points.map(([name], i) => [name, ...keys[i]]) };
+    paint(drawn, Math.max(...measure(drawn).scores));
     setAttributes(reach, { d: `M${middle.join(" ")}L${query.join(" ")}` });
     const points = keys.map(at);
     const thickness = view.glide("weights", seen.weights);

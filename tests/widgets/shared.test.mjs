@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {
-  DTYPES, colorMap, createModel, entropy, fixed, parseState, readableOn, round, short, softmax, uniqueId,
+  DTYPES, colorMap, createModel, entropy, fixed, parseState, placeNames, readableOn, round, short, softmax, uniqueId,
 } from "../../attention_lib/widgets/_shared/index.js";
 
 test("fixed shows so many decimals, a true minus, and no minus zero", () => {
@@ -110,4 +110,14 @@ test("an id is never given twice", () => {
   const ids = Array.from({ length: 1000 }, () => uniqueId("masked"));
   assert.equal(new Set(ids).size, 1000);
   assert.match(ids[0], /^attention-masked-[a-z0-9]+$/);
+});
+
+test("a name stands above its point, a spare one beside it, or below where the sides are taken", () => {
+  const point = (x, y, rest = {}) => ({ at: [x, y], color: "key", name: "0.42", r: 6, ...rest });
+  const spare = point(100, 50, { r: 0, spare: true });
+  const places = (points) => placeNames(points, 200, 120).map(([, { x, y }]) => [x, y]);
+  assert.deepEqual(places([point(100, 50)]), [[100, 39]]);
+  assert.deepEqual(places([spare]), [[131, 55]]);
+  const crowded = [point(50, 50), point(150, 50)];
+  assert.deepEqual(places([...crowded, spare])[2], [100, 45]);
 });

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attention_lib.widgets import SoftLookup
+from attention_lib.widgets import HeatmapExplorer, SoftLookup
 
 pytestmark = pytest.mark.browser
 
@@ -76,3 +76,21 @@ def test_a_link_in_the_text_lights_up_a_part_while_it_is_pointed_at(show):
     assert lit.get_attribute("data-trait") == "temperature"
     page.hover("h1")
     assert lit.count() == 0
+
+
+CANVASES = """async () => {
+  const map = document.querySelector('.attention-map');
+  const counts = [map.querySelectorAll('canvas').length];
+  document.querySelector('.attention-thumb:not(.attention-chosen)').click();
+  for (let frame = 0; frame < 4; frame += 1) await new Promise(requestAnimationFrame);
+  counts.push(map.querySelectorAll('canvas').length);
+  await new Promise((done) => { setTimeout(done, 600); });
+  return [...counts, map.querySelectorAll('canvas').length];
+}"""
+
+
+@pytest.mark.parametrize(("motion", "during"), [("no-preference", 2), ("reduce", 1)])
+def test_the_map_of_another_head_fades_in_unless_less_motion_is_wanted(show, motion, during):
+    page = show(HeatmapExplorer(), reduced_motion=motion)
+    assert page.evaluate(CANVASES) == [1, during, 1]
+    assert page.errors == []

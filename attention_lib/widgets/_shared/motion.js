@@ -1,5 +1,6 @@
 // Change that the eye can follow: what is drawn glides from where it is to where it should be.
 
+import { element } from "./elements.js";
 import { isStill } from "./play.js";
 
 const GLIDE = 320; // milliseconds from one state to the next
@@ -44,4 +45,17 @@ export function createMotion({ again, isHeld, now = () => performance.now() }) {
   function at({ from, to, begun, length }, time) {
     return time - begun >= length ? to : between(from, to, slowing((time - begun) / length));
   }
+}
+
+/** Let what a canvas shows fade away over what is about to be painted on it. */
+export function fadeOut(canvas) {
+  if (isStill() || !canvas.width || !canvas.height) return;
+  const { width, height, className } = canvas;
+  const before = element("canvas", { width, height, class: className, "aria-hidden": "true" });
+  before.style.cssText = canvas.style.cssText;
+  before.getContext("2d").drawImage(canvas, 0, 0);
+  canvas.after(before);
+  const { opacity } = getComputedStyle(canvas);
+  if (opacity < 1) canvas.animate({ opacity: [0, opacity] }, GLIDE); // two together would be darker
+  before.animate({ opacity: [opacity, 0] }, { duration: GLIDE, fill: "forwards" }).onfinish = () => before.remove();
 }

@@ -76,12 +76,13 @@ export function createPlot({ height, description, parent, signal }) {
     below it, whichever leads outward, else at its side; `clear` pixels from its middle, or its radius.
     What is `spare` is left out where there is no room for it, with some air around it. */
 export function placeNames(points, width, height) {
-  const taken = points.map(({ at: [x, y], r }) => [x - r, y - r, x + r, y + r]);
+  const taken = points.filter(({ spare }) => !spare).map(({ at: [x, y], r }) => [x - r, y - r, x + r, y + r]);
   return points.flatMap(({ at: [x, y], color, name, r, clear = r, spare = false }) => {
     const [half, air] = spare ? [7 * name.length, 5] : [4 * name.length, 0];
     const [above, below] = [[0, -clear - 5], [0, clear + 15]];
     const upright = y > height / 2 + 2 ? [below, above] : [above, below];
-    const spots = [...upright, [half + clear + 3, 5], [-half - clear - 3, 5]].map(([dx, dy]) => [
+    const aside = [[half + clear + 3, 5], [-half - clear - 3, 5]];
+    const spots = (spare ? [...aside, ...upright] : [...upright, ...aside]).map(([dx, dy]) => [
       Math.min(Math.max(x + dx, half), width - half), Math.min(Math.max(y + dy, 13), height - 4),
     ]);
     const boxes = spots.map(([left, base]) => [left - half, base - 11 - air, left + half, base + 2 + air]);
