@@ -1,23 +1,23 @@
 """Measurements: samples, runs and points, against what theory says of them."""
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
 from attention_lib.plots._arrays import Floats, as_array, as_finite, as_positive, require_axes
-from attention_lib.plots.style import COLORS, SERIES_DASHES, series
+from attention_lib.plots.style import COLORS, LABEL_SIZE, SERIES_DASHES, series
 
 __all__ = ["curves", "histogram", "measurements"]
 
 Log = Literal["", "x", "y", "xy"]
 
 
-def histogram(
-    ax: Axes, samples: ArrayLike, *, normal: tuple[float, float] | None = None, bins: int = 60
-) -> Axes:
+def histogram(ax: Axes, samples: ArrayLike, *, normal: tuple[float, float] | None = None) -> Axes:
     """Draw the density of samples, and the normal density they should have.
 
     Parameters
@@ -28,8 +28,6 @@ def histogram(
         Shape ``(rows,)``.
     normal : tuple of float, optional
         Mean and standard deviation of the normal density to draw.
-    bins : int
-        Number of bars.
 
     Examples
     --------
@@ -41,16 +39,14 @@ def histogram(
     """
     require_axes(ax)
     samples = as_finite("samples", samples, "(rows,)")
-    heights, edges = np.histogram(samples, bins=bins, density=True)
-    ax.stairs(heights, edges, fill=True, color=COLORS["mask_line"], alpha=0.55, label="samples")
+    heights, edges = np.histogram(samples, bins=60, density=True)
+    ax.stairs(heights, edges, fill=True, color=COLORS["mask_line"], alpha=0.55)
     if normal is not None:
         mean, deviation = as_finite("normal", normal, "(2,)")
         as_positive("normal", deviation)
         x = np.linspace(edges[0], edges[-1], 400)
         density = np.exp(-(((x - mean) / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi))
-        name = f"N({mean:g}, {deviation:g}²)"
-        ax.plot(x, density, color=COLORS["series_1"], linestyle="-", label=name)
-        ax.legend()
+        ax.plot(x, density, color=COLORS["series_1"], linestyle="-")
     ax.set(ylabel="density", ylim=(0, None))
     return ax
 
@@ -65,7 +61,8 @@ def curves(ax: Axes, x: ArrayLike, curves: dict[str, ArrayLike], *, log: Log = "
     x : array
         Shape ``(points,)``.
     curves : dict of str to array
-        For each label one run, shape ``(points,)``, or several, ``(runs, points)``.
+        For each label one run, shape ``(points,)``, or several, ``(runs, points)``. The label
+        is written at the line's end, unless it begins with an underscore.
     log : {"", "x", "y", "xy"}
         Which axes are logarithmic.
 
@@ -86,10 +83,7 @@ def curves(ax: Axes, x: ArrayLike, curves: dict[str, ArrayLike], *, log: Log = "
         )
     for number, (label, runs) in enumerate(curves.items()):
         name = f"curves[{label!r}]"
-        runs = as_array(name, runs, "(points,)", "(runs, points)")
-        if runs.shape[-1] != len(x):
-            raise ValueError(f"{name}: expected {len(x)} points, as x has, got shape {runs.shape}")
-        runs = runs.reshape(-1, len(x))
+        runs = as_array(name, runs, f"({len(x)},)", f"(runs, {len(x)})").reshape(-1, len(x))
         color = series(len(curves))[number]
         look = {"color": color, "linestyle": SERIES_DASHES[number % len(SERIES_DASHES)]}
         look |= {"marker": "o", "markersize": 5} if len(x) <= 16 else {}
@@ -98,7 +92,7 @@ def curves(ax: Axes, x: ArrayLike, curves: dict[str, ArrayLike], *, log: Log = "
             ax.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=color, alpha=0.18, lw=0)
     _scale_axes(ax, log, x)
     ax.grid()
-    ax.legend()
+    _name_lines(ax)
     return ax
 
 
@@ -109,6 +103,7 @@ def measurements(
     theory: ArrayLike | None = None,
     *,
     log: Log = "xy",
+    names: tuple[str, str] = ("measured", "theory"),
 ) -> Axes:
     """Draw measured points against the line that theory draws.
 
@@ -122,6 +117,8 @@ def measurements(
         Shape ``(points,)``: what should have been measured.
     log : {"", "x", "y", "xy"}
         Which axes are logarithmic.
+    names : tuple of str
+        What is written at the end of the points and of the line, as in :func:`curves`.
 
     Examples
     --------
@@ -132,19 +129,52 @@ def measurements(
     """
     require_axes(ax)
     x = as_finite("x", x, "(points,)")
-    measured = as_array("measured", measured, "(points,)")
-    if measured.shape != x.shape:
-        raise ValueError(f"measured: expected {len(x)} points, as x has, got {len(measured)}")
+    measured = as_array("measured", measured, f"({len(x)},)")
     if theory is not None:
-        theory = as_array("theory", theory, "(points,)")
-        if theory.shape != x.shape:
-            raise ValueError(f"theory: expected {len(x)} points, as x has, got {len(theory)}")
-        ax.plot(x, theory, color=COLORS["accent"], linestyle="--", linewidth=1.6, label="theory")
-    ax.plot(x, measured, "o", color=COLORS["series_1"], markersize=6, label="measured")
+        theory = as_array("theory", theory, f"({len(x)},)")
+        ax.plot(x, theory, color=COLORS["accent"], linestyle="--", linewidth=1.6, label=names[1])
+    ax.plot(x, measured, "o", color=COLORS["series_1"], markersize=6, label=names[0])
     _scale_axes(ax, log, x)
     ax.grid()
-    ax.legend()
+    _name_lines(ax)
     return ax
+
+
+def _name_lines(ax: Axes) -> None:
+    """Write each line's name beside its end, joined to it by a stroke of its colour."""
+    for old in [text for text in ax.texts if text.get_gid() == "name"]:
+        old.remove()
+    named: list[tuple[str, Floats]] = []
+    for line in ax.lines:
+        name, points = str(line.get_label()), np.asarray(line.get_xydata())
+        points = points[np.isfinite(points).all(axis=1)]
+        if name.startswith("_") or not len(points):
+            continue
+        stroke = {"arrowstyle": "-", "color": line.get_color(), "linewidth": 1.2, "shrinkA": 2}
+        ax.annotate(
+            *(name, points[-1], (0, 0)),
+            textcoords=partial(_beside, ax, named, len(named)),
+            va="center",
+            fontsize=LABEL_SIZE,
+            arrowprops={**stroke, "shrinkB": 4, "relpos": (0, 0.5)},
+            annotation_clip=False,
+            gid="name",
+        )
+        named.append((name, points[-1]))
+
+
+def _beside(ax: Axes, named: list[tuple[str, Floats]], number: int, _: object) -> Affine2D:
+    """Return the place of a name: level with its line's end, or apart from names it would touch."""
+    unit = ax.figure.dpi / 72
+    ends = ax.transData.transform([end for _, end in named])
+    sizes = np.array([1.2 * name.count("\n") + 1.4 for name, _ in named]) * LABEL_SIZE * unit
+    order = np.lexsort((-np.arange(len(named)), ends[:, 1].round()))  # as high: the first above
+    middles = np.cumsum(sizes[order]) - sizes[order] / 2
+    free = ends[order, 1] - middles  # may not fall from one name to the next
+    rising = (np.maximum.accumulate(free) + np.minimum.accumulate(free[::-1])[::-1]) / 2
+    low, high = ax.bbox.y0, max(ax.bbox.y0, ax.bbox.y1 - sizes.sum())
+    ends[order, 1] = middles + np.clip(rising, low, high)
+    return Affine2D().translate(ends[number, 0] + 16 * unit, ends[number, 1])
 
 
 def _scale_axes(ax: Axes, log: str, x: Floats) -> None:

@@ -1,14 +1,14 @@
 """Tables of queries (down) and keys (across); masked cells hatched grey, NaN red with crosses."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colorbar import Colorbar
 from matplotlib.colors import Colormap, ListedColormap, Normalize, to_hex
 from matplotlib.image import AxesImage
-from matplotlib.patches import Patch, PathPatch
+from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,6 @@ from attention_lib.plots._arrays import (
     as_array,
     as_booleans,
     as_mask,
-    as_positive,
     as_strings,
     as_weights,
     require_axes,
@@ -91,7 +90,6 @@ def heatmap_grid(
     *,
     mask: ArrayLike | None = None,
     titles: Sequence[str] | None = None,
-    decimals: int | None = None,
     colorbar: bool = True,
 ) -> NDArray[Any]:
     """Draw several tables of weights with one scale from 0 to 1 for all of them.
@@ -108,8 +106,6 @@ def heatmap_grid(
         True = may attend; broadcasts to the shape of ``weights``.
     titles : sequence of str, optional
         One for each table.
-    decimals
-        As in :func:`heatmap`.
     colorbar : bool
         Whether to draw the one scale beside the grid.
 
@@ -139,7 +135,7 @@ def heatmap_grid(
     for ax, table, allowed, title, place in zip(
         axes.flat, weights, mask, titles, places, strict=True
     ):
-        heatmap(ax, table, queries, keys, mask=allowed, decimals=decimals, colorbar=False)
+        heatmap(ax, table, queries, keys, mask=allowed, colorbar=False)
         if place.rowspan.start != top:
             ax.xaxis.set(ticks=[], label_text="")
         if place.colspan.start != left:
@@ -162,7 +158,6 @@ def scores_heatmap(
     mask: ArrayLike | None = None,
     decimals: int | None = None,
     colorbar: bool = True,
-    limit: float | None = None,
     meaning: str = "score",
 ) -> Axes:
     """Draw scores, or any signed table, as colours: white at 0, both signs on one scale.
@@ -175,8 +170,6 @@ def scores_heatmap(
         Shape ``(len_q, len_k)``. Minus infinity is masked; NaN is red, with crosses.
     queries, keys, mask, decimals, colorbar
         As in :func:`heatmap`.
-    limit : float, optional
-        The scale runs from ``-limit`` to ``limit``; without it, to the largest size shown.
     meaning : str
         What the numbers are, written at the scale.
 
@@ -194,13 +187,12 @@ def scores_heatmap(
     if np.isposinf(scores).any():
         raise ValueError("scores: expected numbers below infinity, got inf")
     hidden = ~as_mask(mask, scores.shape) | np.isneginf(scores)
-    largest = np.abs(scores[~hidden & ~np.isnan(scores)]).max(initial=0)
-    limit = as_positive("limit", largest or 1.0 if limit is None else limit)
+    largest = np.abs(scores[~hidden & ~np.isnan(scores)]).max(initial=0) or 1.0
     scores = np.where(hidden, 0.0, scores)
-    image = _draw_table(ax, scores, SCORE_MAP, Normalize(-limit, limit), hidden, decimals)
+    image = _draw_table(ax, scores, SCORE_MAP, Normalize(-largest, largest), hidden, decimals)
     _label_table(ax, scores.shape, queries, keys)
     if colorbar:
-        _draw_colorbar(ax, image, meaning, extend="both" if largest > limit else "neither")
+        _draw_colorbar(ax, image, meaning)
     return ax
 
 
@@ -209,10 +201,8 @@ def mask_picture(
     mask: ArrayLike,
     queries: Sequence[str] | None = None,
     keys: Sequence[str] | None = None,
-    *,
-    legend: bool = True,
 ) -> Axes:
-    """Draw a boolean mask: which query (down) may attend to which key (across).
+    """Draw a boolean mask: which query (down) may attend (filled) to which key (across).
 
     Parameters
     ----------
@@ -222,8 +212,6 @@ def mask_picture(
         Shape ``(len_q, len_k)``, True = may attend.
     queries, keys
         As in :func:`heatmap`.
-    legend : bool
-        Whether to say below the table what the two kinds of cell mean.
 
     Examples
     --------
@@ -241,11 +229,6 @@ def mask_picture(
         ax, allowed.astype(float), ListedColormap(["none"]), Normalize(0, 1), ~allowed, None
     )
     _label_table(ax, allowed.shape, queries, keys)
-    if legend:
-        kept = Patch(facecolor=COLORS["weight"], label="may attend")
-        masked = Patch(facecolor=COLORS["mask"], edgecolor=COLORS["mask_line"], hatch="/////")
-        masked.set(linewidth=0, label="masked")
-        ax.legend(handles=[kept, masked], loc="upper center", bbox_to_anchor=(0.5, 0), ncols=2)
     return ax
 
 
@@ -300,14 +283,12 @@ def _label_table(
     ax.set_xlabel("keys", color=COLORS["key"])
 
 
-def _draw_colorbar(
-    ax: Axes, image: AxesImage, meaning: str, extend: Literal["neither", "both"] = "neither"
-) -> None:
+def _draw_colorbar(ax: Axes, image: AxesImage, meaning: str) -> None:
     """Draw the scale at the right edge: as high as the picture, of one width in inches."""
     inches_from_edge = ax.figure.dpi_scale_trans + ScaledTranslation(1, 0, ax.transAxes)  # type: ignore[arg-type]
     across = blended_transform_factory(inches_from_edge, ax.transAxes)
     place = ax.inset_axes((0.12, 0, 0.12, 1), transform=across)
-    _style_colorbar(ax.figure.colorbar(image, cax=place, extend=extend), meaning)
+    _style_colorbar(ax.figure.colorbar(image, cax=place), meaning)
 
 
 def _style_colorbar(bar: Colorbar, meaning: str) -> None:

