@@ -166,6 +166,14 @@ def test_changing_tired_to_wide_turns_the_conclusion(show):
 
 
 @pytest.mark.browser
+def test_a_word_exchanged_plays_all_three_steps(show):
+    page = show(SentenceReader(), reduced_motion="no-preference")
+    page.locator(".attention-worded select").last.select_option("wide")
+    for hop in (1, 2, 3):
+        page.locator(f"[data-trait=hop] input[value='{hop}']:checked").wait_for(timeout=5000)
+
+
+@pytest.mark.browser
 def test_the_way_to_it_is_drawn_hop_by_hop(show):
     page = show(SentenceReader())
     drawn = {}

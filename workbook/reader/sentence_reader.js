@@ -119,8 +119,10 @@ export function render({ model, el }) {
   /** Read another sentence, and show what *it* does from the start. */
   function read(text) {
     playing.stop();
-    view.setAll({ text, word: -1, ...(model.get("head") < 0 && !isStill() ? { hop: 1 } : {}) });
-    if (model.get("hop") < 3) playing.play();
+    view.setAll({ text, word: -1 });
+    if (model.get("head") >= 0 || isStill()) return;
+    view.set("hop", 3); // at its end a play begins anew, with the first step
+    playing.play();
   }
 
   /** The words; one that may be exchanged is a list of the words to take. */
