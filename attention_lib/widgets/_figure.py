@@ -113,6 +113,8 @@ class Figure(AnyWidget):
 
     def save(self, path: str | Path) -> None:
         """Write the figure to one HTML file that opens in any browser, with no network."""
+        if self.has_trait("wanted"):  # what a page would fetch goes into the file
+            self.set_trait("wanted", True)
         page = page_source(self.to_html(), self.script(), self._title)
         Path(path).write_text(page, encoding="utf-8")
 

@@ -56,6 +56,8 @@ def test_a_page_is_quiet_light_still_and_for_everyone(visit, name):
         weight, pictures = weigh(set(seen.asked))
         assert weight <= 250_000, f"{name} weighs {weight} bytes without its pictures"
         assert weight + pictures <= 700_000, f"{name} weighs {weight + pictures} bytes"
+        faces = sum(path.stat().st_size for path in {*seen.asked} if path.suffix == ".woff2")
+        assert faces <= 110_000, f"{name} asks for {faces} bytes of typefaces"
         seen.stands_still()
         seen.unfold()
         if name in AXED:
@@ -316,14 +318,18 @@ def test_a_line_holds_65_to_75_characters_and_code_is_wider(visit):
         assert code > text + 100
 
 
-def test_the_typeface_is_small_and_asked_for_first(visit):
+def test_the_typefaces_are_small_and_asked_for_first(visit):
     fonts = sorted((SITE / "_static" / "typeface").glob("*.woff2"))
-    assert len(fonts) == 3
-    assert sum(path.stat().st_size for path in fonts) <= 60_000
+    assert len(fonts) == 7
+    assert sum(path.stat().st_size for path in fonts) <= 70_000
     with visit("book/masking.html") as seen:
         loaded = "[...document.fonts].filter(one => one.family.includes('Book'))"
         loaded += ".filter(one => one.status === 'loaded' && one.display === 'fallback').length"
-        assert seen.page.evaluate(loaded) >= 2
+        assert seen.page.evaluate(loaded) >= 5
+        for place in (".bar input", ".cell_input pre", ".attention-title", ".attention-view text"):
+            shown = seen.page.locator(place).first
+            face = shown.evaluate("one => getComputedStyle(one).fontFamily")
+            assert face.startswith(('"Book Sans"', '"Book Code"')), place
         first = [path.suffix for path in seen.asked if path.suffix in (".woff2", ".js")]
         assert first[:2] == [".woff2", ".woff2"]
 

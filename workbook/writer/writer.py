@@ -150,8 +150,3 @@ class Writer(Figure):
             parts.append(tag("rect", x=40, y=y + 3, width=wide, height=15, fill=LIGHT["output"]))
             parts.append(tag("text", fixed(chances[i], 2), x=48 + wide, y=y + 15))
         return svg(*parts, width=640, height=below + 24 * SHOWN + 16)
-
-    def save(self, path: str | Path) -> None:
-        """Write the figure to one HTML file, with the model in it, which needs no network."""
-        self.wanted = True
-        super().save(path)

@@ -32,6 +32,9 @@ function own(word, { ids, forms, readAs }) {
   return ids.has(base) ? base : undefined;
 }
 
+/** Whether all words are in the lists, so that more words could not change how they are read. */
+export const areListed = (words, lexicon) => words.every((word) => own(word, lexicon) !== undefined);
+
 /** The word that a word is read as: "crossed" as "cross", "puppy" as "dog"; undefined if unknown. */
 export function baseOf(word, lexicon) {
   const found = own(word, lexicon);
