@@ -244,7 +244,7 @@ function labels(step, seen, { width, left, right, name, row, top, line, floor, t
   }
   if (step >= ANSWER && step < BRIGHTEST) found.push(text(left + 30, base(seen.meant) - 9, fixed(Math.max(...seen.answers[2]), 2), "start", "attention-output"));
   if (step >= MIXTURE) found.push(text(4, track + 4.5, seen.words[nouns[1]]), text(width - 4, track + 4.5, seen.words[nouns[0]], "end"));
-  if (step >= MIXTURE && wide) found.push(text(width / 2, track - 17, "what the model would answer now", "middle"));
+  if (step >= MIXTURE && wide) found.push(text(width / 2, track - 17, "what the model would answer now", step === MIXTURE ? "end" : "middle"));
   return found;
 }
 
