@@ -1,5 +1,8 @@
 """The fixtures of the gate's tests, which these go on from."""
 
+import matplotlib as mpl
+import pytest
+
 from tests.website.conftest import site, small_book, visit  # noqa: F401
 from tests.website.test_travelling_notebooks import elsewhere  # noqa: F401
 from tests.widgets.conftest import (  # noqa: F401
@@ -11,3 +14,9 @@ from tests.widgets.conftest import (  # noqa: F401
     show,
 )
 from tests.widgets.test_jupyterlab import lab, notebook  # noqa: F401
+
+
+@pytest.fixture(autouse=True)
+def matplotlib_as_it_comes():
+    """Set back what a test before has set, by running a chapter for instance."""
+    mpl.rcdefaults()

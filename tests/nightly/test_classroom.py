@@ -18,7 +18,7 @@ from website.notebooks import chapters, read
 from workbook.classroom import copies
 
 CHAPTER = "masking"
-POINTS = {"lowest_loss": 1, "key_padding": 2, "masked_softmax": 2, "packed_mask": 3}
+POINTS = {"lowest_loss": 1, "key_padding": 1, "masked_softmax": 2, "packed_mask": 2}
 # What an answer is called with, and how it is computed: rightly and wrongly.
 RIGHT = {
     "lowest_loss": ("", "math.log(3)"),

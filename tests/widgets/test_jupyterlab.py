@@ -155,7 +155,8 @@ def notebook(chromium, lab):
 def hold_sliders(notebook, name):
     """Move a figure's first slider: Python and the other view follow, and nothing else moves."""
     first, second = notebook.views(name)
-    for more in first.locator.locator("details.attention-more:not([open]) > summary").all():
+    closed = first.locator.locator("details.attention-more:not([open]) > summary")
+    for more in closed.filter(visible=True).all():
         more.click()  # a figure's only slider may stand there
     slider = first.locator.locator("input[type=range]").first
     trait = first.locator.locator("label:has(input[type=range])").first.get_attribute("data-trait")
