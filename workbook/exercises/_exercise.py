@@ -90,7 +90,7 @@ class Exercise:
         if not callable(answer):
             return Verdict(False, f"a function is expected, not {words.type_of(answer)}.")
         if self.settle:
-            answer = _Settled(answer, self.settle)
+            answer = _settled(answer, self.settle)
         expected = [attempt(self.right, case) for case in self.cases]  # an answer can spoil PyTorch
         found, gross = [], []
         for i, case in enumerate(self.cases):
@@ -225,18 +225,16 @@ class Exercise:
         return plain if len(plain) >= len(ours) else ours
 
 
-class _Settled:
-    """An answer whose results are settled; it shows the answer's own code and signature."""
+def _settled(answer: Function, settle: Function) -> Function:
+    """Return an answer whose results are settled."""
 
-    def __init__(self, answer: Function, settle: Function) -> None:
-        functools.update_wrapper(self, answer)
-        self.__code__ = getattr(answer, "__code__", None)
-        self.answer, self.settle = answer, settle
-
-    def __call__(self, *given: Any) -> Any:
+    @functools.wraps(answer)
+    def settled(*given: Any) -> Any:
         kept = copied(given)
-        found = self.answer(*given)
-        return self.settle(found, *kept) if isinstance(found, Tensor) else found
+        found = answer(*given)
+        return settle(found, *kept) if isinstance(found, Tensor) else found
+
+    return settled
 
 
 def exercise(**declared: Any) -> Callable[[Function], Exercise]:

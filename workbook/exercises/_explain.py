@@ -56,45 +56,36 @@ class Variant:
     ----------
     cases : sequence of tuple
     function : callable
-        The right solution, edited or not.
-    sentences : tuple of str
+        The right solution, changed or not, or a wrong one.
+    *sentences : str
     edit : Edit, optional
-        The edit of its source.
-    before, after : callable, optional
-        What is done to the arguments, and to the result.
+        The edit of the right solution's source that makes the function.
+    wrap : callable, optional
+        ``wrap(right)`` makes it: it changes the arguments of a function, or its result.
+    of_result : bool
+        Whether it changes the result.
     """
 
     def __init__(
         self,
         cases: Sequence[Case],
         function: Function,
-        sentences: tuple[str, ...] = (),
+        *sentences: str,
         edit: Edit | None = None,
-        before: Function | None = None,
-        after: Function | None = None,
+        wrap: Callable[[Function], Function] | None = None,
+        of_result: bool = False,
     ) -> None:
         self.cases, self.function, self.sentences = cases, function, sentences
-        self.edit, self.before, self.after = edit, before, after
+        self.edit, self.wrap, self.of_result = edit, wrap, of_result
         self.results: dict[int, Any] = {}
 
     def __getitem__(self, i: int) -> Any:
         if i not in self.results:
-            self.results[i] = attempt(self._run, self.cases[i])
+            self.results[i] = attempt(self.function, self.cases[i])
         return self.results[i]
-
-    def _run(self, *case: Any) -> Any:
-        result = self.function(*(self.before(*case) if self.before else case))
-        return self.after(result) if self.after else result
 
     def joined(self, other: "Variant", source: Source) -> "Variant | None":
         """Return the variant with both mistakes; None where they touch the same place."""
-        mine, its = ({*re.findall(r"`([^`]*)`", " ".join(v.sentences))} for v in (self, other))
-        same = self.sentences == other.sentences and not (self.edit and other.edit)
-        if same or (self.after and other.after):
-            return None
-        if (self.before or other.before) and mine & its:
-            return None
-        function = self.function if other.edit is None else other.function
         if self.edit and other.edit:
             if not self.edit.fits(other.edit):
                 return None
@@ -102,25 +93,18 @@ class Variant:
                 function = source.function([self.edit, other.edit])
             except SyntaxError:
                 return None
-        elif self.whole or other.whole:
-            if not (self.after or other.after):
+        else:
+            outer, inner = (other, self) if other.wrap else (self, other)
+            if not outer.wrap or (outer.of_result and inner.of_result):
                 return None
-            function = self.function if self.whole else other.function
-        before = _chained(self.before, other.before)
-        sentences = tuple(dict.fromkeys((*self.sentences, *other.sentences)))
-        after = self.after or other.after
-        return Variant(self.cases, function, sentences, before=before, after=after)
+            if outer.named() & inner.named():
+                return None
+            function = outer.wrap(inner.function)
+        return Variant(self.cases, function, *dict.fromkeys((*self.sentences, *other.sentences)))
 
-    @property
-    def whole(self) -> bool:
-        """Whether it is a wrong solution as a whole, and no change of the right one."""
-        return bool(self.sentences) and not (self.edit or self.before or self.after)
-
-
-def _chained(first: Function | None, second: Function | None) -> Function | None:
-    if first and second:
-        return lambda *case: second(*first(*case))
-    return first or second
+    def named(self) -> set[str]:
+        """Return the code that its sentences name."""
+        return {*re.findall(r"`([^`]*)`", " ".join(self.sentences))}
 
 
 class Explanations:
@@ -210,9 +194,9 @@ class Explanations:
     def _declared(self) -> Iterator[Variant]:
         for mistake, *_, sentence in self.mistakes:
             if callable(mistake):
-                yield Variant(self.cases, mistake, (sentence,))
+                yield Variant(self.cases, mistake, sentence)
         for edit in declared_edits(self.source, self.mistakes):
-            yield Variant(self.cases, self.source.function([edit]), (edit.sentence,), edit)
+            yield Variant(self.cases, self.source.function([edit]), edit.sentence, edit=edit)
 
     def _families(self) -> Iterator[Variant]:
         for edit in self.source.families():
@@ -220,18 +204,18 @@ class Explanations:
                 function = self.source.function([edit])
             except SyntaxError:
                 continue
-            yield Variant(self.cases, function, (edit.sentence,), edit)
+            yield Variant(self.cases, function, edit.sentence, edit=edit)
 
     def _changes(self) -> Iterator[Variant]:
-        names = ", ".join(self.source.arguments)
+        names, result = ", ".join(self.source.arguments), as_tensor(self.expected[0])
         for statement, sentence in inputs(self.source.arguments, self.cases[0]):
             made: dict[str, Any] = {}
-            exec(f"def change({names}):\n    {statement}\n    return ({names},)", made)
-            yield Variant(self.cases, self.right, (sentence,), before=made["change"])
-        result = as_tensor(self.expected[0])
+            lines = "def wrap(f):", f" def g({names}):", f"  {statement}", f"  return f({names})"
+            exec("\n".join([*lines, " return g"]), made)
+            yield Variant(self.cases, made["wrap"](self.right), sentence, wrap=made["wrap"])
         for suffix, sentence in results(result.dtype) if result is not None else []:
-            change = eval(f"lambda x: torch.as_tensor(x){suffix}", {"torch": torch})
-            yield Variant(self.cases, self.right, (sentence,), after=change)
+            wrap = eval(f"lambda f: lambda *case: torch.as_tensor(f(*case)){suffix}", globals())
+            yield Variant(self.cases, wrap(self.right), sentence, wrap=wrap, of_result=True)
 
     def _repairable(self, base: Variant) -> Iterator[list[str]]:
         """Explain the answer as a variant whose result is scaled, or right in some places."""

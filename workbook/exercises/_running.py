@@ -1,6 +1,7 @@
 """Running a student's function: printing, errors, endless loops and ``sys.exit`` included."""
 
 import ctypes
+import inspect
 import io
 import threading
 import traceback
@@ -46,7 +47,7 @@ class Failure:
 
     def __init__(self, error: BaseException, function: Function) -> None:
         self.error = error
-        code = getattr(function, "__code__", None)
+        code = getattr(inspect.unwrap(function), "__code__", None)
         self.file = code.co_filename if code is not None else ""
 
     @property

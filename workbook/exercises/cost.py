@@ -1,6 +1,7 @@
 """Graders for the exercises of the chapter on cost."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -21,21 +22,21 @@ __all__ = [
 additive_bytes, cache_of_a_context, window_tiles, quiz = questions("cost")
 
 _normal, _double = draws(61), draws(62, torch.float64)
+Draw = Callable[..., Tensor]
 _STEEP = torch.tensor([[900.0], [-900.0]])
 
 
-def _read(draw: object, len_q: int, len_k: int, d_v: int) -> tuple[Tensor, ...]:
+def _read(draw: Draw, len_q: int, len_k: int, d_v: int) -> tuple[Tensor, ...]:
     """Return what was read so far, and a block of scores and values."""
-    normal = _double if draw == "double" else _normal
-    before = 2 * normal(len_q, 1), normal(len_q, 1).exp() + 1, normal(len_q, d_v)
-    return *before, 2 * normal(len_q, len_k), normal(len_k, d_v)
+    before = 2 * draw(len_q, 1), draw(len_q, 1).exp() + 1, draw(len_q, d_v)
+    return *before, 2 * draw(len_q, len_k), draw(len_k, d_v)
 
 
 @exercise(
     axes="query column",
     cases=[
-        _read("single", 1, 2, 1), _read("single", 2, 3, 5), _read("double", 3, 5, 2),
-        _read("single", 5, 1, 3),
+        _read(_normal, 1, 2, 1), _read(_normal, 2, 3, 5), _read(_double, 3, 5, 2),
+        _read(_normal, 5, 1, 3),
     ],
     special={
         "before the first block, where `largest` is −∞": (
@@ -75,16 +76,15 @@ def one_step(
     return new, normaliser, total * factor + powers @ values
 
 
-def _blocks(draw: object, len_q: int, d_v: int) -> tuple[Tensor, ...]:
-    normal = _double if draw == "double" else _normal
-    return normal(len_q, d_v), 2 * normal(len_q, 1), normal(len_q, d_v), normal(len_q, 1)
+def _blocks(draw: Draw, len_q: int, d_v: int) -> tuple[Tensor, ...]:
+    return draw(len_q, d_v), 2 * draw(len_q, 1), draw(len_q, d_v), draw(len_q, 1)
 
 
 @exercise(
     axes="query column",
     cases=[
-        _blocks("single", 1, 1), _blocks("single", 2, 5), _blocks("double", 3, 2),
-        _blocks("single", 5, 3),
+        _blocks(_normal, 1, 1), _blocks(_normal, 2, 5), _blocks(_double, 3, 2),
+        _blocks(_normal, 5, 3),
     ],
     special={
         "where the logarithms are in the hundreds": (
