@@ -1,6 +1,5 @@
 """When two results count as equal."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -169,6 +168,5 @@ def _wanted(target: Tensor) -> str:
 
 def _called(result: Any) -> str:
     if isinstance(result, tuple | list | dict):
-        parts: Sequence[Any] = list(result)
-        return f"a {type(result).__name__} of {len(parts)}"
+        return f"{type_of(result)} of {len(result)}"
     return type_of(result)

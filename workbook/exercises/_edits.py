@@ -124,7 +124,7 @@ class Source:
 Variants = Iterator[tuple[list[Span], str]]
 
 
-def _method(source: Source, node: ast.AST, *names: str) -> tuple[ast.Call, str] | None:
+def _method(node: ast.AST, *names: str) -> tuple[ast.Call, str] | None:
     """Return a call of a method with one of these names, and its name."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return (node, node.func.attr) if node.func.attr in names else None
@@ -142,14 +142,14 @@ def _instead(source: Source, call: ast.Call, helper: str, more: str = "") -> lis
 
 
 def _softmax(source: Source, node: ast.AST) -> Variants:
-    found = _method(source, node, "softmax")
+    found = _method(node, "softmax")
     if not found:
         return
     call = found[0]
     for helper, (_, sentence) in _SOFTMAX.items():
         yield _instead(source, call, helper), sentence
     yield _instead(source, call, ""), "the softmax is missing: scores stand for weights."
-    masked = _method(source, call.func.value, "masked_fill")  # type: ignore[attr-defined]
+    masked = _method(call.func.value, "masked_fill")  # type: ignore[attr-defined]
     if masked and source.code(masked[0].args[1]) == "-torch.inf":
         end, where = source.span(call)[1], source.code(masked[0].args[0])
         yield (
@@ -165,7 +165,7 @@ def _softmax(source: Source, node: ast.AST) -> Variants:
 
 
 def _mask(source: Source, node: ast.AST) -> Variants:
-    found = _method(source, node, "masked_fill")
+    found = _method(node, "masked_fill")
     if not found:
         return
     call, (where, fill) = found[0], found[0].args
@@ -241,7 +241,7 @@ _CALLED = {"sum": "a sum", "mean": "a mean", "amax": "the largest", "amin": "the
 
 
 def _reduction(source: Source, node: ast.AST) -> Variants:
-    found = _method(source, node, *_REDUCED)
+    found = _method(node, *_REDUCED)
     if not found:
         return
     (call, name), end = found, source.span(found[0].func)[1]
@@ -302,7 +302,7 @@ _OPERANDS = [
 
 def _call(source: Source, node: ast.AST) -> Variants:
     """A method is another one, or is forgotten."""
-    if found := _method(source, node, *_METHODS):
+    if found := _method(node, *_METHODS):
         call, name = found
         start = source.span(call.func)[1] - len(name)
         for other, sentence in _METHODS[name]:
@@ -363,7 +363,7 @@ def _sign(source: Source, node: ast.AST) -> Variants:
 
 
 def _swap(source: Source, node: ast.AST) -> Variants:
-    if found := _method(source, node, "transpose"):
+    if found := _method(node, "transpose"):
         axes = " and ".join(map(source.code, found[0].args))
         yield _instead(source, found[0], ""), f"axes {axes} are never swapped."
     if isinstance(node, ast.Attribute) and node.attr == "mT":
@@ -392,10 +392,6 @@ _FAMILIES: list[Callable[[Source, ast.AST], Variants]] = [  # common ones first
 
 def _over_all(scores: Tensor) -> Tensor:
     return scores.flatten(-2).softmax(dim=-1).view_as(scores)
-
-
-def _shares(exponentials: Tensor, total: Tensor) -> Tensor:
-    return exponentials / total
 
 
 _SOFTMAX: dict[str, tuple[Function, str]] = {

@@ -74,7 +74,7 @@ class Exercise:
         also: Callable[[Function], tuple[bool, str]] | None = None,
     ) -> None:
         functools.update_wrapper(self, right)
-        self.right, self.name = right, right.__name__
+        self.right = right
         self.labels = [*cases] if isinstance(cases, Mapping) else []
         plain = [*cases.values()] if isinstance(cases, Mapping) else [*cases]
         self.special = [(len(plain) + i, said) for i, said in enumerate(special or {})]

@@ -73,6 +73,17 @@ def _spoilt(part: tuple[Any, ...], by: float | Tensor = 1.0) -> Attend:
     return attend
 
 
+def _mixed(samples: slice) -> Attend:
+    """Return an attention that gives some samples the mean of their outputs."""
+
+    def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        output = _right(queries, keys, values).clone()
+        output[samples] = output[samples].mean(dim=0)
+        return output
+
+    return attend
+
+
 def _inputs() -> tuple[Tensor, ...]:
     normal = draws(31)
     return normal(3, 4, 8), normal(3, 4, 8), normal(3, 4, 8)
@@ -141,15 +152,9 @@ def reads_values(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) 
         one_that_gives_each_sample_the_values_of_the_next=lambda q, k, v: _right(
             q, k, v.roll(-1, 0)
         ),
-        one_that_mixes_the_first_two_samples=lambda q, k, v: torch.cat(
-            [_right(q, k, v)[:2].mean(0, True).expand_as(q[:2]), _right(q, k, v)[2:]]
-        ),
-        one_that_mixes_the_last_two_samples=lambda q, k, v: torch.cat(
-            [_right(q, k, v)[:-2], _right(q, k, v)[-2:].mean(0, True).expand_as(q[-2:])]
-        ),
-        one_that_spoils_the_first_sample=lambda q, k, v: (
-            _right(q, k, v) + (torch.arange(len(q)) == 0)[:, None, None] * (v.sum() - v[0].sum())
-        ),
+        one_that_mixes_the_first_two_samples=_mixed(slice(2)),
+        one_that_mixes_the_last_two_samples=_mixed(slice(-2, None)),
+        one_that_spoils_the_first_sample=_spoilt((_FIRST,)),
         one_that_spoils_the_second_sample=_spoilt((slice(1, 2),)),
         one_that_spoils_the_last_sample=_spoilt((slice(2, None),)),
         one_that_spoils_one_column=_spoilt((..., _FIRST)),

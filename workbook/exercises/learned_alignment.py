@@ -75,7 +75,6 @@ _SMALL = (
     torch.tensor([[2.0, 1.0]]),
     torch.tensor([2]),
 )
-_FILLED = "scores.masked_fill(padding, -torch.inf)"
 
 
 @exercise(

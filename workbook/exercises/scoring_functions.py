@@ -6,14 +6,6 @@ Examples
 Not yet: the scale is the width itself, and not its root.
 >>> gaussian_by_product(lambda q, k: -(q[:, :, None] - k[:, None]).square().sum(dim=-1) / 2).passed
 False
->>> gaussian_by_product(lambda q, k: -torch.cdist(q, k).square() / 2).passed
-True
->>> def leaving_torch(queries, keys, W_q, W_k, w_v):
-...     features = (queries @ W_q.T).numpy()[:, :, None] + (keys @ W_k.T).numpy()[:, None]
-...     return torch.tanh(torch.as_tensor(features)) @ w_v
->>> frugal_additive_scores(leaving_torch)
-Not yet: the numbers are right, but a tensor leaves PyTorch through .numpy(), and how much is made \
-there cannot be seen. Stay with tensors.
 """
 
 from collections.abc import Callable
@@ -83,6 +75,12 @@ class _Watch(TorchDispatchMode):
 
         return closed
 
+    def judged(self, fine: bool, said: str) -> tuple[bool, str]:
+        """Return whether little is made, and what to say of it."""
+        if self.left or not fine:
+            return False, self.left or said
+        return True, f"Largest tensor made: {self.largest} numbers."
+
     def __torch_dispatch__(
         self, function: Any, types: Any, arguments: Any = (), keywords: Any = None
     ) -> Any:
@@ -107,12 +105,11 @@ def _no_differences(answer: Callable[..., Any]) -> tuple[bool, str]:
     normal = draws(0)
     watch = _Watch(answer, normal(2, 31, 23), normal(2, 29, 23))
     differences = 2 * 31 * 29 * 23
-    if watch.left or watch.subtracted < differences:
-        return not watch.left, watch.left or f"Largest tensor made: {watch.largest} numbers."
-    return False, (
+    return watch.judged(
+        watch.subtracted < differences,
         "the weights are right, but the differences of all pairs are made. For 2 times 31 queries "
         f"and 29 keys of width 23 they are {differences} numbers; a matrix product makes "
-        f"{2 * 31 * 29}."
+        f"{2 * 31 * 29}.",
     )
 
 
@@ -153,11 +150,10 @@ def _sides(random: Callable[..., Tensor], *sizes: int) -> tuple[Tensor, ...]:
 def _little_memory(answer: Callable[..., Any]) -> tuple[bool, str]:
     watch = _Watch(answer, *_sides(_normal, 2, 7, 5, 3, 2, 11))
     allowed = 2 * 7 * 11  # key by key
-    if watch.left or watch.largest <= allowed:
-        return not watch.left, watch.left or f"Largest tensor made: {watch.largest} numbers."
-    return False, (
+    return watch.judged(
+        watch.largest <= allowed,
         f"the numbers are right, but for 7 queries, 5 keys and 11 hidden units a tensor of "
-        f"{watch.largest} numbers is made; {allowed} are enough."
+        f"{watch.largest} numbers is made; {allowed} are enough.",
     )
 
 

@@ -6,14 +6,6 @@ Examples
 Not yet: the division by `temperature` is missing.
 >>> looking_elsewhere(4)
 Not yet: the longest vector always finds itself: no shadow on it is longer than it is.
->>> quiz(15, 0.45, ...)
-1. Correct: the exponentials are 3 and 1, the weights 3/4 and 1/4, so the output is 7.5 + 7.5 = 15.
-2. Not yet: temperature divides the scores, not the weights: 0.45 and 0.05 would not sum to 1.
-3. Three keys have the values (0, 0), (4, 0) and (0, 4). Which output is out of reach, whatever \
-the query and the keys?
-   a) (1, 1)
-   b) (3, 0.5)
-   c) (2.5, 2)
 """
 
 import torch
