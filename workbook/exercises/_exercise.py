@@ -77,8 +77,8 @@ class Exercise:
         self.right = right
         self.labels = [*cases] if isinstance(cases, Mapping) else []
         plain = [*cases.values()] if isinstance(cases, Mapping) else [*cases]
-        self.special = [(len(plain) + i, said) for i, said in enumerate(special or {})]
-        self.cases = [*plain, *(special or {}).values()]
+        self.special = special or {}
+        self.cases = [*plain, *self.special.values()]
         self.mistakes = mistakes
         self.axes, self.tolerance = axes.split(), tolerance
         self.settle, self.settled, self.also = settle, settled, also
@@ -126,62 +126,45 @@ class Exercise:
         names = self._names(answer)
         found, more = _of_right_type(found, expected)
         said += more
-        failed = next((i for i, x in enumerate(found) if isinstance(x, Failure)), None)
-        if failed is not None and not all(isinstance(x, Failure) for x in found):
-            said.append(f"{found[failed].sentence()} {words.given(names, self.cases[failed])}")
-        kept = [i for i, x in enumerate(found) if failed is None or not isinstance(x, Failure)]
-        kept = kept or [*range(len(found))]
-        cases = [self.cases[i] for i in kept]
-        pairs = [(found[i], expected[i]) for i in kept]
-        wrong = [i for i, pair in enumerate(pairs) if not agree(*pair, self.tolerance)]
+        failed = [i for i, x in enumerate(found) if isinstance(x, Failure)]
+        runs = [i for i in range(len(found)) if i not in failed] or failed
+        if failed and runs != failed:
+            where = words.given(names, self.cases[failed[0]])
+            said.append(f"{found[failed[0]].sentence()} {where}")
+        wrong = [i for i in runs if not agree(found[i], expected[i], self.tolerance)]
         if not wrong:
             return self._written(answer, said[:2])
-        special = [(kept.index(i), text) for i, text in self.special if i in kept]
-        search = Explanations(
-            self.right, self.mistakes, cases, [x for x, _ in pairs], special, self.tolerance
-        )
-        once = pairs[wrong[0]]
-        again, _ = _of_right_type([run(answer, copied(cases[wrong[0]]))], [once[1]])
+        first, case = wrong[0], self.cases[wrong[0]]
+        once = found[first], expected[first]
+        again, _ = _of_right_type([run(answer, copied(case))], [once[1]])
         if not wrong_kind(*once) and not agree(again[0], once[0], self.tolerance):
             return self._written(
                 answer, ["two calls with the same arguments give different results."]
             )
+        cases, results = [self.cases[i] for i in runs], [found[i] for i in runs]
+        search = Explanations(
+            self.right, self.mistakes, cases, results, self.special, self.tolerance
+        )
         with warnings.catch_warnings(action="ignore"):
             causes = search.first(2 - len(said[:1]))
-        first = wrong[0]
-        if isinstance(pairs[first][0], Failure):
-            said.append(pairs[first][0].sentence())
+        if isinstance(once[0], Failure):
+            said.append(once[0].sentence())
             said += [f"this would explain it: {cause}" for cause in causes]
-            return self._written(
-                answer, said[:2], "" if causes else words.given(names, cases[first])
-            )
+            return self._written(answer, said[:2], "" if causes else words.given(names, case))
         if causes:
-            where = self._judged(pairs) if self.labels else ""
-            if search.partly and not wrong_kind(*pairs[first]):
-                where = self._where(pairs[first], names, cases[first])
+            judged = self._judged(first, once) if self.labels else ""
+            partly = search.partly and not wrong_kind(*once)
+            where = self._where(once, names, case) if partly else judged
             return self._written(answer, [*said[:1], *causes][:2], where)
-        return self._written(answer, *self._unexplained(answer, cases, pairs, wrong, said))
-
-    def _unexplained(
-        self,
-        answer: Function,
-        cases: list[Case],
-        pairs: list[tuple[Any, Any]],
-        wrong: list[int],
-        said: list[str],
-    ) -> tuple[list[str], str]:
-        """Say which properties the results lack, and show where the first of them differs."""
-        names = self._names(answer)
-        first, (found, expected) = wrong[0], pairs[wrong[0]]
-        kinds = [(i, text) for i in wrong if (text := wrong_kind(*pairs[i]))]
-        if kinds:
-            return [*said, kinds[0][1]][:2], words.given(names, cases[kinds[0][0]])
+        for i in wrong:
+            if kind := wrong_kind(found[i], expected[i]):
+                where = words.given(names, self.cases[i])
+                return self._written(answer, [*said, kind][:2], where)
         if self.labels:
-            return said[:2], self._judged(pairs)
-        for text in broken(answer, self.right, names, cases, pairs, self.tolerance):
-            if len(said) < 2:
-                said.append(text)
-        return said, self._where((found, expected), names, cases[first])
+            return self._written(answer, said[:2], self._judged(first, once))
+        pairs = [(found[i], expected[i]) for i in runs]
+        said += broken(answer, self.right, names, cases, pairs, self.tolerance)
+        return self._written(answer, said[:2], self._where(once, names, case))
 
     def _where(self, pair: tuple[Any, Any], names: Sequence[str], case: Case) -> str:
         """Say where a result differs first, and of which arguments it is the result."""
@@ -196,16 +179,14 @@ class Exercise:
         index, *numbers = difference(*pair, self.tolerance)
         return words.place(index, self.axes), *words.two_numbers(*numbers)
 
-    def _judged(self, pairs: list[tuple[Any, Any]]) -> str:
-        """Say by its name which case was judged wrongly."""
-        for label, (found, expected) in zip(self.labels, pairs, strict=False):
-            if not agree(found, expected, self.tolerance):
-                if odd := wrong_kind(found, expected):
-                    return f"For {label}: {odd}"
-                where, got, should = self._differing((found, expected))
-                where = f" {where[:1].lower()}{where[1:]}" if where else ""
-                return f"For {label} your function says {got}{where}; it should say {should}."
-        return ""
+    def _judged(self, number: int, pair: tuple[Any, Any]) -> str:
+        """Say by its name that a case was judged wrongly."""
+        label = self.labels[number]
+        if odd := wrong_kind(*pair):
+            return f"For {label}: {odd}"
+        where, got, should = self._differing(pair)
+        where = f" {where[:1].lower()}{where[1:]}" if where else ""
+        return f"For {label} your function says {got}{where}; it should say {should}."
 
     def _written(self, answer: Function, said: Sequence[str], where: str = "") -> str:
         names = dict(zip(self._names(self.right), self._names(answer), strict=False))

@@ -6,7 +6,7 @@ and nothing else about it is wrong. A repair goes the other way, from the answer
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -120,7 +120,7 @@ class Explanations:
     cases : sequence of tuple
     found : sequence
         The answer's results.
-    special : sequence of (int, str)
+    special : mapping of str to tuple
         Which of the cases have a sentence of their own, said where only they are wrong.
     tolerance : float, optional
     """
@@ -131,7 +131,7 @@ class Explanations:
         mistakes: Sequence[tuple[Any, ...]],
         cases: Sequence[Case],
         found: Sequence[Any],
-        special: Sequence[tuple[int, str]] = (),
+        special: Mapping[str, Case],
         tolerance: float | None = None,
     ) -> None:
         self.right, self.cases = right, cases
@@ -148,7 +148,7 @@ class Explanations:
         swapped = [v for v in changes if v.sentences == ("True and False are swapped.",)][:1]
         # likely mistakes first
         self.candidates = [*self._declared(), *swapped, *self._families(), *changes]
-        self.repairs = [*_special(special, cases), *REPAIRS]
+        self.repairs = [*map(_special, special, special.values()), *REPAIRS]
         wrong = [i for i in self.numbers if not self._agree(found[i], self.expected[i])]
         largest = sorted(wrong, key=lambda i: -_count(self.expected[i]))
         self.order = [*largest, *(i for i in self.numbers if i not in wrong)]
@@ -316,15 +316,11 @@ class Explanations:
         return not exact or told >= 40
 
 
-def _special(special: Sequence[tuple[int, str]], cases: Sequence[Case]) -> list[Repair]:
-    def only(number: int) -> Callable[[Tensor, Tensor, Case], Tensor]:
-        return lambda found, right, case: torch.full_like(
-            right, case is cases[number], dtype=torch.bool
-        )
-
-    return [
-        Repair(f"it is right elsewhere and wrong {said}.", cells=only(i)) for i, said in special
-    ]
+def _special(said: str, special: Case) -> Repair:
+    return Repair(
+        f"it is right elsewhere and wrong {said}.",
+        cells=lambda found, right, case: torch.full_like(right, case is special, dtype=torch.bool),
+    )
 
 
 def _says_something(result: Any) -> bool:
