@@ -1,5 +1,6 @@
 """When two results count as equal."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ from attention_lib._arguments import shape_of
 from workbook.exercises._running import Failure
 from workbook.exercises._words import type_of
 
-__all__ = ["agree", "as_tensor", "difference", "equal_cells", "wrong_kind"]
+__all__ = ["agree", "as_tensor", "difference", "equal_cells", "parts", "wrong_kind"]
 
 # How far two right answers may lie apart, absolutely and relatively: what is left of each dtype
 # after sums in another order.
@@ -41,6 +42,17 @@ def as_tensor(result: Any, target: Tensor | None = None) -> Tensor | None:
     if whole and target is not None and target.is_floating_point():
         return found.to(target.dtype)  # 0 is as good as 0.0
     return found
+
+
+def parts(result: Any) -> Sequence[Any]:
+    """Return several results as they are, and a single one as the only one of a tuple.
+
+    Examples
+    --------
+    >>> parts((1, 2)), parts(3)
+    ((1, 2), (3,))
+    """
+    return result if isinstance(result, tuple | list) else (result,)
 
 
 def wrong_kind(result: Any, expected: Any) -> str:
@@ -132,10 +144,8 @@ def difference(
     >>> difference(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0]))
     ((1,), 2.0, 3.0)
     """
-    if isinstance(expected, tuple):
-        for pair in zip(result, expected, strict=True):
-            if not agree(*pair, tolerance):
-                return difference(*pair, tolerance)
+    pairs = zip(parts(result), parts(expected), strict=True)
+    result, expected = next(pair for pair in pairs if not agree(*pair, tolerance))
     target = as_tensor(expected)
     assert target is not None
     found = as_tensor(result, target)

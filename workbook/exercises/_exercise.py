@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from workbook.exercises import _words as words
-from workbook.exercises._compare import agree, difference, wrong_kind
+from workbook.exercises._compare import agree, difference, parts, wrong_kind
 from workbook.exercises._explain import Explanations
 from workbook.exercises._facts import broken
 from workbook.exercises._running import Failure, attempt, copied, run, same_inputs
@@ -242,9 +242,8 @@ def is_unwritten(answer: Function, outcome: Any) -> bool:
     """
     if isinstance(outcome, Failure):
         return outcome.is_stub
-    if isinstance(outcome, tuple):
-        return any(part is ... for part in outcome)
-    return outcome is ... or (outcome is None and _does_nothing(answer))
+    stands = any(part is ... for part in parts(outcome))
+    return stands or (outcome is None and _does_nothing(answer))
 
 
 def _does_nothing(function: Function) -> bool:
@@ -260,11 +259,11 @@ def _of_right_type(found: list[Any], expected: list[Any]) -> tuple[list[Any], li
         return found, []
     if all(isinstance(x, tuple | list) and len(x) > 1 for x in found):
         for n, which in enumerate(("first", "second", "third")):
-            parts = [x[n] if len(x) > n else None for x in found]
-            if all(isinstance(p, Tensor) for p in parts) and not any(
-                wrong_kind(*pair) for pair in zip(parts, expected, strict=True)
+            alone = [x[n] if len(x) > n else None for x in found]
+            if all(isinstance(x, Tensor) for x in alone) and not any(
+                map(wrong_kind, alone, expected)
             ):
-                return parts, [f"several things come back: return the {which} of them alone."]
+                return alone, [f"several things come back: return the {which} of them alone."]
     if all(isinstance(x, tuple | list) for x in found):
         try:
             made = [x if isinstance(x[0], Tensor) else list(x) for x in found]

@@ -11,7 +11,6 @@ from itertools import combinations
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from workbook.exercises._changes import (
     REPAIRS,
@@ -20,7 +19,7 @@ from workbook.exercises._changes import (
     results,
     sizes,
 )
-from workbook.exercises._compare import agree, as_tensor, equal_cells
+from workbook.exercises._compare import agree, as_tensor, equal_cells, parts
 from workbook.exercises._edits import Edit, Source
 from workbook.exercises._running import Failure, attempt
 
@@ -149,14 +148,10 @@ class Explanations:
         # likely mistakes first
         self.candidates = [*self._declared(), *swapped, *self._families(), *changes]
         self.repairs = [*map(_special, special, special.values()), *REPAIRS]
-        wrong = [i for i in self.numbers if not self._agree(found[i], self.expected[i])]
-        largest = sorted(wrong, key=lambda i: -_count(self.expected[i]))
-        self.order = [*largest, *(i for i in self.numbers if i not in wrong)]
-
-    @property
-    def numbers(self) -> range:
-        """The numbers of the cases."""
-        return range(len(self.cases))
+        fits = [agree(*pair, self.tolerance) for pair in zip(found, self.expected, strict=True)]
+        counts = [sum(torch.as_tensor(x).numel() for x in parts(y)) for y in self.expected]
+        # large results that are wrong tell most
+        self.order = sorted(range(len(cases)), key=lambda i: (fits[i], -counts[i]))
 
     def first(self, most: int = 2) -> list[str]:
         """Return the sentences of the first explanation, or none.
@@ -229,19 +224,14 @@ class Explanations:
                 self.partly = True
                 yield [repair.sentence, *base.sentences]
 
-    def _agree(self, found: Any, other: Any) -> bool:
-        if isinstance(other, tuple) and any(isinstance(part, Failure) for part in other):
-            return False
-        return agree(found, other, self.tolerance)
-
     def _is(self, variant: Any) -> bool:
         """Whether a variant gives the answer's results on all inputs, and says something."""
         others = []
         for i in self.order:
             others.append(variant[i])
-            if not self._agree(self.found[i], others[-1]):
+            if not agree(self.found[i], others[-1], self.tolerance):
                 return False
-        return any(map(_says_something, others))
+        return any(_says_something(part) for other in others for part in parts(other))
 
     def _repaired(self, base: Variant, *repairs: Repair) -> bool:
         """Whether the answer, repaired, is a variant; what repairs copy is not counted."""
@@ -325,13 +315,5 @@ def _special(said: str, special: Case) -> Repair:
 
 def _says_something(result: Any) -> bool:
     """Whether a result is more than zeros and NaN, which many mistakes have in common."""
-    if isinstance(result, tuple):
-        return any(map(_says_something, result))
     x = as_tensor(result)
     return x is None or not x.is_floating_point() or bool((x.nan_to_num(0).abs() > 1e-4).any())
-
-
-def _count(result: Any) -> int:
-    if isinstance(result, tuple):
-        return sum(map(_count, result))
-    return result.numel() if isinstance(result, Tensor) else 1

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from workbook.exercises._changes import is_weights
-from workbook.exercises._compare import agree, as_tensor, equal_cells
+from workbook.exercises._compare import agree, as_tensor, equal_cells, parts
 from workbook.exercises._running import copied, run
 
 __all__ = ["broken"]
@@ -43,16 +43,17 @@ def broken(
     >>> next(broken(lambda x, y: x * x, lambda x, y: x + y, ["x", "y"], cases, pairs))
     'changing `y` never changes the result.'
     """
-    wrong = [pair for pair in pairs if not agree(*pair, tolerance)]
-    if isinstance(wrong[0][1], tuple):
-        bad = {n for a, b in wrong for n, part in enumerate(zip(a, b, strict=True), start=1)
-               if not agree(*part, tolerance)}  # fmt: skip
-        if len(bad) == 1:
-            yield f"of the results only number {bad.pop()} is wrong."
-        wrong = [part for a, b in wrong for part in zip(a, b, strict=True)
-                 if not agree(*part, tolerance)]  # fmt: skip
-    tensors = [(as_tensor(a, as_tensor(b)), as_tensor(b)) for a, b in wrong]
-    looked = [(a, b) for a, b in tensors if a is not None and b is not None]
+    numbers, looked = set(), []
+    for result, target in pairs:
+        each = zip(parts(result), parts(target), strict=True)
+        for n, (part, right_part) in enumerate(each, start=1):
+            if not agree(part, right_part, tolerance):
+                b = torch.as_tensor(right_part)
+                a = as_tensor(part, b)
+                numbers.add(n)
+                looked += [(a, b)] if a is not None else []
+    if len(numbers) == 1 < len(parts(pairs[0][1])):
+        yield f"of the results only number {numbers.pop()} is wrong."
     said = (text for text, holds in _LOOKS if all(holds(*pair) for pair in looked))
     yield from [*said][:1]
     targets = [as_tensor(b) for _, b in pairs]
