@@ -215,24 +215,23 @@ def _scale(source: Source, node: ast.AST) -> Variants:
             yield [(*here, f"{name}.shape[-2] ** 0.5")], said
 
 
+_BORDER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+_TURNED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+
+
 def _comparison(source: Source, node: ast.AST) -> Variants:
     if not isinstance(node, ast.Compare) or len(node.ops) != 1:
         return
-    signs = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-    sign = signs.get(type(node.ops[0]))
     start, end = source.span(node.left)[1], source.span(node.comparators[0])[0]
     between = source.text[start:end]
-    border = "a comparison is wrong at its border: look at the place where both sides are equal."
-    turned = "True and False are swapped where something is compared or masked."
-    for other, sentence in {
-        "<": [("<=", border), (">=", turned)],
-        "<=": [("<", border), (">", turned)],
-        ">": [(">=", border), ("<=", turned)],
-        ">=": [(">", border), ("<", turned)],
-        "==": [("!=", turned)],
-        "!=": [("==", turned)],
-    }.get(sign or "", []):
-        yield [(start, end, between.replace(sign or "", other))], sentence
+    sign = between.strip("() ")
+    for others, sentence in (
+        (_BORDER, "a comparison is wrong at its border: look at the place where both sides are "
+         "equal."),
+        (_TURNED, "True and False are swapped where something is compared or masked."),
+    ):  # fmt: skip
+        if sign in others:
+            yield [(start, end, between.replace(sign, others[sign]))], sentence
 
 
 _REDUCED = {"sum": ["mean", "amax"], "mean": ["sum", "amax"], "amax": ["amin", "sum"], "norm": []}

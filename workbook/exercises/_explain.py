@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from workbook.exercises._changes import (
     REPAIRS,
@@ -149,7 +150,9 @@ class Explanations:
         self.candidates = [*self._declared(), *swapped, *self._families(), *changes]
         self.repairs = [*map(_special, special, special.values()), *REPAIRS]
         fits = [agree(*pair, self.tolerance) for pair in zip(found, self.expected, strict=True)]
-        counts = [sum(torch.as_tensor(x).numel() for x in parts(y)) for y in self.expected]
+        counts = [
+            sum(x.numel() if isinstance(x, Tensor) else 1 for x in parts(y)) for y in self.expected
+        ]
         # large results that are wrong tell most
         self.order = sorted(range(len(cases)), key=lambda i: (fits[i], -counts[i]))
 
