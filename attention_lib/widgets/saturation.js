@@ -42,13 +42,14 @@ export function measure(settings) {
 
 /** The finding in words; `SoftmaxSaturation.words` says the same in Python. */
 export function words(settings, seen) {
-  const { dead } = seen;
+  const { dead, jacobian_norm: norm } = seen;
+  const size = norm > 0 && norm < 0.0005 ? "below 0.001" : fixed(norm);
   const gradient = dead.length === 0
     ? "The gradient of softmax is not 0 in any dtype."
     : `The gradient of softmax is exactly 0 in ${dead.join(", ")}.`;
   return `Scores of standard deviation ${short(spread(settings))}: the largest of `
     + `${settings.len_k} weights is ${fixed(seen.max_weight)}, the entropy ${fixed(seen.entropy)} `
-    + `(as of ${fixed(seen.effective_keys, 1)} equal weights), ‖J‖ ${fixed(seen.jacobian_norm)}. `
+    + `(as of ${fixed(seen.effective_keys, 1)} equal weights), ‖J‖ ${size}. `
     + gradient;
 }
 

@@ -82,6 +82,7 @@ class SoftmaxSaturation(Figure):
         entropy = (positive * -np.log(positive)).sum()
         squares = (weights**2).sum()
         norm = math.sqrt((weights**2 * ((1 - weights) ** 2 + squares - weights**2)).sum())
+        size = "below 0.001" if 0 < norm < 0.0005 else fixed(norm)
         dead = [dtype for dtype in DTYPES if np.count_nonzero(self._weights(dtype)) == 1]
         gradient = f"exactly 0 in {', '.join(dead)}" if dead else "not 0 in any dtype"
         return (
@@ -89,7 +90,7 @@ class SoftmaxSaturation(Figure):
             f"temperature {short(self.temperature)}. "
             f"Scores of standard deviation {short(self._spread())}: the largest of {self.len_k} "
             f"weights is {fixed(weights.max())}, the entropy {fixed(entropy)} (as of "
-            f"{fixed(math.exp(entropy), 1)} equal weights), ‖J‖ {fixed(norm)}. "
+            f"{fixed(math.exp(entropy), 1)} equal weights), ‖J‖ {size}. "
             f"The gradient of softmax is {gradient}."
         )
 
