@@ -1,0 +1,152 @@
+"""The built website in the machine's own Firefox, driven by WebDriver BiDi, beside Chromium."""
+
+import functools
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import websocket
+
+from tests.website.test_site_in_browser import PAGES
+from tests.website.visiting import SITE, WATCH
+from website import book
+from workbook.figures import FIGURES
+
+pytestmark = [pytest.mark.site, pytest.mark.browser]
+
+FIREFOX = next(filter(None, map(shutil.which, ("firefox-esr", "firefox"))), None)
+# Nothing but this machine is reached; motion is over at once, so that readouts are those at rest.
+PREFERENCES = """
+user_pref("network.proxy.type", 1);
+user_pref("network.proxy.socks", "127.0.0.1");
+user_pref("network.proxy.socks_port", 9);
+user_pref("ui.prefersReducedMotion", 1);
+"""
+LIVE = """new Promise(done => {
+  const end = Date.now() + 20_000, look = () => {
+    const [all, live] = ["", ".attention-live"].map(
+      kind => document.querySelectorAll(`figure.attention-widget${kind}`).length);
+    all === live || Date.now() > end ? done([all, live]) : setTimeout(look, 50);
+  };
+  look();
+})"""
+# A control of a figure gets the keyboard; what a key then changes, the readouts say.
+FOCUS = """([name, number]) => {
+  const controls = "input[type=range], input[type=radio]:checked, select, [tabindex='0']";
+  const view = document.querySelector(`[data-widget=${name}] .attention-view`);
+  [...view.querySelectorAll(controls)].filter(one => one.checkVisibility())[number].focus();
+}"""
+READOUTS = """(name) => new Promise(done => setTimeout(() => done(
+  [...document.querySelector(`[data-widget=${name}]`).querySelectorAll("output[data-readout]")]
+    .map(one => `${one.dataset.readout} ${parseFloat(one.dataset.value).toPrecision(9)}`)), 400))"""
+
+
+class Firefox:
+    """A Firefox without a window, and a page in it."""
+
+    def __init__(self, profile):
+        (profile / "user.js").write_text(PREFERENCES)
+        command = [FIREFOX, "--headless", "--no-remote", "--profile", profile]
+        command += ["--remote-debugging-port=0"]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        self.process = subprocess.Popen(command, **quiet, text=True)
+        found = (re.search(r"listening on (ws://\S+)", line) for line in self.process.stderr)
+        address = f"{next(filter(None, found))[1]}/session"
+        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+        self.socket = websocket.create_connection(address, timeout=60, suppress_origin=True)
+        self.numbers, self.faults = itertools.count(), []
+        self.call("session.new", capabilities={})
+        self.call("session.subscribe", events=["log.entryAdded"])
+        watch = f"() => {{ {WATCH} }}"
+        self.call("script.addPreloadScript", functionDeclaration=watch)
+        self.page = self.call("browsingContext.create", type="tab")["context"]
+
+    def call(self, method, **params):
+        number = next(self.numbers)
+        self.socket.send(json.dumps({"id": number, "method": method, "params": params}))
+        while (said := json.loads(self.socket.recv())).get("id") != number:
+            if said.get("method") == "log.entryAdded" and said["params"]["level"] != "info":
+                self.faults.append(f"{said['params']['level']}: {said['params']['text']}")
+        assert said["type"] == "success", said
+        return said["result"]
+
+    def open(self, url, width):
+        self.faults.clear()
+        size = {"width": width, "height": 800}
+        self.call("browsingContext.setViewport", context=self.page, viewport=size)
+        self.call("browsingContext.navigate", context=self.page, url=url, wait="complete")
+
+    def evaluate(self, function, *given):
+        source = f"Promise.resolve(({function})(...{json.dumps(given)})).then(JSON.stringify)"
+        where = {"target": {"context": self.page}, "awaitPromise": True}
+        said = self.call("script.evaluate", expression=source, **where)
+        assert said["type"] == "success", said
+        return json.loads(said["result"].get("value", "null"))
+
+    def press(self, key):
+        keys = [{"type": kind, "value": key} for kind in ("keyDown", "keyUp")]
+        actions = [{"type": "key", "id": "keyboard", "actions": keys}]
+        self.call("input.performActions", context=self.page, actions=actions)
+
+
+@pytest.fixture(scope="module")
+def firefox(tmp_path_factory):
+    if FIREFOX is None:
+        required = os.environ.get("ATTENTION_REQUIRE_BROWSER") == "1"
+        (pytest.fail if required else pytest.skip)("no Firefox was found as firefox-esr or firefox")
+    browser = Firefox(tmp_path_factory.mktemp("firefox"))
+    yield browser
+    browser.socket.close()
+    browser.process.terminate()
+    browser.process.wait(60)
+    browser.process.stderr.close()
+
+
+@pytest.fixture(scope="module")
+def origin():
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=SITE)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_quiet_and_fits_and_its_figures_live(firefox, origin, name):
+    firefox.open(origin + name, width=390)
+    figures, live = firefox.evaluate(f"() => {LIVE}")
+    assert live == figures
+    assert firefox.evaluate("() => document.documentElement.scrollWidth") <= 390
+    assert firefox.evaluate("() => violations") == []
+    assert firefox.faults == []
+
+
+def page_of(figure):
+    files = (SITE / f"{name}.html" for name in book.contents())
+    found = (path for path in files if f'data-widget="{figure}"' in path.read_text("utf-8"))
+    return next(found).relative_to(SITE).as_posix()
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_figure_answers_to_a_key_as_in_chromium(firefox, origin, visit, figure):
+    """One of its controls changes its readouts, or the steps of a story, to the same numbers."""
+    page = page_of(figure)
+    firefox.open(origin + page, width=1280)
+    firefox.evaluate(f"() => {LIVE}")
+    before = firefox.evaluate(READOUTS, figure)
+    with visit(page, reduced_motion="reduce") as seen:
+        seen.page.evaluate(LIVE)
+        for number in itertools.count():
+            firefox.evaluate(FOCUS, [figure, number])
+            firefox.press("\ue014")  # the arrow to the right
+            seen.page.evaluate(FOCUS, [figure, number])
+            seen.page.keyboard.press("ArrowRight")
+            if (after := firefox.evaluate(READOUTS, figure)) != before:
+                break
+        assert seen.page.evaluate(READOUTS, figure) == after
