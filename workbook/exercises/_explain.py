@@ -13,13 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from workbook.exercises._changes import (
-    REPAIRS,
-    Repair,
-    inputs,
-    results,
-    sizes,
-)
+from workbook.exercises._changes import REPAIRS, Repair, inputs, results, sizes
 from workbook.exercises._compare import agree, as_tensor, equal_cells, parts
 from workbook.exercises._edits import Edit, Source
 from workbook.exercises._running import Failure, attempt
@@ -245,9 +239,12 @@ class Explanations:
             if found is None or other is None or found.shape != other.shape:
                 return False
             kept, mended = equal_cells(found, other, self.tolerance), found
+            right = as_tensor(self.expected[i])
             for repair in repairs:
                 if repair.cells:
                     cells = repair.cells(found, other, self.cases[i])
+                    if right is not None and right.shape == other.shape:  # true of it, too
+                        cells = cells & repair.cells(found, right, self.cases[i])
                     mended, kept = torch.where(cells, other, mended), kept & ~cells
                 elif repair.mend:
                     again = repair.mend(mended, other, self.cases[i])
