@@ -72,7 +72,9 @@ def use_style() -> None:
 
 
 def series(count: int) -> list[str]:
-    """Return so many colours in order, as far apart as the palette's four allow."""
+    """Return so many colours in order, as far apart as the palette's allow."""
+    if count == len(SERIES) + 1:
+        return [*SERIES, COLORS["muted"]]
     if count > len(SERIES):
         ramp = LinearSegmentedColormap.from_list("series", SERIES)
         return [to_hex(ramp(place)) for place in np.linspace(0, 1, count)]

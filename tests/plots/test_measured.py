@@ -9,6 +9,7 @@ from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 
 from attention_lib import plots
+from attention_lib.palette import LIGHT
 from tests.plots.drawing import NAN, PLANE, new_axes, texts_of
 
 
@@ -45,8 +46,10 @@ def test_a_run_that_diverged_leaves_a_gap():
 
 
 def test_curves_differ_in_colour_and_in_dashes():
-    ax = plots.curves(new_axes(), PLANE, {str(power): PLANE**power for power in range(1, 5)})
-    assert len({line.get_color() for line in ax.lines}) == 4
+    for count in (4, 5):
+        ax = plots.curves(new_axes(), PLANE, {str(i): PLANE**i for i in range(count)})
+        colors = {line.get_color() for line in ax.lines}
+        assert len(colors) == count and colors <= {*LIGHT.values()}  # those with a dark twin
     assert len({str(line._unscaled_dash_pattern) for line in ax.lines}) == 4
 
 
