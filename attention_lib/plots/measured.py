@@ -78,9 +78,7 @@ def curves(ax: Axes, x: ArrayLike, curves: dict[str, ArrayLike], *, log: Log = "
     require_axes(ax)
     x = as_finite("x", x, "(points,)")
     if not isinstance(curves, dict) or not curves:
-        raise TypeError(
-            f"curves: expected a dict that gives each label its numbers, got {curves!r}"
-        )
+        raise TypeError(f"curves: expected a dict of labels and numbers, got {curves!r}")
     for number, (label, runs) in enumerate(curves.items()):
         name = f"curves[{label!r}]"
         runs = as_array(name, runs, f"({len(x)},)", f"(runs, {len(x)})").reshape(-1, len(x))
