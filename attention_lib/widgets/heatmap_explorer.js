@@ -402,10 +402,7 @@ export function render({ model, el }) {
     lookers.svg.parentNode.hidden = !haveLines(now);
     if (now.beside >= 0) pair.append((second ??= createMap()).frame);
     else second?.frame.remove();
-    for (const plot of [lookers, map.plot, second?.plot]) {
-      const width = Math.floor(plot?.svg.parentNode.clientWidth ?? 0);
-      if (width > 0 && width !== plot.width) plot.resize(width);
-    }
+    for (const plot of [lookers, map.plot, second?.plot]) plot?.fit();
   }
 
   // The cell under the pointer is read; arrow keys go from cell to cell.

@@ -136,3 +136,28 @@ def test_the_largest_heatmap_stays_smooth(show):
     wanted = truth(shown, (10, 10, 99, 50))
     assert page.figure().readouts() == pytest.approx(wanted, abs=1e-6)
     assert page.errors == []
+
+
+# ---------------------------------------------------------------- larger text
+
+LETTERS = """() => [...document.querySelectorAll(".attention-view svg text")]
+  .filter(one => one.checkVisibility() && one.textContent.trim())
+  .map(one => [parseFloat(getComputedStyle(one).fontSize), one.getScreenCTM()])
+  .map(([size, { b, d }]) => size * Math.hypot(b, d))"""
+OUTSIDE = """() => [...document.querySelectorAll(".attention-view svg")].filter(one =>
+  one.getBoundingClientRect().right > one.closest(".attention-view").getBoundingClientRect().right
+).length"""
+
+
+def test_a_picture_is_drawn_larger_for_readers_with_larger_text(show, figure):
+    """Twice as large, but for those on a canvas or three abreast; and none leaves its card."""
+    page = show(figure)
+    usual = page.evaluate(LETTERS)
+    page.evaluate("document.documentElement.style.fontSize = '32px'")
+    page.settle()
+    larger = page.evaluate(LETTERS)
+    grown = 1 if type(figure).__name__ in ("ScoringPlane", "SoftmaxSaturation") else 1.6
+    assert len(larger) >= len(usual) > 0 or type(figure).__name__ in ("SentenceReader", "Writer")
+    assert max(larger, default=0) >= grown * max(usual, default=0)
+    assert min(larger, default=13) >= 12
+    assert page.evaluate(OUTSIDE) == 0

@@ -16,6 +16,18 @@ export function createPlot({ height, description, parent, signal }) {
       setAttributes(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     },
 
+    /** Take the width of its place, and say whether it is new. For those who read larger text a picture
+        that lies on no canvas is drawn on less of it, and larger. */
+    fit() {
+      const [{ parentNode: frame }, text] = [picture, parseFloat(getComputedStyle(document.documentElement).fontSize)];
+      const larger = frame.querySelector("canvas") ? 1 : Math.max(1, Math.min(text / 16, frame.clientWidth / 300));
+      const width = Math.floor(frame.clientWidth / larger);
+      if (width === 0 || width === plot.width) return false;
+      picture.style.cssText = larger > 1 ? "width: 100%; height: auto" : "";
+      plot.resize(width);
+      return true;
+    },
+
     /** Where an event is in the picture, however the picture is scaled. */
     under(event) {
       const { left, top, width } = picture.getBoundingClientRect();

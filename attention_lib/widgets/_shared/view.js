@@ -145,12 +145,7 @@ export function createView({ model, el }, { label, task = "", traits, aside = fa
   let drawn = false;
   function fit() {
     if (!root.isConnected) return;
-    const resized = plots.filter((plot) => {
-      const width = Math.floor(plot.svg.parentNode.clientWidth);
-      if (width === 0 || width === plot.width) return false;
-      plot.resize(width);
-      return true;
-    });
+    const resized = plots.filter((plot) => plot.fit());
     if (drawn && resized.length === 0) return;
     drawn = true;
     redraw();
