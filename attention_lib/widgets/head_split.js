@@ -125,23 +125,22 @@ export function render({ model, el }) {
       setAttributes(group, { transform: `translate(${left} ${y}) scale(${cell / 100})`, "font-size": 100 * size / cell });
     }
 
-    // The way of the number that is followed, from its column of the matrix to where it lands.
-    const { column, row } = places[seen.number];
-    const [x, y] = view.glide("way", [left + (column + 0.475) * cell, below + row * cell]);
-    const [x0, y0] = [left + (seen.number % d_model + 0.475) * cell, top + length * cell];
+    // The way of the number that is followed, from its column of the matrix to that of its head.
+    const x = view.glide("way", left + (places[seen.number].column + 0.475) * cell);
+    const [x0, y0, y] = [left + (seen.number % d_model + 0.475) * cell, top + length * cell, below - 3];
     setAttributes(way, { d: `M${x0} ${y0}C${x0} ${(y0 + y) / 2} ${x} ${(y0 + y) / 2} ${x} ${y}` });
 
     const name = (text, across, down, anchor) => ["text", { x: across, y: down, "text-anchor": anchor, class: "attention-muted" }, text];
     setChildren(names, [
       name(`X: ${length} × ${d_model}`, left, top - 10, "start"),
       ...seen.heads.map((_, head) => name(
-        seen.d_k * cell > 50 ? `head ${head}` : String(head), left + head * (seen.d_k + 0.5) * cell, below - 10, "start",
+        seen.d_k * cell > 50 ? `head ${head}` : String(head), left + head * (seen.d_k + 0.5) * cell, below + length * cell + 16, "start", // off the way
       )),
       ...[top, below].flatMap((y) => Array.from({ length }, (_, row) => (
         name(wide ? `position ${row}` : String(row), left - 8, y + (row + 0.5) * cell + 3, "end")
       ))),
     ]);
-    const height = Math.ceil(below + length * cell + 6);
+    const height = Math.ceil(below + length * cell + 24);
     setAttributes(plot.svg, { height, viewBox: `0 0 ${plot.width} ${height}` });
     for (const [readout, show] of readouts) show(seen[readout], String(seen[readout]));
     view.task(seen.misplaced > 0 ? "Choose the right way, and watch the numbers go home." : "Choose the wrong way, and see which numbers stray.");
