@@ -8,8 +8,8 @@ stand as one would type them. What people type where the book says it in other w
 
 Of the first 60 questions in ``tests/website/queries.json``, MiniSearch 7.2 answered 30 rightly with
 its first result (fields weighed, stop words left out, fuzzy matching); a test says how many this
-does. Of the last 110, whose writer had not seen the others, 77 were right before they were looked
-at; expect that of a question that nobody has tried.
+does. Of 110 more, whose writer had not seen the others, 77 were right before they were looked at:
+expect that of a question that nobody has tried.
 """
 
 import json
