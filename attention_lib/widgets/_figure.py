@@ -90,32 +90,31 @@ class Figure(AnyWidget):
 
     def to_html(self) -> str:
         """Return the figure as HTML: a still picture that the host script brings to life."""
+        return self._html(self.state())
+
+    def _html(self, state: dict[str, Any]) -> str:
+        text = json.dumps(
+            state, default=_binary, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        )
         return _whole(
             tag(
                 "figure",
                 self.still(),
                 tag(
-                    "figcaption",
-                    tag("strong", f"{self._title}."),
-                    f" {self._task} {self.words()}",
+                    "figcaption", tag("strong", f"{self._title}."), f" {self._task} {self.words()}"
                 ),
                 class_="attention-widget",
                 data_widget=type(self).__name__,
-                data_state=json.dumps(
-                    self.state(),
-                    default=_binary,
-                    ensure_ascii=False,
-                    allow_nan=False,
-                    separators=(",", ":"),
-                ),
+                data_state=text,
             )
         )
 
     def save(self, path: str | Path) -> None:
         """Write the figure to one HTML file that opens in any browser, with no network."""
-        if self.has_trait("wanted"):  # what a page would fetch goes into the file
-            self.set_trait("wanted", True)
-        page = page_source(self.to_html(), self.script(), self._title)
+        state = self.state()
+        if not state.get("wanted", True):  # what a page would fetch goes into the file
+            state |= getattr(self, "fetched", dict)() | {"wanted": True}
+        page = page_source(self._html(state), self.script(), self._title)
         Path(path).write_text(page, encoding="utf-8")
 
     def __repr__(self) -> str:

@@ -89,6 +89,19 @@ CANVASES = """async () => {
 }"""
 
 
+TWO_CHANGES = """async () => {
+  for (const which of [1, 2]) {
+    document.querySelectorAll('.attention-thumb')[which].click();
+    for (let frame = 0; frame < 4; frame += 1) await new Promise(requestAnimationFrame);
+  }
+  return document.querySelectorAll('.attention-map canvas').length;
+}"""
+
+
+def test_of_two_maps_in_quick_succession_one_fades(show):
+    assert show(HeatmapExplorer(), reduced_motion="no-preference").evaluate(TWO_CHANGES) == 2
+
+
 @pytest.mark.parametrize(("motion", "during"), [("no-preference", 2), ("reduce", 1)])
 def test_the_map_of_another_head_fades_in_unless_less_motion_is_wanted(show, motion, during):
     page = show(HeatmapExplorer(), reduced_motion=motion)

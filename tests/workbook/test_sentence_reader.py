@@ -208,6 +208,58 @@ def test_a_page_fetches_its_words_for_a_sentence_that_may_need_them(show):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("way", ["typed", "set"])
+def test_words_that_cannot_be_fetched_are_spoken_of_and_asked_for_again(show, way):
+    text = "the puppy slept because it was tired"
+    page = show(SentenceReader())
+    page.route("**/SentenceReader.data.js", lambda route: route.abort())
+    field, refusal = page.locator(".attention-typed"), page.locator(".attention-refusal")
+    if way == "typed":
+        field.fill(text)
+        field.press("Enter")
+    else:
+        page.set({"text": text})
+    page.settle()
+    said = "needs words that could not be fetched. Check the connection, then press Enter again."
+    assert said in refusal.inner_text()
+    assert field.input_value() == text and page.figure().read("meant") == 2
+    page.unroute("**/SentenceReader.data.js")
+    field.press("Enter")
+    page.get_by_text("reads “puppy” as “dog”").first.wait_for()
+    page.settle()
+    assert not refusal.is_visible()
+
+
+@pytest.mark.browser
+def test_the_readout_names_the_place_before_the_sentence_as_the_finding_does(show):
+    page = show(SentenceReader(text="it was tired"))
+    finding = page.locator(".attention-finding").inner_text()
+    shown = page.locator("[data-readout=meant]").inner_text()
+    assert finding.startswith("Unsure: none of these words 0.52, ")
+    assert shown == finding.replace("U", "u").rstrip(".")
+
+
+@pytest.mark.browser
+def test_the_list_of_words_says_that_it_could_not_be_fetched(show):
+    page = show(SentenceReader())
+    page.route("**/SentenceReader.data.js", lambda route: route.abort())
+    page.locator(".attention-known summary").click()
+    page.get_by_text("then open the list again").wait_for()
+    page.unroute("**/SentenceReader.data.js")
+    for _ in range(2):
+        page.locator(".attention-known summary").click()
+    page.locator(".attention-known", has_text="Read as dog: ").wait_for()
+    assert not page.locator(".attention-refusal").is_visible()
+
+
+def test_a_file_has_all_words_and_the_figure_stays_as_it_was(tmp_path):
+    figure = SentenceReader()
+    figure.save(tmp_path / "reader.html")
+    assert "puppy" in (tmp_path / "reader.html").read_text(encoding="utf-8")
+    assert (figure.read_as, figure.wanted) == ("", False)
+
+
+@pytest.mark.browser
 def test_typing_a_sentence_reads_it_and_an_unknown_word_is_named(show):
     page = show(SentenceReader(head=2))
     figure = page.figure()

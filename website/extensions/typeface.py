@@ -17,8 +17,8 @@ from sphinx.errors import ExtensionError
 PACKAGES = Path(sys.prefix) / "npm" / "node_modules" / "@fontsource"
 FOLDER = "typeface"
 FAMILIES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-# The weights that a style stands for, and how machines' own faces of it are called; among bold
-# words, too, italics are those of 400: none is slanted by machine.
+# The weights that each style serves, and what it adds to the name of a face that a machine has.
+# The italics of 400 serve bold words, too. A family without italics is slanted by the browser.
 STYLES = {"400-normal": ("400", ""), "400-italic": ("400 700", " Italic")}
 STYLES["600-normal"] = ("600 700", " Bold")
 

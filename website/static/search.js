@@ -67,7 +67,7 @@ function known(word, texts) {
 function wordsOf(text, texts) {
   const all = called(text).toLowerCase().match(WORD) ?? [];
   const said = all.filter((word) => !UNSAID.has(word));
-  return [all, [...new Set(said.length ? said : all)].flatMap((word) => known(word, texts)).flatMap((word) => called(word).match(WORD) ?? [])];
+  return [all, [...new Set((said.length ? said : all).flatMap((word) => known(word, texts)).flatMap((word) => called(word).match(WORD) ?? []))]];
 }
 
 /** Pages, best first, each with its best sections. A word weighs more the fewer sections have it, and more in a heading

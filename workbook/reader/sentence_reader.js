@@ -58,11 +58,12 @@ export function wayOf({ followed }, { layers, it, shares, words }) {
   return [...rows, none, none].slice(0, 2).concat([shares]);
 }
 
+const nameOf = (words, place) => (place === 0 ? "none of these words" : words[place]);
+
 /** What the reader concludes, in a sentence; `conclusion` says the same in Python. */
 export function conclusion({ words, meant, second, shares }) {
-  const name = (place) => (place === 0 ? "none of these words" : words[place]);
-  if (shares[meant] >= SURE) return `“It” means ${name(meant)} (probability ${fixed(shares[meant], 2)}).`;
-  return `Unsure: ${name(meant)} ${fixed(shares[meant], 2)}, ${name(second)} ${fixed(shares[second], 2)}.`;
+  if (shares[meant] >= SURE) return `“It” means ${nameOf(words, meant)} (probability ${fixed(shares[meant], 2)}).`;
+  return `Unsure: ${nameOf(words, meant)} ${fixed(shares[meant], 2)}, ${nameOf(words, second)} ${fixed(shares[second], 2)}.`;
 }
 
 /** The words that another word stands for, in a sentence; `replaced` says the same in Python. */
@@ -116,7 +117,7 @@ export function render({ model, el }) {
   let shown = [];
   let seen = measure(given, reader);
 
-  let [whole, waiting] = [model.get("wanted")];
+  let [whole, waiting, lacking] = [model.get("wanted")];
   /** Whether all words are here. If not, ask a kernel or the page's host, which sets `read_as`; then go on. */
   function isWhole(next) {
     waiting = next;
@@ -125,11 +126,18 @@ export function render({ model, el }) {
   }
   const canRead = (text, next) => given.examples.includes(text) || areListed(wordsOf(text), reader.lexicon) || isWhole(next);
   function arrived() {
-    [whole, reader] = [true, openReader(settings())];
+    [whole, reader, refusal.hidden] = [true, openReader(settings()), true];
     waiting?.();
     view.again();
   }
   model.on("change:read_as", arrived);
+  function lost() { // the words did not come
+    if (whole || model.get("wanted")) return;
+    lacking = typed.value = waiting ? typed.value : model.get("text");
+    refuse(waiting === tell ? "The words could not be fetched. Check the connection, then open the list again."
+      : "This sentence needs words that could not be fetched. Check the connection, then press Enter again.");
+  }
+  model.on("change:wanted", lost);
 
   /** Read another sentence, and show what *it* does from the start. */
   function read(text) {
@@ -188,16 +196,15 @@ export function render({ model, el }) {
   const typed = element("input", { type: "text", class: "attention-typed", "aria-label": "A sentence of your own", spellcheck: "false", autocomplete: "off" });
   const refusal = element("p", { class: "attention-refusal", role: "alert", hidden: true });
   const tries = element("div", { class: "attention-tries", hidden: true });
+  const refuse = (said) => [refusal.textContent, refusal.hidden, tries.hidden] = [said, !said, true];
   function take() {
     if (!canRead(typed.value, take)) return;
     try {
       const text = parseSentence(typed.value, reader.lexicon, given.longest).slice(1).join(" ");
-      refusal.hidden = true;
-      tries.hidden = true;
+      refuse("");
       read(text);
     } catch (error) {
-      refusal.textContent = error.message;
-      refusal.hidden = false;
+      refuse(error.message);
       tries.replaceChildren(...(error.near ?? []).map((other) => {
         const button = element("button", { type: "button", class: "attention-button" }, `Read “${other}” instead`);
         button.addEventListener("click", () => {
@@ -211,6 +218,7 @@ export function render({ model, el }) {
   }
   typed.addEventListener("change", take, { signal: view.signal });
   typed.addEventListener("keydown", (event) => event.stopPropagation(), { signal: view.signal }); // a notebook has keys of its own
+  typed.addEventListener("keydown", ({ key }) => key === "Enter" && typed.value === lacking && take(), { signal: view.signal });
 
   const list = element("details", { class: "attention-known" }, element("summary", {}, "The words that it knows"));
   function tell() {
@@ -277,10 +285,9 @@ export function render({ model, el }) {
       typed.value = seen.words.slice(1).join(" ");
       setText(other, typed.value);
       offered.value = given.examples.includes(typed.value) ? typed.value : "";
-      refusal.hidden = true;
-      tries.hidden = true;
+      refuse("");
     });
-    if (problem) Object.assign(refusal, { textContent: problem, hidden: false });
+    if (problem) refuse(problem);
     const { asking, weights } = rowOf(state, seen);
     shown.forEach(({ weight, cell }, place) => {
       setAttributes(cell, { "data-meant": String(place === seen.meant && seen.probability >= SURE), "data-asks": String(place === asking) });
@@ -291,8 +298,7 @@ export function render({ model, el }) {
     const lines = linesOf(state);
     strands = () => drawStrands(lines);
     strands();
-    meant(seen.meant, seen.probability < SURE ? `unsure: ${seen.words[seen.meant]} ${fixed(seen.probability, 2)}, ${seen.words[seen.second]} ${fixed(seen.shares[seen.second], 2)}`
-      : seen.meant === 0 ? "none of these" : seen.words[seen.meant]);
+    meant(seen.meant, seen.probability < SURE ? conclusion(seen).slice(0, -1).replace("U", "u") : nameOf(seen.words, seen.meant));
     sure(seen.probability, fixed(seen.probability, 2));
     view.say(words(state, seen));
   });
@@ -301,6 +307,7 @@ export function render({ model, el }) {
     resizing.disconnect();
     model.off("change:word", asked);
     model.off("change:read_as", arrived);
+    model.off("change:wanted", lost);
     view.cleanup();
   };
 }

@@ -67,6 +67,8 @@ class SentenceReader(Figure):
     word : int
         Position of the word that asks in this head, 0 for the place before the sentence; -1 is
         *it*.
+    wanted : bool
+        Whether the figure carries all words that it reads as others.
 
     Raises
     ------

@@ -50,8 +50,9 @@ export function createMotion({ again, isHeld, now = () => performance.now() }) {
 /** Let what a canvas shows fade away over what is about to be painted on it. */
 export function fadeOut(canvas) {
   if (isStill() || !canvas.width || !canvas.height) return;
+  if (canvas.nextElementSibling?.dataset.fading) canvas.nextElementSibling.remove(); // it would cover the newer one
   const { width, height, className } = canvas;
-  const before = element("canvas", { width, height, class: className, "aria-hidden": "true" });
+  const before = element("canvas", { width, height, class: className, "aria-hidden": "true", "data-fading": "true" });
   before.style.cssText = canvas.style.cssText;
   before.getContext("2d").drawImage(canvas, 0, 0);
   canvas.after(before);

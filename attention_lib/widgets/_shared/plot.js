@@ -16,8 +16,8 @@ export function createPlot({ height, description, parent, signal }) {
       setAttributes(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
     },
 
-    /** Take the width of its place, and say whether it is new. For those who read larger text a picture
-        that lies on no canvas is drawn on less of it, and larger. */
+    /** Take the width of its place, and say whether it is new. A picture without a canvas gets a
+        smaller viewBox and is scaled up, so that its letters grow with the page's text. */
     fit() {
       const [{ parentNode: frame }, text] = [picture, parseFloat(getComputedStyle(document.documentElement).fontSize)];
       const larger = frame.querySelector("canvas") ? 1 : Math.max(1, Math.min(text / 16, frame.clientWidth / 300));
