@@ -7,14 +7,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 from matplotlib.transforms import Affine2D
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from attention_lib.plots._arrays import Floats, as_array, as_finite, as_positive, require_axes
+from attention_lib.plots._arrays import as_array, as_finite, as_positive, as_strings, require_axes
 from attention_lib.plots.style import COLORS, LABEL_SIZE, SERIES_DASHES, series
 
 __all__ = ["curves", "histogram", "measurements"]
 
 Log = Literal["", "x", "y", "xy"]
+Ends = list[tuple[str, NDArray[np.float64]]]  # of lines, with their names
 
 
 def histogram(ax: Axes, samples: ArrayLike, *, normal: tuple[float, float] | None = None) -> Axes:
@@ -27,7 +28,7 @@ def histogram(ax: Axes, samples: ArrayLike, *, normal: tuple[float, float] | Non
     samples : array
         Shape ``(rows,)``.
     normal : tuple of float, optional
-        Mean and standard deviation of the normal density to draw.
+        Mean and standard deviation of a normal density, drawn without a name: the caption says it.
 
     Examples
     --------
@@ -88,9 +89,7 @@ def curves(ax: Axes, x: ArrayLike, curves: dict[str, ArrayLike], *, log: Log = "
         ax.plot(x, np.median(runs, axis=0), label=label, **look)
         if len(runs) > 1:
             ax.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=color, alpha=0.18, lw=0)
-    _scale_axes(ax, log, x)
-    ax.grid()
-    _name_lines(ax)
+    _finish(ax, log, x)
     return ax
 
 
@@ -128,13 +127,12 @@ def measurements(
     require_axes(ax)
     x = as_finite("x", x, "(points,)")
     measured = as_array("measured", measured, f"({len(x)},)")
+    of_points, of_line = as_strings("names", names, 2)
     if theory is not None:
         theory = as_array("theory", theory, f"({len(x)},)")
-        ax.plot(x, theory, color=COLORS["accent"], linestyle="--", linewidth=1.6, label=names[1])
-    ax.plot(x, measured, "o", color=COLORS["series_1"], markersize=6, label=names[0])
-    _scale_axes(ax, log, x)
-    ax.grid()
-    _name_lines(ax)
+        ax.plot(x, theory, color=COLORS["accent"], linestyle="--", linewidth=1.6, label=of_line)
+    ax.plot(x, measured, "o", color=COLORS["series_1"], markersize=6, label=of_points)
+    _finish(ax, log, x)
     return ax
 
 
@@ -142,7 +140,7 @@ def _name_lines(ax: Axes) -> None:
     """Write each line's name beside its end, joined to it by a stroke of its colour."""
     for old in [text for text in ax.texts if text.get_gid() == "name"]:
         old.remove()
-    named: list[tuple[str, Floats]] = []
+    named: Ends = []
     for line in ax.lines:
         name, points = str(line.get_label()), np.asarray(line.get_xydata())
         points = points[np.isfinite(points).all(axis=1)]
@@ -161,7 +159,7 @@ def _name_lines(ax: Axes) -> None:
         named.append((name, points[-1]))
 
 
-def _beside(ax: Axes, named: list[tuple[str, Floats]], number: int, _: object) -> Affine2D:
+def _beside(ax: Axes, named: Ends, number: int, _: object) -> Affine2D:
     """Return the place of a name: level with its line's end, or apart from names it would touch."""
     unit = ax.figure.dpi / 72
     ends = ax.transData.transform([end for _, end in named])
@@ -175,8 +173,8 @@ def _beside(ax: Axes, named: list[tuple[str, Floats]], number: int, _: object) -
     return Affine2D().translate(ends[number, 0] + 16 * unit, ends[number, 1])
 
 
-def _scale_axes(ax: Axes, log: str, x: Floats) -> None:
-    """Make the named axes logarithmic, with plain numbers at the ticks."""
+def _finish(ax: Axes, log: str, x: NDArray[np.float64]) -> None:
+    """Make the named axes logarithmic, with plain numbers at the ticks; add a grid and names."""
     if log not in ("", "x", "y", "xy"):
         raise ValueError(f'log: expected "", "x", "y" or "xy", got {log!r}')
     for which in log:
@@ -192,3 +190,5 @@ def _scale_axes(ax: Axes, log: str, x: Floats) -> None:
         axis.set_minor_locator(NullLocator())
         if high < 1e5 and low > 1e-4:
             axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+    ax.grid()
+    _name_lines(ax)

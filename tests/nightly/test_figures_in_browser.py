@@ -150,14 +150,16 @@ OUTSIDE = """() => [...document.querySelectorAll(".attention-view svg")].filter(
 
 
 def test_a_picture_is_drawn_larger_for_readers_with_larger_text(show, figure):
-    """Twice as large, but for those on a canvas or three abreast; and none leaves its card."""
+    """At least 1.6 times, but for those on a canvas or three abreast; and none leaves its card."""
+    if type(figure).__name__ in ("SentenceReader", "Writer"):
+        pytest.skip("its text is HTML, or is drawn only once the reader's model has answered")
     page = show(figure)
     usual = page.evaluate(LETTERS)
     page.evaluate("document.documentElement.style.fontSize = '32px'")
     page.settle()
     larger = page.evaluate(LETTERS)
     grown = 1 if type(figure).__name__ in ("ScoringPlane", "SoftmaxSaturation") else 1.6
-    assert len(larger) >= len(usual) > 0 or type(figure).__name__ in ("SentenceReader", "Writer")
-    assert max(larger, default=0) >= grown * max(usual, default=0)
-    assert min(larger, default=13) >= 12
+    assert len(larger) >= len(usual) > 0
+    assert max(larger) >= grown * max(usual)
+    assert min(larger) >= 12
     assert page.evaluate(OUTSIDE) == 0

@@ -40,7 +40,9 @@ LIVE = """new Promise(done => {
 FOCUS = """([name, number]) => {
   const controls = "input[type=range], input[type=radio]:checked, select, [tabindex='0']";
   const view = document.querySelector(`[data-widget=${name}] .attention-view`);
-  [...view.querySelectorAll(controls)].filter(one => one.checkVisibility())[number].focus();
+  const all = [...view.querySelectorAll(controls)].filter(one => one.checkVisibility());
+  all[number]?.focus();
+  return number < all.length;
 }"""
 READOUTS = """(name) => new Promise(done => setTimeout(() => done(
   [...document.querySelector(`[data-widget=${name}]`).querySelectorAll("output[data-readout]")]
@@ -50,15 +52,7 @@ READOUTS = """(name) => new Promise(done => setTimeout(() => done(
 class Firefox:
     """A Firefox without a window, and a page in it."""
 
-    def __init__(self, profile):
-        (profile / "user.js").write_text(PREFERENCES)
-        command = [FIREFOX, "--headless", "--no-remote", "--profile", profile]
-        command += ["--remote-debugging-port=0"]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-        self.process = subprocess.Popen(command, **quiet, text=True)
-        found = (re.search(r"listening on (ws://\S+)", line) for line in self.process.stderr)
-        address = f"{next(filter(None, found))[1]}/session"
-        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+    def __init__(self, address):
         self.socket = websocket.create_connection(address, timeout=60, suppress_origin=True)
         self.numbers, self.faults = itertools.count(), []
         self.call("session.new", capabilities={})
@@ -71,8 +65,9 @@ class Firefox:
         number = next(self.numbers)
         self.socket.send(json.dumps({"id": number, "method": method, "params": params}))
         while (said := json.loads(self.socket.recv())).get("id") != number:
-            if said.get("method") == "log.entryAdded" and said["params"]["level"] != "info":
-                self.faults.append(f"{said['params']['level']}: {said['params']['text']}")
+            entry = said["params"] if said.get("method") == "log.entryAdded" else {}
+            if entry.get("level") in ("warn", "error"):
+                self.faults.append(f"{entry['level']}: {entry['text']}")
         assert said["type"] == "success", said
         return said["result"]
 
@@ -95,17 +90,43 @@ class Firefox:
         self.call("input.performActions", context=self.page, actions=actions)
 
 
+def listening(lines):
+    """Return the address at which Firefox listens, as one of its lines says."""
+    said = []
+    for line in lines:
+        said.append(line)
+        if found := re.search(r"listening on (ws://\S+)", line):
+            return f"{found[1]}/session"
+    pytest.fail(f"Firefox ended, or was ended after a minute; it said:\n{''.join(said)}")
+
+
 @pytest.fixture(scope="module")
 def firefox(tmp_path_factory):
     if FIREFOX is None:
         required = os.environ.get("ATTENTION_REQUIRE_BROWSER") == "1"
         (pytest.fail if required else pytest.skip)("no Firefox was found as firefox-esr or firefox")
-    browser = Firefox(tmp_path_factory.mktemp("firefox"))
-    yield browser
-    browser.socket.close()
-    browser.process.terminate()
-    browser.process.wait(60)
-    browser.process.stderr.close()
+    profile = tmp_path_factory.mktemp("firefox")
+    (profile / "user.js").write_text(PREFERENCES)
+    command = [FIREFOX, "--headless", "--no-remote", "--profile", profile]
+    command += ["--remote-debugging-port=0"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **quiet, text=True) as process:
+        last = threading.Timer(60, process.kill)  # if a profile is locked, it may say nothing
+        try:
+            last.start()
+            address = listening(process.stderr)
+            last.cancel()
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            browser = Firefox(address)
+            yield browser
+            browser.socket.close()
+        finally:
+            last.cancel()
+            process.terminate()
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +164,8 @@ def test_a_figure_answers_to_a_key_as_in_chromium(firefox, origin, visit, figure
     with visit(page, reduced_motion="reduce") as seen:
         seen.page.evaluate(LIVE)
         for number in itertools.count():
-            firefox.evaluate(FOCUS, [figure, number])
+            left = firefox.evaluate(FOCUS, [figure, number])
+            assert left, f"no control of {figure} changes a readout when the right arrow is pressed"
             firefox.press("\ue014")  # the arrow to the right
             seen.page.evaluate(FOCUS, [figure, number])
             seen.page.keyboard.press("ArrowRight")

@@ -135,6 +135,7 @@ class Exercise:
         if not wrong:
             return self._written(answer, said[:2])
         first, case = wrong[0], self.cases[wrong[0]]
+        labelled = first < len(self.labels)  # a special case is named by its own sentence
         once = found[first], expected[first]
         again, _ = _of_right_type([run(answer, copied(case))], [once[1]])
         if not wrong_kind(*once) and not agree(again[0], once[0], self.tolerance):
@@ -152,7 +153,7 @@ class Exercise:
             said += [f"this would explain it: {cause}" for cause in causes]
             return self._written(answer, said[:2], "" if causes else words.given(names, case))
         if causes:
-            judged = self._judged(first, once) if self.labels else ""
+            judged = self._judged(first, once) if labelled else ""
             partly = search.partly and not wrong_kind(*once)
             where = self._where(once, names, case) if partly else judged
             return self._written(answer, [*said[:1], *causes][:2], where)
@@ -160,7 +161,7 @@ class Exercise:
             if kind := wrong_kind(found[i], expected[i]):
                 where = words.given(names, self.cases[i])
                 return self._written(answer, [*said, kind][:2], where)
-        if self.labels:
+        if labelled:
             return self._written(answer, said[:2], self._judged(first, once))
         pairs = [(found[i], expected[i]) for i in runs]
         said += broken(answer, self.right, names, cases, pairs, self.tolerance)

@@ -199,14 +199,15 @@ class Explanations:
             yield Variant(self.cases, function, edit.sentence, edit=edit)
 
     def _changes(self) -> Iterator[Variant]:
+        known = {"torch": torch}
         names, result = ", ".join(self.source.arguments), as_tensor(self.expected[0])
         for statement, sentence in inputs(self.source.arguments, self.cases[0]):
             made: dict[str, Any] = {}
-            lines = "def wrap(f):", f" def g({names}):", f"  {statement}", f"  return f({names})"
-            exec("\n".join([*lines, " return g"]), made)
-            yield Variant(self.cases, made["wrap"](self.right), sentence, wrap=made["wrap"])
+            exec(f"def change({names}):\n {statement}\n return {names},", made)
+            wrap = eval("lambda f: lambda *case: f(*change(*case))", made)
+            yield Variant(self.cases, wrap(self.right), sentence, wrap=wrap)
         for suffix, sentence in results(result.dtype) if result is not None else []:
-            wrap = eval(f"lambda f: lambda *case: torch.as_tensor(f(*case)){suffix}", globals())
+            wrap = eval(f"lambda f: lambda *case: torch.as_tensor(f(*case)){suffix}", known)
             yield Variant(self.cases, wrap(self.right), sentence, wrap=wrap, of_result=True)
 
     def _repairable(self, base: Variant) -> Iterator[list[str]]:
@@ -231,6 +232,13 @@ class Explanations:
         return any(_says_something(part) for other in others for part in parts(other))
 
     def _repaired(self, base: Variant, *repairs: Repair) -> bool:
+        """Whether the answer, repaired, is a variant; not where a repair does not apply to it."""
+        try:
+            return self._mended(base, *repairs)
+        except (IndexError, RuntimeError, TypeError, ValueError):
+            return False
+
+    def _mended(self, base: Variant, *repairs: Repair) -> bool:
         """Whether the answer, repaired, is a variant; what repairs copy is not counted."""
         proved, proofs = 0, 0
         copying = any(repair.cells for repair in repairs)

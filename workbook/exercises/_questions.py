@@ -203,12 +203,12 @@ class Quiz:
     """
 
     def __init__(self, *questions: Question, answers: Sequence[object] = ()) -> None:
+        if len(answers) not in (0, len(questions)):
+            raise ValueError(f"{len(questions)} answers are expected, not {len(answers)}")
         self.questions, self.answers = questions, answers or (...,) * len(questions)
 
     def __call__(self, *answers: object) -> "Quiz":
         """Judge an answer for each question; without answers, ask."""
-        if len(answers) not in (0, len(self.questions)):
-            raise ValueError(f"{len(self.questions)} answers are expected, not {len(answers)}")
         return Quiz(*self.questions, answers=answers)
 
     def __bool__(self) -> bool:

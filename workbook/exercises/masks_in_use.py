@@ -103,6 +103,9 @@ def _open(rows: int, columns: int, *cells: tuple[int, int]) -> Tensor:
             "that is the share of hidden pairs; a block goes only if all its pairs are hidden.",
         ),
         ("1 - ", "", "that is the share of blocks that are computed; those skipped are asked for."),
+        (".any(dim=-1).any(dim=1)", ".all(dim=-1).all(dim=1)",
+         "a block with one hidden pair is counted as skipped. One open pair is enough to have it "
+         "computed: any, not all."),
         (
             lambda mask, size: (
                 1 - mask.reshape(-1, size, size).any(dim=-1).any(dim=-1).double().mean()

@@ -11,9 +11,10 @@ import torch
 
 from workbook import exercises
 from workbook.exercises import _running
+from workbook.exercises._changes import Repair
 from workbook.exercises._edits import Source
 from workbook.exercises._exercise import Exercise
-from workbook.exercises._explain import declared_edits
+from workbook.exercises._explain import Explanations, declared_edits
 from workbook.exercises._questions import Question, Quiz
 
 MODULES = {
@@ -220,6 +221,33 @@ def test_one_of_several_right_results_is_as_good_as_another():
     assert gaussian(lambda q, k: q @ k.mT - k.square().sum(-1)[:, None] / 2 + 5.0)
     said = gaussian(lambda q, k: q @ k.mT)
     assert not said
+
+
+def powers(f, g):
+    return f.pow(g)
+
+
+NUMBERS = torch.arange(1.0, 21).reshape(4, 5)
+
+
+def test_arguments_may_have_any_names():
+    graded = Exercise(powers, cases=[(NUMBERS, 3), (NUMBERS.T, 2)])
+    assert "`g` is one too small" in graded(lambda f, g: f.pow(g - 1)).message
+
+
+def test_a_special_case_is_named_beside_cases_with_names():
+    special = {"where the power is 0": (NUMBERS, 0)}
+    graded = Exercise(powers, cases={"a cube": (NUMBERS, 3)}, special=special)
+    said = graded(lambda f, g: f.pow(g) if g else f.sqrt() + f.sin()).message
+    assert "it is right elsewhere and wrong where the power is 0. At [0, 0]" in said
+    said = graded(lambda f, g: f.sqrt() + f.sin() if g else f.pow(g)).message
+    assert "for a cube your function says 1.84" in said
+
+
+def test_a_repair_that_fails_explains_nothing():
+    search = Explanations(powers, [], [(NUMBERS, 3)], [NUMBERS.sin()], {})
+    search.repairs = [Repair("it is odd.", mend=lambda found, right, case: found.view(7))]
+    assert search.first() == []
 
 
 def test_a_random_answer_hears_that_it_is_random():

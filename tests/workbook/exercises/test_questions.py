@@ -149,6 +149,8 @@ def test_a_quiz_asks_and_marks():
     assert quiz(0.5, ...)._repr_html_() is None
     with pytest.raises(ValueError, match="2 answers are expected, not 1"):
         quiz(0.5)
+    with pytest.raises(ValueError, match="2 answers are expected, not 1"):
+        Quiz(HALF, LETTER, answers=[0.5])
 
 
 def test_a_quiz_reads_without_a_script():
