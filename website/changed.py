@@ -67,7 +67,10 @@ def among(paths, root=ROOT):
 
 
 def asked(root=ROOT):
-    """Pytest's arguments: nothing, which means all of the gate, or that and tests of the night."""
+    """Pytest's arguments: nothing, which means all of the gate, or tests of the night before it.
+
+    They take long and come first: at the end, one of pytest's workers would wait for the other.
+    """
     differing = changed(root)
     added = [
         NIGHTLY + name
@@ -75,7 +78,7 @@ def asked(root=ROOT):
         if differing is None or any(path.startswith((*tried, NIGHTLY + name)) for path in differing)
     ]
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return [*settings["tool"]["pytest"]["ini_options"]["testpaths"], *added] if added else []
+    return [*added, *settings["tool"]["pytest"]["ini_options"]["testpaths"]] if added else []
 
 
 if __name__ == "__main__":

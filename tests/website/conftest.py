@@ -54,12 +54,16 @@ def site():
     return Site(SITE)
 
 
+def write_small_book(folder):
+    """Write a book of one page, with the settings of the real one."""
+    shutil.copy(ROOT / "_config.yml", folder)
+    (folder / "book").mkdir()
+    shutil.copy(ROOT / "book" / "references.bib", folder / "book")
+    (folder / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
+    (folder / "book" / "index.md").write_text("# A book\n\n```{bibliography}\n:all:\n```\n")
+    return folder
+
+
 @pytest.fixture
 def small_book(tmp_path):
-    """A book of one page with the settings of the real one."""
-    shutil.copy(ROOT / "_config.yml", tmp_path)
-    (tmp_path / "book").mkdir()
-    shutil.copy(ROOT / "book" / "references.bib", tmp_path / "book")
-    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
-    (tmp_path / "book" / "index.md").write_text("# A book\n\n```{bibliography}\n:all:\n```\n")
-    return tmp_path
+    return write_small_book(tmp_path)
