@@ -67,10 +67,7 @@ def among(paths, root=ROOT):
 
 
 def asked(root=ROOT):
-    """Pytest's arguments: nothing, which means all of the gate, or tests of the night before it.
-
-    They take long and come first: at the end, one of pytest's workers would wait for the other.
-    """
+    """Pytest's arguments: nothing, for the gate, or long tests of the night, and then the gate."""
     differing = changed(root)
     added = [
         NIGHTLY + name
