@@ -24,7 +24,7 @@ class Adapted:
     queries alone; with ``maskable`` it takes any mask, else only what the caller of ``check`` says.
     """
 
-    call: Callable[[Tensor, Tensor, Tensor, Mask, Mask], Any]
+    call: Callable[..., Any]
     kind: str
     single: bool = False
     maskable: bool = False
@@ -51,21 +51,19 @@ def _given(attend: Any, padding: Extra | None) -> Adapted:
     """Call with what the caller says; a single required argument means one input."""
     named = parameters(attend).values()
     places = [x for x in named if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
-    required = [x for x in places if x.default is x.empty]
     anything = any(x.kind is x.VAR_POSITIONAL for x in named)
-    # Left out where nothing is padded, so that other lengths than those of the mask can be tried.
     told = {} if padding is None else padding(torch.ones(1, dtype=torch.long))
-    optional = not any(x.name in told for x in required)
-    required = [x for x in required if x.name not in told]
-    single = len(required) == 1 or (anything and not places and isinstance(attend, nn.Module))
+    required = [x.name for x in places if x.default is x.empty]
+    inputs = [name for name in required if name not in told]
+    single = len(inputs) == 1 or (anything and not places and isinstance(attend, nn.Module))
 
     def call(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Any:
+        if real is None and inputs != required:
+            real = torch.ones(keys.shape[0], keys.shape[-2], dtype=torch.bool)
+        # Left out where it can be, so that other lengths than those of the mask can be tried.
         more = {}
-        if padding is not None and (real is not None or not optional):
-            everything = (
-                real if real is not None else torch.ones(keys.shape[0], keys.shape[-2]).bool()
-            )
-            more = padding(everything.to(queries.device).sum(dim=-1))
+        if padding is not None and real is not None:
+            more = padding(real.sum(dim=-1).to(queries.device))
         return attend(queries, **more) if single else attend(queries, keys, values, **more)
 
     return Adapted(call, "one input" if single else "queries, keys, values", single=single)
@@ -94,9 +92,8 @@ def _function(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real
 
 def _ours(attend: Any) -> Callable[..., Any]:
     def call(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Any:
-        lengths = real is not None and bool((real.cumprod(-1) == real).all())
-        valid_lens = real.sum(dim=-1) if real is not None and lengths else None
-        mask = _merged(allowed, None if lengths else real, queries.dim() == 4)
+        valid_lens = None if real is None else real.sum(dim=-1)
+        mask = _merged(allowed, None, queries.dim() == 4)
         try:
             return attend(queries, keys, values, valid_lens, mask=mask)
         except ValueError:  # heads inside: the mask lacks their axis
@@ -114,14 +111,9 @@ def _layer(layer: nn.MultiheadAttention) -> Callable[..., Any]:
             hidden = each.repeat_interleave(layer.num_heads, dim=0)
         if not layer.batch_first:
             queries, keys, values = (x.transpose(0, 1) for x in (queries, keys, values))
-        output, weights = layer(
-            queries,
-            keys,
-            values,
-            attn_mask=hidden,
-            key_padding_mask=None if real is None else ~real,
-            average_attn_weights=False,
-        )
+        padded = None if real is None else ~real
+        options = {"attn_mask": hidden, "key_padding_mask": padded, "average_attn_weights": False}
+        output, weights = layer(queries, keys, values, **options)
         return (output if layer.batch_first else output.transpose(0, 1)), weights
 
     return call
@@ -136,25 +128,21 @@ def _hugging_face(layer: nn.Module) -> Callable[..., Any]:
         rotary = kind(config=layer.config)
 
     def call(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Any:
+        batch, length = queries.shape[:2]
+        mask = queries.new_zeros(batch, 1, length, length)
         seen = _merged(allowed, real, several=True)
-        if seen is None:
-            seen = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=queries.device)
-        seen = seen.expand(queries.shape[0], 1, queries.shape[1], queries.shape[1])
-        mask = torch.zeros(seen.shape, dtype=queries.dtype, device=queries.device)
-        more = {"attention_mask": mask.masked_fill(~seen, torch.finfo(queries.dtype).min)}
+        if seen is not None:
+            mask = mask.masked_fill(~seen, torch.finfo(mask.dtype).min)
+        more = {"attention_mask": mask}
         if rotary is not None:
-            places = torch.arange(queries.shape[1], device=queries.device).expand(
-                queries.shape[0], -1
-            )
+            places = torch.arange(length, device=queries.device).expand(batch, -1)
             more["position_embeddings"] = rotary.to(queries.device)(queries, places)
         result = layer(queries, **{name: given for name, given in more.items() if name in named})
         if not isinstance(result, tuple):
             return result
-        # Some return a cache or a bias in the second place.
-        second = result[1] if len(result) > 1 else None
-        if isinstance(second, Tensor) and second.dim() == 4 and second.shape[-1] == seen.shape[-1]:
-            return result[0], second
-        return result[0]
+        # Some return a cache or a bias in the second place, where others have weights.
+        second = [x for x in result[1:2] if isinstance(x, Tensor) and x.dim() == 4]
+        return (result[0], *(x for x in second if x.shape[-1] == length))
 
     return call
 

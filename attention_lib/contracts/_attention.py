@@ -1,19 +1,217 @@
-"""``check``: contracts of an attention, called with queries, keys and values or with one input."""
+"""``check``: contracts of an attention, called with queries, keys and values or with one input.
+
+:func:`contract` gives it the functions that test a :class:`Call`::
+
+    @asserting
+    @contract("name", needs=["causal"])
+    def assert_something(call: Call, *, tolerance: float | None = None) -> None: ...
+
+What a contract needs, and what a report says about it, stands in ``labels.toml``.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
 
 import torch
+from torch import Tensor, nn
 
-from attention_lib.contracts import order, padding, reading, running
+from attention_lib._arguments import require_count, require_finite, require_flag
+from attention_lib.contracts import _adapters
 from attention_lib.contracts._adapters import Extra
-from attention_lib.contracts._call import evaluating
-from attention_lib.contracts._contract import CONTRACTS
-from attention_lib.contracts._report import Report, run
-from attention_lib.contracts._subject import Subject, tried
+from attention_lib.contracts._call import Call, mode
+from attention_lib.contracts._report import LABELS, NotTested, Report, first_line, run
+from attention_lib.masking import causal_mask, length_mask
 
 __all__ = ["check"]
-assert order and padding and reading and running  # they fill CONTRACTS
+
+Test = TypeVar("Test", bound=Callable[..., None])
+CACHES = ("cache", "kv_cache", "past_key_value", "layer_past")  # an argument has one of these names
+POSITIONS = ("positions", "position_ids")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An attention, how it is called, and what it is called with: see ``check``."""
+
+    attend: Any
+    causal: bool
+    window: int | None = None
+    padding: Extra | None = None
+    documents: Extra | None = None
+    d_q: int | None = None
+    d_k: int | None = None
+    d_v: int | None = None
+    num_heads: int | None = None
+    lengths: Sequence[int] = (7, 4, 6)
+    dtype: torch.dtype = torch.float32
+    scale: float | None = None
+    strict: bool = False
+    random: bool = False  # whether two calls in evaluation differ
+    late: Sequence[str] = ()  # parameters that had no shape before the first call
+
+    def __post_init__(self) -> None:
+        require_flag("causal", self.causal)
+        require_flag("strict", self.strict)
+        for name in ("window", "d_q", "d_k", "d_v", "num_heads"):
+            if getattr(self, name) is not None:
+                require_count(name, getattr(self, name))
+        if self.scale is not None:
+            require_finite("scale", self.scale)
+        for number, length in enumerate(self.lengths):
+            require_count(f"lengths[{number}]", length, 0)
+        longest, *others = (*self.lengths, 0)
+        if len(others) < 2 or longest < max(4, *others):
+            raise ValueError(
+                f"lengths: expected two at least, the first the largest and at least 4, "
+                f"got {tuple(self.lengths)}"
+            )
+
+    @cached_property
+    def adapted(self) -> _adapters.Adapted:
+        return _adapters.adapt(self.attend, self.padding, self.documents)
+
+    @cached_property
+    def drawn(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Normal queries, keys and values, like the weights of a module."""
+        weights = self.attend.parameters() if isinstance(self.attend, nn.Module) else ()
+        made = (x for x in weights if not nn.parameter.is_lazy(x) and x.is_floating_point())
+        like = next(made, torch.zeros((), dtype=self.dtype)).detach()
+        width = self.d_k or _adapters.input_width(self.attend) or 8
+        before = (len(self.lengths), *([self.num_heads] if self.num_heads else []), self.lengths[0])
+        generator = torch.Generator().manual_seed(0)
+        q, k, v = (
+            torch.randn(*before, each, generator=generator).to(like.device, like.dtype)
+            for each in (self.d_q or width, width, self.d_v or width)
+        )
+        return (q, q, q) if self.adapted.single else (q, k, v)
+
+    @property
+    def inputs(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Copies of them, of an attention whose answers can be compared."""
+        if self.random:
+            raise NotTested("outputs are random in evaluation mode: nothing can be compared")
+        queries, keys, values = (x.clone() for x in self.drawn)
+        return queries, keys, values
+
+    @property
+    def lens(self) -> Tensor:
+        """Lengths of the sequences, none of them empty."""
+        return torch.tensor(self.lengths, device=self.drawn[0].device).clamp(min=1)
+
+    @property
+    def takes_padding(self) -> bool:
+        return self.padding is not None or self.adapted.maskable
+
+    @property
+    def returns_weights(self) -> bool:
+        with suppress(TypeError):
+            self.call().output_and_weights()
+            return True
+        return False
+
+    def argument(self, names: Sequence[str]) -> str:
+        """Return the first of these names that is one of its arguments', or an empty one."""
+        return next((name for name in names if name in _adapters.parameters(self.attend)), "")
+
+    def call(self, padding: Tensor | None = None, *, copies: bool = True) -> Call:
+        """Return the call that contracts change, with lengths or booleans for the real keys.
+
+        It is made with copies, so that changing its inputs breaks one contract and not all.
+        """
+
+        def attend(*given: Tensor) -> Any:
+            queries, keys, values, *each = (x.clone() for x in given) if copies else given
+            real = each[0] if each else padding
+            if real is not None and real.dtype != torch.bool:
+                real = length_mask(real, keys.shape[-2]).squeeze(1)
+            allowed = None
+            if self.adapted.maskable and self.causal:
+                allowed = causal_mask(queries.shape[-2], keys.shape[-2], keys.device)[None]
+            return self.adapted.call(queries, keys, values, allowed, real)
+
+        module = self.attend if isinstance(self.attend, nn.Module) else None
+        single, late = self.adapted.single, self.late
+        return Call(attend, self.inputs, single=single, module=module, late=late)
+
+    def plain(self) -> "Subject":
+        """Return the attention without its projections."""
+        if not isinstance(self.attend, nn.Module) or not any(
+            x.dim() == 2 for x in self.attend.parameters()
+        ):
+            return self
+        return replace(
+            self, attend=_adapters.without_projections(self.attend, self.inputs[0].shape[-1])
+        )
+
+
+CONTRACTS: dict[str, Callable[[Subject], None]] = {}  # filled by the modules that declare them
+HAS: dict[str, Callable[[Subject], object]] = {  # what a contract may need
+    "causal": lambda subject: subject.causal,
+    "three": lambda subject: not subject.adapted.single,
+    "padding": lambda subject: subject.takes_padding,
+    "weights": lambda subject: subject.returns_weights,
+    "module": lambda subject: isinstance(subject.attend, nn.Module),
+    "no order": lambda subject: not subject.causal and subject.window is None,
+    "window": lambda subject: subject.window is not None,
+    "cache": lambda subject: subject.adapted.single and subject.argument(CACHES),
+    "positions": lambda subject: not subject.adapted.maskable and subject.argument(POSITIONS),
+}
+
+
+def once(core: Callable[..., None], subject: Subject) -> None:
+    """Test an attention as it is called without padding."""
+    core(subject.call())
+
+
+def itself(core: Callable[..., None], subject: Subject) -> None:
+    """Let the contract make its calls itself."""
+    core(subject)
+
+
+def with_and_without_padding(
+    core: Callable[..., None], subject: Subject, *, copies: bool = True
+) -> None:
+    """Test it again with a padding mask, if it takes one: a mask may replace another."""
+    core(subject.call(copies=copies))
+    if subject.takes_padding:
+        with suppress(NotTested):
+            core(subject.call(subject.lens, copies=copies))
+
+
+def contract(
+    name: str,
+    *,
+    needs: Sequence[str] = (),
+    test: Callable[[Callable[..., None], Subject], None] = once,
+    strict: bool = False,
+) -> Callable[[Test], Test]:
+    """Give a function of a call to ``check``, which runs it where nothing that it needs is missing.
+
+    ``test`` makes the calls. With ``strict`` a break counts only if the user asks for it, as right
+    attentions do not promise it.
+    """
+
+    def declare(core: Test) -> Test:
+        def tried(subject: Subject) -> None:
+            for need in needs:
+                if not HAS[need](subject):
+                    raise NotTested(LABELS["needs"][need])
+            try:
+                test(core, subject)
+            except AssertionError as error:
+                if subject.strict or not strict:
+                    raise
+                raise NotTested(
+                    f"seen, but not every attention promises it (strict=True counts it): {error}"
+                ) from error
+
+        CONTRACTS[name] = tried
+        return core
+
+    return declare
 
 
 def check(
@@ -57,7 +255,7 @@ def check(
     num_heads : int, optional
         Give inputs of four axes, ``(batch, num_heads, len, d_k)``.
     lengths : sequence of int
-        Lengths of the sequences, the largest first; a 0 tests rows with nothing to attend to.
+        Lengths of the sequences, the largest first.
     dtype : torch.dtype
         Of the inputs, if ``attend`` has no weights.
     scale : float, optional
@@ -85,6 +283,27 @@ def check(
     subject = Subject(**locals())  # its fields are these arguments
     if not callable(attend):
         raise TypeError(f"attend: expected a callable (queries, keys, values), got {attend!r}")
-    with evaluating(attend), torch.random.fork_rng(devices=[]):
+    name = getattr(attend, "__name__", type(attend).__name__)
+    title = f"{name}, called as {subject.adapted.kind}, causal={causal}"
+    with mode(attend, training=False), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return run(CONTRACTS, tried(subject), subject.title)
+        return run("attention", CONTRACTS, _called_twice(subject), title)
+
+
+def _called_twice(subject: Subject) -> Subject:
+    """Say what the call needs if it fails, and note whether it is random."""
+    attend, inputs, kind = subject.attend, subject.drawn, subject.adapted.kind
+    named = attend.named_parameters() if isinstance(attend, nn.Module) else ()
+    late = [name for name, x in named if nn.parameter.is_lazy(x)]
+    try:
+        call = subject.call()
+        first, second = (call.output(*inputs) for _ in range(2))
+    except Exception as error:
+        shapes = [str(tuple(x.shape)) for x in inputs[: 1 if subject.adapted.single else 3]]
+        raise ValueError(
+            f"attend: expected to be called with {kind} of shape {', '.join(shapes)}, got "
+            f"{type(error).__name__}: {first_line(error)}; d_k= sets the width, num_heads= a "
+            "fourth axis"
+        ) from error
+    same = first.equal(second) or bool(first.isnan().any())
+    return replace(subject, random=not same, late=late)

@@ -1,47 +1,55 @@
-"""What contracts do with an attention: call it, change its inputs, compare its outputs."""
+"""What contracts do with an attention: call it, change its inputs, compare its outputs.
 
-from collections.abc import Callable, Iterator
+A contract is a function of a :class:`Call`. It changes inputs and says which outputs must stay, and
+it changes others and sees that something moves. :func:`asserting` makes a public function of it.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec
 
 import torch
 from torch import Tensor, nn
 
 from attention_lib._arguments import require_finite, require_float, shape_of
-from attention_lib.contracts._report import NotTested
+from attention_lib.contracts._report import LABELS, NotTested, broken, first_line
 
+P = ParamSpec("P")
 Attend = Callable[..., Any]  # returns the output, or a tuple of output, weights and more
+Moved = tuple[tuple[int, ...], str] | None  # where, and how, in words
 ALL, FIRST = slice(None), slice(1)  # places along axis -2
 NAMES = ("queries", "keys", "values")
 
 
+@dataclass
 class Call:
     """An attention and its inputs. Contracts change the inputs and compare the outputs.
 
     With ``single`` the attention reads its queries alone, as keys and values, too.
     """
 
-    def __init__(
-        self,
-        attend: Attend,
-        *inputs: Tensor,
-        tolerance: float | None = None,
-        single: bool = False,
-        module: nn.Module | None = None,
-    ) -> None:
-        if not callable(attend):
-            raise TypeError(f"attend: expected a callable (queries, keys, values), got {attend!r}")
-        for name, x in zip(NAMES, inputs, strict=True):
+    attend: Attend
+    inputs: tuple[Tensor, ...]
+    tolerance: float | None = None
+    single: bool = False
+    module: nn.Module | None = None
+    late: Sequence[str] = ()  # parameters that had no shape before the first call
+    each: tuple[Tensor, ...] = ()  # what else is given, one entry a sample
+
+    def __post_init__(self) -> None:
+        if not callable(self.attend):
+            raise TypeError(
+                f"attend: expected a callable (queries, keys, values), got {self.attend!r}"
+            )
+        for name, x in zip(NAMES, self.inputs, strict=True):
             require_float(name, x, min_rank=2, axes="(..., len, width)")
-        if tolerance is not None:
-            require_finite("tolerance", tolerance)
-            if tolerance < 0:
-                raise ValueError(f"tolerance: expected at least 0, got {tolerance!r}")
-        self.attend, self.inputs, self.tolerance = attend, inputs, tolerance
-        self.single = single
-        self.module = attend if isinstance(attend, nn.Module) else module
-        self.each: tuple[Tensor, ...] = ()  # what else is given, one entry a sample
+        if self.tolerance is not None:
+            require_finite("tolerance", self.tolerance)
+            if self.tolerance < 0:
+                raise ValueError(f"tolerance: expected at least 0, got {self.tolerance!r}")
 
     @property
     def lengths(self) -> tuple[int, int]:
@@ -73,13 +81,30 @@ class Call:
         given = zip(self.inputs, places, strict=True)
         return self.output(*(replaced(x, where, poison) for x, where in given))
 
-    def stays(self, after: Tensor, said: str, at: slice = ALL, **known: object) -> None:
-        """Break the contract if the outputs at some places moved; see :func:`must_stay`."""
-        must_stay(self.before[..., at, :], after[..., at, :], said, self.tolerance, **known)
+    def moved(self, after: Tensor, at: slice = ALL, *, before: Tensor | None = None) -> Moved:
+        """Return where the outputs at some places moved most, and how; see :func:`movement`."""
+        before = self.before if before is None else before
+        return movement(before[..., at, :], after[..., at, :], self.tolerance)
 
-    def moves(self, after: Tensor, reason: str, at: slice = ALL) -> None:
-        """Demand a movement: the positive control of a contract that demands none elsewhere."""
-        if not movement(self.before[..., at, :], after[..., at, :], self.tolerance):
+    def stays(
+        self,
+        after: Tensor,
+        what: str,
+        at: slice = ALL,
+        *,
+        before: Tensor | None = None,
+        **known: object,
+    ) -> None:
+        """Break the contract if they moved: ``what`` is said, see :func:`broken`."""
+        if moved := self.moved(after, at, before=before):
+            where, how = moved
+            raise broken(what, **{"where": where, "query": where[-2], "how": how, **known})
+
+    def moves(
+        self, after: Tensor, reason: str, at: slice = ALL, *, before: Tensor | None = None
+    ) -> None:
+        """Demand that they moved: the positive control of a contract on what stays."""
+        if not self.moved(after, at, before=before):
             raise NotTested(reason)
 
     def output_and_weights(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
@@ -98,14 +123,56 @@ class Call:
             return leaves, output_of(self.attend(*leaves), self.inputs[0])
 
 
+def asserting(
+    core: Callable[Concatenate[Call, P], None],
+) -> Callable[Concatenate[Attend, Tensor, Tensor, Tensor, P], None]:
+    """Return a contract as a function of an attention and its inputs, its docstring completed."""
+    _, *own = inspect.signature(core).parameters.values()
+    inputs = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for name in ("attend", *NAMES)
+    ]
+
+    @wraps(core)
+    def assert_kept(
+        attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, *args: Any, **options: Any
+    ) -> None:
+        poison = options.get("poison")
+        if poison is not None and (isinstance(poison, bool) or not isinstance(poison, int | float)):
+            raise TypeError(f'poison: expected a number as float("nan"), or None, got {poison!r}')
+        module = attend if isinstance(attend, nn.Module) else None
+        tolerance = options.get("tolerance")
+        core(Call(attend, (queries, keys, values), tolerance, module=module), *args, **options)
+
+    assert_kept.__signature__ = inspect.Signature([*inputs, *own])  # type: ignore[attr-defined]
+    assert_kept.__doc__ = _completed(core, [x.name for x in own])
+    return assert_kept  # type: ignore[return-value]
+
+
+def _completed(core: Callable[..., None], own: list[str]) -> str:
+    """Return the docstring of a contract with what contracts share, from ``labels.toml``."""
+    shared = LABELS["docstring"]
+    text, _, example = inspect.cleandoc(core.__doc__ or "").partition("\nExamples\n--------\n")
+    text, _, particular = text.partition("\nParameters\n----------\n")
+    described = [
+        f"{name} : {means}"
+        for name, means in shared["parameters"].items()
+        if name in ("attend", "queries, keys, values", *own) and f"{name} :" not in particular
+    ]
+    parameters = "\n".join(["Parameters", "----------", *described, particular]).strip()
+    kind = next((name for name in own if name in shared["examples"]), "any")
+    example = example or shared["examples"][kind].format(core.__name__)
+    examples = f"Examples\n--------\n{example}"
+    return "\n\n".join([text.strip(), parameters, shared["raises"], examples])
+
+
 def called(attend: Attend, *tensors: Tensor) -> Any:
     """Call without gradients. An assertion inside the attention is no broken contract."""
     with torch.no_grad():
         try:
             return attend(*tensors)
         except AssertionError as error:
-            said = str(error).strip().partition("\n")[0]
-            raise NotTested(f"the call raises AssertionError: {said}") from error
+            raise NotTested(f"the call raises AssertionError: {first_line(error)}") from error
 
 
 def output_for(attend: Attend, *tensors: Tensor) -> Tensor:
@@ -150,11 +217,6 @@ def normal_like(x: Tensor) -> Tensor:
     return torch.randn(x.shape, generator=torch.Generator().manual_seed(0), device="cpu").to(x)
 
 
-def require_poison(poison: object) -> None:
-    if poison is not None and (isinstance(poison, bool) or not isinstance(poison, int | float)):
-        raise TypeError(f'poison: expected a number as float("nan"), or None, got {poison!r}')
-
-
 def replaced(x: Tensor, where: Tensor, poison: float | None = None) -> Tensor:
     """Return a copy with other numbers where ``where`` is True."""
     if poison is not None:
@@ -163,9 +225,7 @@ def replaced(x: Tensor, where: Tensor, poison: float | None = None) -> Tensor:
     return torch.where(where, x + 1 + normal_like(x).abs() * 3, x)
 
 
-def movement(
-    before: Tensor, after: Tensor, tolerance: float | None = None
-) -> tuple[tuple[int, ...], str] | None:
+def movement(before: Tensor, after: Tensor, tolerance: float | None = None) -> Moved:
     """Return where the largest movement beyond the tolerance is, and its size in words."""
     try:
         torch.testing.assert_close(after, before, equal_nan=True, rtol=tolerance, atol=tolerance)
@@ -180,29 +240,17 @@ def movement(
     return None
 
 
-def must_stay(
-    before: Tensor, after: Tensor, said: str, tolerance: float | None = None, **known: object
-) -> None:
-    """Break the contract if anything moved.
-
-    ``said`` is a template. Beside what is known, it may name the largest movement's place (all
-    of ``where``, or its ``query``), and ``how`` it moved.
-    """
-    moved = movement(before, after, tolerance)
-    if moved:
-        where, how = moved
-        raise AssertionError(said.format(where=where, query=where[-2], how=how, **known))
-
-
 @contextmanager
-def evaluating(module: object) -> Iterator[None]:
-    """Put a module into evaluation mode, and each of its parts back after; ignore what is none."""
-    modules = list(module.modules()) if isinstance(module, nn.Module) else []
-    modes = [part.training for part in modules]
+def mode(module: object, *, training: bool) -> Iterator[None]:
+    """Put a module into a mode, and each of its parts back after; ignore what is no module."""
+    if not isinstance(module, nn.Module):
+        yield
+        return
+    before = [(part, part.training) for part in module.modules()]
     try:
-        for part in modules:
-            part.training = False
+        module.train(training)
         yield
     finally:
-        for part, mode in zip(modules, modes, strict=True):
-            part.training = mode
+        module.train(before[0][1])
+        for part, was in before:
+            part.training = was

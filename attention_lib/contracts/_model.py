@@ -1,8 +1,9 @@
 """``check_model``: contracts of a whole model, from token ids to logits."""
 
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,8 +12,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from attention_lib._arguments import require_a, require_count, require_flag
-from attention_lib.contracts._call import evaluating
-from attention_lib.contracts._report import NotTested, Report, labelled, run
+from attention_lib.contracts._call import mode
+from attention_lib.contracts._report import NotTested, Report, first_line, run
 
 __all__ = ["check_model"]
 
@@ -58,9 +59,9 @@ def check_model(
     require_a("model", model, nn.Module)
     require_flag("causal", causal)
     require_count("length", length, 8)
-    with evaluating(model), torch.no_grad(), torch.random.fork_rng(devices=[]):
+    with mode(model, training=False), torch.no_grad(), torch.random.fork_rng(devices=[]):
         subject = _Model(model, vocab_size, causal, length)
-        return run(CONTRACTS, subject, subject.title)
+        return run("model", CONTRACTS, subject, subject.title)
 
 
 class _Model:
@@ -68,17 +69,14 @@ class _Model:
 
     def __init__(self, model: nn.Module, vocab_size: int | None, causal: bool, length: int) -> None:
         self.model, self.causal = model, causal
-        self.config = getattr(model, "config", None)
-        vocab_size = vocab_size or _vocab_size(self.config)
+        self.config: Any = getattr(model, "config", None)
+        text = getattr(self.config, "get_text_config", lambda: self.config)()
+        vocab_size = vocab_size or getattr(text, "vocab_size", None)
         if vocab_size is None:
             raise ValueError("vocab_size: expected a number, as the model has no config, got None")
         require_count("vocab_size", vocab_size, 4)
         self.accepts = set(inspect.signature(model.forward).parameters)
-        self.pad, self.ids = _tokens(self.config, vocab_size, length, model)
-        # Other tokens at every position, none of which can be the old one.
-        real = torch.unique(self.ids)
-        place = torch.searchsorted(real, self.ids)
-        self.others = real[(place + 1) % len(real)]
+        self.draw(vocab_size, length)
         self.whole = self.logits(self.ids[:1])
         scale = self.whole.abs().amax().item()
         if not torch.isfinite(self.whole).all():
@@ -86,6 +84,21 @@ class _Model:
         self.noise = 100 * torch.finfo(self.dtype).eps * scale
         kind = "a Hugging Face model" if self.config is not None else "model(ids)"
         self.title = f"{type(model).__name__}, {kind}, {length} tokens of {vocab_size}"
+
+    def draw(self, vocab_size: int, length: int) -> None:
+        """Draw two texts without any special token, ``(2, length)``, and another token for each."""
+        names = [f"{name}_token_id" for name in ("pad", "bos", "eos", "sep")]
+        special = [getattr(self.config, name, None) for name in names]
+        special = [one for some in special for one in (some if isinstance(some, list) else [some])]
+        pad = special[0]
+        self.pad = pad if isinstance(pad, int) and 0 <= pad < vocab_size else 0
+        used = {*special, self.pad}
+        ordinary = torch.tensor([x for x in range(min(vocab_size, 1000)) if x not in used])
+        generator = torch.Generator().manual_seed(0)
+        picked = torch.randint(len(ordinary), (2, length), generator=generator)
+        device = next((parameter.device for parameter in self.model.parameters()), None)
+        self.ids = ordinary[picked].to(device)
+        self.others = ordinary[(picked + 1) % len(ordinary)].to(device)
 
     def logits(self, ids: Tensor, **more: Any) -> Tensor:
         """Return logits in float64, one row for each token."""
@@ -120,6 +133,15 @@ class _Model:
         if not (after - before).abs().max().item() > 10 * self.noise:
             raise NotTested(reason)
 
+    def reads_its_first_token(self) -> None:
+        """Demand that the first token reaches the last logits: the control of several contracts."""
+        changed = self.ids[:1].clone()
+        changed[:, 0] = self.others[0, 0]
+        after = self.logits(changed)
+        self.moves(
+            self.whole[:, -1], after[:, -1], "the first token does not reach the last logits"
+        )
+
     def needs(self, *names: str) -> None:
         """Demand arguments of the model's ``forward``."""
         missing = [name for name in names if name not in self.accepts]
@@ -127,54 +149,17 @@ class _Model:
             raise NotTested(f"forward takes no {' and no '.join(missing)}")
 
 
-def _vocab_size(config: Any) -> int | None:
-    text = config.get_text_config() if hasattr(config, "get_text_config") else config
-    found = getattr(text, "vocab_size", None)
-    return found if isinstance(found, int) else None
-
-
-def _tokens(config: Any, vocab_size: int, length: int, model: nn.Module) -> tuple[int, Tensor]:
-    """Return a padding id, and two texts without any special token, ``(2, length)``."""
-    special = [
-        getattr(config, name, None)
-        for name in ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id")
-    ]
-    special = [each for some in special for each in (some if isinstance(some, list) else [some])]
-    pad = special[0] if isinstance(special[0], int) and 0 <= special[0] < vocab_size else 0
-    ordinary = [token for token in range(min(vocab_size, 1000)) if token not in (*special, pad)]
-    generator = torch.Generator().manual_seed(0)
-    picked = torch.randint(len(ordinary), (2, length), generator=generator)
-    device = next((parameter.device for parameter in model.parameters()), None)
-    return pad, torch.tensor(ordinary)[picked].to(device)
-
-
-def _reaches_the_end(subject: _Model) -> None:
-    """The control that several contracts share: the first token reaches the last logits."""
-    changed = subject.ids[:1].clone()
-    changed[:, 0] = subject.others[0, 0]
-    after = subject.logits(changed)
-    subject.moves(
-        subject.whole[:, -1:], after[:, -1:], "the first token does not reach the last logits"
-    )
-
-
-# --- the contracts ------------------------------------------------------------------------------
-
-
 def _future(subject: _Model) -> None:
     if not subject.causal:
         raise NotTested("causal=False: the model may read the future")
-    _reaches_the_end(subject)
+    subject.reads_its_first_token()
     length = subject.ids.shape[1]
     for last in sorted({length // 4 - 1, length // 2, length - 2}):
         changed = subject.ids[:1].clone()
         changed[:, last + 1 :] = subject.others[:1, last + 1 :]
-        after = subject.logits(changed)
-        subject.same(
-            subject.whole[0, : last + 1],
-            after[0, : last + 1],
-            f"with the tokens after position {last} replaced",
-        )
+        before, after = subject.whole[0], subject.logits(changed)[0]
+        what = f"with the tokens after position {last} replaced"
+        subject.same(before[: last + 1], after[: last + 1], what)
 
 
 def _padded(subject: _Model, left: bool) -> str:
@@ -182,19 +167,16 @@ def _padded(subject: _Model, left: bool) -> str:
     subject.needs("attention_mask")
     ids, length = subject.ids, subject.ids.shape[1]
     short = length - length // 3
-    padding = torch.full_like(ids[:1, short:], subject.pad)
-    row = torch.cat([padding, ids[1:, :short]] if left else [ids[1:, :short], padding], dim=1)
-    real = row.new_zeros(2, length)
-    real[0] = 1
     at = slice(length - short, None) if left else slice(None, short)
-    real[1, at] = 1
+    batch, real = ids.clone(), torch.ones_like(ids)
+    batch[1], real[1] = subject.pad, 0
+    batch[1, at], real[1, at] = ids[1, :short], 1
     alone = subject.logits(ids[1:, :short])[0]
-    batch = torch.cat([ids[:1], row])
     if left or not subject.causal:
         unmasked = subject.logits(batch)[1, at]
         subject.moves(alone, unmasked, "without a mask, padding changes nothing either")
     else:
-        _reaches_the_end(subject)
+        subject.reads_its_first_token()
     what = f"with {length - short} tokens of padding on the {'left' if left else 'right'}"
     if not left or "position_ids" not in subject.accepts:
         what += " (forward takes no position_ids)" if left else ""
@@ -232,7 +214,7 @@ def _cached(subject: _Model, size: int) -> None:
     if not subject.causal:
         raise NotTested("causal=False: no cache can agree")
     subject.needs("use_cache")
-    _reaches_the_end(subject)
+    subject.reads_its_first_token()
     ids = subject.ids[:1]
     name = next((name for name in CACHES if name in subject.accepts), "past_key_values")
     subject.needs(name)
@@ -257,24 +239,21 @@ def _documents(subject: _Model) -> str:
     alone = subject.logits(subject.ids[:1, half:])[0]
     subject.moves(alone, subject.whole[0, half:], "a text before changes nothing in any case")
     places = torch.arange(length, device=subject.ids.device)
-    anew = (places % half)[None]
-    document = places // half
-    blocks = document[:, None] == document
-    if subject.causal:
-        blocks = blocks.tril()
-    lowest = torch.finfo(subject.dtype).min
-    added = torch.zeros(blocks.shape, device=blocks.device, dtype=subject.dtype)
-    added = added.masked_fill(~blocks, lowest)[None, None]
-    ways: list[tuple[str, dict[str, Any]]] = [("position ids that start anew", {})]
+    document = (places >= half).long()
+    ways: dict[str, dict[str, Any]] = {"position ids that start anew": {}}
     if "attention_mask" in subject.accepts:
-        ways.append(("a mask (1, 1, length, length)", {"attention_mask": added}))
-    said = []
-    for way, more in ways:
+        blocks = document[:, None] == document
+        seen = blocks.tril() if subject.causal else blocks
+        added = torch.zeros(seen.shape, device=seen.device, dtype=subject.dtype)
+        added = added.masked_fill(~seen, torch.finfo(added.dtype).min)
+        ways["a mask (1, 1, length, length)"] = {"attention_mask": added[None, None]}
+    anew, said = (places - half * document)[None], []
+    for way, more in ways.items():
         try:
             packed = subject.logits(subject.ids[:1], position_ids=anew, **more)[0]
             subject.same(alone, packed[half:], f"with {way}", half)
         except (AssertionError, RuntimeError, ValueError, TypeError, IndexError) as error:
-            said.append(f"{way}: {str(error).partition(chr(10))[0]}")
+            said.append(f"{way}: {first_line(error)}")
         else:
             return f"two texts in one row, parted by {way}"
     raise NotTested("nothing that was tried parts two texts in one row; " + "; ".join(said))
@@ -282,30 +261,23 @@ def _documents(subject: _Model) -> str:
 
 def _fused(subject: _Model) -> str:
     """The same model with its plain and with its fused attention."""
+    model: Any = subject.model
     chosen = getattr(subject.config, "_attn_implementation", None)
-    if chosen is None or not hasattr(subject.model, "set_attn_implementation"):
+    if chosen is None or not hasattr(model, "set_attn_implementation"):
         raise NotTested("the model has no set_attn_implementation")
-    _reaches_the_end(subject)
+    subject.reads_its_first_token()
     other = "sdpa" if chosen == "eager" else "eager"
-    with _implementation(subject.model, other, back=chosen):
+    try:
+        with suppress(ValueError, ImportError):
+            model.set_attn_implementation(other)
+        if getattr(model.config, "_attn_implementation", None) != other:
+            raise NotTested(f"the model has no {other} attention")
         after = subject.logits(subject.ids[:1])[0]
-    subject.same(subject.whole[0], after, f"with {other} in place of {chosen}")
-    return f"{other} gives what {chosen} gives"
-
-
-@contextmanager
-def _implementation(model: Any, name: str, back: str) -> Iterator[None]:
-    try:
-        model.set_attn_implementation(name)
-    except (ValueError, ImportError) as error:
-        raise NotTested(f"the model has no {name} attention") from error
-    if getattr(model.config, "_attn_implementation", None) != name:
-        raise NotTested(f"the model has no {name} attention")
-    try:
-        yield
     finally:
         with suppress(ValueError):
-            model.set_attn_implementation(back)
+            model.set_attn_implementation(chosen)
+    subject.same(subject.whole[0], after, f"with {other} in place of {chosen}")
+    return f"{other} gives what {chosen} gives"
 
 
 def _again(subject: _Model) -> None:
@@ -329,30 +301,23 @@ class _WithoutDropout(TorchFunctionMode):
 
 
 def _training(subject: _Model) -> None:
-    _reaches_the_end(subject)
-    subject.model.train()
-    try:
-        with _WithoutDropout():
-            first, second = (subject.logits(subject.ids[:1])[0] for _ in range(2))
-    finally:
-        subject.model.eval()
+    subject.reads_its_first_token()
+    with mode(subject.model, training=True), _WithoutDropout():
+        first, second = (subject.logits(subject.ids[:1])[0] for _ in range(2))
     if not torch.equal(first, second):
         raise NotTested("training mode is random beside dropout: layer drop, noise in a router")
     subject.same(subject.whole[0], first, "in training mode, with dropout left out")
 
 
-CONTRACTS = labelled(
-    "model",
-    {
-        "future": _future,
-        "right padding": lambda subject: _padded(subject, left=False),
-        "left padding": lambda subject: _padded(subject, left=True),
-        "batch = single": _single,
-        "cached, one token": lambda subject: _cached(subject, 1),
-        "cached, chunks": lambda subject: _cached(subject, 5),
-        "packed documents": _documents,
-        "eager = fused": _fused,
-        "evaluation twice": _again,
-        "training = evaluation": _training,
-    },
-)
+CONTRACTS: dict[str, Callable[[_Model], str | None]] = {
+    "future": _future,
+    "right padding": partial(_padded, left=False),
+    "left padding": partial(_padded, left=True),
+    "batch = single": _single,
+    "cached, one token": partial(_cached, size=1),
+    "cached, chunks": partial(_cached, size=5),
+    "packed documents": _documents,
+    "eager = fused": _fused,
+    "evaluation twice": _again,
+    "training = evaluation": _training,
+}

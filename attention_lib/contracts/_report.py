@@ -1,13 +1,13 @@
 """What a check found: contracts that are kept, broken, or not tested and why."""
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-Subject = TypeVar("Subject")
 LABELS = tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding="utf-8"))
 WIDTH = 96  # columns of a printed report
 
@@ -77,13 +77,10 @@ class Report:
 
     def __str__(self) -> str:
         lines = [self.subject]
-        for title, findings in (
-            ("broken", self.broken),
-            ("kept", self.kept),
-            ("not tested", self.not_tested),
-        ):
+        for kind in ("broken", "kept", "not_tested"):
+            findings = getattr(self, kind)
             if findings:
-                lines += ["", f"{title} ({len(findings)})"]
+                lines += ["", f"{kind.replace('_', ' ')} ({len(findings)})"]
             for finding in findings:
                 lines += _lines(finding)
         return "\n".join(lines)
@@ -100,53 +97,40 @@ class Report:
 
 def _lines(finding: Finding) -> list[str]:
     """Return the rows of a finding: its name, and beside it what is known."""
-    text = wrap(finding.says or finding.how, WIDTH - 28)
+    known = [finding.says or finding.how]
     if finding.means:
-        text += wrap(f"usually: {finding.means}", WIDTH - 28)
-    if finding.chapter:
-        text.append(f"see: book/{finding.chapter}")
-    names = [finding.name, *[""] * (len(text) - 1)]
-    return [f"  {name:25} {line}" for name, line in zip(names, text, strict=True)]
+        known += [f"usually: {finding.means}", f"see: book/{finding.chapter}"]
+    rows = [row for sentence in known for row in wrap(sentence, WIDTH - 28)]
+    return [f"  {name:25} {row}" for name, row in zip_longest([finding.name], rows, fillvalue="")]
 
 
-@dataclass(frozen=True)
-class Contract(Generic[Subject]):
-    """A contract of a check: how it is tested, and what a break usually means.
+def broken(what: str, /, **known: object) -> AssertionError:
+    """Return the error of a broken contract: a sentence of ``labels.toml``, filled in."""
+    return AssertionError(LABELS["says"][what].format(**known))
 
-    ``test`` raises an ``AssertionError`` where the contract is broken, :class:`NotTested` where it
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def run(
+    kind: str, tests: Mapping[str, Callable[[Any], str | None]], subject: Any, title: str
+) -> Report:
+    """Run all tests of a kind, "attention" or "model".
+
+    A test raises an ``AssertionError`` where its contract is broken, :class:`NotTested` where that
     cannot be tested, and returns nothing, or how it was tested in particular.
     """
-
-    name: str
-    test: Callable[[Subject], str | None]
-    how: str
-    means: str
-    chapter: str
-
-
-def labelled(
-    kind: str, tests: Mapping[str, Callable[[Subject], str | None]]
-) -> list[Contract[Subject]]:
-    """Return contracts with their labels; ``kind`` is "attention" or "model"."""
-    return [Contract(name, test, **LABELS[kind][name]) for name, test in tests.items()]
-
-
-def run(contracts: Sequence[Contract[Subject]], subject: Subject, title: str) -> Report:
-    """Test all contracts."""
     kept, broken, not_tested = [], [], []
-    for contract in contracts:
+    for name, test in tests.items():
+        label = LABELS[kind][name]
         try:
-            how = contract.test(subject) or contract.how
+            kept.append(Finding(name, "", test(subject) or label["how"]))
         except AssertionError as error:
-            broken.append(
-                Finding(contract.name, str(error), contract.how, contract.means, contract.chapter)
-            )
+            broken.append(Finding(name, str(error), **label))
         except NotTested as reason:
-            not_tested.append(Finding(contract.name, str(reason), contract.how))
+            not_tested.append(Finding(name, str(reason), label["how"]))
         except Exception as error:  # whatever a call may raise
-            said = str(error).strip().partition("\n")[0]
-            says = f"the call raises {type(error).__name__}: {said}"
-            not_tested.append(Finding(contract.name, says, contract.how))
-        else:
-            kept.append(Finding(contract.name, "", how))
+            says = f"the call raises {type(error).__name__}: {first_line(error)}"
+            not_tested.append(Finding(name, says, label["how"]))
     return Report(title, tuple(kept), tuple(broken), tuple(not_tested))

@@ -7,27 +7,20 @@ import torch
 from torch import Tensor
 
 from attention_lib._arguments import require_count, shape_of
-from attention_lib.contracts._adapters import parameters
-from attention_lib.contracts._call import (
-    FIRST,
-    Call,
-    along,
-    called,
-    movement,
-    must_stay,
-    output_of,
-    require_poison,
+from attention_lib.contracts._attention import (
+    CACHES,
+    POSITIONS,
+    Subject,
+    contract,
+    itself,
+    with_and_without_padding,
 )
-from attention_lib.contracts._contract import asserting, contract, itself, with_and_without_padding
-from attention_lib.contracts._report import NotTested
-from attention_lib.contracts._subject import Subject, needs_causal, needs_three
-
-CACHES = ("cache", "kv_cache", "past_key_value", "layer_past")  # an argument has one of these names
-POSITIONS = ("positions", "position_ids")
+from attention_lib.contracts._call import FIRST, Call, along, asserting, called, output_of
+from attention_lib.contracts._report import NotTested, broken
 
 
 @asserting
-@contract("causality", needs=[needs_causal], test=with_and_without_padding)
+@contract("causality", needs=["causal"], test=with_and_without_padding)
 def assert_causal(
     call: Call, *, poison: float | None = None, tolerance: float | None = None
 ) -> None:
@@ -46,17 +39,11 @@ def assert_causal(
         ...
     AssertionError: not causal: with every position after query 0 replaced, the output of ...
     """
-    require_poison(poison)
     len_q, len_k = call.lengths
     for last in range(len_q - 1):
         future = slice(max(0, last + 1 + len_k - len_q), None)
-        call.stays(
-            call.changed(slice(last + 1, None), future, future, poison=poison),
-            "not causal: with every position after query {last} replaced, the output of query "
-            "{query} at {where} {how}",
-            slice(last + 1),
-            last=last,
-        )
+        after = call.changed(slice(last + 1, None), future, future, poison=poison)
+        call.stays(after, "not causal", slice(last + 1), last=last)
     _reads_an_earlier_one(call)
 
 
@@ -68,20 +55,16 @@ def _reads_an_earlier_one(call: Call) -> None:
     call.moves(earlier, "no output moves when an earlier position changes", slice(1, None))
 
 
-@contract("own position", needs=[needs_causal, needs_three])
+@contract("own position", needs=["causal", "three"])
 def _sees_itself(call: Call) -> None:
     for place in range(call.lengths[0]):
         here = slice(place, place + 1)
-        after = call.changed(values=here)
-        if not movement(call.before[..., here, :], after[..., here, :]):
-            raise AssertionError(
-                f"a query does not see itself: with the value at position {place} replaced, the "
-                f"output of query {place} is the same"
-            )
+        if not call.moved(call.changed(values=here), here):
+            raise broken("a query does not see itself", place=place)
 
 
 @asserting
-@contract("step by step = whole", needs=[needs_causal, needs_three], strict=True)
+@contract("step by step = whole", needs=["causal", "three"], strict=True)
 def assert_decodes_like_prefill(call: Call, *, tolerance: float | None = None) -> None:
     """Go through a sequence step by step, with a cache, and see the outputs of the whole pass.
 
@@ -104,29 +87,21 @@ def assert_decodes_like_prefill(call: Call, *, tolerance: float | None = None) -
         raise ValueError(f"keys: expected {length} keys, one a query, got {shape_of(keys)}")
     for size in (1, 2):
         for start in range(0, length, size):
-            end = min(start + size, length)
-            step = call.output(queries[..., start:end, :], keys[..., :end, :], values[..., :end, :])
-            moved = movement(call.before[..., start:end, :], step, call.tolerance)
-            if moved:
-                raise AssertionError(
-                    f"decoding differs: in a step of {end - start} from position {start}, with "
-                    f"{end} keys in the cache, the output of query {start + moved[0][-2]} "
-                    f"{moved[1]}"
-                )
+            at, end = slice(start, start + size), min(start + size, length)
+            step = call.output(queries[..., at, :], keys[..., :end, :], values[..., :end, :])
+            after = call.before.clone()
+            after[..., at, :] = step
+            call.stays(after, "steps differ", size=end - start, start=start, end=end)
     after = call.changed(keys=FIRST, values=FIRST)
     call.moves(after, "no output moves when the first key and its value change")
 
 
-def _has_a_cache(subject: Subject) -> None:
-    if not subject.adapted.single or not {*CACHES} & parameters(subject.attend).keys():
-        raise NotTested(f"no single input with an argument {', '.join(CACHES)}")
-
-
-@contract("cached = whole", needs=[needs_causal, _has_a_cache], test=itself)
+@contract("cached = whole", needs=["causal", "cache"], test=itself)
 def _steps_with_a_cache(subject: Subject) -> None:
     """Give one input in steps, with the cache that comes back last."""
-    name = next(name for name in CACHES if name in parameters(subject.attend))
-    x, whole = subject.inputs[0], subject.call().before
+    name = subject.argument(CACHES)
+    call = subject.call()
+    x = call.inputs[0]
     for size in (1, 3):
         cache = None
         for start in range(0, x.shape[-2], size):
@@ -136,25 +111,16 @@ def _steps_with_a_cache(subject: Subject) -> None:
             if not isinstance(result, tuple) or result[-1] is None:
                 raise NotTested(f"no cache comes back in the last place when {name}=None is given")
             cache = result[-1]
-            must_stay(
-                whole[..., at, :],
-                result[0],
-                "decoding differs: in a step of {size} with {start} tokens in the cache, the "
-                "output of query {query} of the step {how}",
-                size=result[0].shape[-2],
-                start=start,
+            output, before = result[0], call.before[..., at, :]
+            call.stays(
+                output, "cached steps differ", before=before, size=output.shape[-2], start=start
             )
-
-
-def _has_window(subject: Subject) -> None:
-    if subject.window is None:
-        raise NotTested("no window= was given")
 
 
 @asserting
 @contract(
     "window",
-    needs=[_has_window],
+    needs=["window"],
     test=lambda core, subject: core(subject.call(), window=subject.window),
 )
 def assert_window(call: Call, *, window: int) -> None:
@@ -186,16 +152,14 @@ def assert_window(call: Call, *, window: int) -> None:
     for back in range(len_k):
         here = slice(len_k - 1 - back, len_k - back)
         after = call.changed(keys=None if back < window else here, values=here)
-        read = movement(call.before[..., -1:, :], after[..., -1:, :])
+        read = call.moved(after, slice(-1, None))
         if bool(read) != (back < window):
-            raise AssertionError(
-                f"a window of {window} holds {window} keys: the last query "
-                f"{'reads' if read else 'does not read'} the key {back} places back"
-            )
+            reads = "reads" if read else "does not read"
+            raise broken("the window is another", window=window, reads=reads, back=back)
 
 
 @asserting
-@contract("queries apart", needs=[needs_three])
+@contract("queries apart", needs=["three"])
 def assert_queries_independent(call: Call, *, tolerance: float | None = None) -> None:
     """Change one query and see that its output moves, and no other.
 
@@ -208,19 +172,12 @@ def assert_queries_independent(call: Call, *, tolerance: float | None = None) ->
         after = call.changed(here)
         changed[..., here, :] = after[..., here, :]
         after[..., here, :] = call.before[..., here, :]
-        call.stays(
-            after,
-            "queries are mixed: with query {number} replaced, the output of query {query} at "
-            "{where} {how}",
-            number=query,
-        )
+        call.stays(after, "queries are mixed", number=query)
     call.moves(changed, "no output moves when its query changes")
 
 
-def _unordered(core: Callable[[Call], None], subject: Subject) -> None:
-    """Test it where no mask was asked for; an order that is seen may be meant."""
-    if subject.causal or subject.window is not None:
-        raise NotTested("a mask orders the keys")
+def _with_excuse(core: Callable[[Call], None], subject: Subject) -> None:
+    """Count no break: an order that is seen may be meant."""
     try:
         core(subject.call())
     except AssertionError as error:
@@ -228,7 +185,7 @@ def _unordered(core: Callable[[Call], None], subject: Subject) -> None:
 
 
 @asserting
-@contract("permutation", test=_unordered)
+@contract("permutation", needs=["no order"], test=_with_excuse)
 def assert_permutation_equivariant(call: Call, *, tolerance: float | None = None) -> None:
     """Shuffle the queries and see the output shuffled alike; shuffle the memory and see nothing.
 
@@ -244,25 +201,18 @@ def assert_permutation_equivariant(call: Call, *, tolerance: float | None = None
     before = call.before[..., order_q.to(call.before.device), :]
     orders = zip(call.inputs, (order_q, order_k, order_k), strict=True)
     after = call.output(*(x[..., order.to(x.device), :] for x, order in orders))
-    moved = movement(before, after, call.tolerance)
-    if moved:
+    if moved := call.moved(after, before=before):
         where, how = moved
-        raise AssertionError(
-            f"the order matters: with queries and memory shuffled, the output of query "
-            f"{order_q[where[-2]].item()} (now at {where}) {how}"
-        )
+        query = order_q[where[-2]].item()
+        raise broken("the order matters", query=query, where=where, how=how)
     _reads_an_earlier_one(call)
 
 
-def _has_positions(subject: Subject) -> None:
-    if subject.adapted.maskable or not {*POSITIONS} & parameters(subject.attend).keys():
-        raise NotTested(f"no argument {' or '.join(POSITIONS)}")
-
-
-@contract("positions are read", needs=[_has_positions], test=itself)
+@contract("positions are read", needs=["positions"], test=itself)
 def _reads_positions(subject: Subject) -> None:
-    name = next(name for name in POSITIONS if name in parameters(subject.attend))
-    inputs = subject.inputs[: 1 if subject.adapted.single else 3]
+    name = subject.argument(POSITIONS)
+    call = subject.call()
+    inputs = call.inputs[: 1 if call.single else 3]
 
     def attend(places: Tensor) -> Any:
         return subject.attend(*inputs, **{name: places})
@@ -270,8 +220,8 @@ def _reads_positions(subject: Subject) -> None:
     places = torch.arange(inputs[0].shape[-2], device=inputs[0].device)
     gap = places + 3 * (places >= len(places) // 2)
     given, other = (output_of(called(attend, x), inputs[0]) for x in (places, gap))
-    if not movement(given, other):
-        raise AssertionError(f"{name} are not read: with a gap of 3 between them no output moves")
+    if not call.moved(other, before=given):
+        raise broken("positions are not read", name=name)
 
 
 @asserting
@@ -310,17 +260,9 @@ def assert_rotary_layout(call: Call, *, layout: str = "pairs") -> None:
     queries = along(queries, 0, 10.0)
     nothing = call.output(queries, torch.zeros_like(keys), values)
     for other in range(1, d_k):
-        after = call.output(queries, along(keys, other, 10.0), values)
-        if other == partner:
-            paired = after
-            continue
-        must_stay(
-            nothing,
-            after,
-            "not the layout {layout!r}: coordinates 0 and {other} turn together, and the output "
-            "at {where} {how}",
-            layout=layout,
-            other=other,
-        )
-    if not movement(nothing, paired):
-        raise NotTested(f"coordinates 0 and {partner} do not turn together: nothing is turned")
+        if other != partner:
+            after = call.output(queries, along(keys, other, 10.0), values)
+            call.stays(after, "not the layout", before=nothing, layout=layout, other=other)
+    after = call.output(queries, along(keys, partner, 10.0), values)
+    reason = f"coordinates 0 and {partner} do not turn together: nothing is turned"
+    call.moves(after, reason, before=nothing)

@@ -8,20 +8,9 @@ import torch
 from torch import Tensor
 
 from attention_lib._arguments import require_mask, shape_of
-from attention_lib.contracts._call import (
-    ALL,
-    FIRST,
-    Call,
-    along,
-    movement,
-    must_stay,
-    output_for,
-    replaced,
-    require_poison,
-)
-from attention_lib.contracts._contract import asserting, contract, itself
-from attention_lib.contracts._report import NotTested
-from attention_lib.contracts._subject import Subject, needs_padding, needs_three
+from attention_lib.contracts._attention import Subject, contract, itself
+from attention_lib.contracts._call import FIRST, NAMES, Call, along, asserting, output_for, replaced
+from attention_lib.contracts._report import NotTested, broken
 from attention_lib.masking import length_mask
 
 
@@ -36,9 +25,9 @@ def _padded(
 
 @asserting
 @contract(
-    "padding, NaN", needs=[needs_padding], test=partial(_padded, poison=float("nan")), strict=True
+    "padding, NaN", needs=["padding"], test=partial(_padded, poison=float("nan")), strict=True
 )
-@contract("padding, values", needs=[needs_padding], test=_padded)
+@contract("padding, values", needs=["padding"], test=_padded)
 def assert_padding_invariant(
     call: Call,
     valid_lens: Tensor,
@@ -48,23 +37,18 @@ def assert_padding_invariant(
 ) -> None:
     """Change what stands in the padding and see that no output moves."""
     padding = _padding(call, valid_lens)  # (batch, ..., len_k, 1)
-    require_poison(poison)
     after = call.changed(keys=padding, values=padding, poison=poison)
-    before, what = call.before, "keys and values"
     if call.single:  # its padded queries have changed, too
-        before, after = before.masked_fill(padding, 0.0), after.masked_fill(padding, 0.0)
-        what = "tokens"
-    moved = movement(before, after, call.tolerance)
-    if moved:
+        after = torch.where(padding, call.before, after)
+    if moved := call.moved(after):
         where, how = moved
-        raise AssertionError(
-            f"padding leaks: with the {what} from position {valid_lens[where[0]].item()} on "
-            f"replaced in sequence {where[0]}, the output of query {where[-2]} at {where} {how}"
-        )
+        inputs = "tokens" if call.single else "keys and values"
+        place = {"where": where, "sequence": where[0], "query": where[-2]}
+        length = valid_lens[where[0]].item()
+        raise broken("padding leaks", inputs=inputs, length=length, **place, how=how)
     if not padding.any():
         raise NotTested(f"no key is padding, with lengths {valid_lens.tolist()}")
-    rest = slice(1, None) if call.single else ALL
-    after = call.changed(keys=FIRST, values=FIRST)
+    after, rest = call.changed(keys=FIRST, values=FIRST), slice(int(call.single), None)
     call.moves(after, "no output moves when keys and values that may be read change", rest)
 
 
@@ -78,7 +62,7 @@ def _without_padding(core: Callable[..., None], subject: Subject) -> None:
 
 
 @asserting
-@contract("padding removed", needs=[needs_padding], test=_without_padding)
+@contract("padding removed", needs=["padding"], test=_without_padding)
 def assert_padding_removable(call: Call, real: Tensor, *, tolerance: float | None = None) -> None:
     """Take the padding away and see that the outputs of the real tokens stay.
 
@@ -107,32 +91,25 @@ def assert_padding_removable(call: Call, real: Tensor, *, tolerance: float | Non
             f"real: expected one boolean a token, (batch, len), for queries {shape_of(queries)} "
             f"and keys {shape_of(keys)}, got {shape_of(real)}"
         )
-    together = output_for(call.attend, *call.inputs, real)
+    call.each = (real,)
     for sample, row in enumerate(real):
         one = slice(sample, sample + 1)
+        before = call.before[one][..., row, :]
         short = [x[one][..., row, :] for x in call.inputs]
-        must_stay(
-            together[one][..., row, :],
-            output_for(call.attend, *short, row[row].unsqueeze(0)),
-            "padding counts: without its {gone} places of padding, the output of token {query} of "
-            "sequence {sample} {how}; are positions counted in tokens?",
-            call.tolerance,
-            gone=int((~row).sum()),
-            sample=sample,
-        )
+        alone = output_for(call.attend, *short, row[row].unsqueeze(0))
+        gone = int((~row).sum())
+        call.stays(alone, "padding counts", before=before, gone=gone, sequence=sample)
     if real.all():
         raise NotTested("there is no padding to take away")
     first = _by_key(real.cumsum(-1).eq(1) & real, keys)
     # The outputs of the other real tokens: one that changed itself moves in any case.
     other = _by_key(real, keys) & ~first
-    after = output_for(call.attend, *(replaced(x, first) for x in call.inputs), real)
-    if not movement(together.where(other, 0.0), after.where(other, 0.0), call.tolerance):
-        raise NotTested("no output moves when another token changes")
+    after = call.output(*(replaced(x, first) for x in call.inputs))
+    after = torch.where(other, after, call.before)
+    call.moves(after, "no output moves when another token changes")
 
 
-@contract(
-    "empty rows", needs=[needs_padding, needs_three], test=partial(_padded, empty=True), strict=True
-)
+@contract("empty rows", needs=["padding", "three"], test=partial(_padded, empty=True), strict=True)
 def _answers_empty_rows(call: Call, valid_lens: Tensor) -> None:
     queries, keys, values = call.inputs
     assert_padding_invariant(call.attend, queries, keys, values, valid_lens)
@@ -153,14 +130,12 @@ def assert_survives_empty_rows(call: Call, valid_lens: Tensor) -> None:
     leaves, output = call.with_gradients()
     loss = output[~empty].double().square().sum()
     gradients = torch.autograd.grad(loss, leaves, allow_unused=True)
-    names = ("the output", *(f"the gradient of {name}" for name in ("queries", "keys", "values")))
+    names = ("the output", *(f"the gradient of {name}" for name in NAMES))
     for name, x in zip(names, (output, *gradients), strict=True):
         if x is not None and not x.isfinite().all():
             sequence = int((~x.isfinite()).flatten(1).any(dim=1).int().argmax())
-            raise AssertionError(
-                f"an empty row spoils the batch: with nothing to attend to in sequence "
-                f"{int(empty.int().argmax())}, {name} is NaN or infinite in sequence {sequence}"
-            )
+            known = {"empty": int(empty.int().argmax()), "name": name, "sequence": sequence}
+            raise broken("an empty row spoils the batch", **known)
 
 
 def _scores_alone(core: Callable[..., None], subject: Subject) -> None:
@@ -170,7 +145,7 @@ def _scores_alone(core: Callable[..., None], subject: Subject) -> None:
 
 
 @asserting
-@contract("mask beats any score", needs=[needs_padding, needs_three], test=_scores_alone)
+@contract("mask beats any score", needs=["padding", "three"], test=_scores_alone)
 def assert_mask_beats_any_score(call: Call, valid_lens: Tensor) -> None:
     """Score every key that may be seen far below -1e9, and see that padding gets no weight.
 
@@ -187,29 +162,26 @@ def assert_mask_beats_any_score(call: Call, valid_lens: Tensor) -> None:
     # Padding gets no weight if the mean of these values is 1, or 0 where nothing may be seen.
     empty = (valid_lens == 0).reshape(-1, *[1] * (keys.dim() - 1))
     wanted = torch.ones_like(plain).masked_fill(empty, 0.0)
-    if movement(wanted, plain):
-        if movement(ones.mean(dim=-2, keepdim=True).expand_as(plain), plain):
+    if call.moved(plain, before=wanted):
+        if call.moved(plain, before=ones.mean(dim=-2, keepdim=True).expand_as(plain)):
             raise NotTested(
                 "without scores the output is not the mean of the values that may be read: "
                 "they are projected, or another mask is at work"
             )
-        raise AssertionError("a score beats the mask: even without scores padding has its share")
+        raise broken("a score of 0 beats the mask")
     queries = along(queries, 0, 1e6)
     seen = along(keys, 0, score / 1e6 * keys.shape[-1] ** 0.5)
     # The control: a key with this score has no weight, where another key has a score of 0.
     half, marks = seen.clone(), ones.clone()
     half[..., 1::2, :] = marks[..., 1::2, :] = 0.0
-    if not movement(call.output(queries * 0, keys * 0, marks), call.output(queries, half, marks)):
-        raise NotTested("no weight moves with the scores")
+    even = call.output(queries * 0, keys * 0, marks)
+    uneven = call.output(queries, half, marks)
+    call.moves(uneven, "no weight moves with the scores", before=even)
     output = call.output(queries, seen.masked_fill(padding, 0.0), ones)
-    moved = movement(wanted, output)
-    if moved:
+    if moved := call.moved(output, before=wanted):
         where = moved[0]
-        raise AssertionError(
-            f"a score beats the mask: with scores of {score:.0e} for all that may be seen, query "
-            f"{where[-2]} of sequence {where[0]} gives padding the weight "
-            f"{1 - output[where].item():.3g}; a mask is -inf, no large number"
-        )
+        known = {"score": score, "query": where[-2], "sequence": where[0]}
+        raise broken("a score beats the mask", **known, weight=1 - output[where].item())
 
 
 @contract("packed documents", test=itself)
@@ -219,26 +191,21 @@ def _parts_documents(subject: Subject) -> None:
     length = call.lengths[0]
     ids = (torch.arange(length, device=call.inputs[0].device) >= length // 2).long()
     ids = ids.expand(len(subject.lengths), -1)
-    inputs = call.inputs[: 1 if subject.adapted.single else 3]
+    inputs = call.inputs
     if subject.documents is not None:
-        packed = subject.attend(*inputs, **subject.documents(ids))
+        attend = partial(subject.attend, **subject.documents(ids))
+        inputs = inputs[: 1 if call.single else 3]
     elif subject.adapted.maskable:
         blocks = ids[:, :, None] == ids[:, None, :]
         blocks = blocks.tril() if subject.causal else blocks
-        packed = subject.adapted.call(*subject.inputs, blocks, None)
+        attend = partial(subject.adapted.call, allowed=blocks, real=None)
     else:
         raise NotTested("no way to pass documents: documents=lambda ids: {…} gives one")
-    packed = packed[0] if isinstance(packed, tuple) else packed
+    packed = output_for(attend, *inputs)
     second = slice(length // 2, None)
     alone = call.output(*(x[..., second, :] for x in call.inputs))
-    if not movement(alone, call.before[..., second, :]):
-        raise NotTested("without a mask nothing meets")
-    must_stay(
-        alone,
-        packed[..., second, :].detach(),
-        "documents meet: with another document before it in the row, the output of token {query} "
-        "of a document {how}",
-    )
+    call.moves(call.before[..., second, :], "without a mask nothing meets", before=alone)
+    call.stays(packed[..., second, :], "documents meet", before=alone)
 
 
 def _by_key(mask: Tensor, keys: Tensor) -> Tensor:

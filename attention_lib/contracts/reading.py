@@ -7,30 +7,26 @@ import torch
 from torch import Tensor
 
 from attention_lib._arguments import shape_of
-from attention_lib.contracts._call import ALL, Call, movement, normal_like
-from attention_lib.contracts._contract import asserting, contract, itself, with_and_without_padding
-from attention_lib.contracts._report import NotTested
-from attention_lib.contracts._subject import Subject, needs_module, needs_three, needs_weights
+from attention_lib.contracts._attention import Subject, contract, itself, with_and_without_padding
+from attention_lib.contracts._call import ALL, Call, asserting, mode, normal_like
+from attention_lib.contracts._report import NotTested, broken
 from attention_lib.scoring import resolve_scale
 
 
 @asserting
-@contract("reads values", needs=[needs_three])
+@contract("reads values", needs=["three"])
 def assert_reads_values(call: Call) -> None:
     """Change the values alone and see that the output moves.
 
     An attention that takes its values from the keys passes every test in which the two are
     the same.
     """
-    if not movement(call.before, call.changed(values=ALL)):
-        raise AssertionError(
-            "the values are not read: with other values every output is the same; are they "
-            "taken from the keys?"
-        )
+    if not call.moved(call.changed(values=ALL)):
+        raise broken("the values are not read")
 
 
 @asserting
-@contract("reads queries", needs=[needs_three])
+@contract("reads queries", needs=["three"])
 def assert_reads_queries(call: Call) -> None:
     """Change the queries alone and see that the output moves.
 
@@ -38,11 +34,8 @@ def assert_reads_queries(call: Call) -> None:
     additive score without its tanh, then gives the same weights to every query. There are at
     least two keys, and they differ.
     """
-    if not movement(call.before, call.changed(ALL)):
-        raise AssertionError(
-            "the queries are not read: with other queries every output is the same; does a "
-            "query meet each key, or is it only added to all scores alike?"
-        )
+    if not call.moved(call.changed(ALL)):
+        raise broken("the queries are not read")
 
 
 @asserting
@@ -98,35 +91,31 @@ def _measured_scale(call: Call) -> tuple[float, int]:
     """
     queries, keys, values = call.inputs
     (len_q, len_k), d_k = call.lengths, queries.shape[-1]
+    own = int(call.single)  # the key's own value stands beside the first coordinate, and is small
+    size = 1e-2 if call.single else 1.0
+    keys_alike = 2 if call.single and len_q > 1 else 1  # the last token is such a key as well
     found = []
     for square in (d_k**0.5, d_k**0.5 / 2):  # of the length of the vectors
-        first, last = torch.zeros_like(keys), torch.zeros_like(queries)
+        first, last, marks = (torch.zeros_like(x) for x in (keys, queries, values))
         last[..., -1, 0] = first[..., 0, 0] = square**0.5
-        size = 1.0
-        if call.single:  # the key's own value stands in the other coordinates, and is small
-            size = 1e-2
+        marks[..., 0, :] = 1.0
+        if call.single:
             last[..., 0, 0] = square**0.5
             last[..., 0, 1:] = size
-        marks = torch.zeros_like(values)
-        marks[..., 0, :] = 1.0
         output = call.output(last, first, marks)
-        share = (output[..., -1, :].double() / size).flatten(0, -2)  # (rows, d_v)
-        if call.single:
-            share = share[:, 1:]
+        share = (output[..., -1, own:].double() / size).flatten(0, -2)  # (rows, d_v)
         # Other heads do not see the first coordinate, so that all keys share their weight.
         head = (share - 1 / len_k).abs() > 1e-3
-        weight = share[:, :1]
-        same = torch.where(head, (share - weight).abs(), 0.0).amax().item()
-        twice = 2 if call.single and len_q > 1 else 1  # the last token is such a key as well
-        mean = weight.mean().item()
-        rest = 1 - twice * mean
+        same = torch.where(head, (share - share[:, :1]).abs(), 0.0).amax().item()
+        mean = share[:, 0].mean().item()
+        rest = 1 - keys_alike * mean
         if not (head == head[:1]).all() or same > 1e-3 or not mean > 0 or rest <= 0:
             raise NotTested("the output is no mixture of the values: they are projected, or masked")
-        found.append(math.log(mean * (len_k - twice) / rest) / square)
-        width = int(head[0].sum()) + int(call.single)
+        found.append(math.log(mean * (len_k - keys_alike) / rest) / square)
+        width = int(head[0].sum()) + own
     if abs(found[0] - found[1]) > 1e-2 * abs(found[0]) or not width:
         raise NotTested("the score is no dot product: it does not grow as the product of lengths")
-    return found[0], round(width * d_k / (share.shape[-1] + int(call.single)))
+    return found[0], round(width * d_k / (share.shape[-1] + own))
 
 
 def _scaled_by(found: float, width: int, d_k: int) -> str:
@@ -140,42 +129,35 @@ def _scaled_by(found: float, width: int, d_k: int) -> str:
 
 
 def _in_training(core: Callable[[Call], None], subject: Subject) -> None:
-    """Test a module in training mode, from which ``check`` brings it back."""
-    subject.attend.train()
-    try:
+    """Test a module in training mode."""
+    with mode(subject.attend, training=True):
         core(subject.call())
-    finally:
-        subject.attend.eval()
 
 
 @asserting
-@contract(
-    "rows sum to 1, training", needs=[needs_module, needs_weights], test=_in_training, strict=True
-)
-@contract("rows sum to 1", needs=[needs_weights], test=with_and_without_padding)
+@contract("rows sum to 1, training", needs=["module", "weights"], test=_in_training, strict=True)
+@contract("rows sum to 1", needs=["weights"], test=with_and_without_padding)
 def assert_rows_sum_to_one(call: Call, *, tolerance: float | None = None) -> None:
     """See that weights are shares: none negative, each row summing to 1, or all 0 if masked."""
     weights = call.output_and_weights()[1]
     lowest = weights.amin().item()
     if not lowest >= 0:  # NaN is not
         because = "is a row masked as a whole?" if math.isnan(lowest) else "weights are shares"
-        raise AssertionError(f"a weight is {lowest:.3g}, not from 0 to 1; {because}")
+        raise broken("no share", weight=lowest, because=because)
     sums = weights.double().sum(dim=-1, keepdim=True)  # (..., len_q, 1)
     wanted = (sums != 0).to(weights.dtype)
-    moved = movement(wanted, sums.to(weights.dtype), call.tolerance)
-    if moved:
+    if moved := call.moved(sums.to(weights.dtype), before=wanted):
         where = moved[0][:-1]
-        raise AssertionError(
-            f"the weights of row {where} sum to {sums[where].item():.6g}, neither 1 nor 0"
-        )
+        raise broken("wrong sum", where=where, sum=sums[where].item())
 
 
-def _without_projections(core: Callable[[Call], None], subject: Subject) -> None:
+def plainly(core: Callable[[Call], None], subject: Subject) -> None:
+    """Test an attention without its projections."""
     core(subject.plain().call())
 
 
 @asserting
-@contract("weights explain output", needs=[needs_three, needs_weights], test=_without_projections)
+@contract("weights explain output", needs=["three", "weights"], test=plainly)
 def assert_weights_explain_output(call: Call, *, tolerance: float | None = None) -> None:
     """Multiply the weights that come back with the values and see that this is the output.
 
@@ -193,16 +175,11 @@ def assert_weights_explain_output(call: Call, *, tolerance: float | None = None)
         )
     # Without scores every head has the same weights: projections of values still show.
     nothing, even = call.output_and_weights(queries * 0, keys * 0, values)
-    if movement(_explained(even, values), nothing, call.tolerance):
+    if call.moved(nothing, before=_explained(even, values)):
         raise NotTested(
             "weights times values is not the output even without any scores: values are projected"
         )
-    moved = movement(_explained(weights, values), output, call.tolerance)
-    if moved:
-        raise AssertionError(
-            f"the weights are not those that were used: at {moved[0]} the output differs from "
-            f"weights times values, it {moved[1]}; are they averaged over heads, or dropped?"
-        )
+    call.stays(output, "the weights are others", before=_explained(weights, values))
 
 
 def _explained(weights: Tensor, values: Tensor) -> Tensor:
@@ -241,8 +218,5 @@ def assert_looks_around(call: Call) -> None:
     weights = call.output_and_weights(tokens, tokens, tokens)[1]
     own = weights.double().diagonal(dim1=-2, dim2=-1).mean().item()
     if own > 0.5:
-        raise AssertionError(
-            f"tokens look at themselves: {keys.shape[-2]} unrelated tokens of width "
-            f"{keys.shape[-1]} give themselves {own:.3f} of their weight; are queries and keys "
-            "projected?"
-        )
+        count, width = keys.shape[-2:]
+        raise broken("tokens look at themselves", count=count, width=width, own=own)

@@ -5,23 +5,15 @@ import gc
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from attention_lib._arguments import require_tensor, shape_of
-from attention_lib.contracts._call import (
-    ALL,
-    NAMES,
-    Call,
-    evaluating,
-    movement,
-    must_stay,
-    output_for,
-)
-from attention_lib.contracts._contract import asserting, contract
-from attention_lib.contracts._report import NotTested
-from attention_lib.contracts._subject import Subject, needs_module
+from attention_lib.contracts._attention import Subject, contract, with_and_without_padding
+from attention_lib.contracts._call import ALL, NAMES, Call, asserting, mode, movement, output_for
+from attention_lib.contracts._report import NotTested, broken, first_line
 
 SAME = "other inputs give the same output"
 
@@ -54,14 +46,11 @@ def assert_batch_independent(call: Call, *for_each: Tensor, tolerance: float | N
             raise ValueError(f"{name}: expected {batch} samples (batch), got shape {shape_of(x)}")
     for sample in range(batch):
         one = slice(sample, sample + 1)
-        moved = movement(
-            call.before[one], output_for(call.attend, *(x[one] for x in tensors)), call.tolerance
-        )
-        if moved:
-            raise AssertionError(
-                f"samples are mixed: given alone, the output of sample {sample} at "
-                f"{(sample, *moved[0][1:])} {moved[1]}"
-            )
+        alone = output_for(call.attend, *(x[one] for x in tensors))
+        if moved := call.moved(alone, before=call.before[one]):
+            where, how = moved
+            where = (sample, *where[1:])
+            raise broken("samples are mixed", sample=sample, where=where, how=how)
     call.moves(call.changed(ALL, ALL, ALL), SAME)
 
 
@@ -73,14 +62,10 @@ def assert_differentiable(call: Call, *, tolerance: float | None = None) -> None
     try:
         leaves, output = call.with_gradients()
     except RuntimeError as error:
-        said = str(error).partition("\n")[0]
-        raise AssertionError(f"with gradients recorded the call fails: {said}") from error
-    must_stay(
-        before,
-        output.detach(),
-        "the output depends on whether gradients are recorded: with them, at {where} it {how}",
-        call.tolerance,
-    )
+        raise AssertionError(
+            f"with gradients recorded the call fails: {first_line(error)}"
+        ) from error
+    call.stays(output.detach(), "gradients change the output", before=before)
     gradients: list[Tensor | None] = [None] * 3
     if output.requires_grad:
         loss = output.double().square().sum()
@@ -88,35 +73,24 @@ def assert_differentiable(call: Call, *, tolerance: float | None = None) -> None
     for name, gradient in zip(NAMES[: 1 if call.single else 3], gradients, strict=False):
         if gradient is not None and not gradient.isfinite().all():
             raise AssertionError(f"the gradient of {name} is NaN or infinite")
-        if gradient is None and movement(
-            before, call.changed(*(ALL if name == x else None for x in NAMES)), call.tolerance
-        ):
-            raise AssertionError(f"{name} move the output and get no gradient; is it detached?")
-
-
-def _on_the_inputs_themselves(core: Callable[[Call], None], subject: Subject) -> None:
-    core(subject.call(copies=False))
-    if subject.takes_padding:
-        core(subject.call(subject.lens, copies=False))
+        there = (ALL if name == x else None for x in NAMES)
+        if gradient is None and call.moved(call.changed(*there), before=before):
+            raise broken("no gradient", name=name)
 
 
 @asserting
-@contract("inputs unchanged, no state", test=_on_the_inputs_themselves)
+@contract("inputs unchanged, no state", test=partial(with_and_without_padding, copies=False))
 def assert_pure(call: Call, *, tolerance: float | None = None) -> None:
     """See that a call changes none of its inputs, and depends on no call before it."""
     given = [x.clone() for x in call.inputs]
     before = call.output(*given)
     for name, x, used in zip(NAMES, call.inputs, given, strict=True):
-        must_stay(x, used, "{name} changed in the call: at {where} it {how}", 0.0, name=name)
+        if moved := movement(x, used, 0.0):
+            raise broken("inputs changed", name=name, where=moved[0], how=moved[1])
     between = call.changed(ALL, ALL, ALL)
-    must_stay(
-        before,
-        call.output(*(x.clone() for x in call.inputs)),
-        "the same call gave another output after a call in between: at {where} it {how}",
-        call.tolerance,
-    )
-    if not movement(before, between, call.tolerance):
-        raise NotTested(SAME)
+    again = call.output(*(x.clone() for x in call.inputs))
+    call.stays(again, "state", before=before)
+    call.moves(between, SAME, before=before)
 
 
 @asserting
@@ -137,34 +111,19 @@ def assert_deterministic_in_eval(call: Call) -> None:
     """
     outputs = []
     devices = [x.device for x in call.inputs[:1] if x.is_cuda]
-    with evaluating(call.module):
+    with mode(call.module, training=False):
         for seed in (0, 1):
             with torch.random.fork_rng(devices):
                 torch.manual_seed(seed)
                 outputs.append(call.output(*call.inputs))
-    must_stay(
-        outputs[0],
-        outputs[1],
-        "random in evaluation mode: with another random state the output at {where} {how}; is "
-        "dropout still on?",
-        0.0,
-    )
-    if not movement(outputs[0], call.changed(ALL, ALL, ALL)):
-        raise NotTested(SAME)
-
-
-def _before_the_first_call(core: Callable[[Call], None], subject: Subject) -> None:
-    """Remember the parameters that the first call of ``check`` has given a shape."""
-    if subject.lazy:
-        raise AssertionError(_LATE.format(", ".join(subject.lazy)))
-    core(subject.call())
-
-
-_LATE = "{}: no shape before the first call; give sizes"
+    first, second = outputs
+    if moved := movement(first, second, 0.0):
+        raise broken("random in evaluation mode", where=moved[0], how=moved[1])
+    call.moves(call.changed(ALL, ALL, ALL), SAME, before=first)
 
 
 @asserting
-@contract("owns parameters", needs=[needs_module], test=_before_the_first_call)
+@contract("owns parameters", needs=["module"])
 def assert_owns_parameters(call: Call) -> None:
     """See that all that is learned belongs to the module before its first call.
 
@@ -181,18 +140,15 @@ def assert_owns_parameters(call: Call) -> None:
     if call.module is None:
         raise TypeError(f"attend: expected a torch.nn.Module, got {call.attend!r}")
     named = dict(call.module.named_parameters())
-    late = [name for name, x in named.items() if nn.parameter.is_lazy(x)]
+    late = call.late or [name for name, x in named.items() if nn.parameter.is_lazy(x)]
     if late:
-        raise AssertionError(_LATE.format(", ".join(late)))
+        raise AssertionError(f"{', '.join(late)}: no shape before the first call; give sizes")
     leaves, output = call.with_gradients()
     known = {id(x) for x in (*leaves, *named.values())}
     strangers = [x for x in _leaves_of(output) if id(x) not in known]
     if strangers:
         shapes = ", ".join(sorted(shape_of(x) for x in strangers))
-        raise AssertionError(
-            f"learned but not owned: {len(strangers)} tensors of shape {shapes} were no parameters "
-            "before the call; no optimiser trains them"
-        )
+        raise broken("learned but not owned", count=len(strangers), shapes=shapes)
 
 
 def _leaves_of(output: Tensor) -> list[Tensor]:
@@ -220,7 +176,7 @@ def _with_random_weights(core: Callable[[Call], None], subject: Subject) -> None
     core(replace(subject, attend=module).call())
 
 
-@contract("weights are read", needs=[needs_module], test=_with_random_weights, strict=True)
+@contract("weights are read", needs=["module"], test=_with_random_weights, strict=True)
 def _reads_its_weights(call: Call) -> None:
     """See that each row of a matrix gets a gradient; rows of a table may be for other inputs."""
     assert call.module is not None
@@ -235,15 +191,13 @@ def _reads_its_weights(call: Call) -> None:
         raise NotTested("no matrix is as wide as the inputs")
     _, output = call.with_gradients()
     loss = output.double().square().sum()
-    gradients = torch.autograd.grad(loss, [*named.values()], allow_unused=True)
-    for (name, x), gradient in zip(named.items(), gradients, strict=True):
+    gradients = torch.autograd.grad(loss, [*named.values()], materialize_grads=True)
+    for name, gradient in zip(named, gradients, strict=True):
         for axis, line in enumerate(("column", "row")):
-            dead = (torch.zeros_like(x) if gradient is None else gradient).eq(0).all(dim=axis)
+            dead = gradient.eq(0).all(dim=axis)
             if dead.any():
-                raise AssertionError(
-                    f"{name} is never read, in {int(dead.sum())} of its {len(dead)} {line}s: they "
-                    "get no gradient"
-                )
+                count = int(dead.sum())
+                raise broken("never read", name=name, dead=count, lines=len(dead), line=line)
 
 
 @asserting
@@ -253,30 +207,20 @@ def assert_forgets(call: Call) -> None:
 
     Weights that are stored on the module keep it all: the memory of the last call of every layer.
     """
-    kept: list[weakref.ref[_Kept]] = []
+    kept: list[weakref.ref[Tensor]] = []
 
-    def keep(tensor: Tensor) -> _Kept:
-        box = _Kept(tensor)
-        kept.append(weakref.ref(box))
-        return box
+    def keep(tensor: Tensor) -> Tensor:
+        saved = tensor.detach()  # with its graph it would be a circle that never goes
+        kept.append(weakref.ref(saved))
+        return saved
 
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda box: box.tensor):
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda saved: saved):
         call.with_gradients()
-    if any(box() for box in kept):
+    if any(saved() is not None for saved in kept):
         gc.collect()  # takes its time: only where something may be a circle that nobody holds
-    alive = sum(box() is not None for box in kept)
+    alive = sum(saved() is not None for saved in kept)
     if alive:
-        raise AssertionError(
-            f"the call is not forgotten: {alive} tensors of its graph are alive when its output is "
-            "gone; are weights stored on the module?"
-        )
-
-
-class _Kept:
-    """A tensor that a graph keeps for its backward pass, as something to look for."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor.detach()  # with its graph it would be a circle that never goes
+        raise broken("the call is not forgotten", alive=alive)
 
 
 def _moved(core: Callable[[Call], None], subject: Subject) -> None:
@@ -305,9 +249,6 @@ def assert_device_independent(call: Call, *for_each: Tensor) -> None:
     try:
         output = output_for(attend, *(x.to("meta") for x in (*call.inputs, *for_each)))
     except (RuntimeError, TypeError, ValueError) as error:
-        said = str(error).partition("\n")[0]
-        raise AssertionError(f"tied to a device: elsewhere the call fails: {said}") from error
+        raise broken("tied to a device", error=first_line(error)) from error
     if output.device.type != "meta":
-        raise AssertionError(
-            f"tied to a device: with inputs elsewhere the output is on {output.device}"
-        )
+        raise broken("tied to another device", device=output.device)

@@ -4,6 +4,7 @@ import copy
 import inspect
 import re
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from torch import nn
 from attention_lib import contracts
 from attention_lib.attention import scaled_dot_product_attention
 from attention_lib.contracts._call import replaced
+from attention_lib.contracts._report import LABELS
 from attention_lib.masking import causal_mask, length_mask
 from attention_lib.multihead import MultiHeadAttention, merge_heads, split_heads
 from tests.contracts.attentions import (
@@ -385,3 +387,10 @@ def test_evaluation_mode_is_given_back(x):
     state = torch.random.get_rng_state()
     contracts.assert_deterministic_in_eval(module[0], x, x, x)
     assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_each_sentence_about_a_broken_contract_is_used_and_none_is_missing():
+    folder = Path(contracts.__file__).parent
+    code = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    used = re.findall(r'(?:raise broken\(|\.stays\(\s*[^"]*?)"([^"]+)"', code)
+    assert {*used} == {*LABELS["says"]}
