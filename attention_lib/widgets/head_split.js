@@ -49,7 +49,6 @@ export function render({ model, el }) {
   const plot = view.plot({ height: 400, description: "The numbers of a matrix, and the head, position and column that each lands in" });
   // Cells lie in a grid of 100 units, so that a change of size moves two groups, not every cell.
   const grid = { class: "attention-tiles", "text-anchor": "middle", "dominant-baseline": "central" };
-  const way = plot.svg.appendChild(svg("path", { class: "attention-way" }));
   const matrix = plot.svg.appendChild(svg("g", grid));
   const split = plot.svg.appendChild(svg("g", grid));
   const tiles = []; // of the heads, by number: a number keeps its tile, which moves
@@ -125,16 +124,11 @@ export function render({ model, el }) {
       setAttributes(group, { transform: `translate(${left} ${y}) scale(${cell / 100})`, "font-size": 100 * size / cell });
     }
 
-    // The way of the number that is followed, from its column of the matrix to that of its head.
-    const x = view.glide("way", left + (places[seen.number].column + 0.475) * cell);
-    const [x0, y0, y] = [left + (seen.number % d_model + 0.475) * cell, top + length * cell, below - 3];
-    setAttributes(way, { d: `M${x0} ${y0}C${x0} ${(y0 + y) / 2} ${x} ${(y0 + y) / 2} ${x} ${y}` });
-
     const name = (text, across, down, anchor) => ["text", { x: across, y: down, "text-anchor": anchor, class: "attention-muted" }, text];
     setChildren(names, [
       name(`X: ${length} × ${d_model}`, left, top - 10, "start"),
       ...seen.heads.map((_, head) => name(
-        seen.d_k * cell > 50 ? `head ${head}` : String(head), left + head * (seen.d_k + 0.5) * cell, below + length * cell + 16, "start", // off the way
+        seen.d_k * cell > 50 ? `head ${head}` : String(head), left + head * (seen.d_k + 0.5) * cell, below + length * cell + 16, "start",
       )),
       ...[top, below].flatMap((y) => Array.from({ length }, (_, row) => (
         name(wide ? `position ${row}` : String(row), left - 8, y + (row + 0.5) * cell + 3, "end")

@@ -98,7 +98,7 @@ export function words(state, seen) {
   }
   const row = seen.row_max === 0 ? "This row has no weight at all."
     : `The largest weight of this row is ${fixed(seen.row_max)}, at key ${named(seen.largest, key_tokens)}; `
-      + `its entropy is ${fixed(seen.row_entropy)}, as of ${fixed(seen.effective_keys, 1)} equal weights.`;
+      + `its entropy is ${fixed(seen.row_entropy)}, that of ${fixed(seen.effective_keys, 1)} equal weights.`;
   const other = beside < 0 ? "" : ` Beside it: ${headName(head_names, beside)}, where this cell has ${fixed(seen.other)}.`;
   return `${asked[0].toUpperCase()}${asked.slice(1)} ${cell} ${row}${other}`;
 }
@@ -365,6 +365,8 @@ export function render({ model, el }) {
       class: readableOn(color(steps[i] / levels)),
       x: left + (i % len_k + 0.5) * side, y: top + (Math.floor(i / len_k) + 0.5) * side + 4.5,
     }, fixed(steps[i] / levels, 2)]));
+    numbers.classList.remove("attention-long"); // with some faces they would fill their cells
+    numbers.classList.toggle("attention-long", numbers.firstChild?.getComputedTextLength() > side - 5);
   }
 
   function drawMarks({ marks, place: { left, top, side, down, across } }) {

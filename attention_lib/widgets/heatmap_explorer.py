@@ -235,7 +235,7 @@ class HeatmapExplorer(Figure):
         if row.max() > 0:
             said = (
                 f"The largest weight of this row is {fixed(row.max())}, at {largest}; its entropy "
-                f"is {fixed(entropy)}, as of {fixed(math.exp(entropy), 1)} equal weights."
+                f"is {fixed(entropy)}, that of {fixed(math.exp(entropy), 1)} equal weights."
             )
         if self.beside >= 0 and not self.pasted:
             other = self._table(self.beside)[0][query, key]

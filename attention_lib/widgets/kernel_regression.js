@@ -118,8 +118,9 @@ export function render({ model, el }) {
   const readouts = [["mean_squared_error", "Squared error"], ["estimate", "Estimate"], ["effective_keys", "Effective keys"], ["in_reach", "Points in reach"]]
     .map(([name, label], i) => [name, view.readout({ name, label, parent: i < 2 ? view.readouts : view.more.readouts })]);
   let best = { error: Infinity }; // of what the reader has tried
+  const tried = new Set();
   const found = view.readouts.appendChild(element("p", { class: "attention-note" }));
-  view.onReset(() => { best = { error: Infinity }; });
+  view.onReset(() => { best = { error: Infinity }; tried.clear(); view.again(); });
 
   view.choice({
     trait: "kernel", label: "Kernel",
@@ -215,6 +216,8 @@ export function render({ model, el }) {
       label("kernel and weights", "weight", SIZE.left + 4, SIZE.bars - 4, "start"),
     ]);
     if (seen.mean_squared_error < best.error) best = { error: seen.mean_squared_error, kernel, bandwidth };
+    tried.add(`${kernel} ${bandwidth}`);
+    setAttributes(found, { hidden: tried.size < 2 });
     setText(found, `Least so far: ${fixed(best.error)}, with ${best.kernel} and bandwidth ${short(best.bandwidth)}`);
     const texts = { in_reach: String(seen.in_reach), estimate: seen.in_reach === 0 ? "none" : undefined };
     for (const [readout, show] of readouts) show(seen[readout], texts[readout]);

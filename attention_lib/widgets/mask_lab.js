@@ -152,14 +152,14 @@ export function render({ model, el }) {
   function draw({ plot, fills, name, content }, { tokens, allowed }, numbers, color, leaks) {
     // Colours and numbers flow from cell to cell. NaN has a colour of its own.
     const shades = view.glide(name.textContent, numbers.map((row) => row.map((value) => (Number.isFinite(value) ? value : 0))));
-    const [left, top, gap] = [36, 46, 2];
+    const [left, top, gap] = [39, 46, 2];
     const across = (plot.width - left) / 5;
     const down = Math.min(across, 48);
     const narrow = across < 56;
     const inset = narrow ? 4 : 8;
     const drawn = tokens.flatMap((token, i) => [
       ["text", { class: "attention-key", x: left + (i + 0.5) * across, y: top - 9, "text-anchor": "middle" }, token],
-      ["text", { class: "attention-query", x: left - 8, y: top + (i + 0.5) * down + 4, "text-anchor": "end" }, token],
+      ["text", { class: "attention-query", x: left - 5, y: top + (i + 0.5) * down + 4, "text-anchor": "end" }, token],
     ]);
     numbers.forEach((row, i) => row.forEach((value, j) => {
       const [x, y] = [left + j * across, top + i * down];

@@ -49,7 +49,7 @@ export function words(settings, seen) {
     : `The gradient of softmax is exactly 0 in ${dead.join(", ")}.`;
   return `Scores of standard deviation ${short(spread(settings))}: the largest of `
     + `${settings.len_k} weights is ${fixed(seen.max_weight)}, the entropy ${fixed(seen.entropy)} `
-    + `(as of ${fixed(seen.effective_keys, 1)} equal weights), ‖J‖ ${size}. `
+    + `(that of ${fixed(seen.effective_keys, 1)} equal weights), ‖J‖ ${size}. `
     + gradient;
 }
 

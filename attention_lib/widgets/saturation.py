@@ -89,7 +89,7 @@ class SoftmaxSaturation(Figure):
             f"Width d = {self.d}, scores {_DIVISORS[self.exponent]}, "
             f"temperature {short(self.temperature)}. "
             f"Scores of standard deviation {short(self._spread())}: the largest of {self.len_k} "
-            f"weights is {fixed(weights.max())}, the entropy {fixed(entropy)} (as of "
+            f"weights is {fixed(weights.max())}, the entropy {fixed(entropy)} (that of "
             f"{fixed(math.exp(entropy), 1)} equal weights), ‖J‖ {size}. "
             f"The gradient of softmax is {gradient}."
         )

@@ -317,7 +317,7 @@ export function render({ model, el }) {
         setText(winner, key_points[crowned[i]]?.[0] ?? "a tie");
         paintSmall(picture, { ...settings, score: kind }, shades.pixels);
       });
-      setText(agreed, count === 6 ? `All 6 agree on ${key_points[key][0]}.` : `${count} of 6 agree${count > 1 ? ` on ${key_points[key][0]}` : ""}; ${most === 6 ? "all" : Math.max(count, most)} can.`);
+      setText(agreed, count === 6 ? `All 6 agree on ${key_points[key][0]}.` : `${count > 1 ? `${count} of 6 scores agree on ${key_points[key][0]}` : "No two scores agree"}${count < most ? `; elsewhere ${most === 6 ? "all" : most} do` : ", as many as can"}.`);
       agreed.classList.toggle("attention-won", count === 6);
     });
     setChildren(arrows, points.map((point, i) => ["path", { d: arrow(query, point, thickness[i]) }]));

@@ -90,11 +90,12 @@ function createPlane(view, parent, name, description) {
         return ["line", { x1, y1, x2, y2, "stroke-width": 1 + 11 * weight }];
       }));
       const named = [moving, ...points].map((one, i) => ({ ...one, at: at(one.point), r: i === 0 ? 10 : 6 }));
-      // The weights stand on their strands, where there is room.
+      // The weights stand on their strands, or behind the names where a strand is short.
       const shares = weights.map((weight, i) => {
         const [x2, y2] = at(points[i].point);
         return { at: [(x1 + x2) / 2, (y1 + y2) / 2], color: "weight", name: fixed(weight, 2), r: 0, spare: true, long: Math.hypot(x2 - x1, y2 - y1) > 56 };
       });
+      shares.forEach(({ long, name }, i) => { if (corners.length && !long) named[i + 1].name += ` ${name}`; });
       setChildren(dots, [
         ...named.map(({ at: [cx, cy], color, r }) => (
           ["circle", { cx, cy, r, fill: `var(--aw-${color})`, stroke: "var(--aw-paper)", "stroke-width": 1.5 }]

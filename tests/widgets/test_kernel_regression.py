@@ -291,7 +291,7 @@ def test_the_least_error_tried_is_remembered_until_the_reset(show):
     assert said == wanted
     page.get_by_role("button", name="Reset").click()
     page.settle()
-    assert page.locator(".attention-readouts > .attention-note").inner_text().endswith("0.25")
+    assert not page.locator(".attention-readouts > .attention-note").is_visible()
 
 
 @pytest.mark.parametrize("query", [0.0, 2.5, 5.0])
