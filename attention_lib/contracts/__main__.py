@@ -4,9 +4,9 @@ The exit code is 0 if nothing is broken, 1 if something is, 2 for a wrong call.
 """
 
 import argparse
-import importlib
 import json
 import os
+import pkgutil
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -50,15 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def named(name: str) -> Any:
     """Return what ``package.module:name`` names; a class of modules, or ``name()``, is called."""
-    path, colon, attribute = name.partition(":")
-    if not colon or not path or not attribute:
+    if not all(name.partition(":")):
         raise ValueError(f"name: expected package.module:name, got {name!r}")
     sys.path.insert(0, os.getcwd())
-    found: Any = importlib.import_module(path)
-    for part in attribute.removesuffix("()").split("."):
-        found = getattr(found, part)
+    found = pkgutil.resolve_name(name.removesuffix("()"))
     makes = isinstance(found, type) and issubclass(found, nn.Module)
-    return found() if makes or attribute.endswith("()") else found
+    return found() if makes or name.endswith("()") else found
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -32,18 +33,18 @@ class Adapted:
 
 def adapt(attend: Any, padding: Extra | None, documents: Extra | None) -> Adapted:
     """Find out how an attention is called."""
-    module = type(attend).__module__
     if padding is not None or documents is not None:
         return _given(attend, padding)
     if attend is F.scaled_dot_product_attention:
         return Adapted(_function, "PyTorch's function, True = may attend", maskable=True)
     if isinstance(attend, nn.MultiheadAttention):
-        return Adapted(_layer(attend), "PyTorch's layer, True = ignore", maskable=True)
-    if isinstance(attend, nn.Module) and module.startswith("transformers."):
+        return Adapted(partial(_layer, attend), "PyTorch's layer, True = ignore", maskable=True)
+    if isinstance(attend, nn.Module) and type(attend).__module__.startswith("transformers."):
         kind = "a layer of transformers, its mask added to the scores"
         return Adapted(_hugging_face(attend), kind, single=True, maskable=True)
     if {"valid_lens", "mask"} <= parameters(attend).keys():
-        return Adapted(_ours(attend), "valid_lens and mask, True = may attend", maskable=True)
+        kind = "valid_lens and mask, True = may attend"
+        return Adapted(partial(_ours, attend), kind, maskable=True)
     return _given(attend, None)
 
 
@@ -90,33 +91,31 @@ def _function(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real
     return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
 
 
-def _ours(attend: Any) -> Callable[..., Any]:
-    def call(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Any:
-        valid_lens = None if real is None else real.sum(dim=-1)
-        mask = _merged(allowed, None, queries.dim() == 4)
-        try:
-            return attend(queries, keys, values, valid_lens, mask=mask)
-        except ValueError:  # heads inside: the mask lacks their axis
-            mask = None if mask is None else mask.unsqueeze(1)
-            return attend(queries, keys, values, valid_lens, mask=mask)
+def _ours(
+    attend: Any, queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask
+) -> Any:
+    valid_lens = None if real is None else real.sum(dim=-1)
+    mask = _merged(allowed, None, queries.dim() == 4)
+    try:
+        return attend(queries, keys, values, valid_lens, mask=mask)
+    except ValueError:  # heads inside: the mask lacks their axis
+        mask = None if mask is None else mask.unsqueeze(1)
+        return attend(queries, keys, values, valid_lens, mask=mask)
 
-    return call
 
-
-def _layer(layer: nn.MultiheadAttention) -> Callable[..., Any]:
-    def call(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Any:
-        hidden = None
-        if allowed is not None:
-            each = (~allowed).expand(queries.shape[0], -1, -1)
-            hidden = each.repeat_interleave(layer.num_heads, dim=0)
-        if not layer.batch_first:
-            queries, keys, values = (x.transpose(0, 1) for x in (queries, keys, values))
-        padded = None if real is None else ~real
-        options = {"attn_mask": hidden, "key_padding_mask": padded, "average_attn_weights": False}
-        output, weights = layer(queries, keys, values, **options)
-        return (output if layer.batch_first else output.transpose(0, 1)), weights
-
-    return call
+def _layer(
+    layer: Any, queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask
+) -> Any:
+    hidden = None
+    if allowed is not None:
+        each = (~allowed).expand(queries.shape[0], -1, -1)
+        hidden = each.repeat_interleave(layer.num_heads, dim=0)
+    if not layer.batch_first:
+        queries, keys, values = (x.transpose(0, 1) for x in (queries, keys, values))
+    padded = None if real is None else ~real
+    options = {"attn_mask": hidden, "key_padding_mask": padded, "average_attn_weights": False}
+    output, weights = layer(queries, keys, values, **options)
+    return (output if layer.batch_first else output.transpose(0, 1)), weights
 
 
 def _hugging_face(layer: nn.Module) -> Callable[..., Any]:
@@ -161,8 +160,13 @@ def input_width(attend: Any) -> int | None:
     return next(linear, None)
 
 
-def without_projections(module: nn.Module, width: int) -> nn.Module:
-    """Return a copy whose square matrices are the identity, stacked ones too, without biases."""
+def without_projections(module: Any, width: int) -> Any:
+    """Return a copy whose square matrices are the identity, stacked ones too, without biases.
+
+    What has no matrices is returned as it is.
+    """
+    if not isinstance(module, nn.Module) or all(x.dim() != 2 for x in module.parameters()):
+        return module
     plain = copy.deepcopy(module)
     with torch.no_grad():
         for weight in plain.parameters():

@@ -25,11 +25,11 @@ from attention_lib.contracts._call import Call, mode
 from attention_lib.contracts._report import LABELS, NotTested, Report, first_line, run
 from attention_lib.masking import causal_mask, length_mask
 
-__all__ = ["check"]
-
 Test = TypeVar("Test", bound=Callable[..., None])
-CACHES = ("cache", "kv_cache", "past_key_value", "layer_past")  # an argument has one of these names
-POSITIONS = ("positions", "position_ids")
+ARGUMENTS = {  # names that they have in use
+    "cache": ("cache", "kv_cache", "past_key_value", "layer_past"),
+    "positions": ("positions", "position_ids"),
+}
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,10 @@ class Subject:
             return True
         return False
 
-    def argument(self, names: Sequence[str]) -> str:
-        """Return the first of these names that is one of its arguments', or an empty one."""
-        return next((name for name in names if name in _adapters.parameters(self.attend)), "")
+    def argument(self, kind: str) -> str:
+        """Return the name of its argument of a kind, or an empty one."""
+        named = _adapters.parameters(self.attend)
+        return next((name for name in ARGUMENTS[kind] if name in named), "")
 
     def call(self, padding: Tensor | None = None, *, copies: bool = True) -> Call:
         """Return the call that contracts change, with lengths or booleans for the real keys.
@@ -138,13 +139,8 @@ class Subject:
 
     def plain(self) -> "Subject":
         """Return the attention without its projections."""
-        if not isinstance(self.attend, nn.Module) or not any(
-            x.dim() == 2 for x in self.attend.parameters()
-        ):
-            return self
-        return replace(
-            self, attend=_adapters.without_projections(self.attend, self.inputs[0].shape[-1])
-        )
+        module = _adapters.without_projections(self.attend, self.inputs[0].shape[-1])
+        return replace(self, attend=module)
 
 
 CONTRACTS: dict[str, Callable[[Subject], None]] = {}  # filled by the modules that declare them
@@ -156,8 +152,8 @@ HAS: dict[str, Callable[[Subject], object]] = {  # what a contract may need
     "module": lambda subject: isinstance(subject.attend, nn.Module),
     "no order": lambda subject: not subject.causal and subject.window is None,
     "window": lambda subject: subject.window is not None,
-    "cache": lambda subject: subject.adapted.single and subject.argument(CACHES),
-    "positions": lambda subject: not subject.adapted.maskable and subject.argument(POSITIONS),
+    "cache": lambda subject: subject.adapted.single and subject.argument("cache"),
+    "positions": lambda subject: not subject.adapted.maskable and subject.argument("positions"),
 }
 
 

@@ -81,30 +81,24 @@ class Call:
         given = zip(self.inputs, places, strict=True)
         return self.output(*(replaced(x, where, poison) for x, where in given))
 
-    def moved(self, after: Tensor, at: slice = ALL, *, before: Tensor | None = None) -> Moved:
+    def moved(self, after: Tensor, at: slice = ALL, before: Tensor | None = None) -> Moved:
         """Return where the outputs at some places moved most, and how; see :func:`movement`."""
         before = self.before if before is None else before
         return movement(before[..., at, :], after[..., at, :], self.tolerance)
 
     def stays(
-        self,
-        after: Tensor,
-        what: str,
-        at: slice = ALL,
-        *,
-        before: Tensor | None = None,
-        **known: object,
+        self, after: Tensor, what: str, at: slice = ALL, before: Tensor | None = None, **known: Any
     ) -> None:
         """Break the contract if they moved: ``what`` is said, see :func:`broken`."""
-        if moved := self.moved(after, at, before=before):
+        if moved := self.moved(after, at, before):
             where, how = moved
             raise broken(what, **{"where": where, "query": where[-2], "how": how, **known})
 
     def moves(
-        self, after: Tensor, reason: str, at: slice = ALL, *, before: Tensor | None = None
+        self, after: Tensor, reason: str, at: slice = ALL, before: Tensor | None = None
     ) -> None:
         """Demand that they moved: the positive control of a contract on what stays."""
-        if not self.moved(after, at, before=before):
+        if not self.moved(after, at, before):
             raise NotTested(reason)
 
     def output_and_weights(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,8 +15,6 @@ from attention_lib._arguments import require_a, require_count, require_flag
 from attention_lib.contracts._call import mode
 from attention_lib.contracts._report import NotTested, Report, first_line, run
 
-__all__ = ["check_model"]
-
 CACHES = ("past_key_values", "cache_params")  # a Hugging Face output has one of them, or none
 
 

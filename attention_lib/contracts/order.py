@@ -7,14 +7,7 @@ import torch
 from torch import Tensor
 
 from attention_lib._arguments import require_count, shape_of
-from attention_lib.contracts._attention import (
-    CACHES,
-    POSITIONS,
-    Subject,
-    contract,
-    itself,
-    with_and_without_padding,
-)
+from attention_lib.contracts._attention import Subject, contract, itself, with_and_without_padding
 from attention_lib.contracts._call import FIRST, Call, along, asserting, called, output_of
 from attention_lib.contracts._report import NotTested, broken
 
@@ -99,7 +92,7 @@ def assert_decodes_like_prefill(call: Call, *, tolerance: float | None = None) -
 @contract("cached = whole", needs=["causal", "cache"], test=itself)
 def _steps_with_a_cache(subject: Subject) -> None:
     """Give one input in steps, with the cache that comes back last."""
-    name = subject.argument(CACHES)
+    name = subject.argument("cache")
     call = subject.call()
     x = call.inputs[0]
     for size in (1, 3):
@@ -210,7 +203,7 @@ def assert_permutation_equivariant(call: Call, *, tolerance: float | None = None
 
 @contract("positions are read", needs=["positions"], test=itself)
 def _reads_positions(subject: Subject) -> None:
-    name = subject.argument(POSITIONS)
+    name = subject.argument("positions")
     call = subject.call()
     inputs = call.inputs[: 1 if call.single else 3]
 

@@ -29,11 +29,7 @@ def _padded(
 )
 @contract("padding, values", needs=["padding"], test=_padded)
 def assert_padding_invariant(
-    call: Call,
-    valid_lens: Tensor,
-    *,
-    poison: float | None = None,
-    tolerance: float | None = None,
+    call: Call, valid_lens: Tensor, *, poison: float | None = None, tolerance: float | None = None
 ) -> None:
     """Change what stands in the padding and see that no output moves."""
     padding = _padding(call, valid_lens)  # (batch, ..., len_k, 1)

@@ -153,16 +153,13 @@ def assert_owns_parameters(call: Call) -> None:
 
 def _leaves_of(output: Tensor) -> list[Tensor]:
     """Return the leaves of an output's graph: what its gradients would be added to."""
-    found: list[Tensor] = []
-    todo, seen = [output.grad_fn], set()
+    found, seen, todo = [], set(), [output.grad_fn]
     while todo:
         node = todo.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if hasattr(node, "variable"):
-            found.append(node.variable)
-        todo += [before for before, _ in node.next_functions]
+        if node is not None and node not in seen:
+            seen.add(node)
+            found += [node.variable] if hasattr(node, "variable") else []
+            todo += [before for before, _ in node.next_functions]
     return found
 
 
