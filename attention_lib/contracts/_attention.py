@@ -22,7 +22,7 @@ from attention_lib._arguments import require_count, require_finite, require_flag
 from attention_lib.contracts import _adapters
 from attention_lib.contracts._adapters import Extra
 from attention_lib.contracts._call import Call, mode
-from attention_lib.contracts._report import LABELS, NotTested, Report, first_line, run
+from attention_lib.contracts._report import NotTested, Report, first_line, run, untested
 from attention_lib.masking import causal_mask, length_mask
 
 Test = TypeVar("Test", bound=Callable[..., None])
@@ -183,26 +183,26 @@ def contract(
     needs: Sequence[str] = (),
     test: Callable[[Callable[..., None], Subject], None] = once,
     strict: bool = False,
+    excuse: str = "",
 ) -> Callable[[Test], Test]:
     """Give a function of a call to ``check``, which runs it where nothing that it needs is missing.
 
     ``test`` makes the calls. With ``strict`` a break counts only if the user asks for it, as right
-    attentions do not promise it.
+    attentions do not promise it; with an ``excuse`` it never does.
     """
+    excuse = "not promised" if strict else excuse
 
     def declare(core: Test) -> Test:
         def tried(subject: Subject) -> None:
             for need in needs:
                 if not HAS[need](subject):
-                    raise NotTested(LABELS["needs"][need])
+                    raise untested(need)
             try:
                 test(core, subject)
             except AssertionError as error:
-                if subject.strict or not strict:
+                if not excuse or (strict and subject.strict):
                     raise
-                raise NotTested(
-                    f"seen, but not every attention promises it (strict=True counts it): {error}"
-                ) from error
+                raise untested(excuse, error=error) from error
 
         CONTRACTS[name] = tried
         return core

@@ -74,8 +74,7 @@ class Call:
         poison: float | None = None,
     ) -> Tensor:
         """Return the output with other numbers at these places; a single input takes them all."""
-        named = zip(self.inputs, (queries, keys, values), strict=True)
-        places = [_mask(x, where) for x, where in named]
+        places = [*map(_mask, self.inputs, (queries, keys, values))]
         if self.single:
             places = [places[0] | places[1] | places[2]] * 3
         given = zip(self.inputs, places, strict=True)
@@ -122,10 +121,7 @@ def asserting(
 ) -> Callable[Concatenate[Attend, Tensor, Tensor, Tensor, P], None]:
     """Return a contract as a function of an attention and its inputs, its docstring completed."""
     _, *own = inspect.signature(core).parameters.values()
-    inputs = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        for name in ("attend", *NAMES)
-    ]
+    inputs = inspect.signature(lambda attend, queries, keys, values: None).parameters.values()
 
     @wraps(core)
     def assert_kept(

@@ -13,9 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from attention_lib._arguments import require_a, require_count, require_flag
 from attention_lib.contracts._call import mode
-from attention_lib.contracts._report import NotTested, Report, first_line, run
-
-CACHES = ("past_key_values", "cache_params")  # a Hugging Face output has one of them, or none
+from attention_lib.contracts._report import NotTested, Report, broken, first_line, run
 
 
 def check_model(
@@ -121,10 +119,7 @@ class _Model:
         worst = change.max().item()
         if worst > self.noise:
             place = first + int(change.argmax())
-            raise AssertionError(
-                f"{what}, the logits at position {place} moved by {worst:.2g} "
-                f"(rounding explains {self.noise:.1g})"
-            )
+            raise broken("logits moved", when=what, place=place, size=worst, noise=self.noise)
 
     def moves(self, before: Tensor, after: Tensor, reason: str) -> None:
         """Demand a movement far above rounding: the positive control of a contract."""
@@ -135,10 +130,8 @@ class _Model:
         """Demand that the first token reaches the last logits: the control of several contracts."""
         changed = self.ids[:1].clone()
         changed[:, 0] = self.others[0, 0]
-        after = self.logits(changed)
-        self.moves(
-            self.whole[:, -1], after[:, -1], "the first token does not reach the last logits"
-        )
+        before, after = self.whole[:, -1], self.logits(changed)[:, -1]
+        self.moves(before, after, "the first token does not reach the last logits")
 
     def needs(self, *names: str) -> None:
         """Demand arguments of the model's ``forward``."""
@@ -214,7 +207,8 @@ def _cached(subject: _Model, size: int) -> None:
     subject.needs("use_cache")
     subject.reads_its_first_token()
     ids = subject.ids[:1]
-    name = next((name for name in CACHES if name in subject.accepts), "past_key_values")
+    names = ("past_key_values", "cache_params")  # an output has one of them, or none
+    name = next((name for name in names if name in subject.accepts), names[0])
     subject.needs(name)
     cache: Any = None
     for start in range(0, ids.shape[1], size):

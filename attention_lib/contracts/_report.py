@@ -109,6 +109,11 @@ def broken(what: str, /, **known: object) -> AssertionError:
     return AssertionError(LABELS["says"][what].format(**known))
 
 
+def untested(what: str, /, **known: object) -> NotTested:
+    """Return the reason why a contract was not tested, from there, too."""
+    return NotTested(LABELS["untested"][what].format(**known))
+
+
 def first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_lib._arguments import shape_of
 from attention_lib.contracts._attention import Subject, contract, itself, with_and_without_padding
 from attention_lib.contracts._call import ALL, Call, asserting, mode, normal_like
-from attention_lib.contracts._report import NotTested, broken
+from attention_lib.contracts._report import NotTested, broken, untested
 from attention_lib.scoring import resolve_scale
 
 
@@ -61,9 +61,8 @@ def assert_scaled(call: Call, *, scale: float | None = None, tolerance: float = 
         raise ValueError(f"scale: expected another number than 0, got {scale!r}")
     found, width = _measured_scale(call)
     if not abs(found - right) <= tolerance * abs(right):
-        raise AssertionError(
-            f"{_scaled_by(found, width, d_k)}, expected {right:.4g} for d_k = {d_k}"
-        )
+        found_by = _scaled_by(found, width, d_k)
+        raise broken("wrong scale", found=found_by, right=right, d_k=d_k)
 
 
 @contract("scale", test=itself)
@@ -80,7 +79,7 @@ def _has_the_right_scale(subject: Subject) -> None:
     said = _scaled_by(found, width, call.inputs[0].shape[-1])
     if right is None and "(" not in said:
         raise NotTested(f"{said}: scale={found:.4g} if that is right")
-    raise AssertionError(f"{said}, expected {wanted:.4g} for heads of width {width}")
+    raise broken("wrong scale of a head", found=said, right=wanted, width=width)
 
 
 def _measured_scale(call: Call) -> tuple[float, int]:
@@ -176,9 +175,7 @@ def assert_weights_explain_output(call: Call, *, tolerance: float | None = None)
     # Without scores every head has the same weights: projections of values still show.
     nothing, even = call.output_and_weights(queries * 0, keys * 0, values)
     if call.moved(nothing, before=_explained(even, values)):
-        raise NotTested(
-            "weights times values is not the output even without any scores: values are projected"
-        )
+        raise untested("projected values")
     call.stays(output, "the weights are others", before=_explained(weights, values))
 
 

@@ -62,9 +62,7 @@ def assert_differentiable(call: Call, *, tolerance: float | None = None) -> None
     try:
         leaves, output = call.with_gradients()
     except RuntimeError as error:
-        raise AssertionError(
-            f"with gradients recorded the call fails: {first_line(error)}"
-        ) from error
+        raise broken("gradients fail", error=first_line(error)) from error
     call.stays(output.detach(), "gradients change the output", before=before)
     gradients: list[Tensor | None] = [None] * 3
     if output.requires_grad:

@@ -389,8 +389,11 @@ def test_evaluation_mode_is_given_back(x):
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-def test_each_sentence_about_a_broken_contract_is_used_and_none_is_missing():
+def test_each_sentence_about_a_contract_is_used_and_none_is_missing():
     folder = Path(contracts.__file__).parent
     code = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
-    used = re.findall(r'(?:raise broken\(|\.stays\(\s*[^"]*?)"([^"]+)"', code)
-    assert {*used} == {*LABELS["says"]}
+    broken = re.findall(r'(?:raise broken\(|\.stays\(\s*[^"]*?)"([^"]+)"', code)
+    assert {*broken} == {*LABELS["says"]}
+    needed = [name for names in re.findall(r"needs=\[(.*?)\]", code) for name in names.split(", ")]
+    untested = re.findall(r'(?:raise untested\(|excuse = |excuse=)"([^"]+)"', code)
+    assert {*untested, *(name.strip('"') for name in needed)} == {*LABELS["untested"]}
