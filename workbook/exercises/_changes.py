@@ -7,7 +7,7 @@ right ones, what was repaired is what is wrong with it.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -34,10 +34,8 @@ def inputs(names: Sequence[str], case: Case) -> Iterator[tuple[str, str]]:
     ('a, b = b, a', '`a` and `b` have changed places.')
     """
     tensors = [name for name, x in zip(names, case, strict=False) if isinstance(x, Tensor)]
-    for a, b in permutations(tensors, 2):
-        if names.index(a) < names.index(b):
-            yield f"{a}, {b} = {b}, {a}", f"`{a}` and `{b}` have changed places."
-        yield f"{a} = {b}", f"`{b}` stands where `{a}` belongs."
+    for a, b in combinations(tensors, 2):
+        yield f"{a}, {b} = {b}, {a}", f"`{a}` and `{b}` have changed places."
     for name, x in zip(names, case, strict=False):
         for kinds, sentence, change in _INPUTS:
             if _kind(x) in kinds.split():
@@ -66,77 +64,52 @@ _INPUTS = [
     ("float int", "{} has the wrong sign.", "-{0}"),
     ("float", "{} is used squared.", "{0} * {0}"),
     ("float", "{} is used upside down, 1 over it.", "1 / {0}"),
-    *(("float int", f"{{}} is used as if it were always {n}.", f"type({{0}})({n})")
-      for n in (0, 1, 2, 3, 4)),
 ]  # fmt: skip
 
-# what follows the result of the right solution, and what to say of it
-_SHAPES = [
-    (".transpose(-2, -1)", "the result is transposed: its last two axes are swapped."),
-    (".transpose(0, 1)", "the first two axes of the result are swapped."),
-    (".transpose(1, 2)", "axes 1 and 2 of the result are swapped."),
-    *(
-        (f".unsqueeze({axis})", "the result has one axis of size 1 too many.")
-        for axis in (0, 1, -1)
-    ),
-    (".flatten(1, 2)", "axes 1 and 2 of the result are joined into one."),
-    ("[0]", "only the first entry of the first axis comes back."),
-    ("[:1]", "only the first entry of the first axis comes back."),
-    (".flip(-1)", "the last axis is in reverse order."),
-]
-_MASKS = [
-    (".logical_not()", "True and False are swapped."),
-    (" * 1", "True and False come back as 1 and 0: keep the booleans."),
-    (" * 1.0", "True and False come back as 1 and 0: keep the booleans."),
-    *((f".logical_{which}().float().log()", "a mask of 0 and −infinity comes back, to be added; "
-       "True and False are asked for.") for which in ("and(torch.tensor(True))", "not")),
-]  # fmt: skip
-_NUMBERS = [
-    (" * -1", "every number has the wrong sign."),
-    *((f".sum({axis})", f"the result is summed along its {which} axis; no sum is asked for.")
-      for axis, which in ((-1, "last"), (0, "first"))),
-    (".softmax(-1)", "a softmax is taken once too often, at the end."),
-    (".log()", "the logarithm is taken of the right result."),
-    (".square()", "the square of the right result is taken."),
-    (" + 1", "every number is one too large."),
-    (".round()", "the numbers are rounded to whole ones."),
+# the same of a result: kinds, what to say, and what follows it
+_RESULTS = [
+    ("mask", "True and False are swapped.", ".logical_not()"),
+    ("tensor", "a softmax is taken once too often, at the end.", ".softmax(-1)"),
+    ("tensor", "the numbers are rounded to whole ones.", ".round()"),
+    ("tensor mask whole", "the result is transposed: its last two axes are swapped.",
+     ".transpose(-2, -1)"),
+    ("tensor mask whole", "the last axis is in reverse order.", ".flip(-1)"),
 ]  # fmt: skip
 
 
-def results(dtype: torch.dtype) -> list[tuple[str, str]]:
-    """Return what may follow a result of some dtype, with what each means.
+def results(result: Tensor) -> Iterator[tuple[str, str]]:
+    """Yield what may follow a result like this one, with what each means.
 
     Examples
     --------
-    >>> results(torch.bool)[0]
+    >>> next(results(torch.tensor(True)))
     ('.logical_not()', 'True and False are swapped.')
     """
-    return [*(_MASKS if dtype == torch.bool else _NUMBERS), *_SHAPES]
+    for kinds, sentence, change in _RESULTS:
+        if _kind(result) in kinds.split():
+            yield change, sentence
 
 
-def sizes(names: Sequence[str], case: Case) -> Iterator[tuple[Callable[[Case], float], str]]:
-    """Yield numbers that come with the arguments, and what they are called: sizes, their roots.
+_AXES = {-1: "the last axis", -2: "the last axis but one"}
+
+
+def sizes(names: Sequence[str], case: Case) -> dict[str, float]:
+    """Return the numbers that come with the arguments, sizes included, by what they are called.
 
     Examples
     --------
-    >>> size, called = next(sizes(["x"], (torch.zeros(1, 2),)))
-    >>> size((torch.zeros(3, 4),)), called
-    (3.0, 'the size of axis 0 of `x`')
+    >>> sizes(["x", "n"], (torch.zeros(4), 2))
+    {'the size of the last axis of `x`': 4, '`n`': 2}
     """
-
-    def size(i: int, back: int) -> Callable[[Case], float]:
-        return lambda case: float(case[i].shape[back]) if case[i].dim() >= -back else 0.0
-
-    def argument(i: int) -> Callable[[Case], float]:
-        return lambda case: float(case[i])
-
-    for i, x in enumerate(case):
-        for axis in range(x.dim() if isinstance(x, Tensor) else 0):
-            back = axis - x.dim()
-            which = "the last axis" if back == -1 else f"axis {axis}"
-            yield size(i, back), f"the size of {which} of `{names[i]}`"
-        if _kind(x) in ("int", "float"):
-            yield argument(i), f"`{names[i]}`"
+    found: dict[str, float] = {}
+    for name, x in zip(names, case, strict=False):
+        if isinstance(x, Tensor):
+            for axis, size in enumerate(x.shape, start=-x.dim()):
+                which = _AXES.get(axis, f"axis {axis}")
+                found[f"the size of {which} of `{name}`"] = size
+        elif _kind(x) in ("int", "float"):
+            found[f"`{name}`"] = x
+    return found
 
 
 @dataclass(frozen=True)
@@ -190,33 +163,8 @@ def _not_finite(found: Tensor, right: Tensor, case: Case) -> Tensor:
     return ~found.isfinite() & right.isfinite()
 
 
-def _masked(case: Case) -> bool:
-    """Whether something can be hidden: a mask or lengths are among the arguments."""
-    return any(_kind(x) in ("mask", "whole") for x in case)
-
-
-def _empty_row(found: Tensor, right: Tensor, case: Case) -> Tensor:
-    if right.dim() < 2 or not right.is_floating_point() or not right.any() or not _masked(case):
-        return torch.zeros_like(right, dtype=torch.bool)
-    return (right == 0).all(dim=-1, keepdim=True).expand_as(right)
-
-
-def _large(found: Tensor, right: Tensor, case: Case) -> Tensor:
-    numbers = [x.abs().nan_to_num(0, 0, 0).amax().item() for x in case if _floating(x)]
-    return torch.full_like(right, max(numbers, default=0.0) > 60, dtype=torch.bool)
-
-
-def _floating(x: Any) -> bool:
-    return isinstance(x, Tensor) and x.is_floating_point() and x.numel() > 0
-
-
 REPAIRS = [
     Repair("NaN or infinity comes back where a number should.", cells=_not_finite),
-    Repair(
-        "a row with nothing to attend to should be 0 everywhere, and yours is not.",
-        cells=_empty_row,
-    ),
-    Repair("it is wrong for very large or very low numbers, such as 900 and −900.", cells=_large),
     Repair("the rows do not sum to 1; divided by their sums they would.", mend=_divided),
     Repair(
         "each row is right up to a factor, and each has a factor of its own.", mend=_row_factors

@@ -120,7 +120,7 @@ def agree(result: Any, expected: Any, tolerance: float | None = None) -> bool:
     (True, False)
     """
     if isinstance(expected, Failure):
-        return isinstance(result, Failure) and result.signature == expected.signature
+        return False  # a variant of the right solution that stops
     if wrong_kind(result, expected):
         return False
     if isinstance(expected, tuple):
@@ -134,9 +134,7 @@ def agree(result: Any, expected: Any, tolerance: float | None = None) -> bool:
     )
 
 
-def difference(
-    result: Any, expected: Any, tolerance: float | None = None
-) -> tuple[tuple[int, ...], Any, Any]:
+def difference(result: Any, expected: Any) -> tuple[tuple[int, ...], Any, Any]:
     """Return where two results of one kind differ first, and the two numbers there.
 
     Examples
@@ -145,12 +143,12 @@ def difference(
     ((1,), 2.0, 3.0)
     """
     pairs = zip(parts(result), parts(expected), strict=True)
-    result, expected = next(pair for pair in pairs if not agree(*pair, tolerance))
+    result, expected = next(pair for pair in pairs if not agree(*pair))
     target = as_tensor(expected)
     assert target is not None
     found = as_tensor(result, target)
     assert found is not None
-    wrong = ~equal_cells(found, target, tolerance)
+    wrong = ~equal_cells(found, target)
     nan = wrong & found.isnan()
     index = tuple((nan if nan.any() else wrong).nonzero()[0].tolist())
     return index, found[index].item(), target[index].item()

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from workbook.exercises import _words as words
@@ -33,7 +32,7 @@ class Exercise:
         sentences, between backticks, and become the student's own.
     cases : sequence of tuple, or mapping of str to tuple
         Arguments to try, a small case first: it is the one that may print. With names ("an
-        attention that …"), a verdict says by its name which case was judged wrongly.
+        attention that …"), a verdict says which case is judged wrongly, and seeks no mistakes.
     special : mapping of str to tuple
         More cases, each with words that end the sentence "it is right elsewhere and wrong …".
     mistakes : sequence
@@ -41,11 +40,9 @@ class Exercise:
         ``(function, sentence)`` is a wrong solution as a whole.
     axes : str
         What the last axes of the result are called: ``"query key"``.
-    tolerance : float, optional
-        Largest absolute and relative difference; by default what the dtype's rounding explains.
     settle : callable, optional
         ``settle(result, *arguments)`` makes all right results equal, where there are several; the
-        right solution and whole wrong ones return settled results.
+        right solution returns settled results.
     settled : str
         What was done to the numbers that are shown: "With each row's mean subtracted".
     also : callable, optional
@@ -68,7 +65,6 @@ class Exercise:
         special: Mapping[str, Case] | None = None,
         mistakes: Sequence[tuple[Any, ...]] = (),
         axes: str = "",
-        tolerance: float | None = None,
         settle: Callable[..., Any] | None = None,
         settled: str = "",
         also: Callable[[Function], tuple[bool, str]] | None = None,
@@ -79,8 +75,11 @@ class Exercise:
         plain = [*cases.values()] if isinstance(cases, Mapping) else [*cases]
         self.special = special or {}
         self.cases = [*plain, *self.special.values()]
-        self.mistakes = mistakes
-        self.axes, self.tolerance = axes.split(), tolerance
+        self.mistakes = [
+            (_settled(what, settle), *rest) if settle and callable(what) else (what, *rest)
+            for what, *rest in mistakes
+        ]
+        self.axes = axes.split()
         self.settle, self.settled, self.also = settle, settled, also
 
     def __call__(self, answer: object) -> Verdict:
@@ -107,7 +106,7 @@ class Exercise:
             f"your function changes `{name}`, which belongs to its caller; work on a copy."
             for name in dict.fromkeys(gross)
         ]
-        if all(agree(*pair, self.tolerance) for pair in pairs):
+        if all(agree(*pair) for pair in pairs):
             return (
                 Verdict(False, f"{said[0]} The result is right.") if said else self._right(answer)
             )
@@ -124,47 +123,37 @@ class Exercise:
     ) -> str:
         """Say what is wrong: the first cause first, at most two sentences, then where."""
         names = self._names(answer)
-        found, more = _of_right_type(found, expected)
-        said += more
         failed = [i for i, x in enumerate(found) if isinstance(x, Failure)]
-        runs = [i for i in range(len(found)) if i not in failed] or failed
-        if failed and runs != failed:
+        runs = [i for i in range(len(found)) if i not in failed]
+        if failed:
             where = words.given(names, self.cases[failed[0]])
             said.append(f"{found[failed[0]].sentence()} {where}")
-        wrong = [i for i in runs if not agree(found[i], expected[i], self.tolerance)]
+        wrong = [i for i in runs if not agree(found[i], expected[i])]
         if not wrong:
             return self._written(answer, said[:2])
         first, case = wrong[0], self.cases[wrong[0]]
-        labelled = first < len(self.labels)  # a special case is named by its own sentence
         once = found[first], expected[first]
-        again, _ = _of_right_type([run(answer, copied(case))], [once[1]])
-        if not wrong_kind(*once) and not agree(again[0], once[0], self.tolerance):
+        again = run(answer, copied(case))
+        if not wrong_kind(*once) and not agree(again, once[0]):
             return self._written(
                 answer, ["two calls with the same arguments give different results."]
             )
+        if first < len(self.labels):  # a special case is named by its own sentence
+            return self._written(answer, said[:2], self._judged(first, once))
         cases, results = [self.cases[i] for i in runs], [found[i] for i in runs]
-        search = Explanations(
-            self.right, self.mistakes, cases, results, self.special, self.tolerance
-        )
+        search = Explanations(self.right, self.mistakes, cases, results, self.special)
         with warnings.catch_warnings(action="ignore"):
             causes = search.first(2 - len(said[:1]))
-        if isinstance(once[0], Failure):
-            said.append(once[0].sentence())
-            said += [f"this would explain it: {cause}" for cause in causes]
-            return self._written(answer, said[:2], "" if causes else words.given(names, case))
         if causes:
-            judged = self._judged(first, once) if labelled else ""
             partly = search.partly and not wrong_kind(*once)
-            where = self._where(once, names, case) if partly else judged
+            where = self._where(once, names, case) if partly else ""
             return self._written(answer, [*said[:1], *causes][:2], where)
         for i in wrong:
             if kind := wrong_kind(found[i], expected[i]):
                 where = words.given(names, self.cases[i])
                 return self._written(answer, [*said, kind][:2], where)
-        if labelled:
-            return self._written(answer, said[:2], self._judged(first, once))
         pairs = [(found[i], expected[i]) for i in runs]
-        said += broken(answer, self.right, names, cases, pairs, self.tolerance)
+        said += broken(answer, self.right, names, cases, pairs)
         return self._written(answer, said[:2], self._where(once, names, case))
 
     def _where(self, pair: tuple[Any, Any], names: Sequence[str], case: Case) -> str:
@@ -177,7 +166,7 @@ class Exercise:
 
     def _differing(self, pair: tuple[Any, Any]) -> tuple[str, str, str]:
         """Return where a result differs first, and the two numbers there."""
-        index, *numbers = difference(*pair, self.tolerance)
+        index, *numbers = difference(*pair)
         return words.place(index, self.axes), *words.two_numbers(*numbers)
 
     def _judged(self, number: int, pair: tuple[Any, Any]) -> str:
@@ -224,6 +213,7 @@ def exercise(**declared: Any) -> Callable[[Function], Exercise]:
 
     Examples
     --------
+    >>> import torch
     >>> def mean(x):
     ...     return x.mean(dim=-1)
     >>> graded = exercise(cases=[(torch.tensor([[1.0, 3.0]]),)], axes="row")
@@ -252,27 +242,3 @@ def _does_nothing(function: Function) -> bool:
     code = getattr(inspect.unwrap(function), "__code__", None)
     steps = {step.opname for step in dis.get_instructions(code)} if code else {"?"}
     return steps <= {"RESUME", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "NOP"}
-
-
-def _of_right_type(found: list[Any], expected: list[Any]) -> tuple[list[Any], list[str]]:
-    """Return results as tensors where a list or a tuple holds the right thing, and say so."""
-    if isinstance(expected[0], tuple):
-        return found, []
-    if all(isinstance(x, tuple | list) and len(x) > 1 for x in found):
-        for n, which in enumerate(("first", "second", "third")):
-            alone = [x[n] if len(x) > n else None for x in found]
-            if all(isinstance(x, Tensor) for x in alone) and not any(
-                map(wrong_kind, alone, expected)
-            ):
-                return alone, [f"several things come back: return the {which} of them alone."]
-    if all(isinstance(x, tuple | list) for x in found):
-        try:
-            made = [x if isinstance(x[0], Tensor) else list(x) for x in found]
-            tensors = [
-                torch.stack([*x]) if isinstance(x[0], Tensor) else torch.tensor(x) for x in made
-            ]
-        except (TypeError, ValueError, RuntimeError, IndexError):
-            return found, []
-        kind = type(found[0]).__name__
-        return tensors, [f"a {kind} comes back: make one tensor of it, with `torch.stack` or so."]
-    return found, []

@@ -5,7 +5,6 @@ or two together, give the answer's results on every input, both sentences are tr
 and nothing else about it is wrong. A repair goes the other way, from the answer to the right one.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor
 
 from workbook.exercises._changes import REPAIRS, Repair, inputs, results, sizes
-from workbook.exercises._compare import agree, as_tensor, equal_cells, parts
+from workbook.exercises._compare import agree, as_tensor, equal_cells, parts, wrong_kind
 from workbook.exercises._edits import Edit, Source
 from workbook.exercises._running import Failure, attempt
 
@@ -51,54 +50,23 @@ class Variant:
     cases : sequence of tuple
     function : callable
         The right solution, changed or not, or a wrong one.
-    *sentences : str
-    edit : Edit, optional
-        The edit of the right solution's source that makes the function.
-    wrap : callable, optional
-        ``wrap(right)`` makes it: it changes the arguments of a function, or its result.
-    of_result : bool
-        Whether it changes the result.
+    *edits : Edit
+        The edits of the right solution's source that make the function.
+    sentences : sequence of str, optional
+        What they are; by default the edits' own sentences.
     """
 
     def __init__(
-        self,
-        cases: Sequence[Case],
-        function: Function,
-        *sentences: str,
-        edit: Edit | None = None,
-        wrap: Callable[[Function], Function] | None = None,
-        of_result: bool = False,
+        self, cases: Sequence[Case], function: Function, *edits: Edit, sentences: Sequence[str] = ()
     ) -> None:
-        self.cases, self.function, self.sentences = cases, function, sentences
-        self.edit, self.wrap, self.of_result = edit, wrap, of_result
+        self.cases, self.function, self.edits = cases, function, edits
+        self.sentences = [*dict.fromkeys(sentences or [edit.sentence for edit in edits])]
         self.results: dict[int, Any] = {}
 
     def __getitem__(self, i: int) -> Any:
         if i not in self.results:
             self.results[i] = attempt(self.function, self.cases[i])
         return self.results[i]
-
-    def joined(self, other: "Variant", source: Source) -> "Variant | None":
-        """Return the variant with both mistakes; None where they touch the same place."""
-        if self.edit and other.edit:
-            if not self.edit.fits(other.edit):
-                return None
-            try:
-                function = source.function([self.edit, other.edit])
-            except SyntaxError:
-                return None
-        else:
-            outer, inner = (other, self) if other.wrap else (self, other)
-            if not outer.wrap or (outer.of_result and inner.of_result):
-                return None
-            if outer.named() & inner.named():
-                return None
-            function = outer.wrap(inner.function)
-        return Variant(self.cases, function, *dict.fromkeys((*self.sentences, *other.sentences)))
-
-    def named(self) -> set[str]:
-        """Return the code that its sentences name."""
-        return {*re.findall(r"`([^`]*)`", " ".join(self.sentences))}
 
 
 class Explanations:
@@ -116,7 +84,6 @@ class Explanations:
         The answer's results.
     special : mapping of str to tuple
         Which of the cases have a sentence of their own, said where only they are wrong.
-    tolerance : float, optional
     """
 
     def __init__(
@@ -126,24 +93,22 @@ class Explanations:
         cases: Sequence[Case],
         found: Sequence[Any],
         special: Mapping[str, Case],
-        tolerance: float | None = None,
     ) -> None:
         self.right, self.cases = right, cases
-        self.source, self.mistakes = Source(right), mistakes
-        self.found, self.tolerance = found, tolerance
+        self.source, self.found = Source(right), found
         self.none = Variant(cases, right)
         self.partly = False  # whether the explanation found leaves numbers open
         self.expected = [self.none[i] for i in range(len(cases))]
-        if tolerance is None and not all(
-            agree(*pair, SINGLE) for pair in zip(found, self.expected, strict=True)
-        ):
-            self.tolerance = SINGLE  # grossly wrong: whether it also rounds is no matter
-        changes = [*self._changes()]
-        swapped = [v for v in changes if v.sentences == ("True and False are swapped.",)][:1]
-        # likely mistakes first
-        self.candidates = [*self._declared(), *swapped, *self._families(), *changes]
+        pairs = [*zip(found, self.expected, strict=True)]
+        # of what is grossly wrong it is no matter whether it also rounds
+        self.tolerance = None if all(agree(*pair, SINGLE) for pair in pairs) else SINGLE
+        edits = [*declared_edits(self.source, mistakes), *self.source.families(), *self._changes()]
+        self.candidates = [  # likely ones first
+            *(Variant(cases, x, sentences=[said]) for x, *_, said in mistakes if callable(x)),
+            *filter(None, map(self._edited, edits)),
+        ]
         self.repairs = [*map(_special, special, special.values()), *REPAIRS]
-        fits = [agree(*pair, self.tolerance) for pair in zip(found, self.expected, strict=True)]
+        fits = [agree(*pair, self.tolerance) for pair in pairs]
         counts = [
             sum(x.numel() if isinstance(x, Tensor) else 1 for x in parts(y)) for y in self.expected
         ]
@@ -159,8 +124,7 @@ class Explanations:
             At most so many mistakes together.
         """
         causes = next(self._single(), [])
-        fails = any(isinstance(result, Failure) for result in self.found)
-        if not causes and most > 1 and not fails and self._informative():
+        if not causes and most > 1 and self._informative():
             causes = next(self._double(), [])
         return causes
 
@@ -173,7 +137,7 @@ class Explanations:
         runs = [v for v in self.candidates if not isinstance(v[biggest], Failure)]
         pairs = sorted(combinations(range(len(runs)), 2), key=sum)
         for a, b in pairs[:MOST_PAIRS]:
-            both = runs[a].joined(runs[b], self.source)
+            both = self._joined(runs[a], runs[b])
             if both and self._is(both):
                 yield [*both.sentences]
         for variant in runs:
@@ -183,32 +147,24 @@ class Explanations:
                 self.partly = True
                 yield [one.sentence, two.sentence]
 
-    def _declared(self) -> Iterator[Variant]:
-        for mistake, *_, sentence in self.mistakes:
-            if callable(mistake):
-                yield Variant(self.cases, mistake, sentence)
-        for edit in declared_edits(self.source, self.mistakes):
-            yield Variant(self.cases, self.source.function([edit]), edit.sentence, edit=edit)
-
-    def _families(self) -> Iterator[Variant]:
-        for edit in self.source.families():
-            try:
-                function = self.source.function([edit])
-            except SyntaxError:
-                continue
-            yield Variant(self.cases, function, edit.sentence, edit=edit)
-
-    def _changes(self) -> Iterator[Variant]:
-        known = {"torch": torch}
-        names, result = ", ".join(self.source.arguments), as_tensor(self.expected[0])
+    def _changes(self) -> Iterator[Edit]:
+        """Yield the edits that change an argument or the result."""
         for statement, sentence in inputs(self.source.arguments, self.cases[0]):
-            made: dict[str, Any] = {}
-            exec(f"def change({names}):\n {statement}\n return {names},", made)
-            wrap = eval("lambda f: lambda *case: f(*change(*case))", made)
-            yield Variant(self.cases, wrap(self.right), sentence, wrap=wrap)
-        for suffix, sentence in results(result.dtype) if result is not None else []:
-            wrap = eval(f"lambda f: lambda *case: torch.as_tensor(f(*case)){suffix}", known)
-            yield Variant(self.cases, wrap(self.right), sentence, wrap=wrap, of_result=True)
+            yield Edit((), sentence, first=statement)
+        result = as_tensor(self.expected[0])
+        for suffix, sentence in results(result) if result is not None else []:
+            yield self.source.after(suffix, sentence)
+
+    def _edited(self, *edits: Edit) -> Variant | None:
+        try:
+            return Variant(self.cases, self.source.function(edits), *edits)
+        except SyntaxError:
+            return None
+
+    def _joined(self, one: Variant, other: Variant) -> Variant | None:
+        """Return the variant with both mistakes; None where they touch the same place."""
+        both = [*one.edits, *other.edits]
+        return self._edited(*both) if len(both) == 2 and both[0].fits(both[1]) else None
 
     def _repairable(self, base: Variant) -> Iterator[list[str]]:
         """Explain the answer as a variant whose result is scaled, or right in some places."""
@@ -244,7 +200,7 @@ class Explanations:
         copying = any(repair.cells for repair in repairs)
         for i in self.order:
             found, other = as_tensor(self.found[i]), as_tensor(base[i])
-            if found is None or other is None or found.shape != other.shape:
+            if found is None or other is None or wrong_kind(found, other):
                 return False
             kept, mended = equal_cells(found, other, self.tolerance), found
             right = as_tensor(self.expected[i])
@@ -289,23 +245,19 @@ class Explanations:
         values = [*factors.values()]
         if max(values) - min(values) <= 1e-3 * abs(values[0]) and abs(values[0] - 1) > 1e-3:
             return f"every number is {values[0]:.4g} times what it should be."
-        for size, called in sizes(self.source.arguments, self.cases[0]):
-            for power, root in ((1.0, ""), (0.5, "√"), (2.0, "²")):
-                for sign in (power, -power):
+        known = {i: sizes(self.source.arguments, self.cases[i]) for i in factors}
+        for called, n in known[next(iter(factors))].items():
+            for power, named in ((1.0, f"{n:g}"), (0.5, f"√{n:g}"), (2.0, f"{n:g}²")):
+                for sign, way in ((power, "large"), (-power, "small")):
                     if all(
-                        abs(f - max(size(self.cases[i]), 1e-9) ** sign) < 1e-3 * abs(f)
+                        abs(f - max(known[i].get(called, 0), 1e-9) ** sign) < 1e-3 * abs(f)
                         for i, f in factors.items()
                     ):
-                        n = f"{size(self.cases[self.order[0]]):g}"
-                        named = f"{root}{n}" if root == "√" else f"{n}{root}"
-                        way = "large" if sign > 0 else "small"
-                        return f"every number is {named} times too {way}, where {n} is {called}."
+                        return f"every number is {named} times too {way}, where {n:g} is {called}."
         return ""
 
     def _informative(self) -> bool:
         """Whether two mistakes that fit are hardly a coincidence."""
-        if any(map(callable, self.cases[0])):
-            return False  # it judges functions: slow, and few results
         tensors = [as_tensor(x) for x in self.expected]
         if any(x is None for x in tensors):
             return True

@@ -63,11 +63,6 @@ class Failure:
         return line if len(line) <= 80 else f"{line[:77]}..."
 
     @property
-    def signature(self) -> tuple[type, str]:
-        """What two answers have in common that fail for the same reason."""
-        return type(self.error), str(self.error)
-
-    @property
     def ends(self) -> bool:
         """Whether nothing more can be learnt: it ran too long, or ends the program."""
         return isinstance(self.error, TimeIsUp | SystemExit)

@@ -3,8 +3,7 @@
 Examples
 --------
 >>> reads_values(lambda attend, queries, keys, values: True)
-Not yet: your test finds that every attention reads its values. For one that takes values from the \
-keys your function says True; it should say False.
+Not yet: for one that takes values from the keys your function says True; it should say False.
 >>> name_the_bug("a")
 Not yet: a wrong window is wrong for a prompt alone, too.
 >>> row_sum(0)
@@ -20,9 +19,7 @@ from torch import Tensor
 from attention_lib import contracts
 from attention_lib.masking import causal_mask
 from workbook import museum
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 from workbook.exercises._verdict import Verdict
 from workbook.museum.exhibits import Bound
 
@@ -125,18 +122,6 @@ _ALL, _FIRST, _LAST = slice(None), slice(1), slice(-1, None)
             lambda q, k, v: _right(q, k, k), _ONE, _ONE, _ONE,
         ),
     },
-    mistakes=[
-        (lambda *_: True, "your test finds that every attention reads its values."),
-        (lambda *_: False, "your test finds that no attention reads its values."),
-        ("keys, values + 1", "keys + 1, values", "you change the keys, and not the values."),
-        ("queries, keys, values + 1", "queries + 1, keys, values", "you change the queries."),
-        ("keys, values + 1", "keys + 1, values + 1", "you change the keys along with the values."),
-        ("not torch.allclose(before, after)", "not before.isclose(after).any()",
-         "every number has to move for you; it is enough that one does."),
-        ("values + 1", "values.flip(1)", "the values only change their order among the keys."),
-        ("(before, after)", "(before.mean(), after.mean(), atol=0.1)",
-         "only the means of the two outputs are compared."),
-    ],
 )  # fmt: skip
 def reads_values(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> bool:
     """Return whether the output of ``attend(queries, keys, values)`` depends on the values."""
@@ -167,13 +152,6 @@ def reads_values(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) 
         ),
         one_that_moves_everything_a_little=lambda q, k, v: _right(q, k, v) + 1e-3 * (len(q) - 1),
     ),
-    mistakes=[
-        (lambda *_: True, "your test finds no mixing anywhere."),
-        (lambda *_: False, "your test finds mixing everywhere."),
-        ("torch.cat(alone), together", "alone[0], together[:1]", "only the first sample counts."),
-        ("torch.cat(alone), together", "alone[-1], together[-1:]", "only the last sample counts."),
-        ("atol=1e-5", "rtol=0, atol=1e-9", "the tolerance is finer than the rounding of float32."),
-    ],
 )  # fmt: skip
 def batch_independent(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> bool:
     """Return whether each sample has the output that it would have alone."""
@@ -200,11 +178,8 @@ def batch_independent(attend: Attend, queries: Tensor, keys: Tensor, values: Ten
         ("tokens.roll(1)", "tokens.roll(-1)", "the token after a key is compared, not before it."),
         ("matches[:, 0] = False", "pass",
          "key 0 has no predecessor; `roll` gives it the last token."),
-        (" & causal_mask(len(tokens))", "",
-         "keys ahead of the query are read."),
         ("/ found.sum(dim=-1, keepdim=True).clamp(min=1)", "* 1.0",
          "a row with two matches sums to 2."),
-        (".clamp(min=1)", "", "a row without a match should be 0; its sum is 0, too."),
     ],
 )  # fmt: skip
 def induction_weights(tokens: Tensor) -> Tensor:

@@ -5,9 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 
 __all__ = ["falls_back", "induction_score", "quiz", "votes", "without_repetition"]
 

@@ -6,9 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 
 __all__ = [
     "additive_bytes",
@@ -53,14 +51,10 @@ def _read(draw: Draw, len_q: int, len_k: int, d_v: int) -> tuple[Tensor, ...]:
             {"normaliser * factor": "normaliser", "total * factor": "total"},
             "what was read before still counts from the old largest score: rescale it.",
         ),
-        ("total * factor", "total", "the normaliser is rescaled, the total is not."),
-        ("normaliser * factor", "normaliser", "the total is rescaled, the normaliser is not."),
         ("(largest - new)", "(new - largest)",
          "the factor is upside down: e to the power of old minus new, which is at most 1."),
         ("torch.maximum(largest, of_block)", "of_block",
          "the new largest score is the larger of two, the old one and the block's."),
-        ("torch.maximum(largest, of_block)", "largest",
-         "the largest score stays the old one; a block may hold a larger one."),
         ("(scores - new)", "(scores - of_block)",
          "the block's powers count from its own largest score, not from the new one."),
     ],
@@ -105,16 +99,9 @@ def _blocks(draw: Draw, len_q: int, d_v: int) -> tuple[Tensor, ...]:
             ),
             "that is the plain mean of both outputs; the block with the larger sum counts more.",
         ),
-        (
-            {"(log_sum_a - safe)": "(log_sum_b - safe)",
-             "(log_sum_b - safe)": "(log_sum_a - safe)"},
-            "the shares are exchanged: each output has its own sum.",
-        ),
         *((f"{where} torch.logaddexp(log_sum_a, log_sum_b)", f"{where} log_sum_a + log_sum_b",
            "the logarithms are added, which multiplies the sums; add their exponentials.")
           for where in ("output,", "total =")),
-        (".masked_fill(total == -math.inf, 0.0)", "",
-         "−∞ minus −∞ is NaN; where both blocks are empty the output is 0."),
         ("output, torch.logaddexp(log_sum_a, log_sum_b)", "output, total.exp()",
          "the sum comes back; its logarithm is asked for."),
     ],

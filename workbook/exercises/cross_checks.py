@@ -3,7 +3,7 @@
 Examples
 --------
 >>> agrees(lambda printed, ours, decimals: torch.allclose(printed, ours, atol=10**-decimals))
-Not yet: a whole unit of the last digit is let through...
+Not yet: for 2/3 printed as 0.66 your function says True; it should say False.
 >>> true_hides(lambda attend: True).passed
 False
 """
@@ -15,9 +15,7 @@ from torch import Tensor
 
 from attention_lib.attention import scaled_dot_product_attention
 from attention_lib.positions import rotate_by_position
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 
 __all__ = ["agrees", "quiz", "true_hides", "turns_with_the_first"]
 
@@ -56,37 +54,6 @@ def _number(printed: float, ours: float, decimals: int) -> tuple[Tensor, Tensor,
         "a NaN against a number": (_TABLE.round(decimals=4), _NOWHERE, 4),
         "a NaN against a NaN": (_NOWHERE, _NOWHERE, 4),
     },
-    mistakes=[
-        ("0.5001 * ", "", "a whole unit of the last digit is let through; rounding moves a number "
-         "by half of one."),
-        (
-            lambda printed, ours, decimals: torch.allclose(printed, ours, atol=10**-decimals),
-            "a whole unit of the last digit is let through, and allclose adds a relative "
-            "tolerance; rounding moves a number by half a unit.",
-        ),
-        (
-            lambda printed, ours, decimals: torch.allclose(printed, ours),
-            "the fixed tolerance of allclose knows nothing of how many decimals were printed.",
-        ),
-        (
-            lambda printed, ours, decimals: torch.equal(printed, ours),
-            "what was printed is rounded: exact equality refuses numbers that agree.",
-        ),
-        ("printed.shape == ours.shape and ", "",
-         "a broadcast hides it: the two have different shapes, and one number stands for several."),
-        (".abs()", "", "without the absolute value, a number that is far too small passes."),
-        (".all()", ".any()", "one number that agrees is not enough: all of them must."),
-        (
-            lambda printed, ours, decimals: printed.shape == ours.shape
-            and not bool(((ours - printed).abs() > 0.5001 * 10**-decimals).any()),
-            "a NaN gets through: no comparison with NaN is true, so `not any(… > …)` lets it pass.",
-        ),
-        (
-            lambda printed, ours, decimals: printed.shape == ours.shape
-            and bool((ours - printed).abs().mean() <= 0.5001 * 10**-decimals),
-            "a mean hides one wrong number among many right ones: take the largest difference.",
-        ),
-    ],
 )  # fmt: skip
 def agrees(printed: Tensor, ours: Tensor, decimals: int) -> bool:
     """Return whether each of our numbers rounds to what was printed with so many decimals."""
@@ -123,15 +90,6 @@ def _inverted(attend: Attend) -> Attend:
         "one that prefers small products, where True means attend": (_attends(-2.0),),
         "one that prefers small products, where True hides": (_inverted(_attends(-2.0)),),
     },
-    mistakes=[
-        (lambda attend: True, "your function says True whatever the attention does."),
-        (lambda attend: False, "your function says False whatever the attention does."),
-        (
-            lambda attend: not attend(*[torch.ones(1, 2, 2)] * 3, torch.ones(2, 2).bool()).any(),
-            "a mask of True everywhere gives 0 in some attentions, NaN or the mean in others: mark "
-            "one key, and see whether it is attended to.",
-        ),
-    ],
 )  # fmt: skip
 def true_hides(attend: Attend) -> bool:
     """Return whether True in the mask of ``attend(queries, keys, values, mask)`` hides a key."""
@@ -165,19 +123,6 @@ def _inwards(x: Tensor) -> Tensor:
         "neighbours, clockwise": (_rotation("pairs", speed=-1.0), 8),
         "halves, clockwise": (_rotation("halves", speed=-1.0), 8),
     },
-    mistakes=[
-        (lambda rotate, d_k: 1, "that is the answer for neighbours, whatever the rotation does."),
-        (lambda rotate, d_k: d_k // 2, "that is the answer for halves, however it rotates."),
-        (lambda rotate, d_k: d_k - 1, "that is the last coordinate, whatever the rotation does."),
-        ("sizes[0] = 0.0", "pass",
-         "coordinate 0 itself may be the largest; look at the others."),
-        (".abs()", "", "the sine may be negative: take the size of what appears."),
-        ("int(sizes.argmax())", "int(sizes[1:].argmax())",
-         "the index is counted from coordinate 1: add the one that was cut off."),
-        ("torch.zeros(1, 2, d_k)", "torch.ones(1, 2, d_k)",
-         "with ones everywhere all coordinates change: set coordinate 0 alone."),
-        ("[0, 1]", "[0, 0]", "position 0 turns nothing; look at position 1."),
-    ],
 )  # fmt: skip
 def turns_with_the_first(rotate: Rotate, d_k: int) -> int:
     """Return which coordinate a rotary position turns together with coordinate 0."""

@@ -3,9 +3,7 @@
 import torch
 from torch import Tensor
 
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 
 __all__ = [
     "cache_size",
@@ -28,10 +26,6 @@ _normal, _double = draws(71), draws(72, torch.float64)
         for lengths, num_heads in [([3, 4], 2), ([5, 2, 7], 3), ([1], 4), ([0, 6, 6, 2], 2)]
     ],
     special={"with one head": (torch.tensor([5, 2, 7]), 1)},
-    mistakes=[
-        ("(num_heads)", "(len(valid_lens))",
-         "each length is repeated as often as there are sequences; it is once for each head."),
-    ],
 )  # fmt: skip
 def folded_lengths(valid_lens: Tensor, num_heads: int) -> Tensor:
     """Return a length for each row of heads folded into the batch, ``(batch * num_heads,)``."""
@@ -58,11 +52,6 @@ def _count(batch: int, length: int, num_heads: int, d_k: int) -> tuple[Tensor, i
             "projected.unflatten(-1, (num_heads, -1, 3)).permute(4, 0, 2, 1, 3)",
             "this takes every third column; a head's d_k queries are neighbours, then come its "
             "d_k keys.",
-        ),
-        (
-            "projected.unflatten(-1, (num_heads, -1)).transpose(1, 2)",
-            "projected.reshape(projected.shape[0], num_heads, projected.shape[1], -1)",
-            "the columns are not cut first, so that a head gets whole vectors of some positions.",
         ),
     ],
 )  # fmt: skip

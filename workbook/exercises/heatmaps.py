@@ -11,9 +11,7 @@ Not yet: that is the weight alone; the length of the value is missing.
 import torch
 from torch import Tensor
 
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 
 __all__ = ["after_dropout", "darkest", "mean_ablated", "quiz", "rollout", "value_weighted"]
 
@@ -74,15 +72,8 @@ _normal, _double = draws(51), draws(52, torch.float64)
         ("weights * lengths[:, None, :]", "weights",
          "that is the weight alone; the length of the value is missing."),
         (".sqrt()", "", "the length is squared: its root is missing."),
-        (".square().sum(dim=-1).sqrt()", ".abs().sum(dim=-1)",
-         "the sizes of the entries are summed; a length is the root of the sum of squares."),
-        ("lengths[:, None, :]", "lengths[:, :, None]",
-         "the lengths lie along the queries' axis, (batch, len_k, 1). They belong along the last "
-         "one, (batch, 1, len_k)."),
         ("values.square().sum(dim=-1)", "values.square().sum()[None, None]",
          "one length is taken for all values; each key's value has its own."),
-        ("weights * lengths[:, None, :]", "weights @ values",
-         "that is the output; what each key brings is asked for, before the sum."),
         ("weights * lengths[:, None, :]",
          "weights * lengths[:, None, :] / (weights @ lengths[:, :, None])",
          "the rows are made to sum to 1 again, which hides how much a query gets in all."),
@@ -117,9 +108,6 @@ _MEAN = "words.mean(dim=0)"
         (_MEAN, "torch.zeros(outputs.shape[-1])", "that is ablation by zero."),
         ("outputs[:, i][real]", "outputs[:, i].flatten(0, 1)", "the padding counts in the mean."),
         (_MEAN, "words.mean()", "that is one number; each column has a mean of its own."),
-        (_MEAN, "words.sum(dim=0) / real.numel()",
-         "padding is left out of the sum, but counted in the number that divides it."),
-        ("ablated[:, i] =", "ablated[:] =", "all heads are replaced; only head `i` should be."),
         ("ablated[:, i] =", "ablated[:, i][real] =", "the padding keeps its old output."),
         (
             lambda outputs, real, i: outputs.index_copy(

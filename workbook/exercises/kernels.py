@@ -3,9 +3,7 @@
 import torch
 from torch import Tensor
 
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 
 __all__ = ["delta_reads", "empty_support", "leave_one_out", "quiz", "regression"]
 
@@ -69,9 +67,6 @@ def regression(queries: Tensor, keys: Tensor, values: Tensor, bandwidth: float) 
         ),
     },
     mistakes=[
-        (".masked_fill(itself, -torch.inf)", "", "each value takes part in its own estimate."),
-        (" - values).square().mean()", ")",
-         "these are the estimates, not yet their errors."),
         (".square().mean()", ".square().mean().sqrt()",
          "the root of the mean squared error is taken."),
         *_FORMS,

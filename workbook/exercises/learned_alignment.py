@@ -4,9 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 
 __all__ = ["better_score", "cross_attention", "exact_match", "quiz", "without_key"]
 
@@ -38,20 +36,12 @@ def _nearly_right() -> tuple[Tensor, Tensor]:
     cases=_dates(),
     special={"where dates are nearly right": _nearly_right()},
     mistakes=[
-        (".all(dim=-1)", "",
-         "that is the share of digits that are right; a date is right if all of its digits are."),
         (".all(dim=-1)", ".all(dim=0)",
          "that asks for each place whether it is right in all dates; ask for each date whether it "
          "is right in all places."),
         ("right.all(dim=-1).double().mean()", "right.double().mean() ** 8",
          "the share of right digits is raised to the power of 8, as if mistakes came "
          "independently. Count the dates instead."),
-        (
-            lambda digit_scores, digits: (
-                digit_scores.softmax(dim=-1).gather(-1, digits[..., None]).prod(dim=1).mean()
-            ),
-            "that is the mean probability of the right date; count the dates that are right.",
-        ),
     ],
 )  # fmt: skip
 def exact_match(digit_scores: Tensor, digits: Tensor) -> Tensor:
@@ -115,8 +105,6 @@ def cross_attention(
         ((2 * draws(132)(2, 3, 4, 11)).softmax(dim=-1), 6),
     ],
     mistakes=[
-        ("kept / kept.sum(dim=-1, keepdim=True)", "weights",
-         "nothing is hidden: the weights come back as they were."),
         *(("kept / kept.sum(dim=-1, keepdim=True)", f"kept{hidden}.softmax(dim=-1)",
            "a second softmax is taken, of weights. It expects scores.")
           for hidden in ("", ".masked_fill(kept == 0, -torch.inf)")),
@@ -124,8 +112,6 @@ def cross_attention(
            "the hidden weight is dealt out in equal parts. The other keys should keep their "
            "ratios.")
           for parts in ("(kept.shape[-1] - 1)) * (kept > 0)", "kept.shape[-1])")),
-        ("[..., key] = 0", "[key] = 0",
-         "the first axis is indexed; keys lie along the last one."),
     ],
 )  # fmt: skip
 def without_key(weights: Tensor, key: int) -> Tensor:

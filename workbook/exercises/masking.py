@@ -7,9 +7,7 @@ import torch
 from torch import Tensor
 
 from attention_lib import masking
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 
 __all__ = ["key_padding", "lowest_loss", "masked_softmax", "packed_mask", "quiz"]
 
@@ -25,13 +23,10 @@ lowest_loss, quiz = questions("masking")
         (torch.tensor([4, 1, 3, 2, 0], dtype=torch.int32), 7),
     ],
     mistakes=[
-        (
-            ">=",
-            "<",
-            "True stands at the real keys. The layer ignores the keys where its mask is True.",
-        ),
+        (">=", "<",
+         "True stands at the real keys. The layer ignores the keys where its mask is True."),
     ],
-)
+)  # fmt: skip
 def key_padding(valid_lens: Tensor, len_k: int) -> Tensor:
     """Return the padding mask of ``nn.MultiheadAttention``, ``(batch, len_k)``, True = ignore."""
     return torch.arange(len_k) >= valid_lens[:, None]
@@ -76,25 +71,13 @@ def _calls_no_other(answer: Callable[..., Tensor]) -> tuple[bool, str]:
     cases=_scores_and_masks(),
     also=_calls_no_other,
     mistakes=[
-        (
-            ".masked_fill(~mask, 0.0)",
-            "",
-            "rows with nothing to attend to are forgotten: they should be 0.",
-        ),
-        (
-            "scores.masked_fill(~mask, -torch.inf)",
-            "(scores + torch.where(mask, 0.0, -torch.inf))",
-            "the mask is added to the scores, and NaN stays NaN whatever is added to it.",
-        ),
-        (
-            {
-                "scores.masked_fill(~mask, -torch.inf)": "(scores * mask)",
-                ".masked_fill(~mask, 0.0)": "",
-            },
-            "hidden scores become 0, and `exp(0)` is 1; hidden NaN stays NaN.",
-        ),
+        (".masked_fill(~mask, 0.0)", "",
+         "rows with nothing to attend to are forgotten: they should be 0."),
+        ({"scores.masked_fill(~mask, -torch.inf)": "(scores * mask)",
+          ".masked_fill(~mask, 0.0)": ""},
+         "hidden scores become 0, and `exp(0)` is 1; hidden NaN stays NaN."),
     ],
-)
+)  # fmt: skip
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Return weights ``(..., len_q, len_k)``: 0 where hidden, and in a row with no key at all."""
     return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).masked_fill(~mask, 0.0)
@@ -109,14 +92,6 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
         (torch.tensor([[3], [5], [3]]),),
         (torch.tensor([[9, 8, 7], [4, 4, 4]]),),
         (torch.tensor([[6, 6, 6, 6, 6, 0, 0]]),),
-    ],
-    mistakes=[
-        (
-            lambda documents: masking.causal_mask(documents.shape[1]).expand(
-                len(documents), -1, -1
-            ),
-            "that is the causal mask alone: tokens read other documents.",
-        ),
     ],
 )
 def packed_mask(documents: Tensor) -> Tensor:

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor
 
 from attention_lib import masking
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import exercise, questions
 
 __all__ = ["prefix_rule", "quiz", "reach", "restarting_positions", "skipped_blocks", "window_rule"]
 
@@ -16,8 +15,6 @@ reach, quiz = questions("masks_in_use")
     axes="query key",
     cases=[(4, 4, 2), (5, 5, 3), (2, 7, 3), (1, 6, 4), (3, 5, 1), (7, 11, 5)],
     mistakes=[
-        ("(behind >= 0) & (behind < window)", "behind.abs() < window",
-         "the window is open on both sides; it should look back only."),
         ("len_k - len_q + torch.arange", "torch.arange",
          "the first query stands at the first key. With a cache the last query stands at the "
          "last key, so the first stands at len_k − len_q."),
@@ -42,8 +39,6 @@ def window_rule(len_q: int, len_k: int, window: int) -> Tensor:
     mistakes=[
         ("causal | prefix", "causal | prefix.mT",
          "the queries of the prefix read everything. The prefix is a matter of keys."),
-        ("< prefix_lens[:, None, None]", "< prefix_lens.max().expand(len(prefix_lens), 1, 1)",
-         "every sequence gets the longest prefix; each has its own."),
     ],
 )  # fmt: skip
 def prefix_rule(prefix_lens: Tensor, length: int) -> Tensor:
@@ -62,7 +57,6 @@ def prefix_rule(prefix_lens: Tensor, length: int) -> Tensor:
         (torch.tensor([[4, 1, 1, 1, 9, 9, 0, 0, 0, 0, 0, 5]]),),
     ],
     mistakes=[
-        (" - 1", "", "the first token of a document has position 1; positions count from 0."),
         (
             lambda documents: torch.arange(documents.shape[-1]) - documents,
             "subtract where the document begins, not its number.",
@@ -98,24 +92,13 @@ def _open(rows: int, columns: int, *cells: tuple[int, int]) -> Tensor:
         "where a block is one pair": (masking.causal_mask(3), 1),
     },
     mistakes=[
-        (
-            lambda mask, size: (~mask).double().mean(),
-            "that is the share of hidden pairs; a block goes only if all its pairs are hidden.",
-        ),
         ("1 - ", "", "that is the share of blocks that are computed; those skipped are asked for."),
-        (".any(dim=-1).any(dim=1)", ".all(dim=-1).all(dim=1)",
-         "a block with one hidden pair is counted as skipped. One open pair is enough to have it "
-         "computed: any, not all."),
         (
             lambda mask, size: (
                 1 - mask.reshape(-1, size, size).any(dim=-1).any(dim=-1).double().mean()
             ),
             "reshape(-1, size, size) makes blocks of numbers that follow one another, not of rows "
             "and columns side by side.",
-        ),
-        (
-            lambda mask, size: 1 - mask[::size, ::size].double().mean(),
-            "only the first pair of each block is looked at.",
         ),
     ],
 )  # fmt: skip

@@ -11,9 +11,7 @@ Not yet: that is so with the right split. Here every head begins with another wo
 import torch
 from torch import Tensor
 
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 
 __all__ = ["latest_seen", "layer_parameters", "multi_head", "narrow_heads", "quiz"]
 
@@ -38,7 +36,6 @@ _STRAIGHT = (
     "heads are cut with a plain `reshape`, which gives a head stretches of the sentence, not "
     "columns."
 )
-_ONE = "nothing is cut into `num_heads`: that is one head of the whole width."
 
 
 @exercise(
@@ -51,8 +48,10 @@ _ONE = "nothing is cut into `num_heads`: that is one head of the whole width."
     mistakes=[
         ("_cut", "_cut_straight", _STRAIGHT),
         ("_cut", "_cut_in_turns", "a head gets every num_heads-th column, not a block of columns."),
-        ("num_heads) for", "1) for", _ONE),
-        ({"num_heads) for": "1) for", "Q.shape[-1]": "(X.shape[-1] // num_heads)"}, _ONE),
+        (
+            {"num_heads) for": "1) for", "Q.shape[-1]": "(X.shape[-1] // num_heads)"},
+            "nothing is cut into `num_heads`: that is one head of the whole width.",
+        ),
         (
             "Z.transpose(1, 2).flatten(-2)",
             "Z.reshape(X.shape)",
@@ -60,11 +59,6 @@ _ONE = "nothing is cut into `num_heads`: that is one head of the whole width."
         ),
         ("Q.shape[-1]", "num_heads", "the scale is the root of the number of heads, not of d_k."),
         ("dim=-1", "dim=1", "the softmax runs over the heads; keys lie along the last axis."),
-        (
-            "weights @ V",
-            "weights.mean(dim=1, keepdim=True) @ V",
-            "the weights are averaged over the heads; each head keeps its own.",
-        ),
         (
             "Z.transpose(1, 2).flatten(-2)",
             "Z.sum(dim=1).repeat(1, 1, num_heads)",
@@ -75,12 +69,6 @@ _ONE = "nothing is cut into `num_heads`: that is one head of the whole width."
             "the matrices are transposed; apply them from the right, as in `X @ W_q`.",
         ),
         (" @ W_o", " @ W_o + X", "the input is added; the residual connection is not asked for."),
-        (
-            "Q @ K.mT / Q.shape[-1] ** 0.5",
-            "(Q @ K.mT / Q.shape[-1] ** 0.5).masked_fill("
-            "torch.ones(X.shape[1], X.shape[1]).triu(1).bool(), -torch.inf)",
-            "a causal mask hides later words; nothing is hidden here.",
-        ),
     ],
 )
 def multi_head(

@@ -11,9 +11,7 @@ Not yet: the scale is missing: nothing is divided by the root of the width.
 import torch
 from torch import Tensor
 
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 
 __all__ = ["cross_head", "exchanged_twice", "head", "head_from_ids", "quiz"]
 
@@ -46,11 +44,6 @@ _SMALL = (
         (_double(2, 3, 4), _double(4, 5), _double(4, 5), _double(4, 7)),
     ],
     special=_STEEP_CASE,
-    mistakes=[
-        ({" / keys.shape[-1] ** 0.5": "", "@ values": "@ values / keys.shape[-1] ** 0.5"},
-         "the output is divided by the root of d_k. It is the scores that are divided, before the "
-         "softmax."),
-    ],
 )  # fmt: skip
 def head(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Tensor:
     """Return the output of one head, ``(batch, len, d_v)``."""
@@ -69,10 +62,6 @@ def head(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Tensor:
         (_normal(2, 3, 7), _normal(2, 5, 7), *_matrices(7, 3, 2)),
         (_normal(3, 7, 5), _normal(3, 2, 5), *_matrices(5, 2, 11)),
         (_double(2, 3, 4), _double(2, 5, 4), _double(4, 5), _double(4, 5), _double(4, 7)),
-    ],
-    mistakes=[
-        ("source @ W_v", "target @ W_v",
-         "the values come from the target; a word that is found answers with its own value."),
     ],
 )  # fmt: skip
 def cross_head(target: Tensor, source: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Tensor:
@@ -99,7 +88,6 @@ _IDS = [
         (_IDS[2], _normal(2, 3), _normal(7, 3), *_matrices(3, 3, 3)),
     ],
     mistakes=[
-        (" + places", "", "the positions are missing: add `places` to the rows of the table."),
         (
             {".masked_fill(~seen, -torch.inf)": "", ".masked_fill(~seen, 0.0)": ""},
             "padding is looked at: hand over the mask.",

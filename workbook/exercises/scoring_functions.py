@@ -16,12 +16,10 @@ from unittest.mock import patch
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from workbook.exercises._cases import PAIRS, STEEP_PAIRS, draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
+from workbook.exercises._cases import PAIRS, STEEP_PAIRS
 
 __all__ = ["frugal_additive_scores", "gaussian_by_product", "quiz", "scaled_scores"]
 
@@ -31,12 +29,6 @@ __all__ = ["frugal_additive_scores", "gaussian_by_product", "quiz", "scaled_scor
 @exercise(
     axes="batch query key",
     cases=[*PAIRS, *STEEP_PAIRS],
-    mistakes=[
-        (lambda queries, keys: normalize(queries, dim=-1) @ normalize(keys, dim=-1).mT,
-         "these are cosines, with both lengths divided out; divide by the root of the width."),
-        (lambda queries, keys: -torch.cdist(queries, keys) / queries.shape[-1] ** 0.5,
-         "distances are taken; the scaled dot product starts from products."),
-    ],
 )  # fmt: skip
 def scaled_scores(queries: Tensor, keys: Tensor) -> Tensor:
     """Return the scaled dot product of every query with every key, ``(batch, len_q, len_k)``."""
@@ -177,8 +169,6 @@ def _little_memory(answer: Callable[..., Any]) -> tuple[bool, str]:
          "the tanh is missing, so the query moves all scores of its row by the same amount."),
         ({".tanh()": "", "dim=-1)": "dim=-1).tanh()"},
          "the tanh comes after `w_v`. It belongs to each hidden feature, before they are summed."),
-        (" @ w_v", ".sum(dim=-1)",
-         "`w_v` is not used: the hidden features are summed with equal weights."),
         ("(hidden_q + key[:, None]).tanh()", "(hidden_q.tanh() + key[:, None].tanh())",
          "the tanh is taken of each side alone. It belongs to their sum: query and key must meet "
          "inside it."),

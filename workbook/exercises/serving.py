@@ -7,9 +7,7 @@ from torch import Tensor
 
 from attention_lib.cost import peak_bytes
 from attention_lib.positions import rotate_by_position
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 from workbook.exercises._running import run
 
 __all__ = ["absorbed", "paged", "quiz", "ring_step"]

@@ -11,9 +11,8 @@ Not yet: the longest vector always finds itself: no shadow on it is longer than 
 import torch
 from torch import Tensor
 
-from workbook.exercises._cases import PAIRS, STEEP_PAIRS, draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
+from workbook.exercises._cases import PAIRS, STEEP_PAIRS
 
 __all__ = ["hard_lookup", "looking_elsewhere", "lookup", "quiz"]
 
@@ -37,11 +36,6 @@ _TEMPERATURES = [0.5, 3.0, 1.0, 5.0, 0.25, 2.0, 1.0, 0.5]
         ),
     ],
     mistakes=[
-        (
-            {" / temperature": "", ".softmax(dim=-1)": ".softmax(dim=-1) / temperature"},
-            "the weights are divided by the temperature; divide the scores, so that weights still "
-            "sum to 1.",
-        ),
         (" / temperature", " / (temperature * queries.shape[-1] ** 0.5)",
          "the scores are also divided by the root of the width; here they are plain dot products."),
     ],

@@ -3,9 +3,7 @@
 import torch
 from torch import Tensor
 
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 
 __all__ = [
     "query_gradient",
@@ -47,12 +45,6 @@ def _drawn(len_k: int, d: int, d_v: int) -> tuple[Tensor, Tensor, Tensor]:
         ({"p @ values": "values.mean(dim=0)", "p @ keys": "keys.mean(dim=0)"},
          "the means to subtract are weighted by p, not plain."),
         ("p[:, None] * ", "", "the sum over the keys is not weighted by p yet."),
-        (
-            lambda query, keys, values: (
-                (keys @ query / len(query) ** 0.5).softmax(dim=0) @ values
-            ),
-            "that is the output itself; its derivative is asked for.",
-        ),
     ],
 )  # fmt: skip
 def query_gradient(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
@@ -85,17 +77,6 @@ def _weights_and_gradient(*shape: int) -> tuple[Tensor, Tensor]:
             _normal(3, 4).softmax(dim=-1), torch.ones(3, 4),
         ),
     },
-    mistakes=[
-        (
-            lambda weights, gradient: weights * gradient,
-            "that is the diagonal alone; what one key gains, the others must lose.",
-        ),
-        ("(weights * gradient).sum", "gradient.mean", "the mean to subtract is weighted by p."),
-        (
-            lambda weights, gradient: weights * (1 - weights) * gradient,
-            "that is the diagonal of J times g; the entries off the diagonal count as well.",
-        ),
-    ],
 )  # fmt: skip
 def softmax_backward(weights: Tensor, gradient: Tensor) -> Tensor:
     """Return the Jacobian of softmax times a gradient, ``(..., len_k)``."""

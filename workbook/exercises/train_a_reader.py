@@ -3,9 +3,7 @@
 import torch
 from torch import Tensor
 
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 
 __all__ = [
     "head_that_relays",
@@ -34,8 +32,6 @@ def _sentences(batch: int, length: int, size: float = 3.0) -> tuple[Tensor, Tens
     ],
     special={"where scores are in the hundreds": _sentences(5, 4, 3000.0)},
     mistakes=[
-        ("scores[torch.arange(len(scores)), it]", "scores[:, 0]",
-         "row 0 is taken in every sentence; each has its own place of it."),
         ("row.log_softmax(dim=-1)", "row.softmax(dim=-1).log_softmax(dim=-1)",
          "softmax is taken twice: cross_entropy wants scores, not weights."),
     ],
@@ -64,10 +60,6 @@ def _pairs(all_nouns: int, all_adjectives: int, sentences: int, nouns: int) -> t
             torch.tensor([[0, 2], [0, 1], [1, 1]]), torch.tensor([0, 1, 2]),
         ),
         _pairs(5, 7, 11, 2), _pairs(3, 13, 8, 3), _pairs(11, 4, 17, 2), _pairs(7, 5, 23, 4),
-    ],
-    mistakes=[
-        (".all(dim=-1)", "[:, 0]",
-         "only the first noun is looked at; each noun makes a pair with the adjective."),
     ],
 )  # fmt: skip
 def held_out_sentences(held_out: Tensor, nouns: Tensor, adjective: Tensor) -> Tensor:

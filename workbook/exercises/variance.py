@@ -3,9 +3,7 @@
 import torch
 from torch import Tensor
 
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 
 __all__ = ["broken_line", "fourth_root", "matrix_entries", "quiz", "unit_scores"]
 
@@ -27,20 +25,8 @@ _normal, _double = draws(31), draws(32, torch.float64)
     special={"where the queries are 0": (torch.zeros(2, 3), torch.ones(4, 3), 2.0)},
     mistakes=[
         ("std**2", "std", "query and key each bring a factor `std`; one division is not enough."),
-        (
-            {"std**2": "std**4", "**0.5": ""},
-            "that divides by the variance; divide by its root, the standard deviation.",
-        ),
-        ("std**2", "(2 * std)", "`std` is squared, not doubled: query and key bring one each."),
         ("**0.5", "", "the width enters through its root: divide by √d, not by d."),
         ("queries.shape[-1]**0.5", "1", "√d is missing: d products are added up in each score."),
-        (
-            lambda queries, keys, std: (
-                (queries / queries.std()) @ (keys / keys.std()).mT / queries.shape[-1] ** 0.5
-            ),
-            "the spread of these very numbers is divided out, so other rows change a score; derive "
-            "the divisor from `std` and the width.",
-        ),
     ],
 )  # fmt: skip
 def unit_scores(queries: Tensor, keys: Tensor, std: float) -> Tensor:

@@ -5,9 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 
 __all__ = [
     "gain_for_half",

@@ -2,9 +2,7 @@
 
 from torch import Tensor, float64, tensor, zeros_like
 
-from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
-from workbook.exercises._questions import questions
+from workbook.exercises import draws, exercise, questions
 
 __all__ = ["loss_by_size", "nucleus", "quiz", "strange_text", "who_looks_back"]
 

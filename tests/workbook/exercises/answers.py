@@ -15,6 +15,7 @@ from pathlib import Path
 BLIND = Path(__file__).with_name("blind")
 BARE = r"\A(At .*?|at .*?)?(your|Your) result is"  # only where it is wrong, and no cause
 HEARS = {
+    "case": r"\A[Ff]or .*?(: | your function says)",  # which of the cases that have names
     "inputs": r"belongs to its caller",
     "error": r"stops with|still running|whole program",
     "exchange": r"changed places|stands (where|in a place)",
