@@ -4,7 +4,6 @@ import html
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,10 +11,7 @@ from torch import Tensor
 from attention_lib._arguments import require_each
 from workbook.published.models import Model
 
-__all__ = ["Disagreement", "Result", "Table", "adding_to", "numbers"]
-
-
-Ours = Callable[[], Tensor]
+__all__ = ["Disagreement", "Result", "Table"]
 
 
 @dataclass(frozen=True)
@@ -219,28 +215,3 @@ def _written(number: float) -> str:
 
 def _short(number: float) -> str:
     return f"{number:.0e}".replace("e-0", "e-").replace("-", "−") if number < 0.1 else f"{number:g}"
-
-
-def numbers(*rows: Any) -> Callable[[], Tensor]:
-    """Return a function that gives published numbers as a tensor."""
-    return lambda: torch.tensor(rows if len(rows) > 1 else rows[0])
-
-
-def adding_to(results: list[Result]) -> Callable[..., Callable[[Ours], Ours]]:
-    """Return a decorator: the function below it computes one more of these results."""
-
-    def result(
-        name: str,
-        source: str,
-        link: str,
-        inputs: str,
-        published: Ours,
-        tolerance: float = 5.1e-5,  # four decimals
-    ) -> Callable[[Ours], Ours]:
-        def put(ours: Ours) -> Ours:
-            results.append(Result(name, source, link, inputs, published, ours, tolerance))
-            return ours
-
-        return put
-
-    return result
