@@ -151,6 +151,7 @@ HAS: dict[str, Callable[[Subject], object]] = {  # what a contract may need
     "weights": lambda subject: subject.returns_weights,
     "module": lambda subject: isinstance(subject.attend, nn.Module),
     "no order": lambda subject: not subject.causal and subject.window is None,
+    "no window": lambda subject: subject.window is None,
     "window": lambda subject: subject.window is not None,
     "cache": lambda subject: subject.adapted.single and subject.argument("cache"),
     "positions": lambda subject: not subject.adapted.maskable and subject.argument("positions"),
@@ -182,13 +183,15 @@ def contract(
     *,
     needs: Sequence[str] = (),
     test: Callable[[Callable[..., None], Subject], None] = once,
+    plain: bool = False,
     strict: bool = False,
     excuse: str = "",
 ) -> Callable[[Test], Test]:
     """Give a function of a call to ``check``, which runs it where nothing that it needs is missing.
 
-    ``test`` makes the calls. With ``strict`` a break counts only if the user asks for it, as right
-    attentions do not promise it; with an ``excuse`` it never does.
+    ``test`` makes the calls, with ``plain`` of the attention without its projections. With
+    ``strict`` a break counts only if the user asks for it, as right attentions do not promise it;
+    with an ``excuse`` it never does.
     """
     excuse = "not promised" if strict else excuse
 
@@ -198,7 +201,7 @@ def contract(
                 if not HAS[need](subject):
                     raise untested(need)
             try:
-                test(core, subject)
+                test(core, subject.plain() if plain else subject)
             except AssertionError as error:
                 if not excuse or (strict and subject.strict):
                     raise

@@ -88,7 +88,7 @@ class Call:
     def stays(
         self, after: Tensor, what: str, at: slice = ALL, before: Tensor | None = None, **known: Any
     ) -> None:
-        """Break the contract if they moved: ``what`` is said, see :func:`broken`."""
+        """Break the contract if they moved. :func:`broken` says ``what``, where and how."""
         if moved := self.moved(after, at, before):
             where, how = moved
             raise broken(what, **{"where": where, "query": where[-2], "how": how, **known})

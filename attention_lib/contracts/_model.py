@@ -133,11 +133,10 @@ class _Model:
         before, after = self.whole[:, -1], self.logits(changed)[:, -1]
         self.moves(before, after, "the first token does not reach the last logits")
 
-    def needs(self, *names: str) -> None:
-        """Demand arguments of the model's ``forward``."""
-        missing = [name for name in names if name not in self.accepts]
-        if missing:
-            raise NotTested(f"forward takes no {' and no '.join(missing)}")
+    def needs(self, name: str) -> None:
+        """Demand an argument of the model's ``forward``."""
+        if name not in self.accepts:
+            raise NotTested(f"forward takes no {name}")
 
 
 def _future(subject: _Model) -> None:
@@ -236,8 +235,8 @@ def _documents(subject: _Model) -> str:
     if "attention_mask" in subject.accepts:
         blocks = document[:, None] == document
         seen = blocks.tril() if subject.causal else blocks
-        added = torch.zeros(seen.shape, device=seen.device, dtype=subject.dtype)
-        added = added.masked_fill(~seen, torch.finfo(added.dtype).min)
+        added = torch.zeros_like(seen, dtype=subject.dtype)
+        added.masked_fill_(~seen, torch.finfo(added.dtype).min)
         ways["a mask (1, 1, length, length)"] = {"attention_mask": added[None, None]}
     anew, said = (places - half * document)[None], []
     for way, more in ways.items():

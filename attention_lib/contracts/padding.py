@@ -135,13 +135,12 @@ def assert_survives_empty_rows(call: Call, valid_lens: Tensor) -> None:
 
 
 def _scores_alone(core: Callable[..., None], subject: Subject) -> None:
-    """Test an attention without its projections, and without another mask if it can be had."""
-    plain = subject.plain()
-    _padded(core, replace(plain, causal=False) if plain.adapted.maskable else plain)
+    """Test an attention without another mask than that for padding, if it can be had."""
+    _padded(core, replace(subject, causal=False) if subject.adapted.maskable else subject)
 
 
 @asserting
-@contract("mask beats any score", needs=["padding", "three"], test=_scores_alone)
+@contract("mask beats any score", needs=["padding", "three"], test=_scores_alone, plain=True)
 def assert_mask_beats_any_score(call: Call, valid_lens: Tensor) -> None:
     """Score every key that may be seen far below -1e9, and see that padding gets no weight.
 

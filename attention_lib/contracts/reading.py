@@ -65,11 +65,9 @@ def assert_scaled(call: Call, *, scale: float | None = None, tolerance: float = 
         raise broken("wrong scale", found=found_by, right=right, d_k=d_k)
 
 
-@contract("scale", test=itself)
+@contract("scale", needs=["no window"], test=itself, plain=True)
 def _has_the_right_scale(subject: Subject) -> None:
-    call = subject.plain().call()
-    if subject.window is not None:
-        raise NotTested("a window: the last query does not read every key")
+    call = subject.call()
     found, width = _measured_scale(call)
     stored = (getattr(subject.attend, name, None) for name in ("scaling", "scale", "softmax_scale"))
     right = subject.scale or next((x for x in stored if isinstance(x, float)), None)
@@ -90,7 +88,7 @@ def _measured_scale(call: Call) -> tuple[float, int]:
     """
     queries, keys, values = call.inputs
     (len_q, len_k), d_k = call.lengths, queries.shape[-1]
-    own = int(call.single)  # the key's own value stands beside the first coordinate, and is small
+    own = int(call.single)  # then the key's value, a small one, stands beside the first coordinate
     size = 1e-2 if call.single else 1.0
     keys_alike = 2 if call.single and len_q > 1 else 1  # the last token is such a key as well
     found = []
@@ -150,13 +148,8 @@ def assert_rows_sum_to_one(call: Call, *, tolerance: float | None = None) -> Non
         raise broken("wrong sum", where=where, sum=sums[where].item())
 
 
-def plainly(core: Callable[[Call], None], subject: Subject) -> None:
-    """Test an attention without its projections."""
-    core(subject.plain().call())
-
-
 @asserting
-@contract("weights explain output", needs=["three", "weights"], test=plainly)
+@contract("weights explain output", needs=["three", "weights"], plain=True)
 def assert_weights_explain_output(call: Call, *, tolerance: float | None = None) -> None:
     """Multiply the weights that come back with the values and see that this is the output.
 
