@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attention_lib import contracts
 from attention_lib._arguments import require_a, require_count
 from attention_lib.masking import length_mask
-from workbook.museum.right import WINDOW, right_attention
+from workbook.museum.right import WINDOW, right_attention, with_mask
 
 Attend = Callable[..., Any]  # a function of the common form, or a module's class
 
@@ -117,9 +117,15 @@ def exhibit(repaired: Attend = right_attention, **sizes: Any) -> Callable[[Atten
     def add(broken: Attend) -> Attend:
         name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", broken.__name__).lower()
         EXHIBITS[name] = Exhibit(name, broken, repaired, **LABELS[name], **sizes)
+        broken.__doc__ = EXHIBITS[name].wrong
         return broken
 
     return add
+
+
+def masked(repaired: Attend = right_attention, **sizes: Any) -> Callable[[Attend], Attend]:
+    """Put a broken attention into the museum that takes one mask: True = may attend."""
+    return lambda broken: exhibit(repaired, **sizes)(with_mask(broken))
 
 
 class Bound(nn.Module):

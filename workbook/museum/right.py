@@ -1,6 +1,8 @@
 """What is right: the repaired forms, each the form of several exhibits."""
 
 import warnings
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import torch
@@ -15,10 +17,10 @@ from attention_lib._arguments import (
     require_tensor,
 )
 from attention_lib.attention import Attention, scaled_dot_product_attention
-from attention_lib.masking import causal_mask, window_mask
+from attention_lib.masking import causal_mask, masked_softmax, window_mask
 from attention_lib.multihead import merge_heads, split_heads
 from attention_lib.positions import rotary_scores, sinusoidal_positions
-from attention_lib.scoring import AdditiveScore
+from attention_lib.scoring import AdditiveScore, scaled_dot_scores
 
 Pair = tuple[Tensor, Tensor | None]
 
@@ -79,30 +81,56 @@ def allowed(queries: Tensor, keys: Tensor, real: Tensor | None, causal: bool) ->
     return mask if real is None else mask & real.unsqueeze(-2)
 
 
-def finished(scores: Tensor, values: Tensor) -> Pair:
+def with_mask(attend: Callable[..., Pair]) -> Callable[..., Pair]:
+    """Return an attention of the common form, for one that takes one mask: True = may attend."""
+
+    @wraps(attend)
+    def common(queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool) -> Pair:
+        return attend(queries, keys, values, allowed(queries, keys, real, causal))
+
+    return common
+
+
+def finished(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> Pair:
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
     weights = scores.softmax(dim=-1)
     return weights @ values, weights
 
 
-def fused(queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool) -> Pair:
-    """PyTorch's function, with the mask that it reads: True = may attend."""
-    mask = allowed(queries, keys, real, causal)
+def by_pytorch(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
     return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask), None
 
 
-def heads(queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool) -> Pair:
-    """Two heads without projections."""
-    parts = [split_heads(x, NUM_HEADS) for x in (queries, keys, values)]
-    mask = allowed(queries, keys, real, causal).unsqueeze(1)  # (batch, 1, len_q, len_k)
-    output, weights = scaled_dot_product_attention(*parts, mask=mask)
+@with_mask
+def fused(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
+    """PyTorch's function, with the mask that it reads."""
+    return by_pytorch(queries, keys, values, mask)
+
+
+def in_heads(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor,
+    split: Callable[[Tensor, int], Tensor] = split_heads,
+    scale: float | None = None,
+) -> Pair:
+    parts = [split(x, NUM_HEADS) for x in (queries, keys, values)]
+    output, weights = scaled_dot_product_attention(*parts, mask=mask, scale=scale)
     return merge_heads(output), weights
 
 
-def rotary(queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool) -> Pair:
+@with_mask
+def heads(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
+    """Two heads without projections."""
+    return in_heads(queries, keys, values, mask.unsqueeze(1))  # (batch, 1, len_q, len_k)
+
+
+@with_mask
+def rotary(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
     """Rotary positions in the layout of the paper."""
-    scores = rotary_scores(queries, keys)
-    hidden = ~allowed(queries, keys, real, causal)
-    return finished(scores.masked_fill(hidden, -torch.inf), values)
+    return finished(rotary_scores(queries, keys), values, mask)
 
 
 def positions_by_token(
@@ -172,7 +200,21 @@ class Layer(nn.Module):
         return self.layer(queries, keys, values, average_attn_weights=self.average, **told)
 
 
-class Additive(nn.Module):
+class Masked(nn.Module):
+    """A module of the common form, whose method ``attend`` takes one mask: True = may attend."""
+
+    def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
+        """Return output and weights."""
+        return scaled_dot_product_attention(queries, keys, values, mask=mask)
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool
+    ) -> Pair:
+        """Return output and weights."""
+        return self.attend(queries, keys, values, allowed(queries, keys, real, causal))
+
+
+class Additive(Masked):
     """The library's additive attention, for queries and keys of different widths."""
 
     sizes = (5, 7, 6)
@@ -182,51 +224,38 @@ class Additive(nn.Module):
         self.score = AdditiveScore(*self.sizes)
         self.attention = Attention(self.score)
 
-    def forward(
-        self, queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool
-    ) -> Any:
-        """Return output and weights."""
-        return self.attention(queries, keys, values, mask=allowed(queries, keys, real, causal))
+    def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
+        return self.attention(queries, keys, values, mask=mask)
 
 
-class Projected(nn.Module):
+class Projected(Masked):
     """One head with learned projections."""
 
     def __init__(self) -> None:
         super().__init__()
         self.W_q, self.W_k, self.W_v = (nn.Linear(64, 64, bias=False) for _ in range(3))
 
-    def forward(
-        self, queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool
-    ) -> Pair:
-        """Return output and weights."""
-        return right_attention(self.W_q(queries), self.W_k(keys), self.W_v(values), real, causal)
+    def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
+        return super().attend(self.W_q(queries), self.W_k(keys), self.W_v(values), mask)
 
 
-class Normed(nn.Module):
+class Normed(Masked):
     """Attention, then a layer norm that the module owns."""
 
     def __init__(self) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(8)
 
-    def forward(
-        self, queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool
-    ) -> Pair:
-        """Return output and weights."""
-        output, weights = right_attention(queries, keys, values, real, causal)
+    def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
+        output, weights = super().attend(queries, keys, values, mask)
         return self.norm(queries + output), weights
 
 
-class Dropped(nn.Module):
+class Dropped(Masked):
     """Dropout on the weights, in training only; the weights that come back are those before."""
 
-    def forward(
-        self, queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool
-    ) -> Pair:
-        """Return output and weights."""
-        _, weights = right_attention(queries, keys, values, real, causal)
-        assert weights is not None
+    def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
+        weights = masked_softmax(scaled_dot_scores(queries, keys), mask=mask)
         return F.dropout(weights, 0.5, self.training) @ values, weights
 
 
