@@ -163,8 +163,15 @@ def _not_finite(found: Tensor, right: Tensor, case: Case) -> Tensor:
     return ~found.isfinite() & right.isfinite()
 
 
+def _large(found: Tensor, right: Tensor, case: Case) -> Tensor:
+    numbers = [x for x in case if isinstance(x, Tensor) and x.is_floating_point()]
+    large = any(bool((x.abs().nan_to_num(0, 0, 0) > 60).any()) for x in numbers)
+    return torch.full_like(right, large, dtype=torch.bool)
+
+
 REPAIRS = [
     Repair("NaN or infinity comes back where a number should.", cells=_not_finite),
+    Repair("it is wrong for very large or very low numbers, such as 900 and −900.", cells=_large),
     Repair("the rows do not sum to 1; divided by their sums they would.", mend=_divided),
     Repair(
         "each row is right up to a factor, and each has a factor of its own.", mend=_row_factors

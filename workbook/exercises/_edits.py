@@ -52,7 +52,7 @@ class Source:
     Parameters
     ----------
     function : callable
-        Defined in a module, without a closure.
+        Defined in a module, without a closure; its last statement returns the result.
 
     Examples
     --------

@@ -124,7 +124,7 @@ class Explanations:
             At most so many mistakes together.
         """
         causes = next(self._single(), [])
-        if not causes and most > 1 and self._informative():
+        if not causes and most > 1:
             causes = next(self._double(), [])
         return causes
 
@@ -142,10 +142,6 @@ class Explanations:
                 yield [*both.sentences]
         for variant in runs:
             yield from self._repairable(variant)
-        for one, two in combinations(self.repairs, 2):
-            if self._repaired(self.none, one, two):
-                self.partly = True
-                yield [one.sentence, two.sentence]
 
     def _changes(self) -> Iterator[Edit]:
         """Yield the edits that change an argument or the result."""
@@ -187,39 +183,37 @@ class Explanations:
                 return False
         return any(_says_something(part) for other in others for part in parts(other))
 
-    def _repaired(self, base: Variant, *repairs: Repair) -> bool:
+    def _repaired(self, base: Variant, repair: Repair) -> bool:
         """Whether the answer, repaired, is a variant; not where a repair does not apply to it."""
         try:
-            return self._mended(base, *repairs)
+            return self._mended(base, repair)
         except (IndexError, RuntimeError, TypeError, ValueError):
             return False
 
-    def _mended(self, base: Variant, *repairs: Repair) -> bool:
+    def _mended(self, base: Variant, repair: Repair) -> bool:
         """Whether the answer, repaired, is a variant; what repairs copy is not counted."""
         proved, proofs = 0, 0
-        copying = any(repair.cells for repair in repairs)
         for i in self.order:
             found, other = as_tensor(self.found[i]), as_tensor(base[i])
             if found is None or other is None or wrong_kind(found, other):
                 return False
             kept, mended = equal_cells(found, other, self.tolerance), found
             right = as_tensor(self.expected[i])
-            for repair in repairs:
-                if repair.cells:
-                    cells = repair.cells(found, other, self.cases[i])
-                    if right is not None and right.shape == other.shape:  # true of it, too
-                        cells = cells & repair.cells(found, right, self.cases[i])
-                    mended, kept = torch.where(cells, other, mended), kept & ~cells
-                elif repair.mend:
-                    again = repair.mend(mended, other, self.cases[i])
-                    if again is None:
-                        return False
-                    mended = again
+            if repair.cells:
+                cells = repair.cells(found, other, self.cases[i])
+                if right is not None and right.shape == other.shape:  # true of it, too
+                    cells = cells & repair.cells(found, right, self.cases[i])
+                mended, kept = torch.where(cells, other, mended), kept & ~cells
+            elif repair.mend:
+                again = repair.mend(found, other, self.cases[i])
+                if again is None:
+                    return False
+                mended = again
             if not equal_cells(mended, other, self.tolerance).all():
                 return False
-            proved += int(kept.sum()) if copying else found.numel()
+            proved += int(kept.sum()) if repair.cells else found.numel()
             proofs += bool(kept.any())
-        enough = not copying or proofs >= min(2, len(self.cases) - 1)
+        enough = not repair.cells or proofs >= min(2, len(self.cases) - 1)
         return enough and proved >= (12 if base.sentences else 1)
 
     def _scaled(self, base: Variant) -> str:
@@ -232,10 +226,10 @@ class Explanations:
             if not (found.is_floating_point() and other.is_floating_point()):
                 return ""
             x, y = found.double(), other.double()
-            factor = (x * y).sum() / y.square().sum()
-            if factor.isfinite() and not equal_cells(x, factor * y, 1e-4).all():
+            factor = ((x * y).sum() / y.square().sum()).nan_to_num()  # 0/0 where all numbers are 0
+            if not equal_cells(x, factor * y, 1e-4).all():
                 return ""
-            if factor.isfinite() and factor != 0:
+            if factor != 0 and _says_something(other):
                 factors[i] = factor.item()
         return self._factor(factors)
 
@@ -255,15 +249,6 @@ class Explanations:
                     ):
                         return f"every number is {named} times too {way}, where {n:g} is {called}."
         return ""
-
-    def _informative(self) -> bool:
-        """Whether two mistakes that fit are hardly a coincidence."""
-        tensors = [as_tensor(x) for x in self.expected]
-        if any(x is None for x in tensors):
-            return True
-        exact = [x for x in tensors if x is not None and not x.is_floating_point()]
-        told = sum(x.numel() * (1 if x.dtype == torch.bool else 3) for x in exact)
-        return not exact or told >= 40
 
 
 def _special(said: str, special: Case) -> Repair:

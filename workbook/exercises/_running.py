@@ -180,10 +180,6 @@ _ERRORS = [
         ("cannot be multiplied", "batch2 tensor"),
         "In a matrix product, rows of the left tensor must be as long as columns of the right.",
     ),
-    (
-        ("view size is not compatible",),
-        "`view` cannot join axes that a transpose has moved; `reshape` can.",
-    ),
     (("invalid for input of size",), "The sizes asked for do not hold all the numbers."),
     (("Dimension out of range",), "The tensor has fewer axes than that."),
     (("out of bounds", "out of range"), "An index runs past the end of its axis."),

@@ -84,6 +84,8 @@ def _grouped(num_kv_heads: int, group: int, size: float = 1.0) -> tuple[Tensor, 
              "values.repeat_interleave(group, dim=1)": "values[:, :1]"},
             "all heads share the first key head; each group has its own.",
         ),
+        ("repeat_interleave(group, dim=1)", "repeat(1, group, 1, 1)",
+         "what is repeated comes in turns (a b a b); equal ones should be neighbours (a a b b)."),
     ],
 )  # fmt: skip
 def grouped_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:

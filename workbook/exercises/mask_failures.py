@@ -75,8 +75,9 @@ def _settled(positions: Tensor, real: Tensor) -> Tensor:
          "that is the distance from the first token: padding between two tokens counts, too."),
         (lambda real: (real.flatten().cumsum(0) - 1).view(real.shape).clamp(min=0),
          "the count runs on from one row to the next; each row starts at 0."),
-        (lambda real: (real.cumsum(dim=0) - 1).clamp(min=0),
-         "the tokens are counted along the batch; positions count along each row."),
+        *((wrong, "the tokens are counted along the batch; positions count along each row.")
+          for wrong in (lambda real: (real.cumsum(dim=0) - 1).clamp(min=0),
+                        lambda real: real.cumsum(dim=0) - 1)),
     ],
 )  # fmt: skip
 def token_positions(real: Tensor) -> Tensor:

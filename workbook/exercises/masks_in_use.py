@@ -92,6 +92,9 @@ def _open(rows: int, columns: int, *cells: tuple[int, int]) -> Tensor:
         "where a block is one pair": (masking.causal_mask(3), 1),
     },
     mistakes=[
+        (".any(dim=-1).any(dim=1)", ".all(dim=-1).all(dim=1)",
+         "a block with one hidden pair is counted as skipped. One open pair is enough to have it "
+         "computed: any, not all."),
         ("1 - ", "", "that is the share of blocks that are computed; those skipped are asked for."),
         (
             lambda mask, size: (

@@ -41,6 +41,9 @@ _SPEEDS = [
              "first * sin + second * cos": "second * cos - first * sin"},
             "turned backwards: the second coordinate gains sin times the first.",
         ),
+        ("torch.stack(pair, dim=-1).flatten(1)", "torch.cat(pair, dim=-1)",
+         "the numbers are right, but first and second coordinates stand in two blocks; keep "
+         "each pair together."),
     ],
 )  # fmt: skip
 def turned(x: Tensor, positions: Tensor) -> Tensor:
