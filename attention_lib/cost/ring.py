@@ -307,8 +307,8 @@ def run_ring(
 ) -> dict[str, Any]:
     """Start processes on this machine, and hold their ring against one process.
 
-    It runs ``python -m torch.distributed.run --standalone --nproc-per-node=PROCESSES
-    -m attention_lib.cost``.
+    It runs ``python -m torch.distributed.run --nproc-per-node=PROCESSES -m attention_lib.cost``,
+    with addresses in numbers, as on some machines no name stands for one.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ def run_ring(
         require_count("lengths", length)
         if length % processes:
             raise ValueError(f"lengths: expected multiples of {processes}, got {length}")
-    arguments = ["--standalone", f"--nproc-per-node={processes}", "-m", __package__]
+    meeting = ["--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", "--local-addr=127.0.0.1"]
     library = Path(__file__).parents[2]
     environment = {
         "OMP_NUM_THREADS": "1",
@@ -354,8 +354,9 @@ def run_ring(
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(library), os.environ.get("PYTHONPATH", "")]),
     }
-    command = [sys.executable, "-m", "torch.distributed.run", *arguments]
-    command += ["--lengths", *map(str, lengths)]
+    command = [sys.executable, "-m", "torch.distributed.run", *meeting]
+    command += [f"--nproc-per-node={processes}", "-m", __package__, "--lengths"]
+    command += map(str, lengths)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
     if done.returncode:
         raise RuntimeError(f"the processes failed:\n{done.stderr[-2000:]}")
