@@ -3,58 +3,19 @@
 import calendar
 import datetime
 import re
+import tomllib
 from functools import cache
+from pathlib import Path
 
 from attention_lib._arguments import require_a
 
 __all__ = ["FORMATS", "days", "parse_date", "split_dates", "write_date"]
 
 FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)
-MONTHS = {
-    "english": "January February March April May June July August September October November "
-    "December",
-    "short": "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec",
-    "french": "janvier février mars avril mai juin juillet août septembre octobre novembre "
-    "décembre",
-    "german": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
-    "spanish": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre "
-    "diciembre",
-    "roman": "I II III IV V VI VII VIII IX X XI XII",
-}
-WEEKDAYS = {
-    "weekday": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
-    "wochentag": "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag",
-    "jour": "lundi mardi mercredi jeudi vendredi samedi dimanche",
-}
-_MONTHS = {name: words.split() for name, words in MONTHS.items()}
-_WEEKDAYS = {name: words.split() for name, words in WEEKDAYS.items()}
-
-# In figures alone, the mark says the order: a dash, a slash or nothing after a year puts the year
-# first, dots put the day first, and slashes before a year put the month first. The British
-# 12/11/2010, day first, is left out: nothing tells it from the American one.
-FORMATS = (
-    "{y}-{mm}-{dd}",
-    "{y}/{mm}/{dd}",
-    "{y}{mm}{dd}",
-    "{dd}.{mm}.{y}",
-    "{d}.{m}.{y}",
-    "{mm}/{dd}/{y}",
-    "{m}/{d}/{y}",
-    "{d} {english} {y}",
-    "{english} {d}, {y}",
-    "{english} {nth}, {y}",
-    "{weekday}, {d} {english} {y}",
-    "{d} {short} {y}",
-    "{dd}-{short}-{y}",
-    "{short} {d}, {y}",
-    "{d}. {german} {y}",
-    "{wochentag}, {d}. {german} {y}",
-    "{premier} {french} {y}",
-    "{jour} {premier} {french} {y}",
-    "{d} de {spanish} de {y}",
-    "{d} {roman} {y}",
-    "{y}年{m}月{d}日",
-)
+_KNOWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+MONTHS = {name: words.split() for name, words in _KNOWN["months"].items()}
+WEEKDAYS = {name: words.split() for name, words in _KNOWN["weekdays"].items()}
+FORMATS: tuple[str, ...] = tuple(_KNOWN["formats"])
 
 
 def write_date(date: datetime.date, form: str) -> str:
@@ -88,8 +49,8 @@ def write_date(date: datetime.date, form: str) -> str:
     fields: dict[str, object] = {"y": date.year, "m": month, "d": day}
     fields |= {"mm": f"{month:02}", "dd": f"{day:02}", "nth": f"{day}{_ending(day)}"}
     fields |= {"premier": "1er" if day == 1 else day}
-    fields |= {name: words[month - 1] for name, words in _MONTHS.items()}
-    fields |= {name: words[date.weekday()] for name, words in _WEEKDAYS.items()}
+    fields |= {name: words[month - 1] for name, words in MONTHS.items()}
+    fields |= {name: words[date.weekday()] for name, words in WEEKDAYS.items()}
     try:
         return form.format(**fields)
     except (AttributeError, LookupError, TypeError, ValueError):  # what a wrong template raises
@@ -170,7 +131,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     two = r"\d\d"
     fields = {"y": r"\d{4}", "m": r"\d\d?", "d": r"\d\d?", "mm": two, "dd": two}
     fields |= {"nth": r"\d\d?(?:st|nd|rd|th)", "premier": r"1er|\d\d?"}
-    for name, words in (_MONTHS | _WEEKDAYS).items():
+    for name, words in (MONTHS | WEEKDAYS).items():
         fields[name] = "|".join(words).lower()
     groups = {name: f"(?P<{name}>{pattern})" for name, pattern in fields.items()}
     return {form: re.compile(re.sub(r"[.]", r"\\.", form).format(**groups)) for form in FORMATS}
@@ -180,9 +141,9 @@ def _numbers(found: dict[str, str]) -> tuple[int, int, int]:
     """Year, month and day of what a pattern has found."""
     numbers = {}
     for name, text in found.items():
-        if name in _MONTHS:
-            numbers["m"] = [word.lower() for word in _MONTHS[name]].index(text) + 1
-        elif name not in _WEEKDAYS:
+        if name in MONTHS:
+            numbers["m"] = [word.lower() for word in MONTHS[name]].index(text) + 1
+        elif name not in WEEKDAYS:
             kind = "d" if name in ("nth", "premier") else name[0]
             numbers[kind] = int(re.match(r"\d+", text)[0])  # type: ignore[index]
     return numbers["y"], numbers["m"], numbers["d"]
