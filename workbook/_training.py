@@ -34,9 +34,8 @@ def fit(
     loss_of_batch: Callable[[], Tensor],
     steps: int,
     *,
-    weight_decay: float,
     rate: float = 5e-3,
-    desc: str,
+    desc: str = "training",
     progress: bool,
     watch: Watch | None,
 ) -> Model:
@@ -45,7 +44,7 @@ def fit(
     ``loss_of_batch`` is called at every step: it draws a batch and returns the model's loss on it.
     The learning rate rises for a tenth of the steps, to ``rate``, and falls from there to 0.
     """
-    optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=weight_decay)
+    optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.1)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, steps, pct_start=0.1)
     with _one_thread(), tqdm(range(1, steps + 1), disable=not progress, desc=desc) as bar:
         for step in bar:

@@ -34,7 +34,7 @@ def test_training_uses_one_thread_and_restores_the_number_afterwards():
             raise KeyboardInterrupt  # as a reader does
 
     model = torch.nn.Linear(1, 1)
-    rest = {"weight_decay": 0.0, "desc": "", "progress": False, "watch": watch}
+    rest = {"progress": False, "watch": watch}
     torch.set_num_threads(2)
     try:
         with pytest.raises(KeyboardInterrupt):

@@ -166,15 +166,8 @@ def train_aligner(
         digit_scores, _ = aligner(ids[chosen, : lengths.max()], lengths)  # (batch, 8, 10)
         return F.cross_entropy(digit_scores.flatten(0, 1), digits[chosen].flatten())
 
-    return fit(
-        aligner,
-        surprise,
-        steps,
-        weight_decay=0.1,
-        desc=f"training, {score}",
-        progress=progress,
-        watch=watch,
-    )
+    desc = f"training, {score}"
+    return fit(aligner, surprise, steps, desc=desc, progress=progress, watch=watch)
 
 
 @torch.no_grad()

@@ -127,9 +127,7 @@ def train_copier(
         known = _known(ids, starts)
         return F.cross_entropy(copier(ids).scores[:, :-1][known], ids[:, 1:][known])
 
-    return fit(
-        copier, surprise, steps, weight_decay=0.1, desc="training", progress=progress, watch=watch
-    )
+    return fit(copier, surprise, steps, progress=progress, watch=watch)
 
 
 @torch.no_grad()

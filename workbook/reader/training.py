@@ -31,7 +31,7 @@ WHOLE = "lexicon"
 # The heads in which *it* looks most at the last word in the stored reader: of layer 1, of layer 2.
 # A test patches activations to see that only the second decides.
 FOLLOWED = (1, 0)
-RATE, DECAY = 7e-3, 0.1
+RATE = 7e-3
 
 
 def encode(
@@ -134,16 +134,7 @@ def train_reader(
         found: Tensor = logs.gather(-1, places[chosen])  # (batch, 4)
         return -torch.mean((shares[chosen] * found).sum(dim=-1))
 
-    return fit(
-        reader,
-        surprise,
-        steps,
-        weight_decay=DECAY,
-        rate=RATE,
-        desc="training",
-        progress=progress,
-        watch=watch,
-    )
+    return fit(reader, surprise, steps, rate=RATE, progress=progress, watch=watch)
 
 
 def words_in(sentences: Sequence[Sentence]) -> Vocabulary:

@@ -111,9 +111,7 @@ def train_writer(
         starts = torch.randint(len(ids) - WINDOW, (batch, 1), generator=generator)
         return _surprise(model, ids[starts + torch.arange(WINDOW + 1)])
 
-    return _training.fit(
-        model, loss, steps, weight_decay=0.1, desc="training", progress=progress, watch=watch
-    )
+    return _training.fit(model, loss, steps, progress=progress, watch=watch)
 
 
 def _ids(model: LanguageModel, text: str) -> Tensor:
