@@ -1,9 +1,10 @@
-import { createView, element, setAttributes, setChildren, svg } from "./_shared/index.js";
+import { POWERS, createView, element, setAttributes, setChildren, svg } from "./_shared/index.js";
 
 const SIDE = 95; // of a cell of 100
 const HUES = [1, 4, 2, 3]; // of the heads, the first two as far apart as can be
 
-/** Which number stands at each head, position and column; the right place of each; a number's own. */
+/** Which number stands at each head, position and column; the right place of each; by number, the
+    `place` where it lands, and whether it is `stray` there; and where the followed one does. */
 export function measure({ length, d_model, num_heads, wrong, number }) {
   const d_k = d_model / num_heads;
   const table = (place) => Array.from({ length: num_heads }, (_, head) => (
@@ -15,13 +16,13 @@ export function measure({ length, d_model, num_heads, wrong, number }) {
   const heads = wrong
     ? table((head, position, column) => (head * length + position) * d_k + column)
     : right;
-  const followed = Math.min(number, length * d_model - 1);
-  const seen = { heads, right, d_k, number: followed, misplaced: 0, head: 0, position: 0, column: 0 };
+  const places = [];
   heads.forEach((rows, head) => rows.forEach((row, position) => row.forEach((value, column) => {
-    if (value !== right[head][position][column]) seen.misplaced += 1;
-    if (value === followed) Object.assign(seen, { head, position, column });
+    places[value] = { head, position, column, stray: value !== right[head][position][column] };
   })));
-  return seen;
+  const followed = Math.min(number, length * d_model - 1);
+  const misplaced = places.filter(({ stray }) => stray).length;
+  return { heads, right, d_k, number: followed, places, misplaced, ...places[followed] };
 }
 
 /** The finding in words; `HeadSplit.words` says the same in Python. */
@@ -34,13 +35,13 @@ export function words({ length, d_model, wrong }, { number, head, position, colu
     + `at position ${position}, column ${column}. ${verdict}`;
 }
 
-/** The look of a number in a cell at 0, 0. */
-function tile({ value, owner, chosen, stray }) {
+/** The look of a number in a cell at x, y. */
+function tile({ value, head, chosen, stray, x = 0, y = 0 }) {
   return [["rect", {
-    width: SIDE, height: SIDE, rx: 8, "data-number": value,
-    class: `attention-hue-${HUES[owner]}`,
+    x, y, width: SIDE, height: SIDE, rx: 8, "data-number": value,
+    class: `attention-hue-${HUES[head]}`,
     stroke: `var(--aw-${stray ? "nan" : "ink"})`, "stroke-width": chosen ? 4 : stray ? 2.5 : 0,
-  }], ["text", { x: SIDE / 2, y: SIDE / 2, "font-weight": chosen ? 700 : 400 }, String(value)]];
+  }], ["text", { x: x + SIDE / 2, y: y + SIDE / 2, "font-weight": chosen ? 700 : 400 }, String(value)]];
 }
 
 export function render({ model, el }) {
@@ -55,8 +56,8 @@ export function render({ model, el }) {
   const names = plot.svg.appendChild(svg("g"));
   view.stage.append(element("div", { class: "attention-legend" }, element("span", {}, "Click a number to follow it. Colour: its head; red frame: the wrong place.")));
 
-  const readouts = [["misplaced", "numbers are not where they belong"], ["head", "Lands in head"], ["position", "At position"], ["column", "In column"]]
-    .map(([name, label], i) => [name, view.readout({ name, label, large: i === 0 })]);
+  const misplaced = view.readout({ name: "misplaced", label: "numbers are not where they belong", large: true });
+  const lands = view.numbers({ head: "Lands in head", position: "At position", column: "In column" }, view.readouts);
 
   const ways = view.choice({
     trait: "wrong", label: "From (len, d_model) to (num_heads, len, d_k)",
@@ -72,7 +73,7 @@ export function render({ model, el }) {
     words: (d_model) => `width ${d_model}`,
   });
   view.slider({
-    trait: "num_heads", label: "Heads", more: true, min: 0, max: 2, value: (power) => 2 ** power, position: Math.log2,
+    trait: "num_heads", label: "Heads", more: true, min: 0, max: 2, ...POWERS,
     words: (num_heads) => `${num_heads} ${num_heads > 1 ? "heads" : "head"}`,
   });
 
@@ -82,17 +83,18 @@ export function render({ model, el }) {
     if (number !== undefined) view.set("number", Number(number));
   }, { signal: view.signal });
 
-  function drawTiles(places) {
+  function drawTiles({ places, number, d_k }) {
     while (tiles.length > places.length) tiles.pop().remove();
-    places.forEach((place, value) => {
+    places.forEach(({ head, position, column, stray }, value) => {
       tiles[value] ??= split.appendChild(svg("g", { class: "attention-tile" }));
-      setChildren(tiles[value], tile(place));
-      tiles[value].style.setProperty("transform", `translate(${100 * place.column}px, ${100 * place.row}px)`);
+      setChildren(tiles[value], tile({ value, head, stray, chosen: value === number }));
+      const across = head * (d_k + 0.5) + column;
+      tiles[value].style.setProperty("transform", `translate(${100 * across}px, ${100 * position}px)`);
     });
   }
 
   view.start(() => {
-    const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
+    const settings = view.state();
     const { length, d_model, num_heads } = settings;
     const seen = measure(settings);
 
@@ -105,21 +107,10 @@ export function render({ model, el }) {
     const size = Math.min(Math.max(cell * 0.46, 9), 15);
     const top = 30;
     const below = top + length * cell + 46;
-    const owner = [];
-    seen.heads.forEach((rows, head) => rows.flat().forEach((value) => { owner[value] = head; }));
-    setChildren(matrix, owner.flatMap((head, value) => {
-      const [x, y] = [100 * (value % d_model), 100 * Math.floor(value / d_model)];
-      const [[, rect], [, text, shown]] = tile({ value, owner: head, chosen: value === seen.number });
-      return [["rect", { ...rect, x, y }], ["text", { ...text, x: x + SIDE / 2, y: y + SIDE / 2 }, shown]];
-    }));
-    const places = [];
-    seen.heads.forEach((rows, head) => rows.forEach((row, position) => row.forEach((value, column) => {
-      places[value] = {
-        value, column: head * (seen.d_k + 0.5) + column, row: position, owner: head, chosen: value === seen.number,
-        stray: value !== seen.right[head][position][column],
-      };
+    setChildren(matrix, seen.places.flatMap(({ head }, value) => tile({
+      value, head, chosen: value === seen.number, x: 100 * (value % d_model), y: 100 * Math.floor(value / d_model),
     })));
-    view.part("heads", JSON.stringify(places), () => drawTiles(places));
+    view.part("heads", JSON.stringify(seen), () => drawTiles(seen));
     for (const [group, y] of [[matrix, top], [split, below]]) {
       setAttributes(group, { transform: `translate(${left} ${y}) scale(${cell / 100})`, "font-size": 100 * size / cell });
     }
@@ -134,9 +125,9 @@ export function render({ model, el }) {
         name(wide ? `position ${row}` : String(row), left - 8, y + (row + 0.5) * cell + 3, "end")
       ))),
     ]);
-    const height = Math.ceil(below + length * cell + 24);
-    setAttributes(plot.svg, { height, viewBox: `0 0 ${plot.width} ${height}` });
-    for (const [readout, show] of readouts) show(seen[readout], String(seen[readout]));
+    plot.setHeight(Math.ceil(below + length * cell + 24));
+    misplaced(seen.misplaced, String(seen.misplaced));
+    lands(seen, { head: String(seen.head), position: String(seen.position), column: String(seen.column) });
     view.task(seen.misplaced > 0 ? "Choose the right way, and watch the numbers go home." : "Choose the wrong way, and see which numbers stray.");
     view.say(words(settings, seen));
   });

@@ -45,20 +45,13 @@ function tableOf({ own, shape: [, heads, len_q, len_k], layer }, head, content, 
   return { steps, levels: content.levels, allowed, leaks: steps.some((step, i) => step > 0 && !allowed[i]), len_k };
 }
 
-/** The numbers of a cell, its row and its column, and the cell's weight in the head beside. */
-export function measure(state) {
+/** The numbers of a cell, its row and its column, and the cell's weight in the head beside; `table`
+    gives a head. */
+export function measure(state, table) {
   const now = given(state);
-  const table = (head) => tableOf(now, head, now.own ? null : packedHeads(state.packed), state.packed_mask);
-  return readAll(now, table);
-}
-
-function readAll(now, table) {
-  const { head, beside, query, key } = now;
-  const weight = (other) => other.steps[query * other.len_k + key] / other.levels;
-  return { ...read(table(head), query, key), other: beside < 0 ? null : weight(table(beside)) };
-}
-
-function read({ steps, allowed, levels, len_k }, query, key) {
+  const tables = table ?? ((head) => tableOf(now, head, now.own ? null : packedHeads(state.packed), state.packed_mask));
+  const { beside, query, key } = now;
+  const { steps, allowed, levels, len_k } = tables(now.head);
   const row = Array.from(steps.subarray(query * len_k, (query + 1) * len_k), (step) => step / levels);
   let column = 0;
   for (let i = key; i < steps.length; i += len_k) column += steps[i] / levels;
@@ -67,13 +60,12 @@ function read({ steps, allowed, levels, len_k }, query, key) {
     weight: row[key], row_max, row_entropy: entropy(row), effective_keys: Math.exp(entropy(row)),
     column_mean: column / (steps.length / len_k), largest: row.indexOf(row_max),
     masked: allowed[query * len_k + key] === 0,
+    other: beside < 0 ? null : tables(beside).steps[query * len_k + key] / levels,
   };
 }
 
 /** A token whose blanks can be seen. */
-export function visible(token) {
-  return token.replace(/\s/gu, "␣");
-}
+export const visible = (token) => token.replace(/\s/gu, "␣");
 
 /** A position with its token, where it has one: 1 “cat”. */
 function named(position, tokens) {
@@ -81,10 +73,7 @@ function named(position, tokens) {
   return token === String(position) ? token : `${position} “${visible(token)}”`;
 }
 
-/** What a head is called. */
-function headName(names, head) {
-  return names[head] ?? `head ${head}`;
-}
+const headName = (names, head) => names[head] ?? `head ${head}`;
 
 /** The finding in words; `HeatmapExplorer.words` says the same in Python. */
 export function words(state, seen) {
@@ -136,14 +125,10 @@ function paint(canvas, { steps, allowed, levels, len_k, leaks }, shades) {
   const pixels = new Uint32Array(image.data.buffer);
   const scale = (shades.length - 1) / levels;
   for (let i = 0; i < steps.length; i += 1) {
-    if (fine === 1) {
-      if (allowed[i]) pixels[i] = shades[Math.round(steps[i] * scale)];
-    } else {
-      const corner = Math.floor(i / len_k) * fine * width + (i % len_k) * fine;
-      for (let part = 0; part < 9; part += 1) {
-        if (allowed[i] || (part === 4 && steps[i] > 0)) {
-          pixels[corner + Math.floor(part / 3) * width + (part % 3)] = shades[Math.round(steps[i] * scale)];
-        }
+    const corner = Math.floor(i / len_k) * fine * width + (i % len_k) * fine;
+    for (let part = 0; part < fine * fine; part += 1) {
+      if (allowed[i] || (part === 4 && steps[i] > 0)) {
+        pixels[corner + Math.floor(part / fine) * width + (part % fine)] = shades[Math.round(steps[i] * scale)];
       }
     }
   }
@@ -158,13 +143,14 @@ function haveLines({ query_tokens, key_tokens }) {
 
 export function render({ model, el }) {
   const traits = [...AXES, "beside", "pasted", "typed"];
-  const all = [...traits, "shape", "query_tokens", "key_tokens", "packed", "packed_mask", "head_names"];
-  const state = () => Object.fromEntries(all.map((trait) => [trait, model.get(trait)]));
-  const view = createView({ model, el }, { label: "Who looks at whom", task: "Point at a word: where does it look, and who looks at this word?", traits });
+  const view = createView({ model, el }, {
+    label: "Who looks at whom", task: "Point at a word: where does it look, and who looks at this word?",
+    traits, given: ["shape", "query_tokens", "key_tokens", "packed", "packed_mask", "head_names"],
+  });
   const [layers, heads] = model.get("shape");
   const names = model.get("head_names");
   const content = packedHeads(model.get("packed"));
-  let now = given(state());
+  let now = given(view.state());
 
   const known = new Map(); // heads that were unpacked, of the present layer or the pasted table
   function table(head) {
@@ -201,11 +187,8 @@ export function render({ model, el }) {
   const map = createMap();
   let second = null; // the map of the head beside, once there was one
 
-  const shows = [
-    ["weight", "Weight"], ["row_max", "Largest in row"], ["row_entropy", "Entropy of row"],
-    ["effective_keys", "Effective keys"], ["column_mean", "Mean of column"],
-  ].map(([name, title]) => [name, view.readout({ name, label: title, parent: view.more.readouts })]);
-  const mean = shows.at(-1)[1];
+  const show = view.numbers({ weight: "Weight", row_max: "Largest in row", row_entropy: "Entropy of row", effective_keys: "Effective keys" });
+  const mean = view.readout({ name: "column_mean", label: "Mean of column", parent: view.more.readouts });
   const legend = element(
     "div", { class: "attention-legend", "aria-hidden": "true" },
     element("span", {}, "0"), element("span", { class: "attention-ramp" }), element("span", {}, "1"),
@@ -232,8 +215,7 @@ export function render({ model, el }) {
     });
     const [before, after] = texts.map((row) => Math.ceil(Math.max(...row.map(({ width }) => width))) + 14);
     const edges = [before, lookers.width - after];
-    const height = Math.ceil(y(rows - 0.5) + 4);
-    setAttributes(lookers.svg, { height, viewBox: `0 0 ${lookers.width} ${height}` });
+    lookers.setHeight(Math.ceil(y(rows - 0.5) + 4));
     const [axis, position] = pointed ?? ["query", now.query];
     const own = axis === "query" ? 0 : 1;
     const given = tokens[1 - own].map((_, i) => steps[own ? i * len_k + position : position * len_k + i] / levels);
@@ -301,16 +283,12 @@ export function render({ model, el }) {
   const stripPlace = element("div", {}, stripName, strip);
   if (heads > 1) view.controls.prepend(stripPlace);
   const error = content.levels > 4095 ? "less than 10⁻⁷" : `at most 1/${2 * content.levels}`;
-  const note = element(
-    "p", { class: "attention-note" },
-    `The weights have ${content.bytes[0]} bits each: they are rounded by ${error}.`,
-  );
+  const note = element("p", { class: "attention-note" }, `The weights have ${content.bytes[0]} bits each: they are rounded by ${error}.`);
   view.more.place.append(note);
-  view.saving("HeatmapExplorer", all);
+  view.saving("HeatmapExplorer");
 
   const color = colorMap(view.root);
-  let pixels;
-  const shades = () => (pixels ??= pixelMap(color));
+  const shades = pixelMap(color);
 
   /** Find the place of the cells, left, top, side, and write what depends on it alone. */
   function fit({ plot, canvas, titles, lines }) {
@@ -389,7 +367,8 @@ export function render({ model, el }) {
     }
     Object.assign(one, { placed: place, painted });
     const title = heads > 1 && !now.own ? `Weights of ${headName(names, head)}: queries down, keys across` : "Weights: queries down, keys across";
-    setAttributes(one.plot.svg, { height: one.place.height, viewBox: `0 0 ${one.plot.width} ${one.place.height}`, "aria-label": title });
+    one.plot.setHeight(one.place.height);
+    setAttributes(one.plot.svg, { "aria-label": title });
     drawNames(one);
     drawMarks(one);
   }
@@ -448,7 +427,7 @@ export function render({ model, el }) {
 
   const drawn = {}; // what `known` holds, and what the small canvases show
   view.start(() => {
-    now = given(state());
+    now = given(view.state());
     const { layer, head, beside } = now;
     const source = model.get("pasted") || `layer ${layer}`;
     if (source !== drawn.source) {
@@ -472,14 +451,13 @@ export function render({ model, el }) {
       card.classList.toggle("attention-beside", i === beside);
     });
     if (!lookers.svg.parentNode.hidden) drawLines();
-    const seen = readAll(now, table);
-    for (const [name, show] of shows) {
-      show(seen[name], name === "weight" && seen.masked && seen.weight === 0 ? "masked" : undefined);
-    }
+    const seen = measure(view.state(), table);
+    show(seen, { weight: seen.masked && seen.weight === 0 ? "masked" : undefined });
+    mean(seen.column_mean);
     const column = `Mean of column ${clipped(named(now.key, now.key_tokens), 150).text}`;
     setText(mean.card.firstChild, column);
     setAttributes(mean.card.lastChild, { "aria-label": column });
-    view.say(words(state(), seen));
+    view.say(words(view.state(), seen));
   });
   return view.cleanup;
 }

@@ -1,4 +1,4 @@
-import { addPatterns, createView, element, entropy, fixed, setAttributes, setChildren, setText, short, svg } from "./_shared/index.js";
+import { POWERS, addPatterns, createView, element, entropy, fixed, setAttributes, setChildren, setText, short, svg } from "./_shared/index.js";
 
 const END = 5; // keys and query lie from 0 to here
 const PLACES = Array.from({ length: 251 }, (_, i) => (END * i) / 250);
@@ -18,62 +18,38 @@ export function truth(x) {
   return Math.sin(2 * x) + x / 2;
 }
 
-/** The distance from a query to the nearest key, in bandwidths. */
-function nearestTo(query, { bandwidth, key_points }) {
-  let nearest = Infinity;
-  for (const key of key_points) nearest = Math.min(nearest, Math.abs(query - key) / bandwidth);
-  return nearest;
-}
-
 /** The weights of the keys for a query: all 0 where the kernel is 0 at every key. */
-export function weightsAt(query, settings) {
-  const { kernel, bandwidth, key_points } = settings;
-  const nearest = nearestTo(query, settings);
-  const heights = key_points.map((key) => KERNELS[kernel]((query - key) / bandwidth, nearest));
+export function weightsAt(query, { kernel, bandwidth, key_points }) {
+  const distances = key_points.map((key) => (query - key) / bandwidth);
+  const nearest = Math.min(...distances.map(Math.abs));
+  const heights = distances.map((distance) => KERNELS[kernel](distance, nearest));
   const total = heights.reduce((sum, height) => sum + height, 0);
   return heights.map((height) => (total > 0 ? height / total : 0));
 }
-
-/** How many keys a row of weights reaches; a Gaussian reaches all, however small their weights. */
-const reachOf = (weights, { kernel }) => (
-  kernel === "Gaussian" ? weights.length : weights.filter((weight) => weight > 0).length
-);
 
 const valuesOf = ({ key_points, noise }) => key_points.map((key, i) => truth(key) + noise[i]);
 const mix = (weights, values) => weights.reduce((sum, weight, i) => sum + weight * values[i], 0);
 
 /** The regression at many places: its value, or null where no key is in reach. */
 export function curve(settings, places) {
-  const { kernel, bandwidth, key_points } = settings;
   const values = valuesOf(settings);
   return places.map((place) => {
-    const nearest = nearestTo(place, settings);
-    let total = 0;
-    let sum = 0;
-    for (let i = 0; i < values.length; i += 1) {
-      const height = KERNELS[kernel]((place - key_points[i]) / bandwidth, nearest);
-      total += height;
-      sum += height * values[i];
-    }
-    return total > 0 ? sum / total : null;
+    const weights = weightsAt(place, settings);
+    return weights.some((weight) => weight > 0) ? mix(weights, values) : null;
   });
 }
 
-/** Mean squared error of the regression at the keys, against the true function. */
-function errorAtKeys(settings) {
-  const { key_points } = settings;
-  return curve(settings, key_points)
-    .reduce((sum, estimate, i) => sum + (estimate - truth(key_points[i])) ** 2, 0) / key_points.length;
-}
-
-/** Everything the figure shows of the query; a row without weights has estimate 0, as in the library. */
+/** Everything the figure shows of the query; a row without weights has estimate 0, as in the library.
+    A Gaussian reaches all keys, however small their weights. */
 export function measure(settings) {
-  const weights = weightsAt(settings.query, settings);
-  const in_reach = reachOf(weights, settings);
+  const { query, kernel, key_points } = settings;
+  const weights = weightsAt(query, settings);
+  const in_reach = kernel === "Gaussian" ? weights.length : weights.filter((weight) => weight > 0).length;
+  const errors = curve(settings, key_points).map((estimate, i) => (estimate - truth(key_points[i])) ** 2);
   return {
     weights, in_reach, estimate: mix(weights, valuesOf(settings)),
     effective_keys: in_reach > 0 ? Math.exp(entropy(weights)) : 0,
-    mean_squared_error: errorAtKeys(settings),
+    mean_squared_error: errors.reduce((sum, error) => sum + error, 0) / errors.length,
   };
 }
 
@@ -115,20 +91,16 @@ export function render({ model, el }) {
     view.set("query", Math.min(Math.max(x, 0), END));
   });
 
-  const readouts = [["mean_squared_error", "Squared error"], ["estimate", "Estimate"], ["effective_keys", "Effective keys"], ["in_reach", "Points in reach"]]
-    .map(([name, label], i) => [name, view.readout({ name, label, parent: i < 2 ? view.readouts : view.more.readouts })]);
+  const shown = view.numbers({ mean_squared_error: "Squared error", estimate: "Estimate" }, view.readouts);
+  const further = view.numbers({ effective_keys: "Effective keys", in_reach: "Points in reach" });
   let best = { error: Infinity }; // of what the reader has tried
   const tried = new Set();
   const found = view.readouts.appendChild(element("p", { class: "attention-note" }));
   view.onReset(() => { best = { error: Infinity }; tried.clear(); view.again(); });
 
-  view.choice({
-    trait: "kernel", label: "Kernel",
-    options: Object.keys(KERNELS).map((kernel) => [kernel, kernel]),
-  });
+  view.choice({ trait: "kernel", label: "Kernel", options: Object.keys(KERNELS).map((kernel) => [kernel, kernel]) });
   view.slider({
-    trait: "bandwidth", label: "Bandwidth", min: -5, max: 2, step: 0.25,
-    value: (power) => 2 ** power, position: Math.log2,
+    trait: "bandwidth", label: "Bandwidth", min: -5, max: 2, step: 0.25, ...POWERS,
     text: (bandwidth) => short(bandwidth), words: (bandwidth) => `bandwidth ${short(bandwidth)}`,
   });
   view.slider({ trait: "query", label: "Query", more: true, min: 0, max: END, step: 0.05, text: (query) => fixed(query, 2) });
@@ -136,6 +108,7 @@ export function render({ model, el }) {
   let up; // from a value to its height
   let steps; // of PLACES, in pixels
   let outlier; // the point that lies highest above the true function
+  const label = (name, kind, x, y, anchor) => ["text", { class: `attention-${kind}`, x, y, "text-anchor": anchor }, name];
   const tenths = (number) => Math.round(10 * number) / 10;
   const path = (heights) => heights.map((height, i) => (height === null ? "" : (
     `${i === 0 || heights[i - 1] === null ? "M" : "L"}${steps[i]} ${tenths(up(height))}`
@@ -148,13 +121,12 @@ export function render({ model, el }) {
     const [low, high] = [Math.min(...points, ...through), Math.max(...points, ...through)];
     up = (value) => SIZE.middle - 8 - ((value - low) / (high - low)) * (SIZE.middle - 16 - SIZE.top);
     const line = (y) => ["line", { class: "attention-grid", x1: SIZE.left, x2: plot.width - SIZE.right, y1: y, y2: y }];
-    const text = (label, x, y, anchor) => ["text", { class: "attention-muted", x, y, "text-anchor": anchor }, label];
     setChildren(ground, [
       line(SIZE.middle), line(SIZE.bars), line((SIZE.bars + SIZE.base) / 2), line(SIZE.base),
-      ...[0, 0.5, 1].map((weight) => text(short(weight), SIZE.left - 8, SIZE.base - weight * (SIZE.base - SIZE.bars) + 4, "end")),
-      ...[0, 1, 2, 3, 4, 5].map((x) => text(String(x), across(x), SIZE.base + 28, "middle")),
+      ...[0, 0.5, 1].map((weight) => label(short(weight), "muted", SIZE.left - 8, SIZE.base - weight * (SIZE.base - SIZE.bars) + 4, "end")),
+      ...[0, 1, 2, 3, 4, 5].map((x) => label(String(x), "muted", across(x), SIZE.base + 28, "middle")),
       ...Array.from({ length: Math.floor(high) - Math.ceil(low) + 1 }, (_, i) => Math.ceil(low) + i)
-        .map((value) => text(short(value), SIZE.left - 8, up(value) + 4, "end")),
+        .map((value) => label(short(value), "muted", SIZE.left - 8, up(value) + 4, "end")),
     ]);
     setAttributes(real, { d: path(through) });
   }
@@ -174,7 +146,7 @@ export function render({ model, el }) {
   }
 
   view.start(() => {
-    const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
+    const settings = view.state();
     const { query, bandwidth, kernel, key_points, noise } = settings;
     const seen = measure(settings);
     const drawn = { ...settings };
@@ -206,7 +178,6 @@ export function render({ model, el }) {
     setAttributes(told, { cx: middle, cy: up(there.estimate), display: there.in_reach > 0 ? null : "none" });
     grip([[middle, SIZE.base + 7]]);
     const beside = middle > plot.width - 100 ? [-12, "end"] : [12, "start"];
-    const label = (name, kind, x, y, anchor) => ["text", { class: `attention-${kind}`, x, y, "text-anchor": anchor }, name];
     setChildren(names, [
       label("query", "query", Math.min(Math.max(middle, 24), plot.width - 20), SIZE.top - 8, "middle"),
       label(there.in_reach > 0 ? "estimate" : "", "output", middle + beside[0], up(there.estimate) + 20, beside[1]),
@@ -219,8 +190,8 @@ export function render({ model, el }) {
     tried.add(`${kernel} ${bandwidth}`);
     setAttributes(found, { hidden: tried.size < 2 });
     setText(found, `Least so far: ${fixed(best.error)}, with ${best.kernel} and bandwidth ${short(best.bandwidth)}`);
-    const texts = { in_reach: String(seen.in_reach), estimate: seen.in_reach === 0 ? "none" : undefined };
-    for (const [readout, show] of readouts) show(seen[readout], texts[readout]);
+    shown(seen, { estimate: seen.in_reach === 0 ? "none" : undefined });
+    further(seen, { in_reach: String(seen.in_reach) });
     view.say(words(settings, seen));
   });
   return view.cleanup;

@@ -118,10 +118,7 @@ export function render({ model, el }) {
   const legend = after.plot.svg.appendChild(svg("g", { "aria-hidden": "true" }));
 
   const spilled = view.readout({ name: "spilled", label: "of all weight goes to masked keys", large: true });
-  const shows = [
-    ["leak", "Leaked weight"], ["nan_cells", "NaN cells"],
-    ["row_sum_error", "Row sum error"], ["empty_rows", "Empty rows"],
-  ].map(([name, label]) => [name, view.readout({ name, label, parent: view.more.readouts })]);
+  const show = view.numbers({ leak: "Leaked weight", nan_cells: "NaN cells", row_sum_error: "Row sum error", empty_rows: "Empty rows" });
 
   view.slider({
     trait: "valid_len", label: "Valid keys", min: 0, max: 5, marks: ["0", "1", "2", "3", "4", "5"],
@@ -133,20 +130,15 @@ export function render({ model, el }) {
     marks: ORDER.map((fill) => (fill === "safe" ? "safe" : FILLS[fill].text)),
     text: (fill) => FILLS[fill].text, words: (fill) => FILLS[fill].words,
   });
-  view.choice({
-    trait: "dtype", label: "Computed in", more: true, options: Object.keys(LOW).map((dtype) => [dtype, dtype]),
-  });
+  view.choice({ trait: "dtype", label: "Computed in", more: true, options: Object.keys(LOW).map((dtype) => [dtype, dtype]) });
   view.toggle({ trait: "causal", label: "Causal mask as well", more: true });
   view.toggle({ trait: "left", label: "Padding on the left", more: true });
   view.toggle({ trait: "low", label: "One row of very low scores", more: true });
-  view.field({
-    trait: "hidden", label: "Masked one by one: five lines of 0 and 1", rows: 5,
-    write: writeTable, read: (text) => readTable(text, { rows: 5, columns: 5, min: 0, max: 1 }),
+  const tableField = (trait, label, min, max) => view.field({
+    trait, label, rows: 5, write: writeTable, read: (text) => readTable(text, { rows: 5, columns: 5, min, max }),
   });
-  view.field({
-    trait: "scores", label: "Your own scores: five lines of five numbers from −100 to 100", rows: 5,
-    write: writeTable, read: (text) => readTable(text, { rows: 5, columns: 5, min: -100, max: 100 }),
-  });
+  tableField("hidden", "Masked one by one: five lines of 0 and 1", 0, 1);
+  tableField("scores", "Your own scores: five lines of five numbers from −100 to 100", -100, 100);
 
   /** Cells with their numbers, and the tokens; where `leaks`, a number above 0 in a masked cell has a colour. */
   function draw({ plot, fills, name, content }, { tokens, allowed }, numbers, color, leaks) {
@@ -202,19 +194,16 @@ export function render({ model, el }) {
   const weightColor = colorMap(view.root);
   let seen;
   view.start(() => {
-    const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
+    const settings = view.state();
     view.part("measured", JSON.stringify(settings), () => { seen = measure(settings); });
     const largest = Math.max(...settings.scores.flat().map(Math.abs), 1e-3);
     draw(before, seen, seen.filled, (score) => scoreColor((score / largest + 1) / 2), false);
     place = draw(after, seen, seen.weights, weightColor, true);
     drawLegend(place, weightColor, seen);
-    for (const [{ plot }, below] of [[before, 0], [after, 32]]) {
-      const height = Math.ceil(place.bottom + below);
-      setAttributes(plot.svg, { height, viewBox: `0 0 ${plot.width} ${height}` });
-    }
+    before.plot.setHeight(Math.ceil(place.bottom));
+    after.plot.setHeight(Math.ceil(place.bottom + 32));
     spilled(seen.spilled, seen.nan_cells === 25 ? "NaN" : percent(seen.spilled));
-    const texts = { nan_cells: String(seen.nan_cells), empty_rows: String(seen.empty_rows), leak: seen.nan_cells === 25 ? "NaN" : undefined };
-    for (const [name, show] of shows) show(seen[name], texts[name]);
+    show(seen, { nan_cells: String(seen.nan_cells), empty_rows: String(seen.empty_rows), leak: seen.nan_cells === 25 ? "NaN" : undefined });
     view.task(seen.leak > 0 ? "Stop the leak." : "Make the mask leak.");
     view.say(words(settings, seen));
   });

@@ -41,11 +41,6 @@ export function measure({ block_size, step, scores, outcomes }) {
   return { blocks, read, seen, maximum, normaliser, before, factor, raised, weights, output: read ? total / normaliser : 0 };
 }
 
-/** What stands after each block; the last output is the softmax's own. */
-export function stages(settings) {
-  return Array.from({ length: blocksOf(settings) }, (_, i) => measure({ ...settings, step: i + 1 }));
-}
-
 /** The finding in words; `OnlineSoftmax.words` says the same in Python. */
 export function words({ block_size }, { blocks, read, seen, maximum, normaliser, output, factor, raised }) {
   if (read === 0) return `No block of ${block_size} read yet: no maximum, normaliser 0, output 0.`;
@@ -61,10 +56,8 @@ export function words({ block_size }, { blocks, read, seen, maximum, normaliser,
 export function render({ model, el }) {
   const traits = ["block_size", "step", "scores", "outcomes"];
   const view = createView({ model, el }, { label: "Softmax in one pass", task: "Read the blocks, and watch the output come to the full answer, the lower dashed line.", traits });
-  const settings = () => Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
   const plot = view.plot({ height: HEIGHT, description: "Scores read block by block, and the weights of those read so far" });
   const ground = plot.svg.appendChild(svg("g"));
-  const labels = plot.svg.appendChild(svg("g"));
   const bars = plot.svg.appendChild(svg("g"));
   const maximum = plot.svg.appendChild(svg("line", { stroke: "var(--aw-accent)", "stroke-width": 2, "stroke-dasharray": "5 4" }));
   const maximumName = plot.svg.appendChild(svg("text", { class: "attention-muted", "text-anchor": "end" }, "╌╌ maximum so far"));
@@ -72,32 +65,31 @@ export function render({ model, el }) {
   const sums = plot.svg.appendChild(svg("g", { class: "attention-totals" }));
   const track = plot.svg.appendChild(svg("g"));
 
-  const readouts = [["output", "Output so far"], ["factor", "Rescaled by"], ["maximum", "Maximum"], ["normaliser", "Normaliser"]]
-    .map(([name, label], i) => [name, view.readout({ name, label, parent: i < 2 ? view.readouts : view.more.readouts })]);
+  const shown = view.numbers({ output: "Output so far", factor: "Rescaled by" }, view.readouts);
+  const further = view.numbers({ maximum: "Maximum", normaliser: "Normaliser" });
   const full = view.readout({ name: "full", label: "The full answer" });
   view.slider({
-    trait: "step", label: "Blocks read", min: 0, max: () => blocksOf(settings()), words: (step) => `${step} ${step === 1 ? "block" : "blocks"} read`,
+    trait: "step", label: "Blocks read", min: 0, max: () => blocksOf(view.state()), words: (step) => `${step} ${step === 1 ? "block" : "blocks"} read`,
   });
   view.slider({
     trait: "block_size", label: "Keys in a block", min: 1, max: 12,
     words: (size) => `${size} ${size === 1 ? "key" : "keys"} in a block`,
   });
 
-  const isDone = () => model.get("step") >= blocksOf(settings());
+  const isDone = () => model.get("step") >= blocksOf(view.state());
   view.play({
     atEnd: isDone,
     rewind: () => view.set("step", 0),
     next() {
-      view.set("step", Math.min(model.get("step") + 1, blocksOf(settings())));
+      view.set("step", Math.min(model.get("step") + 1, blocksOf(view.state())));
       return !isDone();
     },
   });
 
   /** The normaliser before the last block, what the factor leaves of it, and what the block adds. */
-  function drawTotals({ read, factor, old: before, kept: rest, end: whole }, largest) {
+  function drawTotals({ read, factor }, totals, largest) {
     const [left, most] = [4, plot.width - 8];
-    const wide = (total) => (total / largest) * most;
-    const [old, kept, end] = [before, rest, whole].map(wide);
+    const [old, kept, end] = totals.map((total) => (total / largest) * most);
     const [upper, lower] = [TOTAL.top, TOTAL.bottom - TOTAL.bar];
     const bar = (x, y, width, colors) => ["rect", { x: left + x, y, width, height: TOTAL.bar, ...colors }];
     const room = old < most - 80; // for the factor beside the bar, and not in it
@@ -116,13 +108,13 @@ export function render({ model, el }) {
   }
 
   view.start(() => {
-    const state = settings();
+    const state = view.state();
     const { scores, outcomes, block_size } = state;
     const seen = measure(state);
     // As a new maximum arrives, the bars before it shrink together, and the output moves.
-    const [weights, lift, old, kept, end] = view.glide("totals", [
+    const [weights, lift, totals] = view.glide("totals", [
       scores.map((_, i) => seen.weights[i] ?? 0), seen.read ? seen.maximum : 0,
-      seen.before, seen.before * seen.factor, seen.normaliser,
+      [seen.before, seen.before * seen.factor, seen.normaliser],
     ]);
     const left = 4;
     const room = (plot.width - 2 * left) / scores.length;
@@ -130,21 +122,19 @@ export function render({ model, el }) {
     const [lowest, highest] = [Math.min(0, ...scores), Math.max(0, ...scores)];
     const size = (SCORES.bottom - SCORES.top - 2 * SCORES.inset) / Math.max(highest - lowest, 1);
     const y = (score) => SCORES.top + SCORES.inset + (highest - score) * size;
-    const names = [
+    const blocks = [SCORES, WEIGHTS].flatMap(({ top, bottom }) => Array.from({ length: seen.blocks }, (_, block) => ["rect", {
+      x: x(block * block_size) + 1, y: top, height: bottom - top, rx: 6,
+      width: room * Math.min(block_size, scores.length - block * block_size) - 2,
+      fill: block === seen.read - 1 ? "var(--aw-surface)" : "none", stroke: "var(--aw-grid)",
+    }]));
+    setChildren(ground, [
+      ...blocks,
       ["text", { class: "attention-muted", x: left, y: 16 }, "scores"],
       ["text", { class: "attention-muted", x: left, y: WEIGHTS.top - 8 }, "weights so far, above their values"],
       ...[y(0), WEIGHTS.base].map((level) => ["line", {
         class: "attention-grid", x1: left, x2: plot.width - left, y1: level, y2: level,
       }]),
-    ];
-    const now = seen.read - 1;
-    const blocks = [SCORES, WEIGHTS].flatMap(({ top, bottom }) => Array.from({ length: seen.blocks }, (_, block) => ["rect", {
-      x: x(block * block_size) + 1, y: top, height: bottom - top, rx: 6,
-      width: room * Math.min(block_size, scores.length - block * block_size) - 2,
-      fill: block === now ? "var(--aw-surface)" : "none", stroke: "var(--aw-grid)",
-    }]));
-    setChildren(ground, blocks);
-    setChildren(labels, names);
+    ]);
     setChildren(bars, scores.flatMap((score, i) => {
       const known = i < seen.seen;
       const height = weights[i] * (WEIGHTS.base - WEIGHTS.top - WEIGHTS.inset);
@@ -159,10 +149,8 @@ export function render({ model, el }) {
     }));
     const level = y(lift);
     setAttributes(maximum, { x1: left, x2: x(seen.seen), y1: level, y2: level, visibility: seen.read ? "visible" : "hidden" });
-    setAttributes(maximumName, {
-      x: plot.width - left - 4, y: 16, visibility: seen.read ? "visible" : "hidden",
-    });
-    const along = stages(state);
+    setAttributes(maximumName, { x: plot.width - left - 4, y: 16, visibility: seen.read ? "visible" : "hidden" });
+    const along = Array.from({ length: seen.blocks }, (_, i) => measure({ ...state, step: i + 1 }));
     const answer = along.at(-1).output;
     const [least, most] = [Math.min(...outcomes), Math.max(...outcomes)];
     const up = (value) => OUTPUT.bottom - OUTPUT.inset
@@ -177,12 +165,10 @@ export function render({ model, el }) {
       ["path", { d: ends.length ? `M${ends.map((end) => end.map((number) => number.toFixed(1)).join(" ")).join("L")}` : null, fill: "none", stroke: "var(--aw-output)", "stroke-width": 2 }],
       ...ends.map(([cx, cy], i) => ["circle", { cx, cy, r: i === ends.length - 1 ? 7 : 4, fill: "var(--aw-output)", stroke: "var(--aw-paper)", "stroke-width": 1.5 }]),
     ]);
-    drawTotals({ ...seen, old, kept, end }, Math.max(...along.map(({ normaliser }) => normaliser)));
+    drawTotals(seen, totals, Math.max(...along.map(({ normaliser }) => normaliser)));
     full(answer);
-    for (const [name, show] of readouts) {
-      const none = seen.read < { maximum: 1, factor: 2 }[name];
-      show(seen[name], none ? "none" : fixed(seen[name]));
-    }
+    shown(seen, { factor: seen.read < 2 ? "none" : undefined });
+    further(seen, { maximum: seen.read < 1 ? "none" : undefined });
     view.say(words(state, seen));
   });
   return view.cleanup;

@@ -1,4 +1,4 @@
-import { DTYPES, createView, element, entropy, fixed, isStill, roundedSoftmax, setChildren, setText, short, softmax, svg } from "./_shared/index.js";
+import { DTYPES, POWERS, createView, element, entropy, fixed, isStill, roundedSoftmax, setChildren, setText, short, softmax, svg } from "./_shared/index.js";
 
 const DIVISORS = { 0: "not divided", 0.5: "divided by √d", 1: "divided by d" };
 const BARS = { height: 236, left: 20, right: 4, top: 22, bottom: 8 };
@@ -17,9 +17,7 @@ export function scores(settings) {
 /** The Frobenius norm of diag(p) − ppᵀ. */
 export function jacobianNorm(weights) {
   const squares = weights.reduce((sum, weight) => sum + weight ** 2, 0);
-  return Math.sqrt(weights.reduce(
-    (sum, weight) => sum + weight ** 2 * ((1 - weight) ** 2 + squares - weight ** 2), 0,
-  ));
+  return Math.sqrt(weights.reduce((sum, weight) => sum + weight ** 2 * ((1 - weight) ** 2 + squares - weight ** 2), 0));
 }
 
 /** How many weights are exactly 0; all but one means that the whole Jacobian is. */
@@ -49,8 +47,7 @@ export function words(settings, seen) {
     : `The gradient of softmax is exactly 0 in ${dead.join(", ")}.`;
   return `Scores of standard deviation ${short(spread(settings))}: the largest of `
     + `${settings.len_k} weights is ${fixed(seen.max_weight)}, the entropy ${fixed(seen.entropy)} `
-    + `(that of ${fixed(seen.effective_keys, 1)} equal weights), ‖J‖ ${size}. `
-    + gradient;
+    + `(that of ${fixed(seen.effective_keys, 1)} equal weights), ‖J‖ ${size}. ${gradient}`;
 }
 
 export function render({ model, el }) {
@@ -66,27 +63,19 @@ export function render({ model, el }) {
   });
   const ways = view.choice({ trait: "exponent", label: "Weights of the keys, with scores", options: panels.map(({ exponent, card }) => [exponent, card]) });
   view.stage.append(ways[0].closest("fieldset"));
-  const shows = [["max_weight", "Largest weight"], ["entropy", "Entropy"], ["jacobian_norm", "Jacobian ‖J‖"], ["effective_keys", "Effective keys"]]
-    .map(([name, label]) => [name, view.readout({ name, label, parent: view.more.readouts })]);
+  const show = view.numbers({ max_weight: "Largest weight", entropy: "Entropy", jacobian_norm: "Jacobian ‖J‖", effective_keys: "Effective keys" });
 
   const row = element("div", { class: "attention-row" });
   view.more.place.prepend(element("p", { class: "attention-name" }, "Gradient of softmax, as computed in"), row);
   const gradients = DTYPES.map((dtype) => {
-    const show = view.readout({ name: `gradient_${dtype}`, label: dtype, parent: row });
-    const zeros = show.card.appendChild(element("span", { class: "attention-note" }));
-    return { show, zeros };
+    const flows = view.readout({ name: `gradient_${dtype}`, label: dtype, parent: row });
+    return { flows, zeros: flows.card.appendChild(element("span", { class: "attention-note" })) };
   });
 
+  view.slider({ trait: "d", label: "Width d", min: 0, max: 12, ...POWERS, words: (d) => `${d} ${d === 1 ? "dimension" : "dimensions"}` });
+  view.slider({ trait: "len_k", label: "Number of keys", more: true, min: 2, max: 64, words: (len_k) => `${len_k} keys` });
   view.slider({
-    trait: "d", label: "Width d", min: 0, max: 12,
-    value: (power) => 2 ** power, position: Math.log2, words: (d) => `${d} ${d === 1 ? "dimension" : "dimensions"}`,
-  });
-  view.slider({
-    trait: "len_k", label: "Number of keys", more: true, min: 2, max: 64, words: (len_k) => `${len_k} keys`,
-  });
-  view.slider({
-    trait: "temperature", label: "Temperature", more: true, min: -5, max: 5, step: 0.5,
-    value: (power) => 2 ** power, position: Math.log2,
+    trait: "temperature", label: "Temperature", more: true, min: -5, max: 5, step: 0.5, ...POWERS,
     text: (temperature) => short(temperature), words: (temperature) => `temperature ${short(temperature)}`,
   });
 
@@ -138,7 +127,7 @@ export function render({ model, el }) {
   }
 
   view.start(() => {
-    const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
+    const settings = view.state();
     const now = measure(settings);
     // Drawn is the state on the way: the scores stretch or shrink, and the weights follow.
     const [power, heat] = view.glide("settings", [Math.log2(settings.d), Math.log2(settings.temperature)]);
@@ -146,11 +135,11 @@ export function render({ model, el }) {
       view.part(`axes ${panel.exponent}`, String(panel.bars.width), () => drawAxes(panel));
       drawBars(panel, softmax(scores({ ...settings, d: 2 ** power, temperature: 2 ** heat, exponent: panel.exponent })));
     }
-    for (const [name, show] of shows) show(now[name]);
-    gradients.forEach(({ show, zeros }, i) => {
+    show(now);
+    gradients.forEach(({ flows, zeros }, i) => {
       const dead = now.dead.includes(DTYPES[i]);
-      show(dead ? 0 : 1, dead ? "exactly 0" : "flows");
-      show.card.classList.toggle("attention-strong", dead);
+      flows(dead ? 0 : 1, dead ? "exactly 0" : "flows");
+      flows.card.classList.toggle("attention-strong", dead);
       setText(zeros, `zero weights: ${now.zeros[i]}`);
     });
     view.say(words(settings, now));

@@ -1,42 +1,31 @@
-import { GRIP, colorMap, createView, element, entropy, fadeOut, fixed, pixelMap, placeNames, readLines, readNumber, setAttributes, setChildren, setText, softmax, svg } from "./_shared/index.js";
+import { GRIP, colorMap, createView, element, entropy, fadeOut, fixed, pixelMap, placeNames, readLines, readNumber, setAttributes, setChildren, setText, softmax, svg, writeTable } from "./_shared/index.js";
 
 const HEIGHT = 280;
 const REACH = 3.5; // of the plane, up and down from the origin; points stay within 3
 const CELL = 8; // pixels from one place where the field is computed to the next
 
-// How far the colours reach on both sides of 0, the step from contour to contour, and how many
-// places apart a contour is looked for: straight lines need few.
-const SCALES = {
-  cosine: () => [1, 0.25, 2],
-  Gaussian: () => [10, 1, 2],
-  additive: ({ w_v }) => [w_v.reduce((sum, w) => sum + Math.abs(w), 0) || 1, 0.25, 2],
-};
-const scaleOf = (settings) => (SCALES[settings.score] ?? (() => [10, 1, 8]))(settings);
-
+// What a score looks at, its formula with its matrices (`_` stands before an index), and what is said of it.
 const KINDS = {
-  dot: "A step across the query changes no dot product.",
-  "scaled dot": "The order of the dot product, with milder weights.",
-  cosine: "The cosine ignores how long query and keys are.",
-  Gaussian: "The Gaussian score knows the distance alone.",
-  bilinear: "The dot product, after W has moved the query.",
-  additive: "Where tanh is flat, a step changes next to nothing.",
+  dot: ["reach", ["qᵀk"], "A step across the query changes no dot product."],
+  "scaled dot": ["milder reach", ["qᵀk / √2"], "The order of the dot product, with milder weights."],
+  cosine: ["angle", ["qᵀk / (‖q‖ ‖k‖)"], "The cosine ignores how long query and keys are."],
+  Gaussian: ["nearness", ["−½ ‖q − k‖²"], "The Gaussian score knows the distance alone."],
+  bilinear: ["turned reach", ["qᵀWk", "W"], "The dot product, after W has moved the query."],
+  additive: ["a small network", ["w_vᵀ tanh(W_q q + W_k k)", "W_q", "W_k", "w_v"], "Where tanh is flat, a step changes next to nothing."],
 };
 
-const HINTS = { dot: "reach", "scaled dot": "milder reach", cosine: "angle", Gaussian: "nearness", bilinear: "turned reach", additive: "a small network" };
+/** How far the colours reach on both sides of 0, the step from contour to contour, and how many
+    places apart a contour is looked for: straight lines need few. */
+function scaleOf({ score, w_v }) {
+  if (score === "additive") return [w_v.reduce((sum, w) => sum + Math.abs(w), 0) || 1, 0.25, 2];
+  return { cosine: [1, 0.25, 2], Gaussian: [10, 1, 2] }[score] ?? [10, 1, 8];
+}
 
-/** The formula of a score, and its matrices, line by line; `_` stands before an index. */
+/** The formula of a score, and its matrices, line by line. */
 function formula({ score, ...matrices }) {
-  const show = (...names) => names.map((name) => (
-    `${name} = ${JSON.stringify(matrices[name]).replaceAll(",", ", ").replaceAll("-", "−")}`
-  ));
-  return {
-    dot: ["qᵀk"],
-    "scaled dot": ["qᵀk / √2"],
-    cosine: ["qᵀk / (‖q‖ ‖k‖)"],
-    Gaussian: ["−½ ‖q − k‖²"],
-    bilinear: ["qᵀWk", ...show("W")],
-    additive: ["w_vᵀ tanh(W_q q + W_k k)", ...show("W_q", "W_k", "w_v")],
-  }[score];
+  const [first, ...names] = KINDS[score][1];
+  const written = (name) => JSON.stringify(matrices[name]).replaceAll(",", ", ").replaceAll("-", "−");
+  return [first, ...names.map((name) => `${name} = ${written(name)}`)];
 }
 
 /** Wᵀq: the bilinear score is the dot product with it. */
@@ -95,7 +84,7 @@ export function reachable(settings) {
 /** The finding in words; `ScoringPlane.words` says the same in Python. */
 export function words({ score }, { scores, max_weight, entropy: nats }) {
   const kind = Math.max(...scores) - Math.min(...scores) < 1e-9
-    ? "All keys have the same score, so they share equally." : KINDS[score];
+    ? "All keys have the same score, so they share equally." : KINDS[score][2];
   return `The largest is ${fixed(max_weight)}, the entropy ${fixed(nats)}. ${kind}`;
 }
 
@@ -160,20 +149,23 @@ export function readKeys(text) {
 }
 
 const SMALL = 33; // places across a small plane
+const smallAt = (i) => ((i + 0.5) / SMALL - 0.5) * 2 * REACH;
 
-/** Paint the field of a score, small, and a dot for each key: the winner's is large. */
-function paintSmall(canvas, settings, shades) {
-  const context = canvas.getContext("2d");
-  const image = new ImageData(SMALL, SMALL);
+/** Paint a score on a canvas, a pixel for each place of the plane: `across` and `up` say where a column
+    and a row stand. Returns the scores, row by row. */
+function paintField(canvas, settings, shades, across, up) {
+  const { width } = canvas;
+  const image = new ImageData(width, canvas.height);
   const pixels = new Uint32Array(image.data.buffer);
   const score = scorer(settings);
   const [limit] = scaleOf(settings);
-  const at = (i) => ((i + 0.5) / SMALL - 0.5) * 2 * REACH;
-  for (let i = 0; i < pixels.length; i += 1) {
-    const share = score(at(i % SMALL), -at(Math.floor(i / SMALL))) / limit;
+  const field = Float64Array.from(pixels, (_, i) => score(across(i % width), up(Math.floor(i / width))));
+  for (let i = 0; i < field.length; i += 1) {
+    const share = field[i] / limit;
     pixels[i] = shades[share <= -1 ? 0 : share >= 1 ? 255 : Math.round(127.5 + 127.5 * share)];
   }
-  context.putImageData(image, 0, 0);
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return field;
 }
 
 export function render({ model, el }) {
@@ -217,17 +209,16 @@ export function render({ model, el }) {
     else view.set("key_points", model.get("key_points").map((key, i) => (i === thing - 1 ? [key[0], ...point] : key)));
   });
 
-  const largest = view.readout({ name: "max_weight", label: "Largest weight", parent: view.more.readouts });
-  const nats = view.readout({ name: "entropy", label: "Entropy", parent: view.more.readouts });
+  const show = view.numbers({ max_weight: "Largest weight", entropy: "Entropy" });
   const agreed = view.readouts.appendChild(element("p", { class: "attention-agreed" }));
   const sign = view.readouts.appendChild(element("p", { class: "attention-formula" }));
   let shares = [];
 
   // Six planes, small: each with its field, and the name of the key that wins there.
-  const small = Object.keys(KINDS).map((score) => {
+  const small = Object.entries(KINDS).map(([score, [hint]]) => {
     const picture = element("canvas", { width: SMALL, height: SMALL, "aria-hidden": "true" });
     const winner = element("span", { class: "attention-winner" });
-    const card = element("span", { class: "attention-small" }, picture, element("span", {}, score), element("span", { class: "attention-note" }, HINTS[score]), winner);
+    const card = element("span", { class: "attention-small" }, picture, element("span", {}, score), element("span", { class: "attention-note" }, hint), winner);
     return { score, picture, winner, card };
   });
   view.choice({ trait: "score", label: "Score, and the key that it crowns", options: small.map(({ score, card }) => [score, card]) });
@@ -237,51 +228,33 @@ export function render({ model, el }) {
 
   view.field({
     trait: "key_points", label: "Your own keys, one a line: name, across, up; from −3 to 3", rows: 4,
-    write: (points) => points.map((point) => point.join(" ")).join("\n"), read: readKeys,
+    write: writeTable, read: readKeys,
   });
 
   // The canvas: a pixel for each place where the score is computed, and what is written there.
-  const shades = { color: colorMap(view.root, "--aw-score-map") };
+  const shades = pixelMap(colorMap(view.root, "--aw-score-map")); // from -1 to 1
   let most = 0; // scores that can agree
-  let [image, pixels, field] = [];
   function fit() {
     const [columns, rows] = [plot.width, height()].map((size) => 8 * Math.ceil(size / CELL / 8) + 1);
     Object.assign(canvas, { width: columns, height: rows });
-    image = new ImageData(columns, rows);
-    pixels = new Uint32Array(image.data.buffer);
-    field = new Float64Array(columns * rows);
     // The middle of a pixel stands where its score was computed.
     for (const [name, value] of Object.entries({ width: columns * CELL, height: rows * CELL, left: -CELL / 2, top: -CELL / 2 })) {
       canvas.style.setProperty(name, `${value}px`);
     }
-    setAttributes(plot.svg, { height: height(), viewBox: `0 0 ${plot.width} ${height()}` });
+    plot.setHeight(height());
     const [x, y] = at([0, 0]);
     setAttributes(across, { x1: 0, x2: plot.width, y1: y, y2: y });
     setAttributes(down, { x1: x, x2: x, y1: 0, y2: height() });
   }
 
   function paint(settings, best) {
-    shades.pixels ??= pixelMap(shades.color); // from -1 to 1
-    const score = scorer(settings);
-    const [limit, step, stride] = scaleOf(settings);
-    let [lowest, highest] = [Infinity, -Infinity];
+    const [, step, stride] = scaleOf(settings);
     const [[left, top], size] = [at([0, 0]), unit()];
-    for (let i = 0, row = 0; row < image.height; row += 1) {
-      const y = (top - row * CELL) / size;
-      for (let column = 0; column < image.width; column += 1, i += 1) {
-        const value = score((column * CELL - left) / size, y);
-        field[i] = value;
-        if (value < lowest) lowest = value;
-        if (value > highest) highest = value;
-        const share = value / limit;
-        pixels[i] = shades.pixels[share <= -1 ? 0 : share >= 1 ? 255 : Math.round(127.5 + 127.5 * share)];
-      }
-    }
-    canvas.getContext("2d").putImageData(image, 0, 0);
-    const [first, last] = [lowest, highest].map((bound) => Math.ceil(bound / step));
+    const field = paintField(canvas, settings, shades(), (column) => (column * CELL - left) / size, (row) => (top - row * CELL) / size);
+    const [first, last] = [Math.min(...field), Math.max(...field)].map((bound) => Math.ceil(bound / step));
     const levels = Array.from({ length: last - first }, (_, i) => (first + i) * step);
-    setAttributes(lines, { d: contours(field, image.width, levels, stride) });
-    setAttributes(winning, { d: contours(field, image.width, [best], 1) });
+    setAttributes(lines, { d: contours(field, canvas.width, levels, stride) });
+    setAttributes(winning, { d: contours(field, canvas.width, [best], 1) });
   }
 
   function describe(settings) {
@@ -295,7 +268,7 @@ export function render({ model, el }) {
   }
 
   view.start(() => {
-    const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
+    const settings = view.state();
     const { query_x, query_y, key_points, score, ...matrices } = settings;
     const seen = measure(settings);
     const [place, ...keys] = view.glide("places", [[query_x, query_y], ...key_points.map(([, x, y]) => [x, y])]);
@@ -303,7 +276,7 @@ export function render({ model, el }) {
     view.part("frame", String(plot.width), fit);
     view.part("formula", JSON.stringify([score, matrices]), () => {
       describe(settings);
-      if (shades.pixels) fadeOut(canvas);
+      if (most > 0) fadeOut(canvas); // not at first
     });
     const drawn = { ...settings, query_x: place[0], query_y: place[1], key_points: key_points.map(([name], i) => [name, ...keys[i]]) };
     paint(drawn, Math.max(...measure(drawn).scores));
@@ -315,7 +288,7 @@ export function render({ model, el }) {
       const { crowned, count, key } = agreement(settings);
       small.forEach(({ score: kind, picture, winner }, i) => {
         setText(winner, key_points[crowned[i]]?.[0] ?? "a tie");
-        paintSmall(picture, { ...settings, score: kind }, shades.pixels);
+        paintField(picture, { ...settings, score: kind }, shades(), smallAt, (row) => -smallAt(row));
       });
       setText(agreed, count === 6 ? `All 6 agree on ${key_points[key][0]}.` : `${count > 1 ? `${count} of 6 scores agree on ${key_points[key][0]}` : "No two scores agree"}${count < most ? `; elsewhere ${most === 6 ? "all" : most} do` : ", as many as can"}.`);
       agreed.classList.toggle("attention-won", count === 6);
@@ -341,8 +314,7 @@ export function render({ model, el }) {
       share(seen.weights[i]);
       share.card.classList.toggle("attention-won", i === top);
     });
-    largest(seen.max_weight);
-    nats(seen.entropy);
+    show(seen);
     view.say(words(settings, seen));
   });
   return view.cleanup;

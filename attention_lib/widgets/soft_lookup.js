@@ -1,4 +1,4 @@
-import { GRIP, createView, element, entropy, fixed, placeNames, readTable, setAttributes, setChildren, short, softmax, svg, writeTable } from "./_shared/index.js";
+import { GRIP, POWERS, createView, element, entropy, fixed, placeNames, readTable, setAttributes, setChildren, short, softmax, svg, writeTable } from "./_shared/index.js";
 
 const TALLEST = 380; // of a plane, in pixels, and its name below
 const NAME = 22;
@@ -8,10 +8,8 @@ const REACH = 2.15; // of the plane, from its middle; points stay within 2
 export function measure({ query_x, query_y, temperature, key_points, value_points }) {
   const weights = softmax(key_points.map(([x, y]) => (query_x * x + query_y * y) / temperature));
   const mix = (axis) => value_points.reduce((sum, value, i) => sum + weights[i] * value[axis], 0);
-  return {
-    weights, output_x: mix(0), output_y: mix(1), entropy: entropy(weights),
-    effective_keys: Math.exp(entropy(weights)),
-  };
+  const nats = entropy(weights);
+  return { weights, output_x: mix(0), output_y: mix(1), entropy: nats, effective_keys: Math.exp(nats) };
 }
 
 /** The finding in words; `SoftLookup.words` says the same in Python. */
@@ -78,29 +76,27 @@ function createPlane(view, parent, name, description) {
     },
     /** What moves and the points it is joined to; where it sits on one of them, it is a ring around it. */
     draw(moving, points, weights, corners) {
-      setAttributes(plot.svg, { height: height(), viewBox: `0 0 ${plot.width} ${height()}` });
+      plot.setHeight(height());
       const [[left, top], [right, bottom]] = [at([-2, 2]), at([2, -2])];
       setAttributes(across, { x1: left, x2: right, y1: middle(), y2: middle() });
       setAttributes(down, { x1: plot.width / 2, x2: plot.width / 2, y1: top, y2: bottom });
       setAttributes(title, { x: plot.width / 2, y: height() - 4 });
       setAttributes(area, { points: corners.map((corner) => at(corner).join(",")).join(" ") });
-      const [x1, y1] = at(moving.point);
-      setChildren(lines, weights.map((weight, i) => {
-        const [x2, y2] = at(points[i].point);
-        return ["line", { x1, y1, x2, y2, "stroke-width": 1 + 11 * weight }];
-      }));
       const named = [moving, ...points].map((one, i) => ({ ...one, at: at(one.point), r: i === 0 ? 10 : 6 }));
+      const [[x1, y1], ...ends] = named.map((one) => one.at);
+      setChildren(lines, ends.map(([x2, y2], i) => ["line", { x1, y1, x2, y2, "stroke-width": 1 + 11 * weights[i] }]));
       // The weights stand on their strands, or behind the names where a strand is short.
-      const shares = weights.map((weight, i) => {
-        const [x2, y2] = at(points[i].point);
-        return { at: [(x1 + x2) / 2, (y1 + y2) / 2], color: "weight", name: fixed(weight, 2), r: 0, spare: true, long: Math.hypot(x2 - x1, y2 - y1) > 56 };
+      const shares = corners.length === 0 ? [] : ends.flatMap(([x2, y2], i) => {
+        const name = fixed(weights[i], 2);
+        if (Math.hypot(x2 - x1, y2 - y1) > 56) return [{ at: [(x1 + x2) / 2, (y1 + y2) / 2], color: "weight", name, r: 0, spare: true }];
+        named[i + 1].name += ` ${name}`;
+        return [];
       });
-      shares.forEach(({ long, name }, i) => { if (corners.length && !long) named[i + 1].name += ` ${name}`; });
       setChildren(dots, [
         ...named.map(({ at: [cx, cy], color, r }) => (
           ["circle", { cx, cy, r, fill: `var(--aw-${color})`, stroke: "var(--aw-paper)", "stroke-width": 1.5 }]
         )),
-        ...placeNames([...named, ...shares.filter(({ long }) => corners.length && long)], plot.width, height() - 18),
+        ...placeNames([...named, ...shares], plot.width, height() - 18),
       ]);
     },
   };
@@ -123,15 +119,13 @@ export function render({ model, el }) {
   view.onReset(() => { trail = []; });
 
   let shares = [];
-  const rest = [["output_x", "Output, across"], ["output_y", "Output, up"], ["entropy", "Entropy"], ["effective_keys", "Effective keys"]]
-    .map(([name, label]) => [name, view.readout({ name, label, parent: view.more.readouts })]);
+  const rest = view.numbers({ output_x: "Output, across", output_y: "Output, up", entropy: "Entropy", effective_keys: "Effective keys" });
 
   for (const [trait, label] of [["query_x", "Query, across"], ["query_y", "Query, up"]]) {
     view.slider({ trait, label, more: true, min: -2, max: 2, step: 0.05, text: (value) => fixed(value, 2) });
   }
   view.slider({
-    trait: "temperature", label: "Temperature", min: -5, max: 5, step: 0.5,
-    value: (power) => 2 ** power, position: Math.log2,
+    trait: "temperature", label: "Temperature", min: -5, max: 5, step: 0.5, ...POWERS,
     text: (temperature) => short(temperature), words: (temperature) => `temperature ${short(temperature)}`,
   });
 
@@ -146,7 +140,7 @@ export function render({ model, el }) {
   });
 
   view.start(() => {
-    const settings = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
+    const settings = view.state();
     const seen = measure(settings);
     const { value_points, tokens } = settings;
     // Drawn is where things are on their way, and the weights and the output that belong there.
@@ -173,7 +167,7 @@ export function render({ model, el }) {
       shares = tokens.map((token, i) => view.readout({ name: `weight_${i}`, label: `Weight of ${token}` }));
     });
     shares.forEach((show, i) => show(seen.weights[i]));
-    for (const [name, show] of rest) show(seen[name]);
+    rest(seen);
     view.say(words(settings, seen));
   });
   return view.cleanup;

@@ -1,4 +1,4 @@
-import { createView, element, fixed, linear, mixture, numbersOf, setAttributes, setChildren, setText, sinusoid, softmax, svg } from "../../attention_lib/widgets/_shared/index.js";
+import { attend, createView, element, fixed, linear, mixture, numbersOf, setChildren, sinusoid, softmax, svg } from "../../attention_lib/widgets/_shared/index.js";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 const [CELL, ABOVE, BELOW] = [22, 48, 30]; // pixels of a letter, and of the lines over and under it
@@ -23,8 +23,6 @@ export function parse(text, { longest }) {
   return letters;
 }
 
-const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
-
 /** What the network computes: each layer's weights, a row a letter that ends with itself, and at
     each letter the probabilities of the next. With `without`, that layer (from 1) adds nothing. */
 export function measure(state, { width, embedding, layers, W_u } = unpackCopier(state)) {
@@ -34,9 +32,7 @@ export function measure(state, { width, embedding, layers, W_u } = unpackCopier(
   )));
   const weights = layers.map(({ W_q, W_k, W_v, W_o }, layer) => {
     const [queries, keys, values] = [W_q, W_k, W_v].map((matrix) => linear(x, matrix));
-    const looks = queries.map((query, place) => (
-      softmax(keys.slice(0, place + 1).map((key) => dot(query, key) / Math.sqrt(width)))
-    ));
+    const looks = queries.map((query, place) => attend([query], keys.slice(0, place + 1), 0, width).weights[0]);
     if (state.without !== layer + 1) {
       linear(mixture(looks, values), W_o).forEach((row, place) => row.forEach((number, i) => { x[place][i] += number; }));
     }
@@ -69,44 +65,27 @@ export function words({ without }, { letters }, { asking, second, target, first,
 
 export function render({ model, el }) {
   const traits = ["text", "place", "without"];
-  const fixedTraits = ["packed", "bits", "width", "layers", "longest"];
-  const settings = () => Object.fromEntries([...traits, ...fixedTraits].map((trait) => [trait, model.get(trait)]));
-  const given = settings();
-  const copier = unpackCopier(given);
-  const view = createView({ model, el }, { label: "Two heads that copy", task: "Type a text that says something twice, and stop in the middle.", traits });
-  let seen = measure(given, copier);
+  const view = createView({ model, el }, {
+    label: "Two heads that copy", task: "Type a text that says something twice, and stop in the middle.",
+    traits, given: ["packed", "bits", "width", "layers", "longest"],
+  });
+  const first = view.state();
+  const copier = unpackCopier(first);
+  let seen = measure(first, copier);
 
-  const typed = element("input", { type: "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off" });
-  const refusal = element("p", { class: "attention-refusal", role: "alert", hidden: true });
-  typed.addEventListener("input", () => {
-    try {
-      const text = parse(typed.value, given);
-      refusal.hidden = true;
-      view.setAll({ text, place: -1 });
-    } catch (error) {
-      setText(refusal, error.message);
-      refusal.hidden = false;
-    }
-  }, { signal: view.signal });
-  const fill = () => {
-    typed.value = model.get("text");
-    refusal.hidden = true;
-  };
-  view.onReset(fill);
-  typed.addEventListener("keydown", (event) => event.stopPropagation(), { signal: view.signal }); // a notebook has keys of its own
-  view.controls.append(element(
-    "label", { class: "attention-line-of-text", "data-trait": "text" },
-    element("span", { class: "attention-name" }, `Your text, up to ${given.longest} letters from a to z`), typed, refusal,
-  ));
+  view.field({
+    trait: "text", label: `Your text, up to ${first.longest} letters from a to z`, more: false,
+    write: String, read: (text) => parse(text, first), take: (text) => view.setAll({ text, place: -1 }),
+  });
 
   const plot = view.plot({ height: 200, description: "The letters; lines over them show where layer 2 looks, lines under them where layer 1 looked" });
-  const [lines, boxes] = ["g", "g"].map((tag) => plot.svg.appendChild(svg(tag)));
+  const [lines, boxes] = [svg("g"), svg("g")];
+  plot.svg.append(lines, boxes);
   const bars = view.plot({ height: 92, description: "The probability of each of the 26 letters to come next" });
   const verdict = view.stage.appendChild(element("div", { class: "attention-verdict" }));
-  const comes = view.readout({ name: "next", label: "Next letter", parent: verdict });
-  const sure = view.readout({ name: "probability", label: "Probability", parent: verdict });
-  const matching = view.readout({ name: "second", label: "Layer 2, largest weight", parent: verdict });
-  const looking = view.readout({ name: "first", label: "Layer 1, largest weight there", parent: verdict });
+  const show = view.numbers({
+    next: "Next letter", probability: "Probability", second: "Layer 2, largest weight", first: "Layer 1, largest weight there",
+  }, verdict);
 
   const across = () => Math.min(Math.max(plot.width / seen.letters.length, CELL), 34); // from letter to letter
   const columns = () => Math.max(Math.floor(plot.width / across() + 0.01), 1);
@@ -119,10 +98,7 @@ export function render({ model, el }) {
     const place = Math.floor(x / across()) + columns() * Math.floor(y / (ABOVE + CELL + BELOW));
     if (x < columns() * across() && place < seen.letters.length) view.set("place", place);
   }, { signal: view.signal });
-  view.choice({
-    trait: "without", label: "At work",
-    options: [[0, "both layers"], [1, "not layer 1"], [2, "not layer 2"]],
-  });
+  view.choice({ trait: "without", label: "At work", options: [[0, "both layers"], [1, "not layer 1"], [2, "not layer 2"]] });
   view.slider({
     trait: "place", label: "Letter that asks", min: 0, max: () => seen.letters.length - 1, more: true,
     position: (place) => hopsOf({ place }, seen).asking,
@@ -144,15 +120,10 @@ export function render({ model, el }) {
   }
 
   view.start(() => {
-    const state = settings();
+    const state = view.state();
     view.part("reading", `${state.text} ${state.without}`, () => { seen = measure(state, copier); });
-    view.part("typed", seen.letters, () => {
-      if (typed.value.toLowerCase().replace(/[^a-z]/g, "") !== seen.letters) fill(); // what is typed stays as it was typed
-    });
     const hops = hopsOf(state, seen);
-    const rows = Math.ceil(seen.letters.length / columns());
-    const height = rows * (ABOVE + CELL + BELOW);
-    setAttributes(plot.svg, { height, viewBox: `0 0 ${plot.width} ${height}` });
+    plot.setHeight(Math.ceil(seen.letters.length / columns()) * (ABOVE + CELL + BELOW));
     setChildren(lines, [
       ...strands(hops.asking, view.glide("second", hops.second), -1, "var(--aw-weight)"),
       ...strands(hops.target, view.glide("first", hops.first), 1, "var(--aw-key)"),
@@ -170,10 +141,8 @@ export function render({ model, el }) {
       ["rect", { x: i * step + 1, y: 72 - 70 * probability, width: step - 2, height: 70 * probability, fill: "var(--aw-output)" }],
       ["text", { x: (i + 0.5) * step, y: 87, "text-anchor": "middle", class: i === hops.most ? "attention-chosen" : "attention-muted" }, LETTERS[i]],
     ]));
-    comes(hops.most, LETTERS[hops.most]);
-    sure(hops.next[hops.most]);
-    matching(hops.second[hops.target]);
-    looking(hops.first[hops.before]);
+    const { most, next, second, target, first: other, before } = hops;
+    show({ next: most, probability: next[most], second: second[target], first: other[before] }, { next: LETTERS[most] });
     view.say(words(state, seen, hops));
   });
   return view.cleanup;

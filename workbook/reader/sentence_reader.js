@@ -1,4 +1,4 @@
-import { areListed, baseOf, createView, element, fixed, parseSentence, idOf, isStill, readLexicon, runReader, setAttributes, setChildren, setText, svg, unpackReader, wordsOf } from "../../attention_lib/widgets/_shared/index.js";
+import { areListed, baseOf, createView, element, fixed, parseSentence, idOf, isStill, readLexicon, runReader, setAttributes, setChildren, setText, svg, textField, unpackReader, wordsOf } from "../../attention_lib/widgets/_shared/index.js";
 
 const SURE = 0.75; // below, the reader says that it is unsure
 const OFFERED = 14; // nouns to exchange a noun for
@@ -102,11 +102,12 @@ export function alike(word, { lexicon }, { sections, offered }) {
 
 export function render({ model, el }) {
   const traits = ["text", "hop", "head", "word"];
-  const fixedTraits = ["packed", "scales", "vocabulary", "forms", "read_as", "sections", "offered", "followed", "width", "num_heads", "longest", "examples"];
-  const settings = () => Object.fromEntries([...traits, ...fixedTraits].map((trait) => [trait, model.get(trait)]));
-  const given = settings();
+  const view = createView({ model, el }, {
+    label: "A reader at work", task: "Click a word to exchange it, and see what “it” means then.", traits,
+    given: ["packed", "scales", "vocabulary", "forms", "read_as", "sections", "offered", "followed", "width", "num_heads", "longest", "examples"],
+  });
+  const given = view.state();
   let reader = openReader(given);
-  const view = createView({ model, el }, { label: "A reader at work", task: "Click a word to exchange it, and see what “it” means then.", traits });
 
   const sentence = view.stage.appendChild(element("div", { class: "attention-sentence" }));
   const drawing = sentence.appendChild(svg("svg", { class: "attention-strands", role: "img", "aria-label": "Lines from words to the words they read, as thick as the weights" }));
@@ -126,18 +127,19 @@ export function render({ model, el }) {
   }
   const canRead = (text, next) => given.examples.includes(text) || areListed(wordsOf(text), reader.lexicon) || isWhole(next);
   function arrived() {
-    [whole, reader, refusal.hidden] = [true, openReader(settings()), true];
+    [whole, reader] = [true, openReader(view.state())];
+    field.refuse("");
     waiting?.();
     view.again();
   }
-  model.on("change:read_as", arrived);
+  view.onChange("read_as", arrived);
   function lost() { // the words did not come
     if (whole || model.get("wanted")) return;
     lacking = typed.value = waiting ? typed.value : model.get("text");
     refuse(waiting === tell ? "The words could not be fetched. Check the connection, then open the list again."
       : "This sentence needs words that could not be fetched. Check the connection, then press Enter again.");
   }
-  model.on("change:wanted", lost);
+  view.onChange("wanted", lost);
 
   /** Read another sentence, and show what *it* does from the start. */
   function read(text) {
@@ -193,10 +195,15 @@ export function render({ model, el }) {
     return way.flatMap((row, step) => row.map((weight, of) => [seen.it, of, weight, STEPS[step]]));
   }
 
-  const typed = element("input", { type: "text", class: "attention-typed", "aria-label": "A sentence of your own", spellcheck: "false", autocomplete: "off" });
-  const refusal = element("p", { class: "attention-refusal", role: "alert", hidden: true });
+  const field = textField({
+    label: "A sentence of your own, with “it” in it once; Enter reads it", class: "attention-typed", "aria-label": "A sentence of your own", signal: view.signal,
+  });
+  const typed = field.input;
   const tries = element("div", { class: "attention-tries", hidden: true });
-  const refuse = (said) => [refusal.textContent, refusal.hidden, tries.hidden] = [said, !said, true];
+  function refuse(said) {
+    field.refuse(said);
+    tries.hidden = true;
+  }
   function take() {
     if (!canRead(typed.value, take)) return;
     try {
@@ -217,7 +224,6 @@ export function render({ model, el }) {
     }
   }
   typed.addEventListener("change", take, { signal: view.signal });
-  typed.addEventListener("keydown", (event) => event.stopPropagation(), { signal: view.signal }); // a notebook has keys of its own
   typed.addEventListener("keydown", ({ key }) => key === "Enter" && typed.value === lacking && take(), { signal: view.signal });
 
   const list = element("details", { class: "attention-known" }, element("summary", {}, "The words that it knows"));
@@ -235,10 +241,7 @@ export function render({ model, el }) {
   }
   list.addEventListener("toggle", tell, { signal: view.signal });
 
-  view.controls.append(element("div", { class: "attention-own" },
-    element("label", { class: "attention-line-of-text" }, element("span", { class: "attention-name" }, "A sentence of your own, with “it” in it once; Enter reads it"), typed),
-    refusal, tries, list,
-  ));
+  view.controls.append(element("div", { class: "attention-own" }, field.node, tries, list));
   const playing = view.play({
     next() {
       view.set("hop", Math.min(model.get("hop") + 1, 3));
@@ -255,12 +258,11 @@ export function render({ model, el }) {
   });
   view.slider({
     trait: "word", label: "Word that asks in this head", min: 0, max: () => seen.words.length - 1, more: true,
-    position: (word) => rowOf({ ...settings(), word }, seen).asking, text: (word) => seen.words[rowOf({ ...settings(), word }, seen).asking],
+    position: (word) => rowOf({ ...view.state(), word }, seen).asking, text: (word) => seen.words[rowOf({ ...view.state(), word }, seen).asking],
   });
-  const asked = () => { // a word asks in one head
+  view.onChange("word", () => { // a word asks in one head
     if (model.get("word") >= 0 && model.get("head") < 0) view.set("head", 0);
-  };
-  model.on("change:word", asked);
+  });
   const other = element("option", { value: "", hidden: true }); // what is read, where it is none of the examples
   const offered = element("select", { "aria-label": "Another sentence" }, other, ...given.examples.map((text) => element("option", { value: text }, text)));
   offered.addEventListener("change", () => read(parseSentence(offered.value, reader.lexicon, given.longest).slice(1).join(" ")), { signal: view.signal });
@@ -268,8 +270,9 @@ export function render({ model, el }) {
 
   let strands = () => {};
   const resizing = new ResizeObserver(() => strands());
+  view.signal.addEventListener("abort", () => resizing.disconnect());
   view.start(() => {
-    const state = settings();
+    const state = view.state();
     let problem = "";
     view.part("reading", `${state.text} ${state.read_as.length}`, () => {
       if (!canRead(state.text)) return;
@@ -303,13 +306,7 @@ export function render({ model, el }) {
     view.say(words(state, seen));
   });
   resizing.observe(sentence);
-  return () => {
-    resizing.disconnect();
-    model.off("change:word", asked);
-    model.off("change:read_as", arrived);
-    model.off("change:wanted", lost);
-    view.cleanup();
-  };
+  return view.cleanup;
 }
 
 export default { render };

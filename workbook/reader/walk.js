@@ -47,9 +47,9 @@ export function measure(state, reader = unpackReader(state, state.vocabulary.len
   }
   const first = seen.layers[0].heads[followed];
   const size = first.keys[0].length;
-  const empty = runReader(reader, [...seen.ids, ...Array(PADS).fill(0)]).layers[0].heads[followed].keys.slice(-PADS);
+  const padding = runReader(reader, [...seen.ids, ...Array(PADS).fill(0)]).layers[0].heads[followed].keys.slice(-PADS);
   return {
-    ...seen, it, nouns, other, swapped, first, followed, size, padding: empty, row: first.weights[it], dots: first.dots[it],
+    ...seen, it, nouns, other, swapped, first, followed, size, padding, row: first.weights[it], dots: first.dots[it],
     scores: first.scores[it], alone: answeredAlone(reader, seen, followed, it),
   };
 }
@@ -61,7 +61,6 @@ export function believed(step, { answers, swapped, alone }) {
   if (step === HEADS) return answers[1];
   return step === BRIGHTEST ? swapped.answers[2] : answers[2];
 }
-
 
 /** The finding of each step in words; `Walk.words` says the same in Python. */
 export function words({ step, word, swap }, seen) {
@@ -156,7 +155,7 @@ export function scene(step, seen, given) {
   const keyAt = step <= VECTORS ? [left, span] : step === KEYS ? [right - keyed, keyed] : [left, step <= MASKED ? near : 0];
   const shown = between(KEYS, MASKED) ? 1 : 0;
   const key = [...rows, count, count + 1].map((i) => strip(keyAt[0], line(i), keyAt[1], i < count || step === MASKED ? shown : 0));
-  const asks = strip(keyAt[0], shown ? top - row * (wide ? 0.75 : 0.8) : line(it), keyAt[1], shown);
+  const query = strip(keyAt[0], shown ? top - row * (wide ? 0.75 : 0.8) : line(it), keyAt[1], shown);
   const valueAt = step < MIXTURE ? [left, 0] : [right - keyed, keyed];
   const value = rows.map((i) => strip(valueAt[0], line(i), valueAt[1], step === MIXTURE ? 0.08 + 0.92 * seen.row[i] : 0));
   const output = strip(valueAt[0], step === MIXTURE ? floor + row * 0.85 : line(place(seen.row)), valueAt[1], step === MIXTURE ? 1 : 0);
@@ -199,7 +198,7 @@ export function scene(step, seen, given) {
   const told = believed(step, seen);
   const tracked = step >= MIXTURE ? 1 : 0;
   const past = [[odds(seen.answers[0]), tracked], [odds(seen.answers[1]), step >= LAYERS ? 1 : 0], [odds(told), tracked]];
-  return { names, pads, vector, key, asks, value, output, bars, axis: [zero, between(SCORES, MASKED) ? 1 : 0], firstHop, secondHop, pointing, middle, past };
+  return { names, pads, vector, key, query: [query], value, output: [output], bars, axis: [zero, between(SCORES, MASKED) ? 1 : 0], firstHop, secondHop, pointing, middle, past };
 }
 
 // ---------------------------------------------------------------- the view
@@ -269,11 +268,11 @@ function strips(parent, kind, rows, color) {
   };
 }
 
-/** The page's text in step with the figure: a section a step, where there are that many. */
+/** The page's text in step with the figure: a section a step, if there are that many; says whether. */
 function walkWithPage(view, model, el) {
   const figure = el.closest(".attention-widget");
   const sections = [...(view.onPage && figure.parentElement.querySelectorAll(":scope > section") || [])].slice(0, STEPS.length);
-  if (sections.length < STEPS.length) return null;
+  if (sections.length < STEPS.length) return false;
   let told = model.get("step");
   let aim = 0; // where a scroll of ours goes; what it passes does not count
   const arrive = ({ isIntersecting, target }) => {
@@ -291,37 +290,36 @@ function walkWithPage(view, model, el) {
     sections.forEach((section) => reading.observe(section));
   };
   const scroll = (behavior) => sections[told - 1].scrollIntoView({ behavior, block: "start" });
-  const follow = () => {
-    if (model.get("step") === told) return;
-    told = aim = model.get("step");
-    scroll(isStill() ? "instant" : "smooth");
-  };
   const begin = () => {
     if (told > 1) scroll("instant");
     watch();
   };
   for (const type of ["scrollend", "wheel", "touchstart"]) addEventListener(type, () => { aim = 0; }, { signal: view.signal, passive: true });
   addEventListener("resize", watch, { signal: view.signal });
-  model.on("change:step", follow);
+  view.onChange("step", () => {
+    if (model.get("step") === told) return;
+    told = aim = model.get("step");
+    scroll(isStill() ? "instant" : "smooth");
+  });
+  view.signal.addEventListener("abort", () => reading?.disconnect());
   if (document.readyState === "complete") begin();
   else addEventListener("load", begin, { signal: view.signal, once: true });
   told = model.get("step");
-  return () => {
-    reading?.disconnect();
-    model.off("change:step", follow);
-  };
+  return true;
 }
 
 export function render({ model, el }) {
   const traits = ["step", "word", "swap"];
-  const given = Object.fromEntries(["text", "choices", "nouns", "head", "packed", "scales", "vocabulary", "width", "num_heads"].map((name) => [name, model.get(name)]));
-  const state = () => ({ ...given, ...Object.fromEntries(traits.map((trait) => [trait, model.get(trait)])) });
+  const view = createView({ model, el }, {
+    label: "A sentence goes through attention", task: "Go on step by step, and watch how “it” finds its meaning.", traits,
+    given: ["text", "choices", "nouns", "head", "packed", "scales", "vocabulary", "width", "num_heads"],
+  });
+  const given = view.state();
   const reader = unpackReader(given, given.vocabulary.length);
-  const view = createView({ model, el }, { label: "A sentence goes through attention", task: "Go on step by step, and watch how “it” finds its meaning.", traits });
   view.root.classList.add("attention-walk");
   setAttributes(view.root, { "data-lm-suppress-shortcuts": "true" }); // JupyterLab's own arrow keys
-  let seen = measure(state(), reader);
-  let leave = null; // what ends the walk with the page
+  let seen = measure(given, reader);
+  let isWithPage = false;
   const ways = {}; // the lines' paths
 
   const shown = view.readout({ name: "step", label: "Step", parent: view.stage });
@@ -333,12 +331,10 @@ export function render({ model, el }) {
   const cells = layer("attention-walk-cells");
   const map = colorMap(view.root, "--aw-score-map");
   const color = (share) => `rgb(${map(share).join()})`;
-  const { start, first } = seen;
-  const vector = strips(cells, "vector", start, color);
-  const key = strips(cells, "key", [...first.keys, ...seen.padding], color);
-  const query = strips(cells, "query", [first.queries[0]], color);
-  const value = strips(cells, "value", first.values, color);
-  const output = strips(cells, "output", [first.output[0]], color);
+  const rowsOf = ({ start, first, padding, it }) => ({
+    vector: start, key: [...first.keys, ...padding], query: [first.queries[it]], value: first.values, output: [first.output[it]],
+  });
+  const drawings = Object.entries(rowsOf(seen)).map(([kind, rows]) => [kind, strips(cells, kind, rows, color)]);
   const [track, names, said, hits] = ["attention-walk-track", "attention-walk-names", "", "attention-walk-hits"].map(layer);
 
   const go = (by) => view.set("step", Math.min(Math.max(model.get("step") + by, 1), STEPS.length));
@@ -371,10 +367,10 @@ export function render({ model, el }) {
     if (now === OTHER && from !== OTHER && model.get("word") === one) view.set("word", two);
     if (from === OTHER && now !== OTHER && model.get("word") === two) view.set("word", one);
   };
-  model.on("change:step", exchange);
+  view.onChange("step", exchange);
   document.addEventListener("keydown", (event) => {
     const whole = document.fullscreenElement === view.root;
-    const inside = whole || view.root.contains(event.target) || (leave && event.target === document.body);
+    const inside = whole || view.root.contains(event.target) || (isWithPage && event.target === document.body);
     const by = { ArrowRight: 1, ArrowLeft: -1, PageDown: whole ? 1 : 0, PageUp: whole ? -1 : 0 }[event.key];
     if (!by || !inside || event.target.matches("input, select, textarea") || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
@@ -383,17 +379,11 @@ export function render({ model, el }) {
   }, { signal: view.signal });
 
   view.start(() => {
-    const { step, word, swap } = state();
-    view.part("numbers", `${word} ${swap}`, () => { seen = measure(state(), reader); });
-    view.part("colours", word, () => {
-      vector.paint(seen.start);
-      key.paint([...seen.first.keys, ...seen.padding]);
-      query.paint([seen.first.queries[seen.it]]);
-      value.paint(seen.first.values);
-      output.paint([seen.first.output[seen.it]]);
-    });
+    const { step, word, swap } = view.state();
+    view.part("numbers", `${word} ${swap}`, () => { seen = measure(view.state(), reader); });
+    view.part("colours", word, () => drawings.forEach(([kind, drawing]) => drawing.paint(rowsOf(seen)[kind])));
     const at = sizes(plot.width, seen.words.length);
-    setAttributes(plot.svg, { height: at.height, viewBox: `0 0 ${plot.width} ${at.height}` });
+    plot.setHeight(at.height);
     const goal = scene(step, seen, at);
     const kinds = Object.keys(goal);
     const gliding = view.glide("scene", kinds.map((kind) => goal[kind]));
@@ -403,7 +393,7 @@ export function render({ model, el }) {
     setAttributes(next, { "aria-disabled": String(step === STEPS.length) });
     showWord().hidden = step === BRIGHTEST;
     showSwap().hidden = step !== BRIGHTEST;
-    view.say(words(state(), seen));
+    view.say(words(view.state(), seen));
   });
 
   /** Draw what stands at a moment, be it on the way from one step to the next. */
@@ -411,11 +401,7 @@ export function render({ model, el }) {
     const { row, top, left, right, width, line, floor, font, name, track: level, wide } = at;
     const { it, words: written } = seen;
     setAttributes(band, { x: 0, y: line(it) - row / 2, width, height: row, visibility: step === WORDS ? "hidden" : null });
-    vector.move(now.vector);
-    key.move(now.key);
-    query.move([now.asks]);
-    value.move(now.value);
-    output.move([now.output]);
+    for (const [kind, drawing] of drawings) drawing.move(now[kind]);
 
     const middle = (left + right) / 2;
     const wayTo = (x1, i, x2, j) => `M${x1} ${line(i)}C${(x1 + x2) / 2} ${line(i)} ${(x1 + x2) / 2} ${line(j)} ${x2} ${line(j)}`;
@@ -463,12 +449,8 @@ export function render({ model, el }) {
     setChildren(hits, step === BRIGHTEST ? heads.map((_, i) => ["rect", { x: left + i * column - 2, y: top, width: column, height: floor - top, "data-chosen": patched === i ? "true" : null }]) : []);
   }
 
-  leave = walkWithPage(view, model, el);
-  return () => {
-    leave?.();
-    model.off("change:step", exchange);
-    view.cleanup();
-  };
+  isWithPage = walkWithPage(view, model, el);
+  return view.cleanup;
 }
 
 export default { render };

@@ -1,4 +1,4 @@
-import { bytesOf, createView, element, fixed, linear, normalise, setAttributes, setText, softmax } from "../../attention_lib/widgets/_shared/index.js";
+import { attend, bytesOf, createView, element, fixed, linear, mixture, normalise, setAttributes, setText, softmax, textField } from "../../attention_lib/widgets/_shared/index.js";
 
 const WINDOW = 128; // letters that a head sees, as in network.py
 const LONGEST = 400; // letters of a text, as in writer.py
@@ -49,28 +49,20 @@ export function createWriter({ letters, heads, width, layers, tensors }) {
   const seen = [];
   let known = "";
 
-  function attend(layer, x, position) {
+  function look(layer, x, position) {
     const part = (which) => times(tensors[`attentions.${layer}.W_${which}.weight`], x);
     const { keys, values } = kept[layer];
     const query = rotate(part("q"), size, position);
     keys[position] = rotate(part("k"), size, position);
     values[position] = part("v");
-    const first = Math.max(0, position + 1 - WINDOW);
-    const gathered = new Float64Array(width);
-    const weights = Array.from({ length: heads }, (_, head) => {
-      const scores = [];
-      for (let key = first; key <= position; key += 1) {
-        let dot = 0;
-        for (let i = head * size; i < (head + 1) * size; i += 1) dot += query[i] * keys[key][i];
-        scores.push(dot / Math.sqrt(size));
-      }
-      const row = softmax(scores);
-      row.forEach((weight, k) => {
-        for (let i = head * size; i < (head + 1) * size; i += 1) gathered[i] += weight * values[first + k][i];
-      });
-      return row;
+    const [near, theirs] = [keys, values].map((rows) => rows.slice(Math.max(0, position + 1 - WINDOW), position + 1));
+    const found = Array.from({ length: heads }, (_, head) => {
+      const [from, to] = [head * size, (head + 1) * size];
+      const { weights } = attend([query], near, from, to);
+      return { row: weights[0], output: mixture(weights, theirs.map((value) => value.subarray(from, to)))[0] };
     });
-    return { weights, output: times(tensors[`attentions.${layer}.W_o.weight`], gathered) };
+    const gathered = found.flatMap(({ output }) => [...output]);
+    return { weights: found.map(({ row }) => row), output: times(tensors[`attentions.${layer}.W_o.weight`], gathered) };
   }
 
   function readLetter(letter, position) {
@@ -81,7 +73,7 @@ export function createWriter({ letters, heads, width, layers, tensors }) {
       gain: tensors[`add_norms.${number}.norm.weight`], shift: tensors[`add_norms.${number}.norm.bias`],
     });
     for (let layer = 0; layer < layers; layer += 1) {
-      const attended = attend(layer, x, position);
+      const attended = look(layer, x, position);
       weights.push(...attended.weights);
       x = add(2 * layer, attended.output);
       const [inner, outer] = [0, 2].map((i) => ["weight", "bias"].map((kind) => tensors[`feed_forwards.${layer}.${i}.${kind}`]));
@@ -157,21 +149,19 @@ export function words(state, { logits, weights }) {
 
 export function render({ model, el }) {
   const traits = ["text", "temperature", "head", "place"];
-  const fixedTraits = ["letters", "num_heads", "num_layers", "logits", "weights"];
-  const settings = () => Object.fromEntries([...traits, ...fixedTraits].map((trait) => [trait, model.get(trait)]));
-  const first = settings();
-  const view = createView({ model, el }, { label: "A writer at work", task: "Press Write, then try another temperature or a beginning of your own.", traits });
+  const view = createView({ model, el }, {
+    label: "A writer at work", task: "Press Write, then try another temperature or a beginning of your own.",
+    traits, given: ["letters", "num_heads", "num_layers", "logits", "weights"],
+  });
+  const first = view.state();
   let writer = null;
   let timer = 0;
 
-  const typed = element("input", { type: "text", class: "attention-typed", maxlength: LONGEST, spellcheck: "false", autocomplete: "off" });
-  const refusal = element("p", { class: "attention-refusal", role: "alert", hidden: true });
+  const { input: typed, node, refuse } = textField({ label: "A beginning of your own", maxlength: LONGEST, signal: view.signal });
   const page = element("div", { class: "attention-writing" });
   const candidates = element("div", { class: "attention-candidates", "aria-hidden": "true" });
-  view.stage.append(element("label", { class: "attention-line-of-text" }, element("span", { class: "attention-name" }, "A beginning of your own"), typed), refusal, page, candidates);
-  const expected = view.readout({ name: "expected", label: "It expects" });
-  const probability = view.readout({ name: "probability", label: "Probability" });
-  const weight = view.readout({ name: "weight", label: "Largest weight" });
+  view.stage.append(node, page, candidates);
+  const show = view.numbers({ expected: "It expects", probability: "Probability", weight: "Largest weight" }, view.readouts);
   const letters = Array.from({ length: LONGEST + 1 }, (_, place) => {
     const letter = page.appendChild(element("span", { class: "attention-letter" }));
     letter.addEventListener("click", () => { if (place > 0) view.set("place", place); }, { signal: view.signal });
@@ -188,17 +178,13 @@ export function render({ model, el }) {
   function take() {
     if (model.get("packed").byteLength) writer = createWriter(unpackModel(model.get("packed")));
   }
-  function arrived() {
-    take();
-    view.again();
-  }
   function stop() {
     clearInterval(timer);
     timer = 0;
     setText(button, "Write");
   }
   function step() {
-    const { text, temperature } = settings();
+    const { text, temperature } = view.state();
     if (text.length >= LONGEST) stop();
     else if (writer) view.setAll({ text: text + next(writer, text, temperature, Math.random()), place: -1 });
   }
@@ -212,20 +198,19 @@ export function render({ model, el }) {
   typed.addEventListener("input", () => {
     const text = typed.value;
     const unknown = [...new Set(text)].filter((letter) => !first.letters.includes(letter));
-    refusal.hidden = unknown.length === 0;
-    if (unknown.length) refusal.textContent = `The writer has never seen ${unknown.map((letter) => `“${letter}”`).join(", ")}.`;
-    else if (text) view.setAll({ text, place: -1 });
+    refuse(unknown.length ? `The writer has never seen ${unknown.map((letter) => `“${letter}”`).join(", ")}.` : "");
+    if (text && unknown.length === 0) view.setAll({ text, place: -1 });
   }, { signal: view.signal });
-  typed.addEventListener("keydown", (event) => event.stopPropagation(), { signal: view.signal }); // a notebook has keys of its own
   view.slider({ trait: "temperature", label: "Temperature", min: 0, max: 2, step: 0.05, text: (value) => value.toFixed(2) });
   view.slider({ trait: "head", label: "Look through", min: 0, max: first.num_heads * first.num_layers, text: (head) => headName({ ...first, head }) });
-  view.slider({ trait: "place", label: "Letter", min: 1, max: () => model.get("text").length, position: () => placeOf(settings()), text: () => `${placeOf(settings()) + 1}`, more: true });
+  view.slider({ trait: "place", label: "Letter", min: 1, max: () => model.get("text").length, position: () => placeOf(view.state()), text: () => `${placeOf(view.state()) + 1}`, more: true });
 
   view.onReset(stop);
-  model.on("change:packed", arrived);
+  view.signal.addEventListener("abort", stop);
+  view.onChange("packed", () => { take(); view.again(); });
   take();
   view.start(() => {
-    const state = settings();
+    const state = view.state();
     const given = ["text", "head", "place"].every((trait) => state[trait] === first[trait]);
     if (!writer && !given) ask();
     const seen = given ? first : writer && measure(state, writer);
@@ -246,16 +231,11 @@ export function render({ model, el }) {
       setText(bar.children[2], fixed(share, 2));
       bar.style.setProperty("--share", share.toFixed(4));
     });
-    expected(order[0][1], `“${visible(state.letters[order[0][1]])}”`);
-    probability(order[0][0]);
-    weight(largest);
+    const [[likely, id]] = order;
+    show({ expected: id, probability: likely, weight: largest }, { expected: `“${visible(state.letters[id])}”` });
     return view.say(words(state, seen));
   });
-  return () => {
-    stop();
-    model.off("change:packed", arrived);
-    view.cleanup();
-  };
+  return view.cleanup;
 }
 
 export default { render };

@@ -38,9 +38,8 @@ export function readAddress(hash, name, initial) {
 
 /** The part of an address that holds what differs from the start; "#MaskLab." where nothing does. */
 export function writeAddress(name, values, initial) {
-  const same = (a, b) => a === b || JSON.stringify(a) === JSON.stringify(b);
   const parts = Object.keys(initial)
-    .filter((trait) => alike(values[trait], initial[trait]) && !same(values[trait], initial[trait]))
+    .filter((trait) => alike(values[trait], initial[trait]) && JSON.stringify(values[trait]) !== JSON.stringify(initial[trait]))
     .map((trait) => {
       const value = values[trait];
       return `${name}.${trait}=${encodeURIComponent(typeof value === "string" ? value : JSON.stringify(value))}`;

@@ -17,12 +17,13 @@ export function colorMap(node, name = "--aw-weight-map") {
   };
 }
 
-/** A map as 256 pixels of a canvas, from 0 to 1. */
+/** A map as 256 pixels of a canvas, from 0 to 1, made when they are first asked for. */
 export function pixelMap(color) {
-  return Uint32Array.from({ length: 256 }, (_, i) => {
+  let pixels;
+  return () => (pixels ??= Uint32Array.from({ length: 256 }, (_, i) => {
     const [red, green, blue] = color(i / 255);
     return (255 << 24) | (blue << 16) | (green << 8) | red;
-  });
+  }));
 }
 
 /** The class of a text that is readable on a colour of a map. */

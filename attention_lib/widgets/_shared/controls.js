@@ -2,9 +2,28 @@
 
 import { element, setAttributes, setText, uniqueId } from "./elements.js";
 
+/** A slider over powers of two: its positions are the exponents. */
+export const POWERS = { value: (power) => 2 ** power, position: Math.log2 };
+
+/** A field for a text of the reader's own, as a `node` with its `input`; `refuse` shows what is wrong
+    with the text, or that nothing is. With `rows` it takes several lines. */
+export function textField({ label: title, trait, rows, signal, ...attributes }) {
+  const input = element(rows ? "textarea" : "input", { rows, type: rows ? null : "text", spellcheck: "false", autocomplete: "off", ...attributes });
+  const refusal = element("p", { class: "attention-refusal", role: "alert", hidden: true });
+  input.addEventListener("keydown", (event) => event.stopPropagation(), { signal }); // a notebook has keys of its own
+  return {
+    input,
+    node: element("label", { class: "attention-line-of-text", "data-trait": trait }, element("span", { class: "attention-name" }, title), input, refusal),
+    refuse(said) {
+      refusal.textContent = said;
+      refusal.hidden = !said;
+    },
+  };
+}
+
 /** The controls of a view, in `place` or, with `more`, in `further`; `kinds` adds one of each kind,
     `refresh` shows a trait's value anew, or all. */
-export function createControls({ model, set, signal, place, further }) {
+export function createControls({ model, set, signal, onReset, place, further }) {
   const refreshers = new Map();
   const accepts = new Map();
 
@@ -96,41 +115,34 @@ export function createControls({ model, set, signal, place, further }) {
       return input;
     },
 
-    /** A field for numbers of the reader's own, line by line: `write` makes a text of the trait's
-        value, `read` a value of a text, or throws an Error that says what is wrong with it. */
-    field({ trait, label: title, rows, write, read }) {
-      const input = element("textarea", { rows, spellcheck: "false", autocomplete: "off" });
-      const refusal = element("p", { class: "attention-refusal", role: "alert", hidden: true });
-      let typed = null; // a text that means what the model holds, written as the reader did
-      function take(isDone) {
+    /** A field for words or numbers of the reader's own: `write` makes a text of the trait's value,
+        `read` a value of a text, or throws an Error that says what is wrong with it. One line is
+        judged while it is written, several `rows` when they are done. `take` gets the value. */
+    field({ trait, label, rows, write, read, take = (value) => set(trait, value), more = true }) {
+      const { input, node, refuse } = textField({ label, trait, rows, signal });
+      let meant = null; // by what is typed, which stays as the reader wrote it
+      function judge(isDone) {
         try {
           const value = read(input.value.trim());
-          refusal.hidden = true;
-          typed = [input.value, JSON.stringify(value)];
-          set(trait, value);
+          refuse("");
+          meant = JSON.stringify(value);
+          take(value);
         } catch (error) {
-          if (!isDone) return;
-          refusal.textContent = error.message;
-          refusal.hidden = false;
+          if (isDone) refuse(error.message);
         }
       }
-      input.addEventListener("input", () => take(false), { signal });
-      input.addEventListener("change", () => take(true), { signal });
-      input.addEventListener("keydown", (event) => event.stopPropagation(), { signal }); // a notebook has keys of its own
-      addControl(
-        trait,
-        element("label", { class: "attention-line-of-text", "data-trait": trait }, element("span", { class: "attention-name" }, title), input, refusal),
-        () => {
-          const value = model.get(trait);
-          if (typed?.[1] === JSON.stringify(value)) return;
-          typed = [write(value), JSON.stringify(value)];
-          input.value = typed[0];
-          refusal.hidden = true;
-        },
-        true,
-      );
+      function refresh() {
+        const value = model.get(trait);
+        if (meant === JSON.stringify(value)) return;
+        meant = JSON.stringify(value);
+        input.value = write(value);
+        refuse("");
+      }
+      input.addEventListener("input", () => judge(!rows), { signal });
+      input.addEventListener("change", () => judge(true), { signal });
+      onReset(() => { meant = null; refresh(); });
+      addControl(trait, node, refresh, more);
       accepts.set(trait, (value) => { read(write(value)); return true; });
-      return input;
     },
 
     /** A button among the controls. */

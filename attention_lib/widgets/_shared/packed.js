@@ -35,17 +35,11 @@ export function unpackHead({ bytes, tables }, number, count) {
   return steps;
 }
 
-/** Whether there is one mask for all heads, and not one each. */
-function isShared(bytes, count) {
-  return bytes.length === Math.ceil(count / 8);
-}
-
-/** For each cell of a head, whether it may be attended to. */
+/** For each cell of a head, whether it may be attended to; there is a mask for each head, or one for all. */
 export function unpackMask(packed, number, count) {
   const bytes = bytesOf(packed);
   if (bytes.length === 0) return new Uint8Array(count).fill(1);
-  const from = isShared(bytes, count) ? 0 : number * 8 * Math.ceil(count / 8);
-  const allowed = new Uint8Array(count);
-  for (let i = 0; i < count; i += 1) allowed[i] = (bytes[(from + i) >> 3] >> (7 - ((from + i) & 7))) & 1;
-  return allowed;
+  const size = Math.ceil(count / 8);
+  const from = bytes.length === size ? 0 : number * size;
+  return Uint8Array.from({ length: count }, (_, i) => (bytes[from + (i >> 3)] >> (7 - (i & 7))) & 1);
 }

@@ -10,11 +10,12 @@ export function createPlot({ height, description, parent, signal }) {
   const picture = svg("svg", { role: "img", "aria-label": description });
   const plot = {
     svg: picture,
-    height,
-    resize(width) {
+    resize(width, tall = height) {
       plot.width = width;
-      setAttributes(picture, { width, height, viewBox: `0 0 ${width} ${height}` });
+      setAttributes(picture, { width, height: tall, viewBox: `0 0 ${width} ${tall}` });
     },
+    /** Where the height depends on what is drawn. */
+    setHeight: (tall) => plot.resize(plot.width, tall),
 
     /** Take the width of its place, and say whether it is new. A picture without a canvas gets a
         smaller viewBox and is scaled up, so that its letters grow with the page's text. */

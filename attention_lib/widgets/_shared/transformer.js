@@ -2,12 +2,13 @@
 
 import { softmax } from "./numbers.js";
 
-/** Decode numbers of 16 or 32 bits, least significant byte first. */
+/** Decode whole numbers of 8 bits, or others of 16 or 32, least significant byte first. */
 export function numbersOf(packed, bits) {
-  const view = new DataView(packed.buffer ?? packed, packed.byteOffset ?? 0, packed.byteLength);
-  return Float64Array.from({ length: view.byteLength / (bits / 8) }, (_, i) => (
-    bits === 32 ? view.getFloat32(4 * i, true) : half(view.getUint16(2 * i, true))
-  ));
+  const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
+  const read = {
+    8: (i) => view.getInt8(i), 16: (i) => half(view.getUint16(2 * i, true)), 32: (i) => view.getFloat32(4 * i, true),
+  }[bits];
+  return Float64Array.from({ length: (8 * view.byteLength) / bits }, (_, i) => read(i));
 }
 
 function half(bits) {
@@ -21,16 +22,12 @@ function half(bits) {
     (workbook/reader/_packed.py): bytes, each matrix with a scale, or else numbers of 32 bits. They
     are (out, in), as in nn.Linear. */
 export function unpackReader({ packed, scales, width, num_heads }, count) {
-  const view = new DataView(packed.buffer ?? packed, packed.byteOffset ?? 0, packed.byteLength);
+  const numbers = numbersOf(packed, scales.length ? 8 : 32);
   let [at, part] = [0, 0];
   const take = (many) => {
-    const scale = scales[part];
-    const numbers = Float64Array.from({ length: many }, (_, i) => (
-      scale === undefined ? view.getFloat32(4 * (at + i), true) : Math.fround(view.getInt8(at + i) * scale)
-    ));
-    at += many;
+    const scale = scales[part] ?? 1;
     part += 1;
-    return numbers;
+    return numbers.slice(at, at += many).map((number) => Math.fround(number * scale));
   };
   const square = () => take(width * width);
   return {
@@ -53,7 +50,7 @@ export function linear(rows, matrix) {
 }
 
 /** Scores before and after the division, and weights, from coordinate `from` up to `to`. */
-function attend(queries, keys, from, to) {
+export function attend(queries, keys, from, to) {
   const dots = queries.map((query) => keys.map((key) => {
     let sum = 0;
     for (let i = from; i < to; i += 1) sum += query[i] * key[i];

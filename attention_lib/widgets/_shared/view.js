@@ -16,11 +16,12 @@ import { download, pageOf } from "./save.js";
  *
  * A figure fills it by `plot`, `slider`, `choice`, `toggle`, `field`, `button`, `play` and
  * `readout`, calls `start(draw)` once, and returns `view.cleanup`. `draw` reads everything from the
- * model; it runs when the figure is on the page, and before the next paint whenever one of `traits`
- * has changed or the figure's width has. With `aside`, the readouts stand beside the stage where
- * there is room.
+ * model by `view.state()`: the values of `traits`, which a reader sets, and of those that are `given`
+ * by Python. It runs when the figure is on the page, and before the next paint whenever one of
+ * `traits` has changed or the figure's width has. With `aside`, the readouts stand beside the stage
+ * where there is room.
  */
-export function createView({ model, el }, { label, task = "", traits, aside = false }) {
+export function createView({ model, el }, { label, task = "", traits, given = [], aside = false }) {
   const controller = new AbortController();
   const { signal } = controller;
   function set(trait, value) {
@@ -31,22 +32,29 @@ export function createView({ model, el }, { label, task = "", traits, aside = fa
     for (const trait in values) model.set(trait, values[trait]);
     model.save_changes();
   }
-  const initial = Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
-  const now = () => Object.fromEntries(traits.map((trait) => [trait, model.get(trait)]));
+  const valuesOf = (names) => Object.fromEntries(names.map((trait) => [trait, model.get(trait)]));
+  const initial = valuesOf(traits);
   const address = addressName(el);
   const starting = []; // what else begins anew with a reset
+  const onReset = (act) => starting.push(act);
+
+  /** Act when a trait has changed, until cleanup. */
+  function onChange(trait, act) {
+    model.on(`change:${trait}`, act);
+    signal.addEventListener("abort", () => model.off(`change:${trait}`, act));
+  }
   const {
     root, stage, controls: place, readouts, more, folded, task: taskLine, finding, spoken, failure,
   } = createFrame({
     title: label, aside, signal,
-    link: address && (() => writeAddress(address, now(), initial)),
+    link: address && (() => writeAddress(address, valuesOf(traits), initial)),
     reset() {
       setAll(initial);
       for (const act of starting) act();
     },
   });
   setText(taskLine, task);
-  const controls = createControls({ model, set, signal, place, further: more.controls });
+  const controls = createControls({ model, set, signal, onReset, place, further: more.controls });
 
   /** Take what the page's address has for this figure; the rest is as at the start. */
   function follow({ first = false } = {}) {
@@ -130,10 +138,6 @@ export function createView({ model, el }, { label, task = "", traits, aside = fa
   function again() {
     if (frame === 0) frame = requestAnimationFrame(redraw);
   }
-  const listeners = traits.map((trait) => [`change:${trait}`, () => {
-    controls.refresh(trait);
-    again();
-  }]);
   let held = false;
   root.addEventListener("pointerdown", () => { held = true; }, { signal });
   for (const type of ["pointerup", "pointercancel"]) {
@@ -152,8 +156,27 @@ export function createView({ model, el }, { label, task = "", traits, aside = fa
   }
   const resizing = new ResizeObserver(fit);
 
+  /** A number with its name; returns a function of `(value, text)`. Tests read `data-value`. */
+  function readout({ name, label: title, parent = readouts, large = false }) {
+    const output = element(
+      "output", { "data-readout": name, "aria-label": title, "aria-live": "off" },
+    );
+    const card = element(
+      "div", { class: `attention-readout${large ? " attention-large" : ""}` },
+      element("span", { class: "attention-name", "aria-hidden": "true" }, title), output,
+    );
+    parent.append(card);
+    const show = (value, text = fixed(value)) => {
+      setText(output, text);
+      setAttributes(output, { "data-value": String(value) });
+    };
+    return Object.assign(show, { card });
+  }
+
   return {
-    root, stage, controls: place, readouts, more, onPage: address !== null, signal, set, setAll, again, ...controls.kinds,
+    root, stage, controls: place, readouts, more, onPage: address !== null, signal,
+    set, setAll, again, onReset, onChange, readout, ...controls.kinds,
+    state: () => valuesOf([...traits, ...given]),
 
     /** An SVG as wide as its place, `plot.width` × `height` pixels; `description` names it. */
     plot({ height, description, parent = stage }) {
@@ -170,44 +193,28 @@ export function createView({ model, el }, { label, task = "", traits, aside = fa
       setText(taskLine, text);
     },
 
-    /** Act when the reader starts over. */
-    onReset(act) {
-      starting.push(act);
-    },
-
     /** A button that plays a process; see `createPlay`. */
     play(process) {
       const playing = createPlay({ root, signal, ...process });
       place.append(playing.button);
-      starting.push(playing.stop);
+      onReset(playing.stop);
       return playing;
     },
 
-    /** A number with its name; returns a function of `(value, text)`. Tests read `data-value`. */
-    readout({ name, label: title, parent = readouts, large = false }) {
-      const output = element(
-        "output", { "data-readout": name, "aria-label": title, "aria-live": "off" },
-      );
-      const card = element(
-        "div", { class: `attention-readout${large ? " attention-large" : ""}` },
-        element("span", { class: "attention-name", "aria-hidden": "true" }, title), output,
-      );
-      parent.append(card);
-      const show = (value, text = fixed(value)) => {
-        setText(output, text);
-        setAttributes(output, { "data-value": String(value) });
-      };
-      return Object.assign(show, { card });
+    /** Readouts by name, under More; returns a function of numbers by name, and of texts for some. */
+    numbers(labels, parent = more.readouts) {
+      const shows = Object.entries(labels).map(([name, title]) => [name, readout({ name, label: title, parent })]);
+      return (values, texts = {}) => shows.forEach(([name, show]) => show(values[name], texts[name]));
     },
 
     /** Under More, a button that saves the figure as it stands as one file, where the page has what
-        the file needs: `name` is its class, `traits` are all that Python gave it. */
-    saving(name, traits) {
+        the file needs: `name` is its class. */
+    saving(name) {
       if (!model.get("_css")) return;
       const button = element("button", { type: "button", class: "attention-tool" }, "Save as one file");
       button.addEventListener("click", () => download(`${name}.html`, pageOf({
         name, title: label, words: `${taskLine.textContent} ${finding.textContent}`,
-        state: Object.fromEntries(traits.map((trait) => [trait, model.get(trait)])),
+        state: valuesOf([...traits, ...given]),
         script: model.get("_esm"), style: model.get("_css"),
       })), { signal });
       more.place.append(button);
@@ -231,7 +238,12 @@ export function createView({ model, el }, { label, task = "", traits, aside = fa
     start(drawNow) {
       draw = drawNow;
       folded.hidden = more.place.querySelector("input, output, textarea, select, button") === null;
-      for (const [event, listener] of listeners) model.on(event, listener);
+      for (const trait of traits) {
+        onChange(trait, () => {
+          controls.refresh(trait);
+          again();
+        });
+      }
       el.append(root);
       if (address) {
         follow({ first: true });
@@ -248,7 +260,6 @@ export function createView({ model, el }, { label, task = "", traits, aside = fa
       resizing.disconnect();
       cancelAnimationFrame(frame);
       clearTimeout(speaking);
-      for (const [event, listener] of listeners) model.off(event, listener);
       root.remove();
     },
   };
