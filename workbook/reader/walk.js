@@ -168,7 +168,7 @@ export function scene(step, seen, given) {
   const unit = (to - from) / (high - low);
   const columns = step === BRIGHTEST ? seen.layers.flatMap(({ heads }) => heads).length : seen.layers[0].heads.length;
   const column = (span + 4) / columns;
-  const grown = column * (wide ? 0.56 : 0.5);
+  const grown = column * (wide ? 0.56 : 0.36); // and a number beside the bar
   const bars = swapped.layers.flatMap(({ heads }, layer) => heads.map(({ weights }, head) => {
     const number = layer * seen.layers[0].heads.length + head;
     const mine = layer === 0 && head === seen.followed;
@@ -229,12 +229,13 @@ function labels(step, seen, { width, left, right, name, row, top, line, floor, t
   if (step === HEADS || step === BRIGHTEST) {
     const all = step === HEADS ? layers[0].heads : swapped.layers.flatMap(({ heads }) => heads);
     const column = (right - left + 4) / all.length;
+    const y = wide ? head : top - 4; // room for the layers above
     all.forEach(({ weights }, i) => {
       const [layer, number] = i < layers[0].heads.length ? [1, i] : [2, i - layers[0].heads.length];
       const best = place(weights[it]);
-      found.push(text(left + i * column, head, wide ? `head ${number + 1}` : `h ${number + 1}`, "start", layer === 1 && number === seen.followed && step === HEADS ? "attention-chosen" : "attention-muted"));
-      if (number === 0 && step === BRIGHTEST) found.push(text(left + i * column, head - font - 3, `layer ${layer}`));
-      if (wide || step === HEADS) found.push(text(left + i * column + column * (wide ? 0.58 : 0.52) * weights[it][best] + 3, base(best), fixed(weights[it][best], 2), "start", "attention-chosen"));
+      found.push(text(left + i * column, y, wide ? `head ${number + 1}` : `h ${number + 1}`, "start", layer === 1 && number === seen.followed && step === HEADS ? "attention-chosen" : "attention-muted"));
+      if (number === 0 && step === BRIGHTEST) found.push(text(left + i * column, y - font - 3, `layer ${layer}`));
+      if (wide || step === HEADS) found.push(text(left + i * column + column * (wide ? 0.58 : 0.38) * weights[it][best] + 3, base(best), fixed(weights[it][best], 2), "start", "attention-chosen"));
     });
   }
   if (step >= LAYERS && step < BRIGHTEST) {
