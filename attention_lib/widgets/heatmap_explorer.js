@@ -213,7 +213,7 @@ export function render({ model, el }) {
     view.part("texts", JSON.stringify([lookers.width, tokens]), () => {
       texts = tokens.map((row) => row.map((token) => clipped(visible(token), lookers.width * 0.34)));
     });
-    const [before, after] = texts.map((row) => Math.ceil(Math.max(...row.map(({ width }) => width))) + 14);
+    const [before, after] = texts.map((row, column) => Math.ceil(Math.max([48, 28][column], ...row.map(({ width }) => width))) + 14);
     const edges = [before, lookers.width - after];
     lookers.setHeight(Math.ceil(y(rows - 0.5) + 4));
     const [axis, position] = pointed ?? ["query", now.query];
