@@ -380,7 +380,7 @@ def test_ablated_head_still_looks_but_adds_nothing(reader, held_out):
 
 def test_head_ablated_by_the_mean_brings_its_mean_output_to_every_word(reader, held_out):
     """Over one sentence, by hand: the mean of weights times values over all words."""
-    sentence = held_out[0]
+    sentence = next(one for one in held_out if {*lexicon().better}.isdisjoint(one.words))
     reading = read(reader, str(sentence))
     attention, d_k = reader.attentions[0], reader.embedding.embedding_dim // reader.num_heads[0]
     own = slice(d_k, 2 * d_k)

@@ -5,6 +5,7 @@ import torch
 import traitlets
 
 from workbook.reader import Reader, Vocabulary, draw, load_reader, read, words_of
+from workbook.reader.lexicon import lexicon
 from workbook.reader.sentence_reader import EXAMPLES, SentenceReader
 
 SCRIPT = SentenceReader.script()
@@ -29,7 +30,10 @@ WRITTEN = [
     "naïve café 3rd x_y",
     "The dog dont bark, it cant; its too tired and wasnt vacant, couldnt, wont; its tail",
 ]
-COMPOUNDS = "doghouse windowsills qkvhouse dogqkv dog-house double-decker dog-it quickly happily --"
+COMPOUNDS = """
+doghouse windowsills qkvhouse dogqkv dog-house double-decker dog-it quickly happily --
+hated planes framed kids
+"""
 
 
 def plain(figure):
@@ -149,6 +153,18 @@ def test_words_and_base_forms_are_the_same_in_both_worlds(node):
     for form, number in zip(forms, ids, strict=True):
         base = vocabulary.base(form)
         assert number == (-1 if base is None else vocabulary.words.index(base)), form
+
+
+def test_a_word_with_a_better_one_keeps_its_vector_in_training_and_says_how_it_is_read():
+    vocabulary, better = Vocabulary(), lexicon().better
+    assert better["girl"] == "people" and {*better, *better.values()} <= {*vocabulary.words}
+    for word, base in better.items():
+        assert vocabulary.encode([word]) == vocabulary.encode([base], own=True)
+        assert vocabulary.encode([word], own=True) == [vocabulary.words.index(word)]
+    forms = "hated hate,planes plane,framed used,lifted lift,professor people,girls people"
+    for form, base in (pair.split() for pair in forms.split(",")):
+        assert vocabulary.base(form) == base  # no hat, no plan, no picture
+    assert vocabulary.replaced(["girl", "saw", "went"]) == [("girl", "people")]
 
 
 @pytest.mark.browser

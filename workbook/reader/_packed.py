@@ -27,7 +27,7 @@ def packed(reader: Reader, words: Sequence[str]) -> dict[str, Any]:
     exact = all(scale for scale, _ in rounded)
     numbers = [whole for _, whole in rounded] if exact else parts
     vectors, *matrices = numbers
-    vectors = vectors[reader.vocabulary.encode(words)]
+    vectors = vectors[reader.vocabulary.encode(words, own=True)]
     joined = np.concatenate([part.ravel() for part in (vectors, *matrices)])
     return {
         "packed": joined.astype("i1" if exact else "<f4").tobytes(),

@@ -55,8 +55,8 @@ class Lexicon:
         What can be said of *it*, by name; a :class:`Saying` each.
     frames : dict
         What can happen between two nouns.
-    read_as : dict
-        Words without a vector of their own, and the word that each is read as.
+    read_as, better : dict
+        Words without a vector of their own, or with a weaker one; the word that each is read as.
 
     Examples
     --------
@@ -97,8 +97,9 @@ class Lexicon:
             kind: above for above, kinds in data["words"]["kinds"].items() for kind in kinds.split()
         }
         self.pasts = dict(pair.split() for pair in data["forms"]["past"].split(","))
+        self.better = {word: base for base, told in data["better"].items() for word in told.split()}
         same = dict(pair.split() for pair in data["forms"]["same"].split(","))
-        self.forms = same | {past: verb for verb, past in self.pasts.items() if past != verb}
+        self.forms: dict[str, str] = same | {p: v for v, p in self.pasts.items() if p != v}
         if small:
             self.words = {name: choices[:2] for name, choices in self.words.items()}
             self.words |= {"openers": ["today"], "tails": [""], "determiners": ["the"]}

@@ -54,12 +54,15 @@ class Vocabulary:
     def __init__(self, words: Iterable[str] | None = None) -> None:
         words = (NOTHING, *all_words()) if words is None else require_each("words", words, str)
         self.words = tuple(dict.fromkeys(words))
-        self._ids = {word: number for number, word in enumerate(self.words)}
-        known = lexicon()
-        self.forms = known.forms
-        self.read_as = {word: base for word, base in known.read_as.items() if base in self._ids}
+        known, self._ids = lexicon(), {word: number for number, word in enumerate(self.words)}
+        better = {word: base for word, base in known.better.items() if base in self._ids}
+        forms = {word: better.get(base, base) for word, base in known.forms.items()}
+        self.forms = {word: base for word, base in forms.items() if word not in self._ids} | better
+        read_as = {word: better.get(base, base) for word, base in known.read_as.items()}
+        self.read_as = {word: base for word, base in read_as.items() if base in self._ids}
         self.compared = {word for word in self.words if word in known.group_of}
         self.named = {word for word in self.words if word in known.kinds_of} - self.compared
+        self.acted = self.named if "used" in self._ids else set()
 
     def __len__(self) -> int:
         return len(self.words)
@@ -67,15 +70,15 @@ class Vocabulary:
     def base(self, word: str) -> str | None:
         """Return the known word that a word is read as: "crossed" as "cross", "puppy" as "dog".
 
-        A compound without a place in any list is read as its last part.
+        A compound in no list is read as its last part, the past of a noun as a verb.
 
         Examples
         --------
         >>> vocabulary = Vocabulary()
-        >>> [vocabulary.base(word) for word in ("crossed", "bigger", "puppies", "xyz")]
-        ['cross', 'big', 'dog', None]
+        >>> [vocabulary.base(word) for word in ("crossed", "bigger", "puppies", "framed", "xyz")]
+        ['cross', 'big', 'dog', 'used', None]
         >>> [vocabulary.base(word) for word in ("snackbox", "dog-friend")]
-        ['box', 'person']
+        ['box', 'people']
         """
         found = self._own(word)
         if found is not None:
@@ -90,7 +93,7 @@ class Vocabulary:
                 tried.append(stem[:-1])  # bigger
             for base in map(self._own, tried):
                 if base is not None and (base in self.compared or not compares):
-                    return base
+                    return "used" if ending == "ed" and base in self.acted else base  # "framed"
         return self._last_part(word)
 
     def _last_part(self, word: str) -> str | None:
@@ -108,7 +111,7 @@ class Vocabulary:
 
     def _own(self, word: str) -> str | None:
         """The known word that an uninflected word, or an irregular form, is read as."""
-        word = word if word in self._ids else self.forms.get(word, word)
+        word = self.forms.get(word, word)
         word = word if word in self._ids else self.read_as.get(word, word)
         return word if word in self._ids else None
 
@@ -124,12 +127,12 @@ class Vocabulary:
         return [
             (word, base)
             for word, base in bases
-            if word not in self._ids and word not in self.forms
+            if (word in self._ids) == (word in self.forms)
             if word in self.read_as or base[:2] != word[:2]
         ]
 
-    def encode(self, words: Iterable[str]) -> list[int]:
-        """Return the ids of words that are known, in whichever form.
+    def encode(self, words: Iterable[str], *, own: bool = False) -> list[int]:
+        """Return the ids of words that are known, in whichever form; ``own`` as in training.
 
         Raises
         ------
@@ -138,7 +141,7 @@ class Vocabulary:
         """
         found = []
         for word in require_each("words", words, str, minimum=0):
-            base = self.base(word)
+            base = word if own and word in self._ids else self.base(word)
             if base is None:
                 raise ValueError(f"words: expected words that are known, got {word!r}")
             found.append(self._ids[base])
@@ -194,11 +197,11 @@ class Vocabulary:
 # Endings of the forms of a word, and what stands in their place in its base form.
 ENDINGS = (
     ("ies", ("y",)),
-    ("es", ("", "e")),
+    ("es", ("e", "")),
     ("s", ("",)),
     ("ied", ("y",)),
-    ("ed", ("", "e")),
-    ("ing", ("", "e")),
+    ("ed", ("e", "")),
+    ("ing", ("e", "")),
     ("iest", ("y",)),
     ("est", ("", "e")),
     ("ier", ("y",)),

@@ -68,7 +68,7 @@ export function conclusion({ words, meant, second, shares }) {
 
 /** The words that another word stands for, in a sentence; `replaced` says the same in Python. */
 export function replaced(all, { lexicon: { ids, forms, readAs }, lexicon }) {
-  const pairs = all.slice(1).filter((word) => !ids.has(word) && !forms.has(word)).map((word) => [word, baseOf(word, lexicon)])
+  const pairs = all.slice(1).filter((word) => ids.has(word) === forms.has(word)).map((word) => [word, baseOf(word, lexicon)])
     .filter(([word, base]) => readAs.has(word) || base.slice(0, 2) !== word.slice(0, 2));
   return pairs.length ? ` It reads ${pairs.map(([word, base]) => `“${word}” as “${base}”`).join(", ")}.` : "";
 }

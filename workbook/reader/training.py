@@ -45,7 +45,7 @@ def encode(
         if "it" not in one.words or one.meant not in range(len(one.words)):
             wanted = "words, one of them “it”, and the place of one"
             raise ValueError(f"{name}[{number}]: expected {wanted}, got {one!r}")
-    rows = [torch.tensor(vocabulary.encode(sentence.words)) for sentence in sentences]
+    rows = [torch.tensor(vocabulary.encode(sentence.words, own=True)) for sentence in sentences]
     ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
     valid_lens = torch.tensor([len(row) for row in rows])
     it = torch.tensor([sentence.it for sentence in sentences])
@@ -140,8 +140,8 @@ def train_reader(
 def words_in(sentences: Sequence[Sentence]) -> Vocabulary:
     """Return a vocabulary of the words of sentences, in the lexicon's order."""
     whole = Vocabulary()
-    found = {whole.base(word) or word for sentence in sentences for word in sentence.words}
-    return Vocabulary([word for word in whole.words if word in found])
+    found = {number for sentence in sentences for number in whole.encode(sentence.words, own=True)}
+    return Vocabulary([word for number, word in enumerate(whole.words) if number in found])
 
 
 @torch.no_grad()

@@ -1,7 +1,7 @@
 // A sentence as a trained reader takes it: its words, their base forms, and what to try for others.
 
 const ENDINGS = [
-  ["ies", ["y"]], ["es", ["", "e"]], ["s", [""]], ["ied", ["y"]], ["ed", ["", "e"]], ["ing", ["", "e"]],
+  ["ies", ["y"]], ["es", ["e", ""]], ["s", [""]], ["ied", ["y"]], ["ed", ["e", ""]], ["ing", ["e", ""]],
   ["iest", ["y"]], ["est", ["", "e"]], ["ier", ["y"]], ["er", ["", "e"]], ["ily", ["y"]], ["ly", ["", "le"]],
 ];
 const COMPARING = ["iest", "est", "ier", "er", "ily", "ly"]; // of adjectives; the others are of verbs and nouns
@@ -27,7 +27,7 @@ export function readLexicon({ vocabulary, forms, read_as, sections }) {
 
 /** The word whose vector stands for a word, as it is or by the lists; undefined if there is none. */
 function own(word, { ids, forms, readAs }) {
-  const form = ids.has(word) ? word : forms.get(word) ?? word;
+  const form = forms.get(word) ?? word;
   const base = ids.has(form) ? form : readAs.get(form);
   return ids.has(base) ? base : undefined;
 }
@@ -47,24 +47,24 @@ export function baseOf(word, lexicon) {
     if (ending !== "s" && ending !== "es" && stem.at(-1) === stem.at(-2)) tried.push(stem.slice(0, -1));
     const base = tried.map((one) => own(one, lexicon))
       .find((one) => one !== undefined && (!COMPARING.includes(ending) || (ids.get(one) > 0 && ids.get(one) <= compared)));
-    if (base !== undefined) return base;
+    if (base !== undefined) return ending === "ed" && ids.has("used") && isNamed(base, lexicon) ? "used" : base; // "framed"
   }
   return lastPart(word, lexicon);
 }
 
+const isNamed = (base, { ids, compared, named }, from = compared) => ids.get(base) > from && ids.get(base) <= named;
+
 /** The known word that the last part of a compound is read as; undefined if there is none. */
 function lastPart(word, lexicon) {
-  const { ids, compared, named } = lexicon;
-  const isNamed = (base, from) => ids.get(base) > from && ids.get(base) <= named;
   const at = word.lastIndexOf("-");
   if (at >= 0) {
     const base = baseOf(word.slice(at + 1), lexicon);
-    return isNamed(base, 0) ? base : undefined;
+    return isNamed(base, lexicon, 0) ? base : undefined;
   }
   const plain = (part) => own(part, lexicon) ?? own(part.replace(/s$/u, ""), lexicon);
   for (let end = 3; end < word.length - 2; end += 1) {
     const noun = plain(word.slice(end));
-    if (isNamed(noun, compared) && plain(word.slice(0, end))) return noun;
+    if (isNamed(noun, lexicon) && plain(word.slice(0, end))) return noun;
   }
   return undefined;
 }
