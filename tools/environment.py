@@ -81,7 +81,8 @@ def install():
             "not in hashes.txt): look where pip gets its packages from (pip config list), then run "
             "make again."
         )
-    offline = [*pip, "install", "--no-index", "--no-deps"]
+    # Modules are compiled when they are first imported: most never are.
+    offline = [*pip, "install", "--no-index", "--no-deps", "--no-compile"]
     run([*offline, *sorted(WHEELS.iterdir())])
     run([*offline, "--no-build-isolation", "--editable=."])  # by the flit_core just installed
     shutil.rmtree(WHEELS)
