@@ -2,7 +2,8 @@
 
 On one machine::
 
-    python -m torch.distributed.run --standalone --nproc-per-node=4 -m attention_lib.cost
+    python -m torch.distributed.run --nproc-per-node=4 --rdzv-backend=c10d \\
+        --rdzv-endpoint=127.0.0.1:0 --local-addr=127.0.0.1 -m attention_lib.cost
 
 On two, on each of them::
 
@@ -33,15 +34,15 @@ DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 def main() -> int:
     """Print the results as JSON, on the first process alone."""
-    parser = argparse.ArgumentParser(prog="python -m attention_lib.cost", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m attention_lib.cost",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,  # commands stay as they are
+    )
     parser.add_argument("--lengths", type=int, nargs="+", default=[256, 512, 1024])
     options = parser.parse_args()
     if "RANK" not in os.environ:
-        print(
-            "Start it in several processes: python -m torch.distributed.run --standalone "
-            "--nproc-per-node=4 -m attention_lib.cost",
-            file=sys.stderr,
-        )
+        print(f"Start it in several processes.\n\n{__doc__}", file=sys.stderr)
         return 2
     local = int(os.environ.get("LOCAL_RANK", "0"))
     has_gpu = local < torch.cuda.device_count()
