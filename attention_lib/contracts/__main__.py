@@ -4,11 +4,12 @@ The exit code is 0 if nothing is broken, 1 if something is, 2 for a wrong call.
 """
 
 import argparse
+import importlib
 import json
 import os
-import pkgutil
 import sys
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from torch import nn
@@ -50,10 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def named(name: str) -> Any:
     """Return what ``package.module:name`` names; a class of modules, or ``name()``, is called."""
-    if not all(name.partition(":")):
+    path, _, attribute = name.removesuffix("()").partition(":")
+    if not (path and attribute):
         raise ValueError(f"name: expected package.module:name, got {name!r}")
     sys.path.insert(0, os.getcwd())
-    found = pkgutil.resolve_name(name.removesuffix("()"))
+    found: Any = reduce(getattr, attribute.split("."), importlib.import_module(path))
     makes = isinstance(found, type) and issubclass(found, nn.Module)
     return found() if makes or name.endswith("()") else found
 

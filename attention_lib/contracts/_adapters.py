@@ -21,8 +21,9 @@ class Adapted:
     """An attention as ``call(queries, keys, values, allowed, real)``.
 
     ``allowed`` is boolean, ``(batch, len_q, len_k)``, True = may attend, or ``None``; ``real`` is
-    boolean ``(batch, len_k)``, True = no padding, or ``None``. With ``single`` the call reads its
-    queries alone; with ``maskable`` it takes any mask, else only what the caller of ``check`` says.
+    boolean ``(batch, len_k)``, True = no padding, or ``None``; the real keys come first. With
+    ``single`` the call reads its queries alone; with ``maskable`` it takes any mask, else only what
+    the caller of ``check`` says.
     """
 
     call: Callable[..., Any]
@@ -140,8 +141,10 @@ def _hugging_face(layer: nn.Module) -> Callable[..., Any]:
         if not isinstance(result, tuple):
             return result
         # Some return a cache or a bias in the second place, where others have weights.
-        second = [x for x in result[1:2] if isinstance(x, Tensor) and x.dim() == 4]
-        return (result[0], *(x for x in second if x.shape[-1] == length))
+        second = result[1] if len(result) > 1 else None
+        if isinstance(second, Tensor) and second.dim() == 4 and second.shape[-1] == length:
+            return result[0], second
+        return result[0]
 
     return call
 

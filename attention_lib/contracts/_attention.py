@@ -6,7 +6,7 @@
     @contract("name", needs=["causal"])
     def assert_something(call: Call, *, tolerance: float | None = None) -> None: ...
 
-What a contract needs, and what a report says about it, stands in ``labels.toml``.
+What it may need is in ``HAS``, and what a report says about it in ``labels.toml``.
 """
 
 from collections.abc import Callable, Sequence
@@ -168,14 +168,12 @@ def itself(core: Callable[..., None], subject: Subject) -> None:
     core(subject)
 
 
-def with_and_without_padding(
-    core: Callable[..., None], subject: Subject, *, copies: bool = True
-) -> None:
+def with_and_without_padding(core: Callable[..., None], subject: Subject) -> None:
     """Test it again with a padding mask, if it takes one: a mask may replace another."""
-    core(subject.call(copies=copies))
+    core(subject.call())
     if subject.takes_padding:
         with suppress(NotTested):
-            core(subject.call(subject.lens, copies=copies))
+            core(subject.call(subject.lens))
 
 
 def contract(
@@ -194,12 +192,14 @@ def contract(
     with an ``excuse`` it never does.
     """
     excuse = "not promised" if strict else excuse
+    if unknown := {*needs} - {*HAS}:
+        raise ValueError(f"needs: expected some of {', '.join(HAS)}, got {', '.join(unknown)}")
 
     def declare(core: Test) -> Test:
         def tried(subject: Subject) -> None:
             for need in needs:
                 if not HAS[need](subject):
-                    raise untested(need)
+                    raise untested(need, names=", ".join(ARGUMENTS.get(need, ())))
             try:
                 test(core, subject.plain() if plain else subject)
             except AssertionError as error:

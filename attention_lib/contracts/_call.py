@@ -121,7 +121,8 @@ def asserting(
 ) -> Callable[Concatenate[Attend, Tensor, Tensor, Tensor, P], None]:
     """Return a contract as a function of an attention and its inputs, its docstring completed."""
     _, *own = inspect.signature(core).parameters.values()
-    inputs = inspect.signature(lambda attend, queries, keys, values: None).parameters.values()
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    inputs = [inspect.Parameter(name, kind) for name in ("attend", *NAMES)]
 
     @wraps(core)
     def assert_kept(
@@ -220,9 +221,8 @@ def movement(before: Tensor, after: Tensor, tolerance: float | None = None) -> M
     try:
         torch.testing.assert_close(after, before, equal_nan=True, rtol=tolerance, atol=tolerance)
     except AssertionError:
-        change = (after.double() - before.double()).abs()
+        change = (after.double() - before.double()).abs().nan_to_num(torch.inf, posinf=torch.inf)
         change = change.masked_fill(after.isnan() & before.isnan(), 0.0)
-        change = change.nan_to_num(nan=float("inf"))
         place = torch.unravel_index(change.argmax(), change.shape)
         size = change.max().item()
         how = "became NaN or infinite" if size == float("inf") else f"moved by {size:.3g}"
@@ -233,14 +233,12 @@ def movement(before: Tensor, after: Tensor, tolerance: float | None = None) -> M
 @contextmanager
 def mode(module: object, *, training: bool) -> Iterator[None]:
     """Put a module into a mode, and each of its parts back after; ignore what is no module."""
-    if not isinstance(module, nn.Module):
-        yield
-        return
-    before = [(part, part.training) for part in module.modules()]
+    parts = module.modules() if isinstance(module, nn.Module) else ()
+    before = [(part, part.training) for part in parts]
     try:
-        module.train(training)
+        for part, _ in before:  # train() may be the module's own, and take data
+            part.training = training
         yield
     finally:
-        module.train(before[0][1])
         for part, was in before:
             part.training = was

@@ -74,10 +74,9 @@ class _Model:
         self.accepts = set(inspect.signature(model.forward).parameters)
         self.draw(vocab_size, length)
         self.whole = self.logits(self.ids[:1])
-        scale = self.whole.abs().amax().item()
         if not torch.isfinite(self.whole).all():
             raise ValueError("model: expected finite logits of random tokens, got NaN or infinity")
-        self.noise = 100 * torch.finfo(self.dtype).eps * scale
+        self.noise = 100 * torch.finfo(self.dtype).eps * self.whole.abs().amax().item()
         kind = "a Hugging Face model" if self.config is not None else "model(ids)"
         self.title = f"{type(model).__name__}, {kind}, {length} tokens of {vocab_size}"
 
@@ -116,8 +115,7 @@ class _Model:
     def same(self, before: Tensor, after: Tensor, what: str, first: int = 0) -> None:
         """Fail where logits (length, vocab) differ by more than rounding explains."""
         change = (after - before).abs().nan_to_num(nan=torch.inf).amax(dim=-1)
-        worst = change.max().item()
-        if worst > self.noise:
+        if (worst := change.max().item()) > self.noise:
             place = first + int(change.argmax())
             raise broken("logits moved", when=what, place=place, size=worst, noise=self.noise)
 
@@ -217,9 +215,9 @@ def _cached(subject: _Model, size: int) -> None:
         cache = getattr(output, name, None)
         if cache is None:
             raise NotTested(f"no {name} came back with use_cache=True")
-        given_back = subject.read(output, step)[0]
         what = f"with {start} tokens in the cache and {step.shape[1]} given"
-        subject.same(subject.whole[0, start : start + size], given_back, what, start)
+        before = subject.whole[0, start : start + size]
+        subject.same(before, subject.read(output, step)[0], what, start)
 
 
 def _documents(subject: _Model) -> str:

@@ -106,12 +106,23 @@ def _lines(finding: Finding) -> list[str]:
 
 def broken(what: str, /, **known: object) -> AssertionError:
     """Return the error of a broken contract: a sentence of ``labels.toml``, filled in."""
-    return AssertionError(LABELS["says"][what].format(**known))
+    return AssertionError(_filled("says", what, known))
 
 
 def untested(what: str, /, **known: object) -> NotTested:
     """Return the reason why a contract was not tested, from there, too."""
-    return NotTested(LABELS["untested"][what].format(**known))
+    return NotTested(_filled("untested", what, known))
+
+
+class LabelError(Exception):
+    """A sentence lacks what it names: our mistake, that may not hide a broken contract."""
+
+
+def _filled(kind: str, what: str, known: Mapping[str, object]) -> str:
+    try:
+        return str(LABELS[kind][what].format(**known))
+    except Exception as error:
+        raise LabelError(f"labels.toml, {kind}, {what!r}: {error!r}") from error
 
 
 def first_line(error: Exception) -> str:
@@ -126,16 +137,18 @@ def run(
     A test raises an ``AssertionError`` where its contract is broken, :class:`NotTested` where that
     cannot be tested, and returns nothing, or how it was tested in particular.
     """
-    kept, broken, not_tested = [], [], []
+    kept, failed, not_tested = [], [], []
     for name, test in tests.items():
         label = LABELS[kind][name]
         try:
             kept.append(Finding(name, "", test(subject) or label["how"]))
         except AssertionError as error:
-            broken.append(Finding(name, str(error), **label))
+            failed.append(Finding(name, str(error), **label))
         except NotTested as reason:
             not_tested.append(Finding(name, str(reason), label["how"]))
+        except LabelError:
+            raise
         except Exception as error:  # whatever a call may raise
             says = f"the call raises {type(error).__name__}: {first_line(error)}"
             not_tested.append(Finding(name, says, label["how"]))
-    return Report(title, tuple(kept), tuple(broken), tuple(not_tested))
+    return Report(title, tuple(kept), tuple(failed), tuple(not_tested))

@@ -80,9 +80,9 @@ def assert_decodes_like_prefill(call: Call, *, tolerance: float | None = None) -
         for start in range(0, length, size):
             at, end = slice(start, start + size), min(start + size, length)
             step = call.output(queries[..., at, :], keys[..., :end, :], values[..., :end, :])
-            after = call.before.clone()
-            after[..., at, :] = step
-            call.stays(after, "steps differ", size=end - start, start=start, end=end)
+            if moved := call.moved(step, before=call.before[..., at, :]):
+                known = {"size": end - start, "start": start, "end": end, "how": moved[1]}
+                raise broken("steps differ", query=start + moved[0][-2], **known)
     after = call.changed(keys=FIRST, values=FIRST)
     call.moves(after, "no output moves when the first key and its value change")
 
@@ -102,10 +102,8 @@ def _steps_with_a_cache(subject: Subject) -> None:
             if not isinstance(result, tuple) or result[-1] is None:
                 raise NotTested(f"no cache comes back in the last place when {name}=None is given")
             cache = result[-1]
-            output, before = result[0], call.before[..., at, :]
-            call.stays(
-                output, "cached steps differ", before=before, size=output.shape[-2], start=start
-            )
+            now, before = result[0], call.before[..., at, :]
+            call.stays(now, "cached steps differ", before=before, size=now.shape[-2], start=start)
 
 
 @asserting

@@ -61,8 +61,7 @@ def assert_scaled(call: Call, *, scale: float | None = None, tolerance: float = 
         raise ValueError(f"scale: expected another number than 0, got {scale!r}")
     found, width = _measured_scale(call)
     if not abs(found - right) <= tolerance * abs(right):
-        found_by = _scaled_by(found, width, d_k)
-        raise broken("wrong scale", found=found_by, right=right, d_k=d_k)
+        raise broken("wrong scale", found=_scaled_by(found, width, d_k), right=right, d_k=d_k)
 
 
 @contract("scale", needs=["no window"], test=itself, plain=True)
@@ -206,7 +205,6 @@ def assert_looks_around(call: Call) -> None:
         )
     tokens = normal_like(keys)
     weights = call.output_and_weights(tokens, tokens, tokens)[1]
-    own = weights.double().diagonal(dim1=-2, dim2=-1).mean().item()
-    if own > 0.5:
+    if (own := weights.double().diagonal(dim1=-2, dim2=-1).mean().item()) > 0.5:
         count, width = keys.shape[-2:]
         raise broken("tokens look at themselves", count=count, width=width, own=own)

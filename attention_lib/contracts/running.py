@@ -5,13 +5,12 @@ import gc
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from attention_lib._arguments import require_tensor, shape_of
-from attention_lib.contracts._attention import Subject, contract, with_and_without_padding
+from attention_lib.contracts._attention import Subject, contract
 from attention_lib.contracts._call import ALL, NAMES, Call, asserting, mode, movement, output_for
 from attention_lib.contracts._report import NotTested, broken, first_line
 
@@ -48,9 +47,8 @@ def assert_batch_independent(call: Call, *for_each: Tensor, tolerance: float | N
         one = slice(sample, sample + 1)
         alone = output_for(call.attend, *(x[one] for x in tensors))
         if moved := call.moved(alone, before=call.before[one]):
-            where, how = moved
-            where = (sample, *where[1:])
-            raise broken("samples are mixed", sample=sample, where=where, how=how)
+            where = (sample, *moved[0][1:])
+            raise broken("samples are mixed", sample=sample, where=where, how=moved[1])
     call.moves(call.changed(ALL, ALL, ALL), SAME)
 
 
@@ -70,14 +68,20 @@ def assert_differentiable(call: Call, *, tolerance: float | None = None) -> None
         gradients = list(torch.autograd.grad(loss, leaves, allow_unused=True))
     for name, gradient in zip(NAMES[: 1 if call.single else 3], gradients, strict=False):
         if gradient is not None and not gradient.isfinite().all():
-            raise AssertionError(f"the gradient of {name} is NaN or infinite")
+            raise broken("no finite gradient", name=name)
         there = (ALL if name == x else None for x in NAMES)
         if gradient is None and call.moved(call.changed(*there), before=before):
             raise broken("no gradient", name=name)
 
 
+def _on_the_inputs_themselves(core: Callable[[Call], None], subject: Subject) -> None:
+    core(subject.call(copies=False))
+    if subject.takes_padding:
+        core(subject.call(subject.lens, copies=False))
+
+
 @asserting
-@contract("inputs unchanged, no state", test=partial(with_and_without_padding, copies=False))
+@contract("inputs unchanged, no state", test=_on_the_inputs_themselves)
 def assert_pure(call: Call, *, tolerance: float | None = None) -> None:
     """See that a call changes none of its inputs, and depends on no call before it."""
     given = [x.clone() for x in call.inputs]
@@ -138,13 +142,11 @@ def assert_owns_parameters(call: Call) -> None:
     if call.module is None:
         raise TypeError(f"attend: expected a torch.nn.Module, got {call.attend!r}")
     named = dict(call.module.named_parameters())
-    late = call.late or [name for name, x in named.items() if nn.parameter.is_lazy(x)]
-    if late:
-        raise AssertionError(f"{', '.join(late)}: no shape before the first call; give sizes")
+    if late := call.late or [name for name, x in named.items() if nn.parameter.is_lazy(x)]:
+        raise broken("no shape yet", names=", ".join(late))
     leaves, output = call.with_gradients()
     known = {id(x) for x in (*leaves, *named.values())}
-    strangers = [x for x in _leaves_of(output) if id(x) not in known]
-    if strangers:
+    if strangers := [x for x in _leaves_of(output) if id(x) not in known]:
         shapes = ", ".join(sorted(shape_of(x) for x in strangers))
         raise broken("learned but not owned", count=len(strangers), shapes=shapes)
 
@@ -184,14 +186,12 @@ def _reads_its_weights(call: Call) -> None:
     }
     if not named:
         raise NotTested("no matrix is as wide as the inputs")
-    _, output = call.with_gradients()
-    loss = output.double().square().sum()
+    loss = call.with_gradients()[1].double().square().sum()
     gradients = torch.autograd.grad(loss, [*named.values()], materialize_grads=True)
     for name, gradient in zip(named, gradients, strict=True):
         for axis, line in enumerate(("column", "row")):
             dead = gradient.eq(0).all(dim=axis)
-            if dead.any():
-                count = int(dead.sum())
+            if count := int(dead.sum()):
                 raise broken("never read", name=name, dead=count, lines=len(dead), line=line)
 
 
@@ -213,8 +213,7 @@ def assert_forgets(call: Call) -> None:
         call.with_gradients()
     if any(saved() is not None for saved in kept):
         gc.collect()  # takes its time: only where something may be a circle that nobody holds
-    alive = sum(saved() is not None for saved in kept)
-    if alive:
+    if alive := sum(saved() is not None for saved in kept):
         raise broken("the call is not forgotten", alive=alive)
 
 

@@ -52,6 +52,9 @@ class SelfAttention(nn.Module):
         return self.out(output.transpose(1, 2).flatten(-2))
 
 
+LAYERS = nn.ModuleDict({"layers": nn.ModuleList([SelfAttention()])})
+
+
 def padding(valid_lens):
     return {"real": length_mask(valid_lens, 7).squeeze(1)}
 
@@ -212,6 +215,7 @@ def test_a_model_without_attention_is_not_called_causal():
         (["torch.nn.functional:scaled_dot_product_attention", "--causal"], 0),
         (["tests.contracts.attentions:unscaled"], 1),
         (["tests.contracts.test_check:Model", "--model"], 0),
+        (["tests.contracts.test_check:LAYERS.layers.0", "--causal"], 0),
         (["tests.contracts.attentions"], 2),
         (["no.such.module:name"], 2),
         (["tests.contracts.attentions:D_MODEL"], 2),
