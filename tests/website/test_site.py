@@ -15,6 +15,7 @@ import yaml
 
 from website import ROOT, book, minutes
 from website.extensions import moved
+from website.extensions.workbook_pages import citation
 from website.pictures import KINDS
 from website.rules.prose import FIGURE_LINK
 
@@ -286,3 +287,9 @@ def test_every_page_says_what_it_is_about_and_names_no_address(site):
         assert page.title.text.strip(), name
         if "baseurl" not in (ROOT / "_config.yml").read_text(encoding="utf-8"):
             assert not page.select("meta[property='og:image'], meta[property='og:url']"), name
+
+
+@pytest.mark.parametrize(("base", "named"), [("https://a.test/", "a"), ("", "b"), (None, "b")])
+def test_the_citation_names_the_site_or_else_the_repository(base, named):
+    cited = citation(ROOT, "2026", base, "https://b.test/")
+    assert f"url = {{https://{named}.test/}}" in cited

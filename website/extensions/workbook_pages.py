@@ -162,7 +162,7 @@ def contents(context, numbers):
 
 
 @functools.cache
-def citation(root, year, address):
+def citation(root, year, base, repository):
     """Return how to cite the book, as BibTeX, from ``CITATION.cff`` if there is one."""
     path = root / "CITATION.cff"
     if not path.is_file():
@@ -173,7 +173,7 @@ def citation(root, year, address):
         "author": " and ".join(f"{{{author['name']}}}" for author in book["authors"]),
         "year": year,
         "version": book["version"],
-        "url": address,
+        "url": base or repository,
     }
     lines = "".join(f"  {name} = {{{text}}},\n" for name, text in fields.items() if text)
     return f"@misc{{attention-workbook,\n{lines}}}"
@@ -246,7 +246,7 @@ def add_context(app, pagename, templatename, context, doctree):
         "scripts": _used(context["script_files"]),
         "status": status(app.srcdir),
         "repository": repository,
-        "citation": citation(Path(app.srcdir), app.config.copyright, base or repository),
+        "citation": citation(Path(app.srcdir), app.config.copyright, base, repository),
     }
     if pagename in names:
         parts = book.parts(Path(app.srcdir))

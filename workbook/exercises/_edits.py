@@ -35,7 +35,10 @@ class Edit:
     first: str = ""
 
     def fits(self, other: "Edit") -> bool:
-        """Whether the two edits change different places, and different arguments."""
+        """Whether the two edits change different places, and different arguments.
+
+        An edit's arguments are what its sentence names between backticks.
+        """
         named, too = (re.findall("`[^`]*`", edit.sentence) for edit in (self, other))
         if (self.first or other.first) and {*named} & {*too}:
             return False
@@ -148,7 +151,7 @@ def _method(source: Source, node: ast.AST) -> Variants:
     """A method is another one, or is forgotten."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return
-    if node.func.attr == "masked_fill" and source.code(node.args[1]) != "-torch.inf":
+    if node.func.attr == "masked_fill" and [*map(source.code, node.args)][1:] != ["-torch.inf"]:
         return
     for new, sentence in _METHODS.get(node.func.attr, []):
         yield source.instead(node, new), sentence

@@ -72,6 +72,8 @@ class Exercise:
         functools.update_wrapper(self, right)
         self.right = right
         self.labels = [*cases] if isinstance(cases, Mapping) else []
+        if self.labels and mistakes and not special:
+            raise ValueError("mistakes: never sought, as each case has a name; leave them out")
         plain = [*cases.values()] if isinstance(cases, Mapping) else [*cases]
         self.special = special or {}
         self.cases = [*plain, *self.special.values()]
@@ -138,7 +140,7 @@ class Exercise:
             return self._written(
                 answer, ["two calls with the same arguments give different results."]
             )
-        if first < len(self.labels):  # a special case is named by its own sentence
+        if first < len(self.labels):  # told by its name; special cases go on to the search
             return self._written(answer, said[:2], self._judged(first, once))
         cases, results = [self.cases[i] for i in runs], [found[i] for i in runs]
         search = Explanations(self.right, self.mistakes, cases, results, self.special)

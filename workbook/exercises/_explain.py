@@ -124,9 +124,16 @@ class Explanations:
             At most so many mistakes together.
         """
         causes = next(self._single(), [])
-        if not causes and most > 1:
+        if not causes and most > 1 and self._informative():
             causes = next(self._double(), [])
         return causes
+
+    def _informative(self) -> bool:
+        """Whether two mistakes that fit are hardly a coincidence: decimals tell enough."""
+        tensors = [x for y in self.expected for x in map(as_tensor, parts(y)) if x is not None]
+        exact = [x for x in tensors if not x.is_floating_point()]
+        told = sum(x.numel() * (1 if x.dtype == torch.bool else 3) for x in exact)
+        return told >= 40 or len(exact) < len(tensors)
 
     def _single(self) -> Iterator[list[str]]:
         yield from ([*v.sentences] for v in self.candidates if self._is(v))

@@ -43,7 +43,8 @@ def folded_mask(valid_lens: Tensor, num_heads: int, len_k: int) -> Tensor:
 
 def _settled(positions: Tensor, real: Tensor) -> Tensor:
     """Return positions with 0 at padding after the first token, where any position will do."""
-    if positions.shape != real.shape or positions.dtype not in (torch.int32, torch.int64):
+    exact = positions.dtype != torch.bool and not positions.is_floating_point()
+    if positions.shape != real.shape or not exact:
         return positions
     later = ~real & (real.cumsum(dim=-1) > 0) & (positions >= 0)
     return positions.masked_fill(later, 0)

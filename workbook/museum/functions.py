@@ -43,7 +43,7 @@ def filled_with_zero(*call: Tensor) -> Pair:
 
 @masked()
 def filled_with_a_millionth(*call: Tensor) -> Pair:
-    return _filled(-1e-6, *call)
+    return _filled(-1e-6, *call)  # 1e-6 is a millionth; a million is 1e6
 
 
 @masked()
@@ -149,7 +149,7 @@ def dropout_in_evaluation(queries: Tensor, keys: Tensor, values: Tensor, mask: T
 
 @exhibit(Projected, widths=(64, 64, 64))
 def no_projections(*call: Any) -> Any:
-    return right_attention(*call)
+    return right_attention(*call)  # and no W_q, W_k, W_v before it
 
 
 @exhibit(fused)
@@ -185,12 +185,13 @@ def window_with_one_more(
 
 @exhibit(cached_window)
 def cache_one_short(queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool) -> Pair:
-    return in_cache(queries, keys, values, real, WINDOW - 1)
+    return in_cache(queries, keys, values, real, WINDOW - 1)  # the oldest key of the window is gone
 
 
 @masked(rotary)
 def rotary_halves(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
-    return finished(rotary_scores(queries, keys, layout="halves"), values, mask)
+    scores = rotary_scores(queries, keys, layout="halves")  # weights trained with pairs
+    return finished(scores, values, mask)
 
 
 @masked(heads, num_heads=2)
@@ -203,4 +204,4 @@ def view_for_transpose(queries: Tensor, keys: Tensor, values: Tensor, mask: Tens
 
 @masked(heads, num_heads=2, batch=2)
 def batch_taken_for_heads(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
-    return in_heads(queries, keys, values, mask)
+    return in_heads(queries, keys, values, mask)  # (batch, …) is read as (num_heads, …)

@@ -70,7 +70,7 @@ def two_heads() -> Tensor:
     return torch.cat(outputs, dim=-1)
 
 
-def layer() -> Tensor:
+def two_heads_in_a_layer() -> Tensor:
     torch.manual_seed(123)
     queries, keys, values = (split_heads(x[None], 2) for x in _projected(3, 2))
     W_o = nn.Linear(2, 2)
@@ -168,10 +168,10 @@ def sparsity() -> Tensor:
     return 100 * torch.mean((~blocks.any(dim=3).any(dim=1)).float()).reshape(1)
 
 
-def cache() -> Tensor:
-    grouped = [cache_bytes(num_layers, num_kv_heads=8, d_k=128) for num_layers in (80, 126)]
+def cache_of_a_token() -> Tensor:
+    shared = [cache_bytes(num_layers, num_kv_heads=8, d_k=128) for num_layers in (80, 126)]
     latent = latent_cache_bytes(num_layers=61, d_latent=512, d_rotary=64)
-    return torch.tensor([*grouped, latent]) * 1e-3
+    return torch.tensor([*shared, latent]) * 1e-3
 
 
 def cache_of_windows() -> Tensor:
@@ -223,7 +223,7 @@ def our_layer() -> Tensor:
     return torch.as_tensor(ours(x, x, x)[0])
 
 
-def sink() -> Tensor:
+def zero_sink() -> Tensor:
     theirs, x = _layer_and_inputs(add_zero_attn=True)
     heads = [split_heads(x @ W.T, 3) for W in theirs.in_proj_weight.chunk(3)]
     queries, keys, values = heads[0], *(F.pad(h, (0, 0, 0, 1)) for h in heads[1:])
@@ -342,7 +342,7 @@ def pairs_or_halves() -> float:
     return float((rotate_by_position(x) - rotate_by_position(x, layout="halves")).abs().max())
 
 
-def window() -> float:
+def window_or_one_more() -> float:
     return float(window_mask(8, window=4)[-1].sum() - window_mask(8, window=3)[-1].sum())
 
 
@@ -373,7 +373,7 @@ def corner() -> float:
     return float(causal_mask(2, 5)[0].sum() - upper_left[0].sum())
 
 
-def fill() -> float:
+def infinity_or_a_billion() -> float:
     weights = torch.softmax(torch.full((4,), -1e9), dim=-1)
     empty = masked_softmax(torch.zeros(1, 4), mask=torch.zeros(1, 4, dtype=torch.bool))[0]
     return float((weights - empty).max())

@@ -13,9 +13,12 @@ import warnings
 from pathlib import Path
 
 BLIND = Path(__file__).with_name("blind")
-BARE = r"\A(At .*?|at .*?)?(your|Your) result is"  # only where it is wrong, and no cause
+# What counts as what. "bare" is where the result is wrong, or on which side, and no cause of it.
+# "case" is one of the cases that have names, which the row gives: it is a counterexample in words,
+# and counts as neither bare nor a cause. All other kinds say what is wrong, in a word of theirs.
+BARE = r"(?i)\A(Some numbers are too \w+, and none is too \w+\. )?(At .*?)?Your result is"
 HEARS = {
-    "case": r"\A[Ff]or .*?(: | your function says)",  # which of the cases that have names
+    "case": r"(?i)\Afor ",
     "inputs": r"belongs to its caller",
     "error": r"stops with|still running|whole program",
     "exchange": r"changed places|stands (where|in a place)",
@@ -55,18 +58,36 @@ def answer(row):
     return [made for name, made in world.items() if name not in before][-1]
 
 
+def grader(chapter, row):
+    """The exercise that judges an answer."""
+    return getattr(importlib.import_module(f"workbook.exercises.{chapter}"), row["exercise"])
+
+
 def verdict(chapter, row):
     """What the grader says of an answer."""
-    grader = getattr(importlib.import_module(f"workbook.exercises.{chapter}"), row["exercise"])
     with warnings.catch_warnings(action="ignore"):
-        return grader(answer(row))
+        return grader(chapter, row)(answer(row))
+
+
+def is_kind(name, message):
+    """Whether a message is of a kind; a bare one is of no other."""
+    bare = re.search(BARE, message)
+    return bool(bare if name == "bare" else not bare and re.search(HEARS[name], message))
 
 
 def kind(message):
     """The first kind that a message is of."""
-    if re.search(BARE, message):
-        return "bare"
-    return next(name for name, pattern in HEARS.items() if re.search(pattern, message))
+    return next(name for name in ["bare", *HEARS] if is_kind(name, message))
+
+
+def case(chapter, row, message):
+    """The name of the case that a message tells, if it tells one."""
+    named = [
+        label
+        for label in getattr(grader(chapter, row), "labels", [])
+        if re.match(rf"(?i)for {re.escape(label)}(: | your function says)", message)
+    ]
+    return named[0] if named else None
 
 
 def _read(chapter, write):
@@ -79,6 +100,8 @@ def _read(chapter, write):
         print(f"{row['exercise']}, {row['kind']} ({row['mistake']}): {said}")
         if row["kind"] == "wrong":
             row.setdefault("hears", kind(said.message))
+            if row["hears"] == "case":
+                row.setdefault("case", case(chapter, row, said.message))
         lines.append(json.dumps({k: v for k, v in row.items() if k != "world"}, ensure_ascii=False))
     if write:
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
