@@ -65,15 +65,14 @@ class Figure(AnyWidget):
 
     def state(self) -> dict[str, Any]:
         """Return the figure's own traits and their values, in the order they were declared."""
-        names = [
-            name
+        return {
+            name: getattr(self, name)
             for cls in reversed(type(self).__mro__)
             if issubclass(cls, Figure)
             for name, trait in vars(cls).items()
             if isinstance(trait, traitlets.TraitType) and trait.metadata.get("sync")
             if not name.startswith("_")
-        ]
-        return {name: getattr(self, name) for name in names}
+        }
 
     def picture(self) -> Markup:
         """Return the still picture of the present state, made by :func:`svg`."""
@@ -96,24 +95,26 @@ class Figure(AnyWidget):
         text = json.dumps(
             state, default=_binary, ensure_ascii=False, allow_nan=False, separators=(",", ":")
         )
-        return _whole(
-            tag(
-                "figure",
-                self.still(),
-                tag(
-                    "figcaption", tag("strong", f"{self._title}."), f" {self._task} {self.words()}"
-                ),
-                class_="attention-widget",
-                data_widget=type(self).__name__,
-                data_state=text,
-            )
+        title, said = tag("strong", f"{self._title}."), f" {self._task} {self.words()}"
+        figure = tag(
+            "figure",
+            self.still(),
+            tag("figcaption", title, said),
+            class_="attention-widget",
+            data_widget=type(self).__name__,
+            data_state=text,
         )
+        return _whole(figure)
+
+    def fetched(self) -> dict[str, Any]:
+        """Return the traits that a page fetches when its reader asks for them."""
+        return {}
 
     def save(self, path: str | Path) -> None:
         """Write the figure to one HTML file that opens in any browser, with no network."""
         state = self.state()
         if not state.get("wanted", True):  # what a page would fetch goes into the file
-            state |= getattr(self, "fetched", dict)() | {"wanted": True}
+            state |= self.fetched() | {"wanted": True}
         page = page_source(self._html(state), self.script(), self._title)
         Path(path).write_text(page, encoding="utf-8")
 

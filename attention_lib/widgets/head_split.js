@@ -8,9 +8,7 @@ const HUES = [1, 4, 2, 3]; // of the heads, the first two as far apart as can be
 export function measure({ length, d_model, num_heads, wrong, number }) {
   const d_k = d_model / num_heads;
   const table = (place) => Array.from({ length: num_heads }, (_, head) => (
-    Array.from({ length }, (__, position) => (
-      Array.from({ length: d_k }, (___, column) => place(head, position, column))
-    ))
+    Array.from({ length }, (__, position) => (Array.from({ length: d_k }, (___, column) => place(head, position, column))))
   ));
   const right = table((head, position, column) => position * d_model + head * d_k + column);
   const heads = wrong
@@ -68,10 +66,7 @@ export function render({ model, el }) {
     trait: "number", label: "Follow the number", more: true, min: 0, max: () => model.get("length") * model.get("d_model") - 1, words: (number) => `number ${number}`,
   });
   view.slider({ trait: "length", label: "Positions", more: true, min: 2, max: 5, words: (length) => `${length} positions` });
-  view.slider({
-    trait: "d_model", label: "Width d_model", more: true, min: 4, max: 12, step: 4,
-    words: (d_model) => `width ${d_model}`,
-  });
+  view.slider({ trait: "d_model", label: "Width d_model", more: true, min: 4, max: 12, step: 4, words: (d_model) => `width ${d_model}` });
   view.slider({
     trait: "num_heads", label: "Heads", more: true, min: 0, max: 2, ...POWERS,
     words: (num_heads) => `${num_heads} ${num_heads > 1 ? "heads" : "head"}`,

@@ -27,9 +27,7 @@ export function measure({ scores, valid_len, left, causal, hidden, low, fill, dt
     const score = round(given, dtype);
     return low && i === LOW_ROW ? round(score + LOW[dtype], dtype) : score;
   }));
-  const weights = filled.map((row, i) => (
-    roundedSoftmax(row, dtype).map((weight, j) => (safe && !allowed[i][j] ? 0 : weight))
-  ));
+  const weights = filled.map((row, i) => (roundedSoftmax(row, dtype).map((weight, j) => (safe && !allowed[i][j] ? 0 : weight))));
 
   const seen = {
     tokens, allowed, filled, weights,

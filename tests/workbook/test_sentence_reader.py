@@ -1,9 +1,12 @@
 """The figure SentenceReader: the reader's own numbers, in the page as in PyTorch."""
 
+import json
+
 import pytest
 import torch
 import traitlets
 
+from tests.widgets.test_figures_in_python import attribute
 from workbook.reader import Reader, Vocabulary, draw, load_reader, read, words_of
 from workbook.reader.lexicon import lexicon
 from workbook.reader.sentence_reader import EXAMPLES, SentenceReader
@@ -210,7 +213,7 @@ def test_words_that_few_readers_type_come_when_they_are_asked_for():
         assert not SentenceReader(text=text).wanted, text
     figure.text = "the puppy did not cross the road because it was too wide"
     assert figure.wanted and " puppy" in figure.read_as
-    assert SentenceReader.fetched() == {"read_as": figure.read_as}
+    assert SentenceReader().fetched() == {"read_as": figure.read_as}
     assert SentenceReader(load_reader()).read_as == figure.read_as  # a page could fetch others only
 
 
@@ -247,6 +250,43 @@ def test_words_that_cannot_be_fetched_are_spoken_of_and_asked_for_again(show, wa
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("wanted", [False, True])
+def test_reset_lets_a_refused_text_go(show, wanted):
+    text = "the baer slept because it was tired"  # refused, be it as unknown or as not fetched
+    page = show(SentenceReader(wanted=wanted))
+    page.route("**/SentenceReader.data.js", lambda route: route.abort())
+    field, refusal = page.locator(".attention-typed"), page.locator(".attention-refusal")
+    tries = page.locator(".attention-tries")
+    field.fill(text)
+    field.press("Enter")
+    page.settle()
+    assert refusal.is_visible() and field.input_value() == text
+    assert tries.is_visible() == wanted
+    page.get_by_role("button", name="Reset").click()
+    page.settle()
+    assert field.input_value() == SentenceReader().text
+    assert not refusal.is_visible() and not tries.is_visible()
+
+
+@pytest.mark.browser
+def test_a_sentence_and_the_list_both_come_when_both_were_asked_for(show):
+    page = show(SentenceReader())
+    held = []
+    page.route("**/SentenceReader.data.js", lambda route: held.append(route))
+    field = page.locator(".attention-typed")
+    field.fill("the puppy slept because it was tired")
+    field.press("Enter")
+    page.locator(".attention-known summary").click()
+    page.wait_for_function("document.querySelector('.attention-known').open")
+    page.wait_for_timeout(100)
+    held[0].fallback()
+    page.get_by_text("reads “puppy” as “dog”").first.wait_for()
+    page.locator(".attention-known", has_text="Read as dog: ").wait_for()
+    listed = page.locator(".attention-known p").all_inner_texts()
+    assert "girl" not in " ".join(line for line in listed if "Read as" not in line).split()
+
+
+@pytest.mark.browser
 def test_the_readout_names_the_place_before_the_sentence_as_the_finding_does(show):
     page = show(SentenceReader(text="it was tired"))
     finding = page.locator(".attention-finding").inner_text()
@@ -268,11 +308,27 @@ def test_the_list_of_words_says_that_it_could_not_be_fetched(show):
     assert not page.locator(".attention-refusal").is_visible()
 
 
+def saved_state(figure, folder):
+    figure.save(folder / "reader.html")
+    return json.loads(attribute((folder / "reader.html").read_text(encoding="utf-8"), "data-state"))
+
+
 def test_a_file_has_all_words_and_the_figure_stays_as_it_was(tmp_path):
     figure = SentenceReader()
-    figure.save(tmp_path / "reader.html")
-    assert "puppy" in (tmp_path / "reader.html").read_text(encoding="utf-8")
+    saved = saved_state(figure, tmp_path)
+    assert " puppy" in saved["read_as"] and saved["wanted"]
     assert (figure.read_as, figure.wanted) == ("", False)
+
+
+def test_a_file_of_a_reader_of_ones_own_has_the_words_of_that_reader(tmp_path):
+    reader = Reader(Vocabulary(word for word in Vocabulary().words if word != "dog"), 12, (3, 2))
+    text = "the animal did not cross the street because it was too tired"
+    read_as = saved_state(SentenceReader(reader, text=text, wanted=False), tmp_path)["read_as"]
+    assert (
+        read_as
+        == SentenceReader(reader, text=text).read_as
+        != SentenceReader().fetched()["read_as"]
+    )
 
 
 @pytest.mark.browser

@@ -16,7 +16,7 @@ MEASURE = """(packed, states, texts) => {
 
 def seen_in_javascript(node, figures):
     states = [figure.state() | {"packed": None} for figure in figures]
-    given = [[*Writer.fetched()["packed"]], states, [figure.text for figure in figures]]
+    given = [[*Writer().fetched()["packed"]], states, [figure.text for figure in figures]]
     return node(SCRIPT, MEASURE, [given], ["createWriter", "unpackModel", "measure"])[0]
 
 
@@ -53,7 +53,7 @@ def test_nothing_is_fetched_until_the_reader_asks():
     figure = Writer()
     assert len(figure.to_html()) < 20_000 and figure.packed == b""
     figure.wanted = True
-    assert figure.packed == Writer.fetched()["packed"]
+    assert figure.packed == Writer().fetched()["packed"]
     assert len(figure.packed) < 400_000
 
 
@@ -89,3 +89,39 @@ def test_pressing_write_fetches_the_model_and_writes(show):
     model = load_writer()
     assert written == write(model, Writer().text, len(written) - len(Writer().text), temperature=0)
     assert page.errors == []
+
+
+@pytest.mark.browser
+def test_reset_lets_a_refused_text_go_and_a_later_draw_does_not(show):
+    page = show(Writer())
+    field, refusal = (
+        page.get_by_label("A beginning of your own"),
+        page.locator(".attention-refusal"),
+    )
+    field.fill("The 漢")
+    page.figure().set("temperature", 1)  # draws anew, with the field left
+    field.blur()
+    page.figure().set("temperature", 1.5)
+    assert refusal.inner_text() == "The writer has never seen “漢”."
+    assert field.input_value() == "The 漢" and field.get_attribute("aria-invalid") == "true"
+    page.get_by_role("button", name="Reset").click()
+    page.settle()
+    assert field.input_value() == Writer().text and not refusal.is_visible()
+    assert field.get_attribute("aria-invalid") is None
+
+
+@pytest.mark.browser
+def test_numbers_that_cannot_be_fetched_are_spoken_of_and_asked_for_again(show):
+    page = show(Writer())
+    page.route("**/Writer.data.js", lambda route: route.abort())
+    page.get_by_role("button", name="Write").click()
+    page.get_by_text(
+        "could not be fetched. Check the connection, then press Write again"
+    ).first.wait_for()
+    page.unroute("**/Writer.data.js")
+    page.get_by_role("button", name="Write").click()
+    page.wait_for_function(
+        "(n) => document.querySelectorAll('.attention-letter:not([hidden])').length > n",
+        arg=len(Writer().text) + 5,
+    )
+    page.get_by_role("button", name="Stop").click()

@@ -43,8 +43,8 @@ def assets():
     }
     for name, figure in FIGURES.items():
         texts[f"{name}.js"] = _bundle.script_source(name, figure.script())
-        if hasattr(figure, "fetched"):  # the traits that a page fetches when its reader asks
-            state = json.dumps(figure.fetched(), default=_binary)
+        if fetched := figure().fetched():
+            state = json.dumps(fetched, default=_binary)
             given = f"{json.dumps(name)}, {json.dumps(state)}"
             texts[f"{name}.data.js"] = f"attentionWidgets.deliver({given});\n"
     return texts

@@ -60,15 +60,18 @@ export function wayOf({ followed }, { layers, it, shares, words }) {
 
 const nameOf = (words, place) => (place === 0 ? "none of these words" : words[place]);
 
+const rivals = ({ words, meant, second, shares }) => [meant, second].map((place) => `${nameOf(words, place)} ${fixed(shares[place], 2)}`).join(", ");
+
 /** What the reader concludes, in a sentence; `conclusion` says the same in Python. */
-export function conclusion({ words, meant, second, shares }) {
-  if (shares[meant] >= SURE) return `“It” means ${nameOf(words, meant)} (probability ${fixed(shares[meant], 2)}).`;
-  return `Unsure: ${nameOf(words, meant)} ${fixed(shares[meant], 2)}, ${nameOf(words, second)} ${fixed(shares[second], 2)}.`;
+export function conclusion(seen) {
+  if (seen.probability < SURE) return `Unsure: ${rivals(seen)}.`;
+  return `“It” means ${nameOf(seen.words, seen.meant)} (probability ${fixed(seen.probability, 2)}).`;
 }
 
 /** The words that another word stands for, in a sentence; `replaced` says the same in Python. */
 export function replaced(all, { lexicon: { ids, forms, readAs }, lexicon }) {
-  const pairs = all.slice(1).filter((word) => ids.has(word) === forms.has(word)).map((word) => [word, baseOf(word, lexicon)])
+  const isOther = (word) => ids.has(word) === forms.has(word); // neither, or both: a word with a better one
+  const pairs = all.slice(1).filter(isOther).map((word) => [word, baseOf(word, lexicon)])
     .filter(([word, base]) => readAs.has(word) || base.slice(0, 2) !== word.slice(0, 2));
   return pairs.length ? ` It reads ${pairs.map(([word, base]) => `“${word}” as “${base}”`).join(", ")}.` : "";
 }
@@ -118,26 +121,32 @@ export function render({ model, el }) {
   let shown = [];
   let seen = measure(given, reader);
 
-  let [whole, waiting, lacking] = [model.get("wanted")];
+  let whole = model.get("wanted"); // all words are here
+  let lacking; // the text that needed others, which did not come
+  const waiting = new Set(); // what goes on when they are here
   /** Whether all words are here. If not, ask a kernel or the page's host, which sets `read_as`; then go on. */
   function isWhole(next) {
-    waiting = next;
-    if (!whole) view.set("wanted", true);
-    return whole;
+    if (whole) return true;
+    waiting.add(next);
+    view.set("wanted", true);
+    return false;
   }
   const canRead = (text, next) => given.examples.includes(text) || areListed(wordsOf(text), reader.lexicon) || isWhole(next);
   function arrived() {
-    [whole, reader] = [true, openReader(view.state())];
+    whole = true;
+    reader = openReader(view.state());
     field.refuse("");
-    waiting?.();
+    for (const next of waiting) next();
     view.again();
   }
   view.onChange("read_as", arrived);
   function lost() { // the words did not come
-    if (whole || model.get("wanted")) return;
-    lacking = typed.value = waiting ? typed.value : model.get("text");
-    refuse(waiting === tell ? "The words could not be fetched. Check the connection, then open the list again."
+    if (whole || model.get("wanted") || waiting.size === 0) return;
+    const isForList = waiting.has(tell) && waiting.size === 1;
+    if (!isForList) lacking = typed.value = waiting.has(take) ? typed.value : model.get("text");
+    refuse(isForList ? "The words could not be fetched. Check the connection, then open the list again."
       : "This sentence needs words that could not be fetched. Check the connection, then press Enter again.");
+    waiting.clear();
   }
   view.onChange("wanted", lost);
 
@@ -223,6 +232,14 @@ export function render({ model, el }) {
       tries.hidden = !error.near?.length;
     }
   }
+  /** Let what was typed go: the sentence that is read stands in the field. */
+  function settle() {
+    for (const next of [take, view.again]) waiting.delete(next);
+    typed.value = model.get("text");
+    refuse("");
+  }
+  view.onChange("text", settle);
+  view.onReset(settle);
   typed.addEventListener("change", take, { signal: view.signal });
   typed.addEventListener("keydown", ({ key }) => key === "Enter" && typed.value === lacking && take(), { signal: view.signal });
 
@@ -231,7 +248,7 @@ export function render({ model, el }) {
     if (!list.open || list.children.length > 1 || !isWhole(tell)) return;
     let start = 1;
     for (const [name, count] of given.sections) {
-      list.append(element("p", {}, element("strong", {}, `${name[0].toUpperCase()}${name.slice(1)}: `), reader.lexicon.words.slice(start, start + count).join(", ")));
+      list.append(element("p", {}, element("strong", {}, `${name[0].toUpperCase()}${name.slice(1)}: `), reader.lexicon.words.slice(start, start + count).filter((word) => !reader.lexicon.forms.has(word)).join(", ")));
       start += count;
     }
     for (const group of model.get("read_as").split(",")) {
@@ -275,7 +292,7 @@ export function render({ model, el }) {
     const state = view.state();
     let problem = "";
     view.part("reading", `${state.text} ${state.read_as.length}`, () => {
-      if (!canRead(state.text)) return;
+      if (!canRead(state.text, view.again)) return;
       try {
         seen = measure(state, reader);
       } catch (error) { // an address typed by hand: say so, and read the first sentence
@@ -301,7 +318,7 @@ export function render({ model, el }) {
     const lines = linesOf(state);
     strands = () => drawStrands(lines);
     strands();
-    meant(seen.meant, seen.probability < SURE ? conclusion(seen).slice(0, -1).replace("U", "u") : nameOf(seen.words, seen.meant));
+    meant(seen.meant, seen.probability < SURE ? `unsure: ${rivals(seen)}` : nameOf(seen.words, seen.meant));
     sure(seen.probability, fixed(seen.probability, 2));
     view.say(words(state, seen));
   });

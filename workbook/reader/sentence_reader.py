@@ -134,10 +134,8 @@ class SentenceReader(Figure):
             self.set_trait(name, value)
         super().__init__(**traits)
 
-    @classmethod
-    def fetched(cls) -> dict[str, str]:
-        """Return the traits that a page fetches when its reader asks for them."""
-        return {"read_as": cls()._all}
+    def fetched(self) -> dict[str, str]:
+        return {"read_as": self._all}
 
     @traitlets.observe("wanted", "text")
     def _bring(self, change: object) -> None:

@@ -195,6 +195,13 @@ export function render({ model, el }) {
     return setText(button, "Stop");
   });
   candidates.before(button);
+  /** Let what was typed go: the text that stands is in the field. */
+  function settle() {
+    typed.value = model.get("text");
+    refuse("");
+  }
+  view.onChange("text", () => { if (document.activeElement !== typed) settle(); });
+  settle();
   typed.addEventListener("input", () => {
     const text = typed.value;
     const unknown = [...new Set(text)].filter((letter) => !first.letters.includes(letter));
@@ -205,7 +212,12 @@ export function render({ model, el }) {
   view.slider({ trait: "head", label: "Look through", min: 0, max: first.num_heads * first.num_layers, text: (head) => headName({ ...first, head }) });
   view.slider({ trait: "place", label: "Letter", min: 1, max: () => model.get("text").length, position: () => placeOf(view.state()), text: () => `${placeOf(view.state()) + 1}`, more: true });
 
-  view.onReset(stop);
+  view.onReset(() => { stop(); settle(); });
+  view.onChange("wanted", () => { // or no longer: the numbers did not come
+    if (writer || model.get("wanted")) return;
+    stop();
+    view.say("The writer's numbers could not be fetched. Check the connection, then press Write again.");
+  });
   view.signal.addEventListener("abort", stop);
   view.onChange("packed", () => { take(); view.again(); });
   take();
@@ -221,7 +233,6 @@ export function render({ model, el }) {
       setAttributes(letter, { hidden: place > state.text.length, "data-asks": place === at });
       letter.style.setProperty("--share", ((seen && seen.weights[place]) || 0) / largest);
     });
-    if (document.activeElement !== typed) typed.value = state.text;
     if (!seen) return view.say("The writer's numbers are on their way.");
     const probabilities = chances(seen.logits, state.temperature);
     const order = probabilities.map((share, id) => [share, id]).sort(([a, one], [b, other]) => b - a || one - other);

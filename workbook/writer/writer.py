@@ -78,9 +78,7 @@ class Writer(Figure):
         super().__init__(**traits)
         self._look()
 
-    @classmethod
-    def fetched(cls) -> dict[str, bytes]:
-        """Return the traits that a page fetches when its reader asks for them."""
+    def fetched(self) -> dict[str, bytes]:
         return {"packed": Path(__file__).with_name("weights.safetensors").read_bytes()}
 
     @traitlets.observe("wanted")

@@ -28,9 +28,7 @@ export function pixelMap(color) {
 
 /** The class of a text that is readable on a colour of a map. */
 export function readableOn([red, green, blue]) {
-  const [r, g, b] = [red, green, blue].map((part) => (
-    part <= 10 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4
-  ));
+  const [r, g, b] = [red, green, blue].map((part) => (part <= 10 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "attention-on-light" : "attention-on-dark";
 }
 

@@ -8,15 +8,17 @@ export const POWERS = { value: (power) => 2 ** power, position: Math.log2 };
 /** A field for a text of the reader's own, as a `node` with its `input`; `refuse` shows what is wrong
     with the text, or that nothing is. With `rows` it takes several lines. */
 export function textField({ label: title, trait, rows, signal, ...attributes }) {
-  const input = element(rows ? "textarea" : "input", { rows, type: rows ? null : "text", spellcheck: "false", autocomplete: "off", ...attributes });
-  const refusal = element("p", { class: "attention-refusal", role: "alert", hidden: true });
+  const [own, ofRefusal] = [uniqueId("text"), uniqueId("refusal")];
+  const input = element(rows ? "textarea" : "input", { id: own, rows, type: rows ? null : "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off", ...attributes });
+  const refusal = element("p", { id: ofRefusal, class: "attention-refusal", role: "alert", hidden: true });
   input.addEventListener("keydown", (event) => event.stopPropagation(), { signal }); // a notebook has keys of its own
   return {
     input,
-    node: element("label", { class: "attention-line-of-text", "data-trait": trait }, element("span", { class: "attention-name" }, title), input, refusal),
+    node: element("div", { class: "attention-line-of-text", "data-trait": trait }, element("label", { class: "attention-name", for: own }, title), input, refusal),
     refuse(said) {
       refusal.textContent = said;
       refusal.hidden = !said;
+      setAttributes(input, { "aria-invalid": said ? "true" : null, "aria-describedby": said ? ofRefusal : null });
     },
   };
 }
@@ -51,23 +53,17 @@ export function createControls({ model, set, signal, onReset, place, further }) 
       input.addEventListener("pointerdown", () => { before = model.get(trait); }, { signal });
       input.addEventListener("pointercancel", () => requestAnimationFrame(() => set(trait, before)), { signal });
       accepts.set(trait, (given) => position(given) >= min && position(given) <= highest());
-      addControl(
-        trait,
-        element(
-          "label", { class: "attention-control", "data-trait": trait },
-          element("span", { class: "attention-name" }, title), shown, input,
-          marks.length ? element("span", { class: "attention-marks", "aria-hidden": "true" }, ...marks.map((mark) => element("span", {}, mark))) : null,
-        ),
-        () => {
-          const most = highest();
-          const given = position(model.get(trait)) > most ? value(most) : model.get(trait);
-          setAttributes(input, { max: most });
-          input.value = String(position(given));
-          setAttributes(input, { "aria-valuetext": words(given) });
-          setText(shown, text(given));
-        },
-        more,
-      );
+      const below = marks.length ? element("span", { class: "attention-marks", "aria-hidden": "true" }, ...marks.map((mark) => element("span", {}, mark))) : null;
+      const node = element("label", { class: "attention-control", "data-trait": trait }, element("span", { class: "attention-name" }, title), shown, input, below);
+      function refresh() {
+        const most = highest();
+        const given = position(model.get(trait)) > most ? value(most) : model.get(trait);
+        setAttributes(input, { max: most });
+        input.value = String(position(given));
+        setAttributes(input, { "aria-valuetext": words(given) });
+        setText(shown, text(given));
+      }
+      addControl(trait, node, refresh, more);
       return input;
     },
 
@@ -81,21 +77,12 @@ export function createControls({ model, set, signal, onReset, place, further }) 
         return input;
       });
       accepts.set(trait, (given) => options.some(([value]) => value === given));
-      addControl(
-        trait,
-        element(
-          "fieldset", { class: "attention-control", "data-trait": trait },
-          element("legend", { class: "attention-name" }, title),
-          element(
-            "div", { class: "attention-options" },
-            ...options.map(([, text], i) => element(
-              "label", { class: "attention-option" }, inputs[i], element("span", {}, text),
-            )),
-          ),
-        ),
-        () => inputs.forEach((input, i) => { input.checked = options[i][0] === model.get(trait); }),
-        more,
+      const labels = options.map(([, text], i) => element("label", { class: "attention-option" }, inputs[i], element("span", {}, text)));
+      const node = element(
+        "fieldset", { class: "attention-control", "data-trait": trait },
+        element("legend", { class: "attention-name" }, title), element("div", { class: "attention-options" }, ...labels),
       );
+      addControl(trait, node, () => inputs.forEach((input, i) => { input.checked = options[i][0] === model.get(trait); }), more);
       return inputs;
     },
 
@@ -103,21 +90,15 @@ export function createControls({ model, set, signal, onReset, place, further }) 
     toggle({ trait, label: title, more = false }) {
       const input = element("input", { type: "checkbox" });
       input.addEventListener("change", () => set(trait, input.checked), { signal });
-      addControl(
-        trait,
-        element(
-          "label", { class: "attention-option attention-toggle", "data-trait": trait },
-          input, element("span", {}, title),
-        ),
-        () => { input.checked = Boolean(model.get(trait)); },
-        more,
-      );
+      const node = element("label", { class: "attention-option attention-toggle", "data-trait": trait }, input, element("span", {}, title));
+      addControl(trait, node, () => { input.checked = Boolean(model.get(trait)); }, more);
       return input;
     },
 
     /** A field for words or numbers of the reader's own: `write` makes a text of the trait's value,
-        `read` a value of a text, or throws an Error that says what is wrong with it. One line is
-        judged while it is written, several `rows` when they are done. `take` gets the value. */
+        `read` a value of a text, or throws an Error that says what is wrong with it. Without `rows`,
+        what is wrong is said while it is written, with `rows` when it is done; what is right is taken
+        at once. `take` gets the value. */
     field({ trait, label, rows, write, read, take = (value) => set(trait, value), more = true }) {
       const { input, node, refuse } = textField({ label, trait, rows, signal });
       let meant = null; // by what is typed, which stays as the reader wrote it
@@ -139,7 +120,7 @@ export function createControls({ model, set, signal, onReset, place, further }) 
         refuse("");
       }
       input.addEventListener("input", () => judge(!rows), { signal });
-      input.addEventListener("change", () => judge(true), { signal });
+      if (rows) input.addEventListener("change", () => judge(true), { signal });
       onReset(() => { meant = null; refresh(); });
       addControl(trait, node, refresh, more);
       accepts.set(trait, (value) => { read(write(value)); return true; });

@@ -1,8 +1,8 @@
 // The weights and masks of many heads, as Python has packed them (heatmap_explorer.py).
 
-/** Data of a model, which Jupyter gives as a view and a page as a list, as bytes. */
+/** Data of a model, a view or a buffer, or a list of numbers, as bytes. */
 export function bytesOf(data) {
-  return data.buffer ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : Uint8Array.from(data);
+  return data.buffer ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data);
 }
 
 /** Where each head's code words begin, of which order they are, and what a step is. */
@@ -41,5 +41,7 @@ export function unpackMask(packed, number, count) {
   if (bytes.length === 0) return new Uint8Array(count).fill(1);
   const size = Math.ceil(count / 8);
   const from = bytes.length === size ? 0 : number * size;
-  return Uint8Array.from({ length: count }, (_, i) => (bytes[from + (i >> 3)] >> (7 - (i & 7))) & 1);
+  const allowed = new Uint8Array(count);
+  for (let i = 0; i < count; i += 1) allowed[i] = (bytes[from + (i >> 3)] >> (7 - (i & 7))) & 1; // `from` takes ten times as long
+  return allowed;
 }

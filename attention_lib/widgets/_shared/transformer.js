@@ -1,13 +1,13 @@
 // A small trained transformer in plain numbers: its matrices, and all that it computes on the way.
 
 import { softmax } from "./numbers.js";
+import { bytesOf } from "./packed.js";
 
 /** Decode whole numbers of 8 bits, or others of 16 or 32, least significant byte first. */
 export function numbersOf(packed, bits) {
-  const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
-  const read = {
-    8: (i) => view.getInt8(i), 16: (i) => half(view.getUint16(2 * i, true)), 32: (i) => view.getFloat32(4 * i, true),
-  }[bits];
+  const bytes = bytesOf(packed);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const read = { 8: (i) => view.getInt8(i), 16: (i) => half(view.getUint16(2 * i, true)), 32: (i) => view.getFloat32(4 * i, true) }[bits];
   return Float64Array.from({ length: (8 * view.byteLength) / bits }, (_, i) => read(i));
 }
 
@@ -27,7 +27,8 @@ export function unpackReader({ packed, scales, width, num_heads }, count) {
   const take = (many) => {
     const scale = scales[part] ?? 1;
     part += 1;
-    return numbers.slice(at, at += many).map((number) => Math.fround(number * scale));
+    at += many;
+    return numbers.slice(at - many, at).map((number) => Math.fround(number * scale));
   };
   const square = () => take(width * width);
   return {

@@ -43,9 +43,7 @@ export function createView({ model, el }, { label, task = "", traits, given = []
     model.on(`change:${trait}`, act);
     signal.addEventListener("abort", () => model.off(`change:${trait}`, act));
   }
-  const {
-    root, stage, controls: place, readouts, more, folded, task: taskLine, finding, spoken, failure,
-  } = createFrame({
+  const { root, stage, controls: place, readouts, more, folded, task: taskLine, finding, spoken, failure } = createFrame({
     title: label, aside, signal,
     link: address && (() => writeAddress(address, valuesOf(traits), initial)),
     reset() {
@@ -158,14 +156,9 @@ export function createView({ model, el }, { label, task = "", traits, given = []
 
   /** A number with its name; returns a function of `(value, text)`. Tests read `data-value`. */
   function readout({ name, label: title, parent = readouts, large = false }) {
-    const output = element(
-      "output", { "data-readout": name, "aria-label": title, "aria-live": "off" },
-    );
-    const card = element(
-      "div", { class: `attention-readout${large ? " attention-large" : ""}` },
-      element("span", { class: "attention-name", "aria-hidden": "true" }, title), output,
-    );
-    parent.append(card);
+    const output = element("output", { "data-readout": name, "aria-label": title, "aria-live": "off" });
+    const titled = element("span", { class: "attention-name", "aria-hidden": "true" }, title);
+    const card = parent.appendChild(element("div", { class: large ? "attention-readout attention-large" : "attention-readout" }, titled, output));
     const show = (value, text = fixed(value)) => {
       setText(output, text);
       setAttributes(output, { "data-value": String(value) });
@@ -238,12 +231,7 @@ export function createView({ model, el }, { label, task = "", traits, given = []
     start(drawNow) {
       draw = drawNow;
       folded.hidden = more.place.querySelector("input, output, textarea, select, button") === null;
-      for (const trait of traits) {
-        onChange(trait, () => {
-          controls.refresh(trait);
-          again();
-        });
-      }
+      for (const trait of traits) onChange(trait, () => { controls.refresh(trait); again(); });
       el.append(root);
       if (address) {
         follow({ first: true });
