@@ -45,10 +45,9 @@ function tableOf({ own, shape: [, heads, len_q, len_k], layer }, head, content, 
   return { steps, levels: content.levels, allowed, leaks: steps.some((step, i) => step > 0 && !allowed[i]), len_k };
 }
 
-/** The numbers of a cell, its row and its column, and the cell's weight in the head beside; `table`
-    gives a head. */
-export function measure(state, table) {
-  const now = given(state);
+/** The numbers of a cell, its row and its column, and the cell's weight in the head beside; `now` is
+    what is shown, and `table` gives a head. */
+export function measure(state, table, now = given(state)) {
   const tables = table ?? ((head) => tableOf(now, head, now.own ? null : packedHeads(state.packed), state.packed_mask));
   const { beside, query, key } = now;
   const { steps, allowed, levels, len_k } = tables(now.head);
@@ -76,8 +75,8 @@ function named(position, tokens) {
 const headName = (names, head) => names[head] ?? `head ${head}`;
 
 /** The finding in words; `HeatmapExplorer.words` says the same in Python. */
-export function words(state, seen) {
-  const { shape, layer, head, beside, head_names, query, key, query_tokens, key_tokens } = given(state);
+export function words(state, seen, now = given(state)) {
+  const { shape, layer, head, beside, head_names, query, key, query_tokens, key_tokens } = now;
   const where = [shape[0] > 1 && `layer ${layer}`, shape[1] > 1 && headName(head_names, head)].filter(Boolean).join(", ");
   const asked = `${where && `${where}: `}query ${named(query, query_tokens)}`;
   const told = `key ${named(key, key_tokens)}`;
@@ -213,8 +212,9 @@ export function render({ model, el }) {
     view.part("texts", JSON.stringify([lookers.width, tokens]), () => {
       texts = tokens.map((row) => row.map((token) => clipped(visible(token), lookers.width * 0.34)));
     });
-    const [before, after] = texts.map((row, column) => Math.ceil(Math.max([48, 28][column], ...row.map(({ width }) => width))) + 14);
-    const edges = [before, lookers.width - after];
+    const wide = (row, least) => Math.ceil(Math.max(least, ...row.map(({ width }) => width))) + 14; // at least as its title
+    const [widthOfQueries, widthOfKeys] = [wide(texts[0], 48), wide(texts[1], 28)];
+    const edges = [widthOfQueries, lookers.width - widthOfKeys];
     lookers.setHeight(Math.ceil(y(rows - 0.5) + 4));
     const [axis, position] = pointed ?? ["query", now.query];
     const own = axis === "query" ? 0 : 1;
@@ -230,7 +230,7 @@ export function render({ model, el }) {
         const chosen = kind === axis && i === position;
         const at = { "data-axis": kind, "data-position": i };
         return [
-          ["rect", { ...at, x: column ? edges[1] : 0, y: y(i) - step / 2 + 1, width: column ? after : before, height: step - 2, rx: 6, fill: chosen ? "var(--aw-surface)" : "transparent", stroke: chosen ? `var(--aw-${kind})` : "none" }],
+          ["rect", { ...at, x: column ? edges[1] : 0, y: y(i) - step / 2 + 1, width: column ? widthOfKeys : widthOfQueries, height: step - 2, rx: 6, fill: chosen ? "var(--aw-surface)" : "transparent", stroke: chosen ? `var(--aw-${kind})` : "none" }],
           ["text", { ...at, x: edges[column] + (column ? 8 : -8), y: y(i) + 4.5, "text-anchor": column ? "start" : "end", class: `attention-${kind}${chosen ? " attention-chosen" : ""}` }, texts[column][i].text],
         ];
       }),
@@ -451,13 +451,13 @@ export function render({ model, el }) {
       card.classList.toggle("attention-beside", i === beside);
     });
     if (!lookers.svg.parentNode.hidden) drawLines();
-    const seen = measure(view.state(), table);
+    const seen = measure(view.state(), table, now);
     show(seen, { weight: seen.masked && seen.weight === 0 ? "masked" : undefined });
     mean(seen.column_mean);
     const column = `Mean of column ${clipped(named(now.key, now.key_tokens), 150).text}`;
     setText(mean.card.firstChild, column);
     setAttributes(mean.card.lastChild, { "aria-label": column });
-    view.say(words(view.state(), seen));
+    view.say(words(view.state(), seen, now));
   });
   return view.cleanup;
 }

@@ -6,12 +6,12 @@ const CELL = 8; // pixels from one place where the field is computed to the next
 
 // What a score looks at, its formula with its matrices (`_` stands before an index), and what is said of it.
 const KINDS = {
-  dot: ["reach", ["qᵀk"], "A step across the query changes no dot product."],
-  "scaled dot": ["milder reach", ["qᵀk / √2"], "The order of the dot product, with milder weights."],
-  cosine: ["angle", ["qᵀk / (‖q‖ ‖k‖)"], "The cosine ignores how long query and keys are."],
-  Gaussian: ["nearness", ["−½ ‖q − k‖²"], "The Gaussian score knows the distance alone."],
-  bilinear: ["turned reach", ["qᵀWk", "W"], "The dot product, after W has moved the query."],
-  additive: ["a small network", ["w_vᵀ tanh(W_q q + W_k k)", "W_q", "W_k", "w_v"], "Where tanh is flat, a step changes next to nothing."],
+  dot: { hint: "reach", formula: ["qᵀk"], said: "A step across the query changes no dot product." },
+  "scaled dot": { hint: "milder reach", formula: ["qᵀk / √2"], said: "The order of the dot product, with milder weights." },
+  cosine: { hint: "angle", formula: ["qᵀk / (‖q‖ ‖k‖)"], said: "The cosine ignores how long query and keys are." },
+  Gaussian: { hint: "nearness", formula: ["−½ ‖q − k‖²"], said: "The Gaussian score knows the distance alone." },
+  bilinear: { hint: "turned reach", formula: ["qᵀWk", "W"], said: "The dot product, after W has moved the query." },
+  additive: { hint: "a small network", formula: ["w_vᵀ tanh(W_q q + W_k k)", "W_q", "W_k", "w_v"], said: "Where tanh is flat, a step changes next to nothing." },
 };
 
 /** How far the colours reach on both sides of 0, the step from contour to contour, and how many
@@ -23,7 +23,7 @@ function scaleOf({ score, w_v }) {
 
 /** The formula of a score, and its matrices, line by line. */
 function formula({ score, ...matrices }) {
-  const [first, ...names] = KINDS[score][1];
+  const [first, ...names] = KINDS[score].formula;
   const written = (name) => JSON.stringify(matrices[name]).replaceAll(",", ", ").replaceAll("-", "−");
   return [first, ...names.map((name) => `${name} = ${written(name)}`)];
 }
@@ -47,9 +47,7 @@ export function scorer(settings) {
   }
   if (score === "additive") {
     const hidden = W_q.map(([a, b]) => a * query_x + b * query_y);
-    return (x, y) => w_v.reduce(
-      (sum, w, i) => sum + w * Math.tanh(hidden[i] + W_k[i][0] * x + W_k[i][1] * y), 0,
-    );
+    return (x, y) => w_v.reduce((sum, w, i) => sum + w * Math.tanh(hidden[i] + W_k[i][0] * x + W_k[i][1] * y), 0);
   }
   return dot([query_x, query_y]);
 }
@@ -81,10 +79,19 @@ export function reachable(settings) {
   return Math.max(...steps.flatMap((query_x) => steps.map((query_y) => agreement({ ...settings, query_x, query_y }).count)));
 }
 
+/** How many scores agree in a sentence, and how many do elsewhere: `most`, as far as is seen. */
+export function agreed({ count, name, most }) {
+  if (count === 6) return `All 6 agree on ${name}.`;
+  const elsewhere = `elsewhere ${most === 6 ? "all" : most} do`;
+  if (count > 1 && count < most) return `${count} of 6 scores agree on ${name}; ${elsewhere}.`;
+  if (count > 1) return `${count} of 6 scores agree on ${name}, as many as can.`;
+  return most > 1 ? `No two scores agree; ${elsewhere}.` : "No two scores agree.";
+}
+
 /** The finding in words; `ScoringPlane.words` says the same in Python. */
 export function words({ score }, { scores, max_weight, entropy: nats }) {
   const kind = Math.max(...scores) - Math.min(...scores) < 1e-9
-    ? "All keys have the same score, so they share equally." : KINDS[score][2];
+    ? "All keys have the same score, so they share equally." : KINDS[score].said;
   return `The largest is ${fixed(max_weight)}, the entropy ${fixed(nats)}. ${kind}`;
 }
 
@@ -210,12 +217,12 @@ export function render({ model, el }) {
   });
 
   const show = view.numbers({ max_weight: "Largest weight", entropy: "Entropy" });
-  const agreed = view.readouts.appendChild(element("p", { class: "attention-agreed" }));
+  const among = view.readouts.appendChild(element("p", { class: "attention-agreed" }));
   const sign = view.readouts.appendChild(element("p", { class: "attention-formula" }));
   let shares = [];
 
   // Six planes, small: each with its field, and the name of the key that wins there.
-  const small = Object.entries(KINDS).map(([score, [hint]]) => {
+  const small = Object.entries(KINDS).map(([score, { hint }]) => {
     const picture = element("canvas", { width: SMALL, height: SMALL, "aria-hidden": "true" });
     const winner = element("span", { class: "attention-winner" });
     const card = element("span", { class: "attention-small" }, picture, element("span", {}, score), element("span", { class: "attention-note" }, hint), winner);
@@ -233,7 +240,8 @@ export function render({ model, el }) {
 
   // The canvas: a pixel for each place where the score is computed, and what is written there.
   const shades = pixelMap(colorMap(view.root, "--aw-score-map")); // from -1 to 1
-  let most = 0; // scores that can agree
+  let most; // scores that can agree
+  let isPainted = false;
   function fit() {
     const [columns, rows] = [plot.width, height()].map((size) => 8 * Math.ceil(size / CELL / 8) + 1);
     Object.assign(canvas, { width: columns, height: rows });
@@ -276,10 +284,11 @@ export function render({ model, el }) {
     view.part("frame", String(plot.width), fit);
     view.part("formula", JSON.stringify([score, matrices]), () => {
       describe(settings);
-      if (most > 0) fadeOut(canvas); // not at first
+      if (isPainted) fadeOut(canvas);
     });
     const drawn = { ...settings, query_x: place[0], query_y: place[1], key_points: key_points.map(([name], i) => [name, ...keys[i]]) };
     paint(drawn, Math.max(...measure(drawn).scores));
+    isPainted = true;
     setAttributes(reach, { d: `M${middle.join(" ")}L${query.join(" ")}` });
     const points = keys.map(at);
     const thickness = view.glide("weights", seen.weights);
@@ -290,14 +299,12 @@ export function render({ model, el }) {
         setText(winner, key_points[crowned[i]]?.[0] ?? "a tie");
         paintField(picture, { ...settings, score: kind }, shades(), smallAt, (row) => -smallAt(row));
       });
-      setText(agreed, count === 6 ? `All 6 agree on ${key_points[key][0]}.` : `${count > 1 ? `${count} of 6 scores agree on ${key_points[key][0]}` : "No two scores agree"}${count < most ? `; elsewhere ${most === 6 ? "all" : most} do` : ", as many as can"}.`);
-      agreed.classList.toggle("attention-won", count === 6);
+      setText(among, agreed({ count, most, name: key_points[key][0] }));
+      among.classList.toggle("attention-won", count === 6);
     });
     setChildren(arrows, points.map((point, i) => ["path", { d: arrow(query, point, thickness[i]) }]));
     const top = seen.weights.indexOf(seen.max_weight);
-    const named = points.map((point, i) => (
-      { at: point, color: "key", name: key_points[i][0], r: i === top ? 10 : 7, clear: GRIP }
-    ));
+    const named = points.map((point, i) => ({ at: point, color: "key", name: key_points[i][0], r: i === top ? 10 : 7, clear: GRIP }));
     setAttributes(crown, { cx: points[top][0], cy: points[top][1] });
     if (score === "bilinear") named.push({ at: at(moved(settings)), color: "query", name: "Wᵀq", r: 5 });
     named.push({ at: query, color: "query", name: "query", r: 9, clear: GRIP });

@@ -14,6 +14,14 @@ from .test_heatmap_explorer import cells, explorer, go, softmax, truth
 pytestmark = pytest.mark.browser
 
 
+def test_a_saved_file_would_have_every_rule_whole(show):
+    page = show(HeatmapExplorer())
+    style = page.evaluate("attentionWidgets.model(document.querySelector('figure')).get('_css')")
+    (rule,) = re.findall(r"^\.attention-view {(.*)}", style, re.MULTILINE)
+    assert "font-family: var(--signs," in rule and "tabular-nums" in rule
+    assert not re.search(r"[\w-]: ?;", style)  # a browser drops what it cannot write
+
+
 def hold_readouts(show, name, places):
     """Go to some of the figure's cells and hold its readouts against the library."""
     figure = explorer(name)

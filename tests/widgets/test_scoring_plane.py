@@ -110,6 +110,19 @@ def test_as_many_scores_agree_as_the_library_finds(node):
     assert node("scoring_plane.js", "reachable", [[ScoringPlane().state()]]) == [6]
 
 
+def test_how_many_scores_agree_is_said_in_words(node):
+    asked = [(6, 6), (3, 6), (3, 4), (5, 5), (1, 4), (0, 1)]
+    data = [[{"count": count, "most": most, "name": "cat"}] for count, most in asked]
+    assert node("scoring_plane.js", "agreed", data) == [
+        "All 6 agree on cat.",
+        "3 of 6 scores agree on cat; elsewhere all do.",
+        "3 of 6 scores agree on cat; elsewhere 4 do.",
+        "5 of 6 scores agree on cat, as many as can.",
+        "No two scores agree; elsewhere 4 do.",
+        "No two scores agree.",
+    ]
+
+
 def test_by_default_the_weights_are_those_of_the_chapter():
     assert {
         score: [round(truth(ScoringPlane(score=score))[f"weight_{i}"], 2) for i in range(4)]
@@ -229,6 +242,17 @@ def test_the_query_can_be_dragged(show):
     page.mouse.move(*middle)  # not held any more
     page.settle()
     assert page.figure().readouts() == wanted
+
+
+@pytest.mark.browser
+def test_a_plane_that_is_changed_while_it_fades_is_as_translucent_as_before(show):
+    page = show(ScoringPlane(), reduced_motion="no-preference")
+    for score in ("cosine", "Gaussian"):
+        page.set({"score": score})
+    fading = page.locator("[data-fading]").evaluate(
+        "canvas => canvas.getAnimations()[0].effect.getKeyframes()[0].opacity"
+    )
+    assert fading == "0.6"
 
 
 COLOR_AT = """([x, y]) => {

@@ -382,7 +382,10 @@ export function render({ model, el }) {
   view.start(() => {
     const { step, word, swap } = view.state();
     view.part("numbers", `${word} ${swap}`, () => { seen = measure(view.state(), reader); });
-    view.part("colours", word, () => drawings.forEach(([kind, drawing]) => drawing.paint(rowsOf(seen)[kind])));
+    view.part("colours", word, () => {
+      const rows = rowsOf(seen);
+      for (const [kind, drawing] of drawings) drawing.paint(rows[kind]);
+    });
     const at = sizes(plot.width, seen.words.length);
     plot.setHeight(at.height);
     const goal = scene(step, seen, at);

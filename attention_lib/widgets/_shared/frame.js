@@ -4,22 +4,22 @@ import { element, setText } from "./elements.js";
 
 /** The frame of a figure, as elements; `tools` has the buttons that the place allows. */
 export function createFrame({ title, aside, signal, link, reset }) {
-  const box = (name, ...children) => element("div", { class: `attention-${name}` }, ...children);
-  const [stage, controls, readouts] = ["stage", "controls", "readouts"].map((name) => box(name));
-  const more = { controls: box("controls"), readouts: box("readouts") };
-  more.place = box("further", more.readouts, more.controls);
+  const box = (names, ...children) => element("div", { class: names }, ...children);
+  const [stage, controls, readouts] = ["attention-stage", "attention-controls", "attention-readouts"].map((name) => box(name));
+  const more = { controls: box("attention-controls"), readouts: box("attention-readouts") };
+  more.place = box("attention-further", more.readouts, more.controls);
   const folded = element("details", { class: "attention-more" }, element("summary", {}, "More"), more.place);
   const task = element("p", { class: "attention-task" });
   const finding = element("p", { class: "attention-finding", "aria-hidden": "true" });
   const spoken = element("p", { class: "attention-unseen", "aria-live": "polite" });
   const failure = element("p", { class: "attention-failure", role: "alert", hidden: true });
-  const tools = box("tools");
+  const tools = box("attention-tools");
   const told = element("span", { class: "attention-note", role: "status" });
   const root = element(
     "div", { class: "attention-view", role: "group", "aria-label": title },
     box(
-      "page", element("p", { class: "attention-title" }, title), task,
-      box(`layout${aside ? " attention-aside" : ""}`, stage, controls, readouts, folded),
+      "attention-page", element("p", { class: "attention-title" }, title), task,
+      box(aside ? "attention-layout attention-aside" : "attention-layout", stage, controls, readouts, folded),
       finding, failure, tools,
     ),
     spoken,

@@ -56,6 +56,7 @@ export function fadeOut(canvas) {
   before.style.cssText = canvas.style.cssText;
   before.getContext("2d").drawImage(canvas, 0, 0);
   canvas.after(before);
+  for (const running of canvas.getAnimations()) running.cancel();
   const { opacity } = getComputedStyle(canvas);
   if (opacity < 1) canvas.animate({ opacity: [0, opacity] }, GLIDE); // two together would be darker
   before.animate({ opacity: [opacity, 0] }, { duration: GLIDE, fill: "forwards" }).onfinish = () => before.remove();

@@ -47,7 +47,8 @@ export function baseOf(word, lexicon) {
     if (ending !== "s" && ending !== "es" && stem.at(-1) === stem.at(-2)) tried.push(stem.slice(0, -1));
     const base = tried.map((one) => own(one, lexicon))
       .find((one) => one !== undefined && (!COMPARING.includes(ending) || (ids.get(one) > 0 && ids.get(one) <= compared)));
-    if (base !== undefined) return ending === "ed" && ids.has("used") && isNamed(base, lexicon) ? "used" : base; // "framed"
+    if (ending === "ed" && ids.has("used") && isNamed(base, lexicon)) return "used"; // the past of a noun is a verb, read as "used"
+    if (base !== undefined) return base;
   }
   return lastPart(word, lexicon);
 }
