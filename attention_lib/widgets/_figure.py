@@ -95,16 +95,10 @@ class Figure(AnyWidget):
         text = json.dumps(
             state, default=_binary, ensure_ascii=False, allow_nan=False, separators=(",", ":")
         )
-        title, said = tag("strong", f"{self._title}."), f" {self._task} {self.words()}"
-        figure = tag(
-            "figure",
-            self.still(),
-            tag("figcaption", title, said),
-            class_="attention-widget",
-            data_widget=type(self).__name__,
-            data_state=text,
-        )
-        return _whole(figure)
+        title, name = tag("strong", f"{self._title}."), type(self).__name__
+        said = tag("figcaption", title, f" {self._task} {self.words()}")
+        look = {"class_": "attention-widget", "data_widget": name, "data_state": text}
+        return _whole(tag("figure", self.still(), said, **look))
 
     def fetched(self) -> dict[str, Any]:
         """Return the traits that a page fetches when its reader asks for them."""
