@@ -143,7 +143,8 @@ class Exercise:
         if first < len(self.labels):  # told by its name; special cases go on to the search
             return self._written(answer, said[:2], self._judged(first, once))
         cases, results = [self.cases[i] for i in runs], [found[i] for i in runs]
-        search = Explanations(self.right, self.mistakes, cases, results, self.special)
+        settled = [functools.partial(_settled, settle=self.settle)] if self.settle else []
+        search = Explanations(self.right, self.mistakes, cases, results, self.special, *settled)
         with warnings.catch_warnings(action="ignore"):
             causes = search.first(2 - len(said[:1]))
         if causes:

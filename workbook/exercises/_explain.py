@@ -84,6 +84,8 @@ class Explanations:
         The answer's results.
     special : mapping of str to tuple
         Which of the cases have a sentence of their own, said where only they are wrong.
+    settled : callable
+        Returns an edited solution with results that are settled as the answer's are.
     """
 
     def __init__(
@@ -93,8 +95,9 @@ class Explanations:
         cases: Sequence[Case],
         found: Sequence[Any],
         special: Mapping[str, Case],
+        settled: Callable[[Function], Function] = lambda function: function,
     ) -> None:
-        self.right, self.cases = right, cases
+        self.right, self.cases, self.settled = right, cases, settled
         self.source, self.found = Source(right), found
         self.none = Variant(cases, right)
         self.partly = False  # whether the explanation found leaves numbers open
@@ -160,7 +163,7 @@ class Explanations:
 
     def _edited(self, *edits: Edit) -> Variant | None:
         try:
-            return Variant(self.cases, self.source.function(edits), *edits)
+            return Variant(self.cases, self.settled(self.source.function(edits)), *edits)
         except SyntaxError:
             return None
 
