@@ -36,17 +36,19 @@ def fit(
     *,
     rate: float = 5e-3,
     desc: str = "training",
+    threads: int = 1,
     progress: bool,
     watch: Watch | None,
 ) -> Model:
     """Train a model, and return it ready to be asked.
 
     ``loss_of_batch`` is called at every step: it draws a batch and returns the model's loss on it.
-    The learning rate rises for a tenth of the steps, to ``rate``, and falls from there to 0.
+    The learning rate rises for a tenth of the steps, to ``rate``, and falls from there to 0. One
+    thread computes: with steps as small as most here, a second one mostly waits for the first.
     """
     optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.1)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, steps, pct_start=0.1)
-    with _one_thread(), tqdm(range(1, steps + 1), disable=not progress, desc=desc) as bar:
+    with _threads(threads), tqdm(range(1, steps + 1), disable=not progress, desc=desc) as bar:
         for step in bar:
             loss = loss_of_batch()
             optimizer.zero_grad()
@@ -60,14 +62,14 @@ def fit(
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """Compute on one thread: with steps this small a second one mostly waits for the first."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+def _threads(count: int) -> Iterator[None]:
+    """Compute on so many threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
     try:
         yield
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
 
 
 def halves(model: nn.Module) -> dict[str, Tensor]:

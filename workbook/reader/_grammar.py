@@ -1,6 +1,7 @@
 """The grammar behind the reader's sentences: what happens, what is said of *it*, what it means."""
 
 import random
+import re
 from bisect import bisect
 from collections.abc import Sequence
 from itertools import accumulate
@@ -11,23 +12,15 @@ from workbook.reader.lexicon import HELD_OUT, Saying, lexicon, past
 
 __all__ = ["Grammar"]
 
+SHARPER = 1.7  # the power of a fit: people are surer than fits
 AGAINST = 0.03  # what the fit to a noun counts if the verb says the adjective is of the other
-NEGATED = {"not": 0.9, "did": 0.1}  # how often "did not", by when the verb decides
+NEGATED = {"not": 0.9, "did": 0.25}  # how often "did not", by when the verb decides
+CONTRARY = (0.04, 0.02)  # how often "although it was too big", how often "was not big enough"
 PERSON = 0.06  # people are seldom "it"
 ASIDE = 0.3  # nor is a noun that only says where
 ANSWERS = (38, 38, 21, 3)  # how often the first noun, the second, either, none
+DECIDED = 0.3  # how often an adjective is tried of which the verb decides
 THINGS = 0.15  # between two things even an odd adjective may be of either
-AUXILIARIES = (
-    "",
-    "",
-    "did not",
-    "forgot to",
-    "wanted to",
-    "could not",
-    "had to",
-    "tried to",
-    "will",
-)
 PLACES = ("building", "nature", "path", "container", "furniture", "event", "vehicle", "water")
 WHERE = ("in", "in", "in", "at", "on", "near", "with", "for", "to", "from", "under")
 MODIFIERS = ("big", "small", "old", "new", "painted", "pretty", "shiny", "young")
@@ -56,7 +49,7 @@ class Grammar:
         self.random = random.Random(seed)
         frames = self.lexicon.frames
         self.names = [*frames, "beats"] + ["so", "object", "alone"] * (not small)
-        shares = [*(told["share"] for told in frames.values()), 2] + [14, 11, 7] * (not small)
+        shares = [*(told["share"] for told in frames.values()), 2] + [9, 8, 9] * (not small)
         self.shares = list(accumulate(shares))
         says = [one for one in self.lexicon.sayings.values() if one.how != "undergoes"]
         self.says, self.often = says, list(accumulate(_often(saying) for saying in says))
@@ -85,13 +78,15 @@ class Grammar:
         choice, frame, words = self.random.choice, self.lexicon.frames[name], self.lexicon.words
         near, small = frame.get("near", False), self.lexicon.small
         negated = not near and self._chance(NEGATED.get(frame.get("when", ""), 0.5))
-        contrast, flipped = (not near and self._chance(share) for share in (0.04, 0.02))
+        contrast, flipped = (not near and self._chance(share) for share in CONTRARY)
         decides = frame.get("when", "not" if negated else "did") == ("not" if negated else "did")
-        of = frame["of"] if decides and not contrast and not flipped else {}
+        of = frame["of"] if decides and not contrast else {}
+        if flipped:  # what is not big enough is the suitcase
+            of = {"first": of.get("second", set()), "second": of.get("first", set())}
         told = self._clause(frame, negated, held_out)
         if told is None:
             return None
-        event = not (small or near or held_out or negated) and self._chance(0.15)
+        event = not (small or near or held_out or negated) and self._chance(0.25)
         said = self._said(told, of if not event else {}, held_out, event)
         if said is None:
             return None
@@ -191,9 +186,7 @@ class Grammar:
         else:
             return None
         verb = choice(saying.words).split()
-        aux = choice(
-            ["", "", "did not", "forgot to", "wanted to", "could not", "had to", "tried to", "will"]
-        )
+        aux = choice(words["aux"])
         verb = [*aux.split(), *verb] if aux else past(" ".join(verb), self.lexicon.pasts).split()
         at = 1 if not aux else len(aux.split()) + 1
         verb.insert(at, "it")
@@ -267,20 +260,8 @@ class Grammar:
         """Say where, with a noun that is seldom *it*."""
         if held_out or not (always or self._chance(0.4)):
             return _Clause([], [], [], [])
-        kinds = [
-            "building",
-            "nature",
-            "path",
-            "container",
-            "furniture",
-            "event",
-            "vehicle",
-            "water",
-        ]
-        noun = self.random.choice(self.lexicon.nouns[self.random.choice(kinds)])
-        where = self.random.choice(
-            ["in", "in", "in", "at", "on", "near", "with", "for", "to", "from", "under"]
-        )
+        noun = self.random.choice(self.lexicon.nouns[self.random.choice(PLACES)])
+        where = self.random.choice(WHERE)
         return _Clause([where, *self._noun(noun, False)], [noun], [], [ASIDE])
 
     def _role(self, noun: str) -> float:
@@ -297,9 +278,7 @@ class Grammar:
         if noun in NEVER[:-1]:
             return [noun]
         if modified and not self.lexicon.small and self._chance(0.06):
-            group = self.random.choice(
-                ["big", "small", "old", "new", "painted", "pretty", "shiny", "young"]
-            )
+            group = self.random.choice(MODIFIERS)
             if self.lexicon.fit(group, noun) >= 0.3:
                 words.append(self.random.choice(self.lexicon.sayings[group].words))
         if words == ["a"] and noun[0] in "aeiou":
@@ -310,11 +289,14 @@ class Grammar:
         """What is said of *it*, from *it* on."""
         choice, words = self.random.choice, self.lexicon.words
         if saying.how == "phrases":
-            return f"it {word}".split()
+            return f"it {re.sub('{(.*?)}', self._filled, word)}".split()
         if saying.how == "does":
             how = choice(words["does"])
             verb = past(word, self.lexicon.pasts) if how[-1] == "V" else word
-            return f"it {how[:-1]} {verb}".split()
+            return [*f"it {how[:-1]} {verb}".split(), *self._where(self._chance(0.75)).words]
+        if saying.how == "done":
+            how = choice(words["done_to"])
+            return f"it {how[:-1]} {past(word, self.lexicon.pasts)}".split()
         if saying.how == "has":
             return f"it {choice(words['has'])} {word}".split()
         said = choice(words["is"])
@@ -327,6 +309,13 @@ class Grammar:
             degree = ""
         return f"it {said} {degree} {word}".split()
 
+    def _filled(self, gap: re.Match[str]) -> str:
+        """A noun of the kind that a gap names, or one of its words."""
+        if gap[1] in self.lexicon.words:
+            return self.random.choice(self.lexicon.words[gap[1]])
+        nouns = self.lexicon.nouns.get(gap[1]) or list(self.lexicon.kinds_of)
+        return " ".join(self._noun(self.random.choice(nouns), False))
+
     def _of(self, how: str) -> list[str]:
         return [word for one in self.says if one.how == how for word in one.words]
 
@@ -337,12 +326,12 @@ class Grammar:
         wanted = self._pick(range(4), list(accumulate(ANSWERS)))
         if event and wanted == 3:
             return None
-        groups = set().union(*of.values()) if of else set()
+        groups = sorted(set().union(*of.values()) & self.lexicon.sayings.keys())
         for _ in range(30):
             saying = self._pick(self.says, self.often)
-            if groups and wanted < 2 and self._chance(0.15) and groups <= {*self.lexicon.sayings}:
-                saying = self.lexicon.sayings[self.random.choice(sorted(groups))]
-            if event and saying.how not in ("does", "phrases"):
+            if groups and wanted < 2 and self._chance(DECIDED):
+                saying = self.lexicon.sayings[self.random.choice(groups)]
+            if event and saying.how not in ("does", "phrases", "done"):
                 continue
             if held_out and saying.how != "adjectives":
                 continue
@@ -361,18 +350,16 @@ class Grammar:
 
     def _shares(self, saying: Saying, told: _Clause, of: dict[str, set[str]]) -> tuple[float, ...]:
         """How probably each noun is meant, then none; empty where nobody says that."""
-        fit = [
-            self.lexicon.fit(saying.name, noun) * role
-            for noun, role in zip(told.nouns, told.roles, strict=True)
-        ]
+        of_noun = self.lexicon.fits[saying.name]
+        roles = zip(told.nouns, told.roles, strict=True)
+        fit = [of_noun[noun] ** SHARPER * role for noun, role in roles]
         nothing = saying.nothing
-        alive = [noun for noun in told.nouns[:2] if not self.lexicon.is_thing(noun)]
-        if not alive:
+        if self.lexicon.things.issuperset(told.nouns[:2]):
             fit = [max(x, THINGS * role) for x, role in zip(fit, told.roles, strict=True)]
-        wants = PERSON * 0.9 if any(self._is_person(noun) for noun in told.nouns) else 0.5
+        wants = PERSON * 0.9 if PERSON in told.roles else 0.5
         if max(*fit, nothing) < wants:
             return ()
-        said = [saying.name in of.get(which, ()) for which in ("first", "second")]
+        said = [saying.like in of.get(which, ()) for which in ("first", "second")]
         if said[0] != said[1]:
             fit[said.index(False)] *= AGAINST
             nothing *= AGAINST

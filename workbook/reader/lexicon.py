@@ -23,7 +23,7 @@ class Saying:
     ----------
     name : str
     how : str
-        "adjectives", "phrases", "does", "has" or "undergoes".
+        "adjectives", "phrases", "does", "has", "undergoes" or "done".
     fits : dict
         For kinds of nouns, or for what is above a kind, how well the words suit them: 0 to 1.
     words : list of str
@@ -37,6 +37,7 @@ class Saying:
     def __init__(self, name: str, how: str, fits: dict[str, float], words: list[str]) -> None:
         self.name, self.how, self.fits, self.words = name, how, fits, words
         self.nothing = fits.get("nothing", 0.0)
+        self.like = fits.get("as", name)
 
 
 class Lexicon:
@@ -86,10 +87,17 @@ class Lexicon:
             for saying in self.sayings.values():
                 saying.words = saying.words[: SMALL["adjectives"]]
         else:
+            for name, one in list(self.sayings.items()):
+                if one.how == "undergoes":
+                    done = Saying(f"{name} done", "done", one.fits, one.words)
+                    self.sayings[done.name] = done
             for words, fits in data["phrases"].items():
                 self.sayings[words] = Saying(words, "phrases", fits, [words])
         frames = {frame: _parted(told) for frame, told in data["frames"].items()}
         self.frames = {f: frames[f] for f in SMALL_FRAMES} if small else frames
+        if not small:
+            verbs = (verb for frame in frames.values() for verb in frame["verbs"])
+            frames["any"]["verbs"] = [*frames["any"]["verbs"], *verbs]
         self.words = {
             name: _choices(told) for name, told in data["words"].items() if name != "kinds"
         }
@@ -137,23 +145,26 @@ class Lexicon:
         return (nouns[noun] + adjectives[adjective]) % HELD_OUT == 0
 
     @cached_property
-    def _fits(self) -> dict[tuple[str, str], float]:
-        return {}
+    def fits(self) -> dict[str, dict[str, float]]:
+        """How well something that can be said of *it* suits each noun: from 0 to 1."""
+        found = {}
+        for saying, told in self.sayings.items():
+            every = told.fits.get("all", 0)
+            of = {kind: told.fits.get(self.above.get(kind, ""), every) for kind in self.nouns}
+            of |= told.fits
+            each = self.kinds_of.items()
+            found[saying] = {noun: float(max(of[kind] for kind in kinds)) for noun, kinds in each}
+        return found
 
     def fit(self, saying: str, noun: str) -> float:
         """How well something that can be said of *it* suits a noun: from 0 to 1."""
-        if (saying, noun) not in self._fits:
-            fits = self.sayings[saying].fits
-            each = (
-                float(fits.get(kind, fits.get(self.above.get(kind, ""), fits.get("all", 0))))
-                for kind in self.kinds_of[noun]
-            )
-            self._fits[saying, noun] = max(each)
-        return self._fits[saying, noun]
+        return self.fits[saying][noun]
 
-    def is_thing(self, noun: str) -> bool:
-        """Whether a noun is neither alive nor a place."""
-        return all(self.above.get(kind) == "thing" for kind in self.kinds_of[noun])
+    @cached_property
+    def things(self) -> set[str]:
+        """The nouns that are neither alive nor places."""
+        kinds_of = self.kinds_of.items()
+        return {noun for noun, kinds in kinds_of if {*map(self.above.get, kinds)} == {"thing"}}
 
 
 def _parted(told: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from workbook.reader.lexicon import lexicon
 
 __all__ = ["NOTHING", "Sentence", "crossings", "draw", "split"]
 
-TRAIN, TEST = 60_000, 2_000
+TRAIN, SMALL_TRAIN, TEST = 360_000, 6_000, 2_000
 MORE = ("it the was than so win lose and that at with for from to under on in near",)
 
 
@@ -42,9 +42,8 @@ def draw(
 
 @cache
 def _split(small: bool) -> tuple[tuple[Sentence, ...], tuple[Sentence, ...]]:
-    share = 10 if small else 1
     return (
-        draw(TRAIN // share, 0, small=small, held_out=False),
+        draw(SMALL_TRAIN if small else TRAIN, 0, small=small, held_out=False),
         draw(TEST, 1, small=small, held_out=True),
     )
 
@@ -110,8 +109,7 @@ def all_words(small: bool = False) -> Iterable[str]:
     groups += [frame["verbs"] for frame in known.frames.values()]
     groups += [*known.words.values(), *(saying.words for saying in known.sayings.values())]
     words = {word: None for group in groups for choice in group for word in choice.split()}
-    for mark in ("V", "I", ","):
-        words.pop(mark, None)
+    words = {word: None for word in words if word not in ("V", "I", ",") and "{" not in word}
     owned = {*known.group_of, *known.kinds_of}
     return (word for word in words if word in owned or not _is_form(word, words))
 

@@ -31,7 +31,8 @@ WHOLE = "lexicon"
 # The heads in which *it* looks most at the last word in the stored reader: of layer 1, of layer 2.
 # A test patches activations to see that only the second decides.
 FOLLOWED = (1, 0)
-RATE = 7e-3
+RATE = 1.2e-2
+SURER = 1.4  # On sentences that people wrote the reader was right more often than it said.
 
 
 def encode(
@@ -71,7 +72,7 @@ def train_reader(
     seed: int = 0,
     *,
     train: Sequence[Sentence] | None = None,
-    steps: int = 4500,
+    steps: int = 11_000,
     batch: int = 192,
     progress: bool = True,
     watch: Watch | None = None,
@@ -80,7 +81,8 @@ def train_reader(
 
     The loss of a sentence is the surprise: minus the logarithm of the weight that *it* gives to
     the word it means. Where either of two words may be meant, it is the mean of both, as probable
-    as they are: the reader learns to be unsure.
+    as they are: the reader learns to be unsure. A reader of the whole lexicon is made a little
+    surer at the end, by larger scores.
 
     Parameters
     ----------
@@ -118,6 +120,7 @@ def train_reader(
     if train is not None:
         require_each("train", train, Sentence)
     vocabulary = Vocabulary() if train is None else words_in(train)
+    threads, surer = (2, SURER) if train is None else (1, 1.0)
     train = split()[0] if train is None else train
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -134,7 +137,9 @@ def train_reader(
         found: Tensor = logs.gather(-1, places[chosen])  # (batch, 4)
         return -torch.mean((shares[chosen] * found).sum(dim=-1))
 
-    return fit(reader, surprise, steps, rate=RATE, progress=progress, watch=watch)
+    fit(reader, surprise, steps, rate=RATE, threads=threads, progress=progress, watch=watch)
+    reader.W_q.weight.data *= surer
+    return reader
 
 
 def words_in(sentences: Sequence[Sentence]) -> Vocabulary:
