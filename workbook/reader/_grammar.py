@@ -12,7 +12,7 @@ from workbook.reader.lexicon import HELD_OUT, Saying, lexicon, past
 
 __all__ = ["Grammar"]
 
-SHARPER = 1.7  # the power of a fit: people are surer than fits
+SHARPER = 1.5  # the power of a fit: people are surer than fits
 AGAINST = 0.03  # what the fit to a noun counts if the verb says the adjective is of the other
 NEGATED = {"not": 0.9, "did": 0.25}  # how often "did not", by when the verb decides
 CONTRARY = (0.04, 0.02)  # how often "although it was too big", how often "was not big enough"

@@ -28,11 +28,11 @@ __all__ = ["accuracy", "load_reader", "save_reader", "train_reader"]
 STORED = Path(__file__).with_name("weights.safetensors")
 TOLD = ("words", "num_heads")  # in the order of the checksum
 WHOLE = "lexicon"
-# The heads in which *it* looks most at the last word in the stored reader: of layer 1, of layer 2.
-# A test patches activations to see that only the second decides.
-FOLLOWED = (1, 0)
+# The heads that the figure of the reader draws: in that of layer 1 *it* looks at the nouns, in that
+# of layer 2 at the last word. A test patches activations to see that only the second decides.
+FOLLOWED = (0, 0)
 RATE = 1.2e-2
-SURER = 1.4  # On sentences that people wrote the reader was right more often than it said.
+SURER = 1.3  # On sentences that people wrote the reader was right more often than it said.
 
 
 def encode(
