@@ -190,9 +190,8 @@ class Grammar:
         verb = [*aux.split(), *verb] if aux else past(" ".join(verb), self.lexicon.pasts).split()
         at = 1 if not aux else len(aux.split()) + 1
         verb.insert(at, "it")
-        joint = choice([choice(words["because"]), "and", "so", "but", "when", "and then"]).replace(
-            ",", "and"
-        )
+        joints = (choice(words["because"]), "and", "so", "but", "when", "and then")
+        joint = choice(joints).replace(",", "and")
         who = [] if joint in ("and", "and then") and self._chance(0.4) else choice(PEOPLE).split()
         whole = [*told.words, *joint.split(), *who, *verb]
         return self._sentence(name, whole, told, shares, (saying, "", shares))
@@ -293,7 +292,8 @@ class Grammar:
         if saying.how == "does":
             how = choice(words["does"])
             verb = past(word, self.lexicon.pasts) if how[-1] == "V" else word
-            return [*f"it {how[:-1]} {verb}".split(), *self._where(self._chance(0.75)).words]
+            where = [] if self._chance(0.75) else self._where(False).words
+            return [*f"it {how[:-1]} {verb}".split(), *where]
         if saying.how == "done":
             how = choice(words["done_to"])
             return f"it {how[:-1]} {past(word, self.lexicon.pasts)}".split()

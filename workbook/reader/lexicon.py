@@ -24,6 +24,8 @@ class Saying:
     name : str
     how : str
         "adjectives", "phrases", "does", "has", "undergoes" or "done".
+    like : str
+        The group whose words a verb treats as these.
     fits : dict
         For kinds of nouns, or for what is above a kind, how well the words suit them: 0 to 1.
     words : list of str
@@ -37,7 +39,7 @@ class Saying:
     def __init__(self, name: str, how: str, fits: dict[str, float], words: list[str]) -> None:
         self.name, self.how, self.fits, self.words = name, how, fits, words
         self.nothing = fits.get("nothing", 0.0)
-        self.like = fits.get("as", name)
+        self.like = fits.pop("as", name)
 
 
 class Lexicon:
