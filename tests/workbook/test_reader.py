@@ -54,7 +54,8 @@ MEANT = {
 UNSURE = [
     "the animal did not cross the street because it was too dangerous",
     "the animal did not cross the street because it was too hot",
-    "the dog chased the cat because it was fast",
+    "the cat chased the dog because it was angry",
+    "the dog watched the cat because it was young",
 ]
 TIRED, WIDE = list(MEANT)[:2]
 FEW = draw(300, seed=3, small=True)
@@ -77,7 +78,7 @@ def held_out():
 def test_sentences_are_always_the_same():
     assert draw(50, seed=2) == tuple(draw(60, seed=2)[:50])
     digest = hashlib.sha256(json.dumps(draw(200, seed=2)).encode()).hexdigest()
-    assert digest == "3469b07dfedd7375195fb41d0105803cb0ba08d9aa27a4cc02a7a33d4deed8a5"
+    assert digest == "e5148ae2244ce2f75e738ef177bf73c3e4b45e1cbde5801f6583ec1bc05cc696"
 
 
 def test_lexicon_has_the_words_that_people_try():
@@ -103,6 +104,7 @@ def test_a_word_without_a_vector_is_read_as_one_that_has_one():
     for word, base in lexicon().read_as.items():
         assert word not in vocabulary.words and base in vocabulary.words, (word, base)
     assert vocabulary.base("puppies") == "dog" and vocabulary.base("exhausted") == "tired"
+    assert vocabulary.encode(vocabulary.parse("it was (nothing)")).count(0) == 1  # before "it"
     for word in ("qkvhouse", "houseqkv", "dogbecause", "doghe", "dog-it"):  # no compound
         assert vocabulary.base(word) is None
 
@@ -221,7 +223,7 @@ def test_reader_has_at_most_60_000_numbers_in_65_kilobytes(reader):
 
 
 def test_stored_weights_read_held_out_sentences(reader, held_out):
-    assert accuracy(reader, held_out) >= 0.95
+    assert accuracy(reader, held_out) >= 0.98
 
 
 @pytest.mark.parametrize(("text", "meant"), MEANT.items())
@@ -342,7 +344,6 @@ REFUSED = [
     (" .,! ", ValueError, ["empty"]),
     ("the anmial was tired because it was", ValueError, ["“anmial”", "“animal”"]),
     ("it was qkvxzonic", ValueError, ["“qkvxzonic”", "No word that it knows looks like it"]),
-    ("it was (nothing)", ValueError, ["“nothing”"]),
     ("the dog was tired", ValueError, ["exactly one “it”", "none"]),
     ("it was it", ValueError, ["exactly one “it”", "2"]),
     ("it was" + " too" * 18, ValueError, ["20 words", "19"]),
@@ -391,7 +392,7 @@ def test_head_ablated_by_the_mean_brings_its_mean_output_to_every_word(reader, h
     assert torch.equal(less.attentions[0].W_o.weight, zero.attentions[0].W_o.weight)
 
 
-@pytest.mark.parametrize(("place", "at_most", "at_least"), [((1, 0), 0.85, 0), ((0, 3), 1, 0.94)])
+@pytest.mark.parametrize(("place", "at_most", "at_least"), [((1, 0), 0.7, 0), ((1, 1), 1, 0.97)])
 def test_ablating_one_head_costs_accuracy_and_ablating_another_does_not(
     reader, held_out, place, at_most, at_least
 ):
@@ -436,15 +437,21 @@ def test_patching_replaces_the_output_of_one_head_at_one_word(reader):
     assert_close(after.states[2][reading.it], expected.detach())
 
 
-def test_one_head_at_it_decides_and_one_as_bright_does_not(reader):
-    """What a head of layer 2 brings to *it* turns the answer; one of layer 1 looks as brightly."""
-    for tired_to_wide in crossings("wide")[::10]:
-        wide, tired = tired_to_wide
-        reading = read(reader, tired)
-        for layer, head in enumerate(FOLLOWED):
-            assert reading.weights[layer][head, reading.it, -1] > 0.9
-            turned = exchange(reader, tired, wide, layer, head, "it").meant
-            assert turned == read(reader, (tired, wide)[layer]).meant, tired
+def test_one_head_at_it_decides_and_others_as_bright_do_not(reader):
+    """Head 2.1 turns each answer, both ways. Heads that look at nouns or at *too* turn none."""
+    first, second = FOLLOWED
+    bright = {(0, first): ["animal", "place"], (0, 2): ["too"], (1, 1): ["place"]}
+    places = {"animal": 2, "place": 7, "too": 11}
+    for pair in crossings("wide")[::10]:
+        for text, other in (pair, pair[::-1]):
+            reading, wanted = read(reader, text), read(reader, other).meant
+            assert reading.weights[1][second, reading.it, -1] > 0.9
+            assert exchange(reader, text, other, 1, second, "it").meant == wanted != reading.meant
+            assert exchange(reader, text, other, 0, None, "it").meant == reading.meant
+            for (layer, head), words in bright.items():
+                at = [places[word] for word in words]
+                assert reading.weights[layer][head, reading.it, at].sum() > 0.4, (text, layer, head)
+                assert exchange(reader, text, other, layer, head, "it").meant == reading.meant
 
 
 def test_patching_all_heads_and_several_words_at_once(reader):
