@@ -182,7 +182,7 @@ def sentence(step: int, seen: Seen) -> str:
     read, it, size, row, dots = seen.read, seen.it, seen.size, seen.row, seen.dots
     words, layers, answers = read.words, read.layers, read.answers
     one, two = (words[noun] for noun in seen.nouns)
-    best, top = int(dots.argmax()), int(row.argmax())
+    best, (first, second) = int(dots.argmax()), row[[*seen.nouns]]
     vector = read.start[it]
     heads = [", ".join(seen.most(weights[it]) for weights in layer.weights) for layer in layers]
     said = {
@@ -196,10 +196,11 @@ def sentence(step: int, seen: Seen) -> str:
         5: f"Divided by √{size} = {fixed(np.sqrt(size), 2)}, the score of “{words[best]}” is "
         f"{fixed(dots[best] / np.sqrt(size), 2)}.",
         6: f"The {PADS} empty places get the score −∞. All {len(words)} others may be looked at.",
-        7: f"“{words[top]}” gets the weight {fixed(row[top], 2)}; the {len(words) - 1} others "
-        f"share {fixed(1 - row[top], 2)}.",
-        8: f"{fixed(row[top], 2)} of the mixture comes from “{words[top]}”. Without it, the "
-        f"model would answer {seen.odds(answers[0])}; with it, {seen.odds(seen.told(8))}.",
+        7: f"“{one}” gets the weight {fixed(first, 2)}, “{two}” {fixed(second, 2)}; the "
+        f"{len(words) - 2} others share {fixed(1 - first - second, 2)}.",
+        8: f"{fixed(first, 2)} of the mixture comes from “{one}”, {fixed(second, 2)} from “{two}”. "
+        f"Without it, the model would answer {seen.odds(answers[0])}; with it, "
+        f"{seen.odds(seen.told(8))}.",
         9: f"The {len(layers[0].weights)} heads of layer 1 let “it” look most at {heads[0]}. "
         f"With all of them, the model would answer {seen.odds(answers[1])}.",
         10: f"Asked before layer 1, the model would answer {seen.odds(answers[0])}; after it, "

@@ -68,7 +68,7 @@ export function words({ step, word, swap }, seen) {
   const names = seen.words;
   const [one, two] = nouns.map((noun) => names[noun]);
   const odds = (answer) => `${one} ${fixed(answer[nouns[0]], 2)}, ${two} ${fixed(answer[nouns[1]], 2)}`;
-  const [top, best] = [place(row), place(dots)];
+  const [best, first, second] = [place(dots), row[nouns[0]], row[nouns[1]]];
   const means = ({ meant, answers }) => (meant === 0 ? "none of the words" : names[meant]) + ` (probability ${fixed(Math.max(...answers[2]), 2)})`;
   const head = `layer 1, head ${seen.followed + 1}`;
   const brightest = layers.map(({ heads }) => heads.map(({ weights }) => `${names[place(weights[it])]} ${fixed(Math.max(...weights[it]), 2)}`));
@@ -79,8 +79,8 @@ export function words({ step, word, swap }, seen) {
     case SCORES: return `The query of “it” matches the key of ${quoted(names[best])} best: score ${fixed(dots[best], 2)}.`;
     case DIVIDED: return `Divided by √${size} = ${fixed(Math.sqrt(size), 2)}, the score of ${quoted(names[best])} is ${fixed(scores[best], 2)}.`;
     case MASKED: return `The ${PADS} empty places get the score −∞. All ${names.length} others may be looked at.`;
-    case SOFTMAX: return `${quoted(names[top])} gets the weight ${fixed(row[top], 2)}; the ${names.length - 1} others share ${fixed(1 - row[top], 2)}.`;
-    case MIXTURE: return `${fixed(row[top], 2)} of the mixture comes from ${quoted(names[top])}. Without it, the model would answer ${odds(seen.answers[0])}; with it, ${odds(seen.alone)}.`;
+    case SOFTMAX: return `${quoted(one)} gets the weight ${fixed(first, 2)}, ${quoted(two)} ${fixed(second, 2)}; the ${names.length - 2} others share ${fixed(1 - first - second, 2)}.`;
+    case MIXTURE: return `${fixed(first, 2)} of the mixture comes from ${quoted(one)}, ${fixed(second, 2)} from ${quoted(two)}. Without it, the model would answer ${odds(seen.answers[0])}; with it, ${odds(seen.alone)}.`;
     case HEADS: return `The ${layers[0].heads.length} heads of layer 1 let “it” look most at ${brightest[0].join(", ")}. With all of them, the model would answer ${odds(seen.answers[1])}.`;
     case LAYERS: return `Asked before layer 1, the model would answer ${odds(seen.answers[0])}; after it, ${odds(seen.answers[1])}; after layer 2, ${odds(seen.answers[2])}.`;
     case BRIGHTEST: {

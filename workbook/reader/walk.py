@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import traitlets
 
 from attention_lib.widgets._figure import Figure
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 SENTENCE = "the animal did not cross the street because it was too tired"
 CHOICES = ("tired", "wide", "hungry", "steep", "scared", "muddy")  # the first two tell the story
 NOUNS = ("animal", "street")
-PLAIN = 0.9  # a head that gives one word more than this leaves nothing to see of the others
 
 
 class _Chosen(traitlets.Unicode[str, str]):
@@ -92,12 +90,13 @@ class Walk(Figure):
         words = whole.vocabulary.parse(SENTENCE)
         choices = [word for word in CHOICES if word in whole.vocabulary.words]
         known = list(dict.fromkeys([*words, *choices]))
-        first = trace(whole, words).layers[0].weights[:, words.index("it"), -1]
+        nouns = [words.index(noun) for noun in NOUNS]
+        first = trace(whole, words).layers[0].weights[:, words.index("it")]
         for name, value in {
             "text": list(words),
             "choices": choices,
-            "nouns": [words.index(noun) for noun in NOUNS],
-            "head": int(np.where(first < PLAIN, first, -first).argmax()),
+            "nouns": nouns,
+            "head": int(first[:, nouns].sum(axis=1).argmax()),  # where *it* looks most at both
             **packed(whole, known),
             "vocabulary": known,
         }.items():
