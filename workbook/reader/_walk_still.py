@@ -186,8 +186,8 @@ def _heads(step: int, seen: Seen) -> list[Markup]:
             parts.append(_text(x, TOP - 28, f"layer {layer + 1}"))
         parts += [
             _text(x, TOP - 10, f"head {head + 1}", "muted"),
-            tag("g", _bars(row, x, column * 0.5), opacity=0.35 if patched else 1),
-            _text(x + column * 0.52 * row[best] + 3, _line(best) + 4.5, fixed(row[best], 2), "ink"),
+            tag("g", _bars(row, x, column * 0.46), opacity=0.35 if patched else 1),
+            _text(x + column * 0.48 * row[best] + 3, _line(best) + 4.5, fixed(row[best], 2), "ink"),
         ]
     return parts
 
