@@ -255,7 +255,7 @@ def conclusion(reading: "Reading") -> str:
     >>> from workbook.reader import load_reader, read
     >>> text = "the animal did not cross the street because it was too wide"
     >>> conclusion(read(load_reader(), text))
-    '“It” means street (probability 0.99).'
+    '“It” means street (probability 1.00).'
     """
     shares = reading.probabilities.tolist()
     first, second, *_ = sorted(range(len(shares)), key=lambda place: -shares[place])
