@@ -393,9 +393,7 @@ def test_head_ablated_by_the_mean_brings_its_mean_output_to_every_word(reader, h
 
 
 @pytest.mark.parametrize(("place", "at_most", "at_least"), [((1, 0), 0.7, 0), ((1, 1), 1, 0.97)])
-def test_ablating_one_head_costs_accuracy_and_ablating_another_does_not(
-    reader, held_out, place, at_most, at_least
-):
+def test_one_head_is_needed_and_another_is_not(reader, held_out, place, at_most, at_least):
     assert at_least <= accuracy(without_head(reader, *place), held_out) <= at_most
 
 
@@ -439,19 +437,14 @@ def test_patching_replaces_the_output_of_one_head_at_one_word(reader):
 
 def test_one_head_at_it_decides_and_others_as_bright_do_not(reader):
     """Head 2.1 turns each answer, both ways. Heads that look at nouns or at *too* turn none."""
-    first, second = FOLLOWED
-    bright = {(0, first): ["animal", "place"], (0, 2): ["too"], (1, 1): ["place"]}
-    places = {"animal": 2, "place": 7, "too": 11}
-    for pair in crossings("wide")[::10]:
-        for text, other in (pair, pair[::-1]):
-            reading, wanted = read(reader, text), read(reader, other).meant
-            assert reading.weights[1][second, reading.it, -1] > 0.9
-            assert exchange(reader, text, other, 1, second, "it").meant == wanted != reading.meant
-            assert exchange(reader, text, other, 0, None, "it").meant == reading.meant
-            for (layer, head), words in bright.items():
-                at = [places[word] for word in words]
-                assert reading.weights[layer][head, reading.it, at].sum() > 0.4, (text, layer, head)
-                assert exchange(reader, text, other, layer, head, "it").meant == reading.meant
+    bright = {(0, FOLLOWED[0]): [2, 7], (0, 2): [11], (1, 1): [7]}  # animal and place, too, place
+    for text, other in (pair[::way] for pair in crossings("wide")[::10] for way in (1, -1)):
+        reading, wanted = read(reader, text), read(reader, other).meant
+        assert reading.weights[1][FOLLOWED[1], reading.it, -1] > 0.9
+        assert exchange(reader, text, other, 1, FOLLOWED[1], "it").meant == wanted != reading.meant
+        for (layer, head), places in bright.items():
+            assert reading.weights[layer][head, reading.it, places].sum() > 0.4, (text, layer, head)
+            assert exchange(reader, text, other, layer, head, "it").meant == reading.meant
 
 
 def test_patching_all_heads_and_several_words_at_once(reader):
