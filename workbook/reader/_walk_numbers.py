@@ -199,7 +199,7 @@ def sentence(step: int, seen: Seen) -> str:
         7: f"“{one}” gets the weight {fixed(first, 2)}, “{two}” {fixed(second, 2)}; the "
         f"{len(words) - 2} others share {fixed(1 - first - second, 2)}.",
         8: f"{fixed(first, 2)} of the mixture comes from “{one}”, {fixed(second, 2)} from “{two}”. "
-        f"Without it, the model would answer {seen.odds(answers[0])}; with it, "
+        f"Before this look, the model would answer {seen.odds(answers[0])}; after it, "
         f"{seen.odds(seen.told(8))}.",
         9: f"The {len(layers[0].weights)} heads of layer 1 let “it” look most at {heads[0]}. "
         f"With all of them, the model would answer {seen.odds(answers[1])}.",

@@ -80,7 +80,7 @@ export function words({ step, word, swap }, seen) {
     case DIVIDED: return `Divided by √${size} = ${fixed(Math.sqrt(size), 2)}, the score of ${quoted(names[best])} is ${fixed(scores[best], 2)}.`;
     case MASKED: return `The ${PADS} empty places get the score −∞. All ${names.length} others may be looked at.`;
     case SOFTMAX: return `${quoted(one)} gets the weight ${fixed(first, 2)}, ${quoted(two)} ${fixed(second, 2)}; the ${names.length - 2} others share ${fixed(1 - first - second, 2)}.`;
-    case MIXTURE: return `${fixed(first, 2)} of the mixture comes from ${quoted(one)}, ${fixed(second, 2)} from ${quoted(two)}. Without it, the model would answer ${odds(seen.answers[0])}; with it, ${odds(seen.alone)}.`;
+    case MIXTURE: return `${fixed(first, 2)} of the mixture comes from ${quoted(one)}, ${fixed(second, 2)} from ${quoted(two)}. Before this look, the model would answer ${odds(seen.answers[0])}; after it, ${odds(seen.alone)}.`;
     case HEADS: return `The ${layers[0].heads.length} heads of layer 1 let “it” look most at ${brightest[0].join(", ")}. With all of them, the model would answer ${odds(seen.answers[1])}.`;
     case LAYERS: return `Asked before layer 1, the model would answer ${odds(seen.answers[0])}; after it, ${odds(seen.answers[1])}; after layer 2, ${odds(seen.answers[2])}.`;
     case BRIGHTEST: {
