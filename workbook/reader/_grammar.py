@@ -267,10 +267,8 @@ class Grammar:
         """How often a noun is *it*, other things being equal."""
         if noun in NEVER:
             return 0.0
-        return PERSON if self._is_person(noun) else 1.0
-
-    def _is_person(self, noun: str) -> bool:
-        return self.lexicon.kinds_of[noun] == ("person",) and noun not in CHILDREN
+        is_person = self.lexicon.kinds_of[noun] == ("person",) and noun not in CHILDREN
+        return PERSON if is_person else 1.0
 
     def _noun(self, noun: str, modified: bool) -> list[str]:
         words = [self.random.choice(self.lexicon.words["determiners"])]

@@ -108,8 +108,8 @@ def all_words(small: bool = False) -> Iterable[str]:
     groups: list[Iterable[str]] = [known.group_of, known.kinds_of, PEOPLE, MORE]
     groups += [frame["verbs"] for frame in known.frames.values()]
     groups += [*known.words.values(), *(saying.words for saying in known.sayings.values())]
-    words = {word: None for group in groups for choice in group for word in choice.split()}
-    words = {word: None for word in words if word not in ("V", "I", ",") and "{" not in word}
+    each = (word for group in groups for choice in group for word in choice.split())
+    words = {word: None for word in each if word not in ("V", "I", ",") and "{" not in word}
     owned = {*known.group_of, *known.kinds_of}
     return (word for word in words if word in owned or not _is_form(word, words))
 
