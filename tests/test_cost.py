@@ -264,10 +264,12 @@ def test_small_blocks_need_less_memory_and_the_scale_is_used():
         small, large = (
             cost.peak_bytes(
                 lambda *x, size=size: cost.attend_in_blocks(*(y.detach() for y in x), size),
-                queries, keys, values,
+                queries,
+                keys,
+                values,
             )
             for size in (16, 512)
-        )  # fmt: skip
+        )
     assert small < large / 2
 
 

@@ -7,17 +7,24 @@ const HUES = [1, 4, 2, 3]; // of the heads, the first two as far apart as can be
     `place` where it lands, and whether it is `stray` there; and where the followed one does. */
 export function measure({ length, d_model, num_heads, wrong, number }) {
   const d_k = d_model / num_heads;
-  const table = (place) => Array.from({ length: num_heads }, (_, head) => (
-    Array.from({ length }, (__, position) => (Array.from({ length: d_k }, (___, column) => place(head, position, column))))
-  ));
+  const table = (place) =>
+    Array.from({ length: num_heads }, (_, head) =>
+      Array.from({ length }, (__, position) =>
+        Array.from({ length: d_k }, (___, column) => place(head, position, column)),
+      ),
+    );
   const right = table((head, position, column) => position * d_model + head * d_k + column);
   const heads = wrong
     ? table((head, position, column) => (head * length + position) * d_k + column)
     : right;
   const places = [];
-  heads.forEach((rows, head) => rows.forEach((row, position) => row.forEach((value, column) => {
-    places[value] = { head, position, column, stray: value !== right[head][position][column] };
-  })));
+  heads.forEach((rows, head) =>
+    rows.forEach((row, position) =>
+      row.forEach((value, column) => {
+        places[value] = { head, position, column, stray: value !== right[head][position][column] };
+      }),
+    ),
+  );
   const followed = Math.min(number, length * d_model - 1);
   const misplaced = places.filter(({ stray }) => stray).length;
   return { heads, right, d_k, number: followed, places, misplaced, ...places[followed] };
@@ -29,54 +36,129 @@ export function words({ length, d_model, wrong }, { number, head, position, colu
   const verdict = misplaced
     ? `${misplaced} of ${length * d_model} numbers are not where they belong.`
     : "Every number is where it belongs.";
-  return `${way}: number ${number} of position ${Math.floor(number / d_model)} lands in head ${head} `
-    + `at position ${position}, column ${column}. ${verdict}`;
+  return (
+    `${way}: number ${number} of position ${Math.floor(number / d_model)} lands in head ${head} ` +
+    `at position ${position}, column ${column}. ${verdict}`
+  );
 }
 
 /** The look of a number in a cell at x, y. */
 function tile({ value, head, chosen, stray, x = 0, y = 0 }) {
-  return [["rect", {
-    x, y, width: SIDE, height: SIDE, rx: 8, "data-number": value,
-    class: `attention-hue-${HUES[head]}`,
-    stroke: `var(--aw-${stray ? "nan" : "ink"})`, "stroke-width": chosen ? 4 : stray ? 2.5 : 0,
-  }], ["text", { x: x + SIDE / 2, y: y + SIDE / 2, "font-weight": chosen ? 700 : 400 }, String(value)]];
+  return [
+    [
+      "rect",
+      {
+        x,
+        y,
+        width: SIDE,
+        height: SIDE,
+        rx: 8,
+        "data-number": value,
+        class: `attention-hue-${HUES[head]}`,
+        stroke: `var(--aw-${stray ? "nan" : "ink"})`,
+        "stroke-width": chosen ? 4 : stray ? 2.5 : 0,
+      },
+    ],
+    [
+      "text",
+      { x: x + SIDE / 2, y: y + SIDE / 2, "font-weight": chosen ? 700 : 400 },
+      String(value),
+    ],
+  ];
 }
 
 export function render({ model, el }) {
   const traits = ["length", "d_model", "num_heads", "wrong", "number"];
   const view = createView({ model, el }, { label: "Splitting into heads", traits });
-  const plot = view.plot({ height: 400, description: "The numbers of a matrix, and the head, position and column that each lands in" });
+  const plot = view.plot({
+    height: 400,
+    description: "The numbers of a matrix, and the head, position and column that each lands in",
+  });
   // Cells lie in a grid of 100 units, so that a change of size moves two groups, not every cell.
-  const grid = { class: "attention-tiles", "text-anchor": "middle", "dominant-baseline": "central" };
+  const grid = {
+    class: "attention-tiles",
+    "text-anchor": "middle",
+    "dominant-baseline": "central",
+  };
   const matrix = plot.svg.appendChild(svg("g", grid));
   const split = plot.svg.appendChild(svg("g", grid));
   const tiles = []; // of the heads, by number: a number keeps its tile, which moves
   const names = plot.svg.appendChild(svg("g"));
-  view.stage.append(element("div", { class: "attention-legend" }, element("span", {}, "Click a number to follow it. Colour: its head; red frame: the wrong place.")));
+  view.stage.append(
+    element(
+      "div",
+      { class: "attention-legend" },
+      element(
+        "span",
+        {},
+        "Click a number to follow it. Colour: its head; red frame: the wrong place.",
+      ),
+    ),
+  );
 
-  const misplaced = view.readout({ name: "misplaced", label: "numbers are not where they belong", large: true });
-  const lands = view.numbers({ head: "Lands in head", position: "At position", column: "In column" }, view.readouts);
+  const misplaced = view.readout({
+    name: "misplaced",
+    label: "numbers are not where they belong",
+    large: true,
+  });
+  const lands = view.numbers(
+    { head: "Lands in head", position: "At position", column: "In column" },
+    view.readouts,
+  );
 
   const ways = view.choice({
-    trait: "wrong", label: "From (len, d_model) to (num_heads, len, d_k)",
-    options: [[false, "right: cut the columns, then swap axes"], [true, "wrong: reshape straight to the shape"]],
+    trait: "wrong",
+    label: "From (len, d_model) to (num_heads, len, d_k)",
+    options: [
+      [false, "right: cut the columns, then swap axes"],
+      [true, "wrong: reshape straight to the shape"],
+    ],
   });
   view.stage.prepend(ways[0].closest("fieldset")); // it comes first
   view.slider({
-    trait: "number", label: "Follow the number", more: true, min: 0, max: () => model.get("length") * model.get("d_model") - 1, words: (number) => `number ${number}`,
+    trait: "number",
+    label: "Follow the number",
+    more: true,
+    min: 0,
+    max: () => model.get("length") * model.get("d_model") - 1,
+    words: (number) => `number ${number}`,
   });
-  view.slider({ trait: "length", label: "Positions", more: true, min: 2, max: 5, words: (length) => `${length} positions` });
-  view.slider({ trait: "d_model", label: "Width d_model", more: true, min: 4, max: 12, step: 4, words: (d_model) => `width ${d_model}` });
   view.slider({
-    trait: "num_heads", label: "Heads", more: true, min: 0, max: 2, ...POWERS,
+    trait: "length",
+    label: "Positions",
+    more: true,
+    min: 2,
+    max: 5,
+    words: (length) => `${length} positions`,
+  });
+  view.slider({
+    trait: "d_model",
+    label: "Width d_model",
+    more: true,
+    min: 4,
+    max: 12,
+    step: 4,
+    words: (d_model) => `width ${d_model}`,
+  });
+  view.slider({
+    trait: "num_heads",
+    label: "Heads",
+    more: true,
+    min: 0,
+    max: 2,
+    ...POWERS,
     words: (num_heads) => `${num_heads} ${num_heads > 1 ? "heads" : "head"}`,
   });
 
   // Click a number to follow it.
-  plot.svg.addEventListener("pointerdown", (event) => {
-    const { number } = event.target.dataset ?? {};
-    if (number !== undefined) view.set("number", Number(number));
-  }, { signal: view.signal });
+  plot.svg.addEventListener(
+    "pointerdown",
+    (event) => {
+      const { number } = event.target.dataset ?? {};
+      if (number !== undefined) view.set("number", Number(number));
+    },
+    { signal: view.signal },
+  );
 
   function drawTiles({ places, number, d_k }) {
     while (tiles.length > places.length) tiles.pop().remove();
@@ -84,7 +166,10 @@ export function render({ model, el }) {
       tiles[value] ??= split.appendChild(svg("g", { class: "attention-tile" }));
       setChildren(tiles[value], tile({ value, head, stray, chosen: value === number }));
       const across = head * (d_k + 0.5) + column;
-      tiles[value].style.setProperty("transform", `translate(${100 * across}px, ${100 * position}px)`);
+      tiles[value].style.setProperty(
+        "transform",
+        `translate(${100 * across}px, ${100 * position}px)`,
+      );
     });
   }
 
@@ -102,28 +187,62 @@ export function render({ model, el }) {
     const size = Math.min(Math.max(cell * 0.46, 9), 15);
     const top = 30;
     const below = top + length * cell + 46;
-    setChildren(matrix, seen.places.flatMap(({ head }, value) => tile({
-      value, head, chosen: value === seen.number, x: 100 * (value % d_model), y: 100 * Math.floor(value / d_model),
-    })));
+    setChildren(
+      matrix,
+      seen.places.flatMap(({ head }, value) =>
+        tile({
+          value,
+          head,
+          chosen: value === seen.number,
+          x: 100 * (value % d_model),
+          y: 100 * Math.floor(value / d_model),
+        }),
+      ),
+    );
     view.part("heads", JSON.stringify(seen), () => drawTiles(seen));
-    for (const [group, y] of [[matrix, top], [split, below]]) {
-      setAttributes(group, { transform: `translate(${left} ${y}) scale(${cell / 100})`, "font-size": 100 * size / cell });
+    for (const [group, y] of [
+      [matrix, top],
+      [split, below],
+    ]) {
+      setAttributes(group, {
+        transform: `translate(${left} ${y}) scale(${cell / 100})`,
+        "font-size": (100 * size) / cell,
+      });
     }
 
-    const name = (text, across, down, anchor) => ["text", { x: across, y: down, "text-anchor": anchor, class: "attention-muted" }, text];
+    const name = (text, across, down, anchor) => [
+      "text",
+      { x: across, y: down, "text-anchor": anchor, class: "attention-muted" },
+      text,
+    ];
     setChildren(names, [
       name(`X: ${length} × ${d_model}`, left, top - 10, "start"),
-      ...seen.heads.map((_, head) => name(
-        seen.d_k * cell > 50 ? `head ${head}` : String(head), left + head * (seen.d_k + 0.5) * cell, below + length * cell + 16, "start",
-      )),
-      ...[top, below].flatMap((y) => Array.from({ length }, (_, row) => (
-        name(wide ? `position ${row}` : String(row), left - 8, y + (row + 0.5) * cell + 3, "end")
-      ))),
+      ...seen.heads.map((_, head) =>
+        name(
+          seen.d_k * cell > 50 ? `head ${head}` : String(head),
+          left + head * (seen.d_k + 0.5) * cell,
+          below + length * cell + 16,
+          "start",
+        ),
+      ),
+      ...[top, below].flatMap((y) =>
+        Array.from({ length }, (_, row) =>
+          name(wide ? `position ${row}` : String(row), left - 8, y + (row + 0.5) * cell + 3, "end"),
+        ),
+      ),
     ]);
     plot.setHeight(Math.ceil(below + length * cell + 24));
     misplaced(seen.misplaced, String(seen.misplaced));
-    lands(seen, { head: String(seen.head), position: String(seen.position), column: String(seen.column) });
-    view.task(seen.misplaced > 0 ? "Choose the right way, and watch the numbers go home." : "Choose the wrong way, and see which numbers stray.");
+    lands(seen, {
+      head: String(seen.head),
+      position: String(seen.position),
+      column: String(seen.column),
+    });
+    view.task(
+      seen.misplaced > 0
+        ? "Choose the right way, and watch the numbers go home."
+        : "Choose the wrong way, and see which numbers stray.",
+    );
     view.say(words(settings, seen));
   });
   return view.cleanup;

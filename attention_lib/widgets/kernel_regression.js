@@ -1,4 +1,16 @@
-import { POWERS, addPatterns, createView, element, entropy, fixed, setAttributes, setChildren, setText, short, svg } from "./_shared/index.js";
+import {
+  POWERS,
+  addPatterns,
+  createView,
+  element,
+  entropy,
+  fixed,
+  setAttributes,
+  setChildren,
+  setText,
+  short,
+  svg,
+} from "./_shared/index.js";
 
 const END = 5; // keys and query lie from 0 to here
 const PLACES = Array.from({ length: 251 }, (_, i) => (END * i) / 250);
@@ -44,30 +56,47 @@ export function curve(settings, places) {
 export function measure(settings) {
   const { query, kernel, key_points } = settings;
   const weights = weightsAt(query, settings);
-  const in_reach = kernel === "Gaussian" ? weights.length : weights.filter((weight) => weight > 0).length;
-  const errors = curve(settings, key_points).map((estimate, i) => (estimate - truth(key_points[i])) ** 2);
+  const in_reach =
+    kernel === "Gaussian" ? weights.length : weights.filter((weight) => weight > 0).length;
+  const errors = curve(settings, key_points).map(
+    (estimate, i) => (estimate - truth(key_points[i])) ** 2,
+  );
   return {
-    weights, in_reach, estimate: mix(weights, valuesOf(settings)),
+    weights,
+    in_reach,
+    estimate: mix(weights, valuesOf(settings)),
     effective_keys: in_reach > 0 ? Math.exp(entropy(weights)) : 0,
     mean_squared_error: errors.reduce((sum, error) => sum + error, 0) / errors.length,
   };
 }
 
 /** The finding in words; `KernelRegression.words` says the same in Python. */
-export function words({ query }, { weights, estimate, in_reach, effective_keys, mean_squared_error }) {
-  const found = in_reach > 0
-    ? `The estimate is ${fixed(estimate)}, the true value ${fixed(truth(query))}: ${in_reach} of `
-      + `${weights.length} points are in reach, as good as ${fixed(effective_keys, 1)} of equal weight. `
-    : "No point is in reach: a row with nothing to attend to. Its weights are 0, and the curve has a gap. ";
+export function words(
+  { query },
+  { weights, estimate, in_reach, effective_keys, mean_squared_error },
+) {
+  const found =
+    in_reach > 0
+      ? `The estimate is ${fixed(estimate)}, the true value ${fixed(truth(query))}: ${in_reach} of ` +
+        `${weights.length} points are in reach, as good as ${fixed(effective_keys, 1)} of equal weight. `
+      : "No point is in reach: a row with nothing to attend to. Its weights are 0, and the curve has a gap. ";
   return `${found}Mean squared error of the curve at the points: ${fixed(mean_squared_error)}.`;
 }
 
 export function render({ model, el }) {
   const traits = ["kernel", "bandwidth", "query", "key_points", "noise"];
-  const view = createView({ model, el }, { label: "Regression as attention", task: "Find the bandwidth whose squared error from the dashed curve is least.", traits });
+  const view = createView(
+    { model, el },
+    {
+      label: "Regression as attention",
+      task: "Find the bandwidth whose squared error from the dashed curve is least.",
+      traits,
+    },
+  );
   const plot = view.plot({
     height: SIZE.height,
-    description: "Noisy values over their keys, the true function, the regression curve, and below them the weights of the keys for the query",
+    description:
+      "Noisy values over their keys, the true function, the regression curve, and below them the weights of the keys for the query",
   });
   const { masked } = addPatterns(plot.svg);
   const add = (tag, attributes) => plot.svg.appendChild(svg(tag, attributes));
@@ -83,50 +112,111 @@ export function render({ model, el }) {
   const told = add("circle", { r: 7, class: "attention-dot attention-output-dot" });
   const names = add("g");
 
-  const gap = view.stage.appendChild(element("div", { class: "attention-legend" }, element("span", { class: "attention-swatch" }), "no key in reach"));
+  const gap = view.stage.appendChild(
+    element(
+      "div",
+      { class: "attention-legend" },
+      element("span", { class: "attention-swatch" }),
+      "no key in reach",
+    ),
+  );
 
   const across = (x) => SIZE.left + (x / END) * (plot.width - SIZE.left - SIZE.right);
   const grip = plot.drag((place) => {
-    const x = Math.round(((place - SIZE.left) / (plot.width - SIZE.left - SIZE.right)) * END * 20) / 20;
+    const x =
+      Math.round(((place - SIZE.left) / (plot.width - SIZE.left - SIZE.right)) * END * 20) / 20;
     view.set("query", Math.min(Math.max(x, 0), END));
   });
 
-  const shown = view.numbers({ mean_squared_error: "Squared error", estimate: "Estimate" }, view.readouts);
+  const shown = view.numbers(
+    { mean_squared_error: "Squared error", estimate: "Estimate" },
+    view.readouts,
+  );
   const further = view.numbers({ effective_keys: "Effective keys", in_reach: "Points in reach" });
   let best = { error: Infinity }; // of what the reader has tried
   const tried = new Set();
   const found = view.readouts.appendChild(element("p", { class: "attention-note" }));
-  view.onReset(() => { best = { error: Infinity }; tried.clear(); view.again(); });
-
-  view.choice({ trait: "kernel", label: "Kernel", options: Object.keys(KERNELS).map((kernel) => [kernel, kernel]) });
-  view.slider({
-    trait: "bandwidth", label: "Bandwidth", min: -5, max: 2, step: 0.25, ...POWERS,
-    text: (bandwidth) => short(bandwidth), words: (bandwidth) => `bandwidth ${short(bandwidth)}`,
+  view.onReset(() => {
+    best = { error: Infinity };
+    tried.clear();
+    view.again();
   });
-  view.slider({ trait: "query", label: "Query", more: true, min: 0, max: END, step: 0.05, text: (query) => fixed(query, 2) });
+
+  view.choice({
+    trait: "kernel",
+    label: "Kernel",
+    options: Object.keys(KERNELS).map((kernel) => [kernel, kernel]),
+  });
+  view.slider({
+    trait: "bandwidth",
+    label: "Bandwidth",
+    min: -5,
+    max: 2,
+    step: 0.25,
+    ...POWERS,
+    text: (bandwidth) => short(bandwidth),
+    words: (bandwidth) => `bandwidth ${short(bandwidth)}`,
+  });
+  view.slider({
+    trait: "query",
+    label: "Query",
+    more: true,
+    min: 0,
+    max: END,
+    step: 0.05,
+    text: (query) => fixed(query, 2),
+  });
 
   let up; // from a value to its height
   let steps; // of PLACES, in pixels
   let outlier; // the point that lies highest above the true function
-  const label = (name, kind, x, y, anchor) => ["text", { class: `attention-${kind}`, x, y, "text-anchor": anchor }, name];
+  const label = (name, kind, x, y, anchor) => [
+    "text",
+    { class: `attention-${kind}`, x, y, "text-anchor": anchor },
+    name,
+  ];
   const tenths = (number) => Math.round(10 * number) / 10;
-  const path = (heights) => heights.map((height, i) => (height === null ? "" : (
-    `${i === 0 || heights[i - 1] === null ? "M" : "L"}${steps[i]} ${tenths(up(height))}`
-  ))).join("");
+  const path = (heights) =>
+    heights
+      .map((height, i) =>
+        height === null
+          ? ""
+          : `${i === 0 || heights[i - 1] === null ? "M" : "L"}${steps[i]} ${tenths(up(height))}`,
+      )
+      .join("");
 
   /** What depends on neither kernel nor query: axes, and the true function. */
   function drawScene(points) {
     const through = PLACES.map(truth);
     steps = PLACES.map((place) => tenths(across(place)));
     const [low, high] = [Math.min(...points, ...through), Math.max(...points, ...through)];
-    up = (value) => SIZE.middle - 8 - ((value - low) / (high - low)) * (SIZE.middle - 16 - SIZE.top);
-    const line = (y) => ["line", { class: "attention-grid", x1: SIZE.left, x2: plot.width - SIZE.right, y1: y, y2: y }];
+    up = (value) =>
+      SIZE.middle - 8 - ((value - low) / (high - low)) * (SIZE.middle - 16 - SIZE.top);
+    const line = (y) => [
+      "line",
+      { class: "attention-grid", x1: SIZE.left, x2: plot.width - SIZE.right, y1: y, y2: y },
+    ];
     setChildren(ground, [
-      line(SIZE.middle), line(SIZE.bars), line((SIZE.bars + SIZE.base) / 2), line(SIZE.base),
-      ...[0, 0.5, 1].map((weight) => label(short(weight), "muted", SIZE.left - 8, SIZE.base - weight * (SIZE.base - SIZE.bars) + 4, "end")),
-      ...[0, 1, 2, 3, 4, 5].map((x) => label(String(x), "muted", across(x), SIZE.base + 28, "middle")),
-      ...Array.from({ length: Math.floor(high) - Math.ceil(low) + 1 }, (_, i) => Math.ceil(low) + i)
-        .map((value) => label(short(value), "muted", SIZE.left - 8, up(value) + 4, "end")),
+      line(SIZE.middle),
+      line(SIZE.bars),
+      line((SIZE.bars + SIZE.base) / 2),
+      line(SIZE.base),
+      ...[0, 0.5, 1].map((weight) =>
+        label(
+          short(weight),
+          "muted",
+          SIZE.left - 8,
+          SIZE.base - weight * (SIZE.base - SIZE.bars) + 4,
+          "end",
+        ),
+      ),
+      ...[0, 1, 2, 3, 4, 5].map((x) =>
+        label(String(x), "muted", across(x), SIZE.base + 28, "middle"),
+      ),
+      ...Array.from(
+        { length: Math.floor(high) - Math.ceil(low) + 1 },
+        (_, i) => Math.ceil(low) + i,
+      ).map((value) => label(short(value), "muted", SIZE.left - 8, up(value) + 4, "end")),
     ]);
     setAttributes(real, { d: path(through) });
   }
@@ -135,10 +225,13 @@ export function render({ model, el }) {
   function drawCurve(settings) {
     const heights = curve(settings, PLACES);
     setAttributes(estimates, { d: path(heights) });
-    const edge = (i) => tenths(across(Math.min(Math.max(((i - 0.5) * END) / (PLACES.length - 1), 0), END)));
+    const edge = (i) =>
+      tenths(across(Math.min(Math.max(((i - 0.5) * END) / (PLACES.length - 1), 0), END)));
     const edges = heights.map((height, i) => {
       if ((height === null) === (i > 0 && heights[i - 1] === null)) return "";
-      return height === null ? `M${edge(i)} ${SIZE.top}V${SIZE.middle}` : `H${edge(i)}V${SIZE.top}Z`;
+      return height === null
+        ? `M${edge(i)} ${SIZE.top}V${SIZE.middle}`
+        : `H${edge(i)}V${SIZE.top}Z`;
     });
     if (heights.at(-1) === null) edges.push(`H${edge(PLACES.length)}V${SIZE.top}Z`);
     setAttributes(gaps, { d: edges.join("") });
@@ -156,40 +249,89 @@ export function render({ model, el }) {
     const scene = JSON.stringify([plot.width, key_points, noise]);
     view.part("scene", scene, () => {
       drawScene(points);
-      outlier = points.reduce((most, value, i) => (value - truth(key_points[i]) > points[most] - truth(key_points[most]) ? i : most), 0);
+      outlier = points.reduce(
+        (most, value, i) =>
+          value - truth(key_points[i]) > points[most] - truth(key_points[most]) ? i : most,
+        0,
+      );
     });
     view.part("curve", `${kernel} ${drawn.bandwidth} ${scene}`, () => drawCurve(drawn));
     const places = key_points.map(across);
-    const nearness = seen.weights.map((weight) => (kernel !== "Gaussian" && weight === 0 ? "attention-far" : null));
+    const nearness = seen.weights.map((weight) =>
+      kernel !== "Gaussian" && weight === 0 ? "attention-far" : null,
+    );
     view.part("dots", `${nearness} ${scene}`, () => {
-      setChildren(values, places.map((cx, i) => ["circle", { class: nearness[i], cx, cy: up(points[i]), r: 4.5 }]));
-      setChildren(keys, places.map((cx, i) => ["circle", { class: nearness[i], cx, cy: SIZE.base + 7, r: 3 }]));
+      setChildren(
+        values,
+        places.map((cx, i) => ["circle", { class: nearness[i], cx, cy: up(points[i]), r: 4.5 }]),
+      );
+      setChildren(
+        keys,
+        places.map((cx, i) => ["circle", { class: nearness[i], cx, cy: SIZE.base + 7, r: 3 }]),
+      );
     });
-    view.part("bars", scene, () => setChildren(bars, places.map((x) => ["rect", { x: x - 3.5, width: 7, rx: 1.5 }])));
+    view.part("bars", scene, () =>
+      setChildren(
+        bars,
+        places.map((x) => ["rect", { x: x - 3.5, width: 7, rx: 1.5 }]),
+      ),
+    );
     there.weights.forEach((weight, i) => {
       const height = weight * (SIZE.base - SIZE.bars);
       setAttributes(bars.children[i], { y: SIZE.base - height, height });
     });
     const middle = across(drawn.query);
     // The kernel is a bell over the query; what it has at the keys, divided by its sum, are the weights.
-    const rise = (x) => tenths(SIZE.base - KERNELS[kernel]((x - drawn.query) / drawn.bandwidth, 0) * (SIZE.base - SIZE.bars));
-    setAttributes(bell, { d: `M${steps[0]} ${SIZE.base}${PLACES.map((x, i) => `L${steps[i]} ${rise(x)}`).join("")}V${SIZE.base}Z` });
+    const rise = (x) =>
+      tenths(
+        SIZE.base -
+          KERNELS[kernel]((x - drawn.query) / drawn.bandwidth, 0) * (SIZE.base - SIZE.bars),
+      );
+    setAttributes(bell, {
+      d: `M${steps[0]} ${SIZE.base}${PLACES.map((x, i) => `L${steps[i]} ${rise(x)}`).join("")}V${SIZE.base}Z`,
+    });
     setAttributes(asked, { x1: middle, x2: middle });
-    setAttributes(told, { cx: middle, cy: up(there.estimate), display: there.in_reach > 0 ? null : "none" });
+    setAttributes(told, {
+      cx: middle,
+      cy: up(there.estimate),
+      display: there.in_reach > 0 ? null : "none",
+    });
     grip([[middle, SIZE.base + 7]]);
     const beside = middle > plot.width - 100 ? [-12, "end"] : [12, "start"];
     setChildren(names, [
-      label("query", "query", Math.min(Math.max(middle, 24), plot.width - 20), SIZE.top - 8, "middle"),
-      label(there.in_reach > 0 ? "estimate" : "", "output", middle + beside[0], up(there.estimate) + 20, beside[1]),
+      label(
+        "query",
+        "query",
+        Math.min(Math.max(middle, 24), plot.width - 20),
+        SIZE.top - 8,
+        "middle",
+      ),
+      label(
+        there.in_reach > 0 ? "estimate" : "",
+        "output",
+        middle + beside[0],
+        up(there.estimate) + 20,
+        beside[1],
+      ),
       label("true function", "truth-name", plot.width - SIZE.right, up(truth(4.1)), "end"),
-      label("a noisy value", "value", across(key_points[outlier]), up(points[outlier]) - 9, "middle"),
+      label(
+        "a noisy value",
+        "value",
+        across(key_points[outlier]),
+        up(points[outlier]) - 9,
+        "middle",
+      ),
       label("keys", "key", SIZE.left - 8, SIZE.base + 20, "end"),
       label("kernel and weights", "weight", SIZE.left + 4, SIZE.bars - 4, "start"),
     ]);
-    if (seen.mean_squared_error < best.error) best = { error: seen.mean_squared_error, kernel, bandwidth };
+    if (seen.mean_squared_error < best.error)
+      best = { error: seen.mean_squared_error, kernel, bandwidth };
     tried.add(`${kernel} ${bandwidth}`);
     setAttributes(found, { hidden: tried.size < 2 });
-    setText(found, `Least so far: ${fixed(best.error)}, with ${best.kernel} and bandwidth ${short(best.bandwidth)}`);
+    setText(
+      found,
+      `Least so far: ${fixed(best.error)}, with ${best.kernel} and bandwidth ${short(best.bandwidth)}`,
+    );
     shown(seen, { estimate: seen.in_reach === 0 ? "none" : undefined });
     further(seen, { in_reach: String(seen.in_reach) });
     view.say(words(settings, seen));

@@ -1,4 +1,18 @@
-import { addPatterns, colorMap, createView, element, fixed, readTable, readableOn, round, roundedSoftmax, setAttributes, setChildren, svg, writeTable } from "./_shared/index.js";
+import {
+  addPatterns,
+  colorMap,
+  createView,
+  element,
+  fixed,
+  readTable,
+  readableOn,
+  round,
+  roundedSoftmax,
+  setAttributes,
+  setChildren,
+  svg,
+  writeTable,
+} from "./_shared/index.js";
 
 // What is written over a masked score, as it is shown and as it is read out.
 const FILLS = {
@@ -7,11 +21,20 @@ const FILLS = {
   "-1e6": { value: -1e6, text: "−10⁶", words: "minus ten to the 6" },
   "-1e9": { value: -1e9, text: "−10⁹", words: "minus ten to the 9" },
   "-inf": { value: -Infinity, text: "−∞", words: "minus infinity" },
-  safe: { value: -Infinity, text: "−∞, and 0 for an empty row", words: "minus infinity, and 0 for an empty row" },
+  safe: {
+    value: -Infinity,
+    text: "−∞, and 0 for an empty row",
+    words: "minus infinity, and 0 for an empty row",
+  },
 };
 const ORDER = Object.keys(FILLS);
 // Half of the lowest finite number: what the low row's scores are lowered by.
-const LOW = { float16: -32752, bfloat16: -(2 - 2 ** -7) * 2 ** 126, float32: -(2 - 2 ** -23) * 2 ** 126, float64: -Number.MAX_VALUE / 2 };
+const LOW = {
+  float16: -32752,
+  bfloat16: -(2 - 2 ** -7) * 2 ** 126,
+  float32: -(2 - 2 ** -23) * 2 ** 126,
+  float64: -Number.MAX_VALUE / 2,
+};
 const LOW_ROW = 2;
 const TOKENS = ["so", "it", "was", "too", "tired"];
 
@@ -21,17 +44,31 @@ export function measure({ scores, valid_len, left, causal, hidden, low, fill, dt
   const value = round(FILLS[fill].value, dtype);
   const isReal = (j) => (left ? j >= TOKENS.length - valid_len : j < valid_len);
   const tokens = TOKENS.map((token, j) => (isReal(j) ? token : "–"));
-  const allowed = scores.map((row, i) => row.map((_, j) => isReal(j) && (!causal || j <= i) && !hidden[i][j]));
-  const filled = scores.map((row, i) => row.map((given, j) => {
-    if (!allowed[i][j]) return safe && !allowed[i].includes(true) ? 0 : value;
-    const score = round(given, dtype);
-    return low && i === LOW_ROW ? round(score + LOW[dtype], dtype) : score;
-  }));
-  const weights = filled.map((row, i) => (roundedSoftmax(row, dtype).map((weight, j) => (safe && !allowed[i][j] ? 0 : weight))));
+  const allowed = scores.map((row, i) =>
+    row.map((_, j) => isReal(j) && (!causal || j <= i) && !hidden[i][j]),
+  );
+  const filled = scores.map((row, i) =>
+    row.map((given, j) => {
+      if (!allowed[i][j]) return safe && !allowed[i].includes(true) ? 0 : value;
+      const score = round(given, dtype);
+      return low && i === LOW_ROW ? round(score + LOW[dtype], dtype) : score;
+    }),
+  );
+  const weights = filled.map((row, i) =>
+    roundedSoftmax(row, dtype).map((weight, j) => (safe && !allowed[i][j] ? 0 : weight)),
+  );
 
   const seen = {
-    tokens, allowed, filled, weights,
-    leak: 0, spilled: 0, nan_cells: 0, row_sum_error: 0, empty_rows: 0, masked: 0,
+    tokens,
+    allowed,
+    filled,
+    weights,
+    leak: 0,
+    spilled: 0,
+    nan_cells: 0,
+    row_sum_error: 0,
+    empty_rows: 0,
+    masked: 0,
     overflows: Number.isFinite(FILLS[fill].value) && !Number.isFinite(value),
     leaks: { plain: false, low: false, empty: false }, // in which rows
   };
@@ -43,9 +80,15 @@ export function measure({ scores, valid_len, left, causal, hidden, low, fill, dt
     seen.leak += leaking.reduce((sum, weight) => sum + weight, 0);
     if (leaking.length) seen.leaks[empty ? "empty" : low && i === LOW_ROW ? "low" : "plain"] = true;
     if (empty) seen.empty_rows += 1;
-    else seen.row_sum_error = Math.max(seen.row_sum_error, Math.abs(row.reduce((sum, weight) => sum + weight, 0) - 1));
+    else
+      seen.row_sum_error = Math.max(
+        seen.row_sum_error,
+        Math.abs(row.reduce((sum, weight) => sum + weight, 0) - 1),
+      );
   });
-  const given = weights.flat().reduce((sum, weight) => (Number.isNaN(weight) ? sum : sum + weight), 0);
+  const given = weights
+    .flat()
+    .reduce((sum, weight) => (Number.isNaN(weight) ? sum : sum + weight), 0);
   if (seen.leak > 0) seen.spilled = seen.leak / given;
   return seen;
 }
@@ -60,7 +103,9 @@ export function percent(share) {
 export function words({ fill }, { leak, leaks, nan_cells, empty_rows, masked, overflows }) {
   const said = [];
   if (overflows) {
-    said.push(`float16 ends at −65504: masked_fill raises; assigned, as here, ${FILLS[fill].text} becomes −∞.`);
+    said.push(
+      `float16 ends at −65504: masked_fill raises; assigned, as here, ${FILLS[fill].text} becomes −∞.`,
+    );
   }
   if (nan_cells > 0) said.push(`${nan_cells} weights are NaN: a row of −∞ alone has no softmax.`);
   if (masked === 0) {
@@ -71,9 +116,13 @@ export function words({ fill }, { leak, leaks, nan_cells, empty_rows, masked, ov
       leaks.low && "the low row lies below the fill",
       leaks.empty && "a row with nothing to attend to is shared out evenly among them",
     ].filter(Boolean);
-    said.push(`Masked keys get ${fixed(leak)} of the weight of 5 rows: ${reasons.join("; ")}. Yet all rows sum to 1, to rounding.`);
+    said.push(
+      `Masked keys get ${fixed(leak)} of the weight of 5 rows: ${reasons.join("; ")}. Yet all rows sum to 1, to rounding.`,
+    );
   } else if (nan_cells === 0) {
-    said.push(`Masked keys get exactly 0${empty_rows > 0 ? ", and rows with nothing to attend to are 0" : ""}.`);
+    said.push(
+      `Masked keys get exactly 0${empty_rows > 0 ? ", and rows with nothing to attend to are 0" : ""}.`,
+    );
   } else if (empty_rows < 5) {
     said.push("In the other rows masked keys get exactly 0.");
   }
@@ -95,13 +144,22 @@ export function render({ model, el }) {
   let place; // of the cells: where they begin, and their size
   const table = (title, description) => {
     const plot = view.plot({ height: 290, parent: pair, description });
-    plot.svg.addEventListener("click", (event) => {
-      const [x, y] = plot.under(event);
-      hide(Math.floor((y - place.top) / place.down), Math.floor((x - place.left) / place.across));
-    }, { signal: view.signal });
+    plot.svg.addEventListener(
+      "click",
+      (event) => {
+        const [x, y] = plot.under(event);
+        hide(Math.floor((y - place.top) / place.down), Math.floor((x - place.left) / place.across));
+      },
+      { signal: view.signal },
+    );
     const fills = addPatterns(plot.svg);
     const name = plot.svg.appendChild(svg("text", { class: "attention-muted", y: 13 }, title));
-    return { plot, fills, name, content: plot.svg.appendChild(svg("g", { cursor: "pointer", "font-size": 13 })) };
+    return {
+      plot,
+      fills,
+      name,
+      content: plot.svg.appendChild(svg("g", { cursor: "pointer", "font-size": 13 })),
+    };
   };
   /** Mask a cell that a reader clicks, or take its mask away; padding is taken away by the column. */
   function hide(row, column) {
@@ -109,83 +167,172 @@ export function render({ model, el }) {
     if (cells[row]?.[column] === undefined) return;
     const padded = model.get("left") ? 5 - column : column + 1;
     if (padded > model.get("valid_len")) view.set("valid_len", padded);
-    else view.set("hidden", cells.map((cell, i) => cell.map((mark, j) => (i === row && j === column ? 1 - mark : mark))));
+    else
+      view.set(
+        "hidden",
+        cells.map((cell, i) =>
+          cell.map((mark, j) => (i === row && j === column ? 1 - mark : mark)),
+        ),
+      );
   }
-  const before = table("scores; click one to mask it", "The scores of five queries, down, and five keys, across; masked ones are hatched");
-  const after = table("weights", "Their softmax; masked cells are hatched, and show a colour in the middle where weight leaks");
+  const before = table(
+    "scores; click one to mask it",
+    "The scores of five queries, down, and five keys, across; masked ones are hatched",
+  );
+  const after = table(
+    "weights",
+    "Their softmax; masked cells are hatched, and show a colour in the middle where weight leaks",
+  );
   const legend = after.plot.svg.appendChild(svg("g", { "aria-hidden": "true" }));
 
-  const spilled = view.readout({ name: "spilled", label: "of all weight goes to masked keys", large: true });
-  const show = view.numbers({ leak: "Leaked weight", nan_cells: "NaN cells", row_sum_error: "Row sum error", empty_rows: "Empty rows" });
+  const spilled = view.readout({
+    name: "spilled",
+    label: "of all weight goes to masked keys",
+    large: true,
+  });
+  const show = view.numbers({
+    leak: "Leaked weight",
+    nan_cells: "NaN cells",
+    row_sum_error: "Row sum error",
+    empty_rows: "Empty rows",
+  });
 
   view.slider({
-    trait: "valid_len", label: "Valid keys", min: 0, max: 5, marks: ["0", "1", "2", "3", "4", "5"],
+    trait: "valid_len",
+    label: "Valid keys",
+    min: 0,
+    max: 5,
+    marks: ["0", "1", "2", "3", "4", "5"],
     words: (count) => `${count} of 5 keys ${count === 1 ? "is" : "are"} valid`,
   });
   view.slider({
-    trait: "fill", label: "Fill value", min: 0, max: ORDER.length - 1,
-    value: (position) => ORDER[position], position: (fill) => ORDER.indexOf(fill),
+    trait: "fill",
+    label: "Fill value",
+    min: 0,
+    max: ORDER.length - 1,
+    value: (position) => ORDER[position],
+    position: (fill) => ORDER.indexOf(fill),
     marks: ORDER.map((fill) => (fill === "safe" ? "safe" : FILLS[fill].text)),
-    text: (fill) => FILLS[fill].text, words: (fill) => FILLS[fill].words,
+    text: (fill) => FILLS[fill].text,
+    words: (fill) => FILLS[fill].words,
   });
-  view.choice({ trait: "dtype", label: "Computed in", more: true, options: Object.keys(LOW).map((dtype) => [dtype, dtype]) });
+  view.choice({
+    trait: "dtype",
+    label: "Computed in",
+    more: true,
+    options: Object.keys(LOW).map((dtype) => [dtype, dtype]),
+  });
   view.toggle({ trait: "causal", label: "Causal mask as well", more: true });
   view.toggle({ trait: "left", label: "Padding on the left", more: true });
   view.toggle({ trait: "low", label: "One row of very low scores", more: true });
-  const tableField = (trait, label, min, max) => view.field({
-    trait, label, rows: 5, write: writeTable, read: (text) => readTable(text, { rows: 5, columns: 5, min, max }),
-  });
+  const tableField = (trait, label, min, max) =>
+    view.field({
+      trait,
+      label,
+      rows: 5,
+      write: writeTable,
+      read: (text) => readTable(text, { rows: 5, columns: 5, min, max }),
+    });
   tableField("hidden", "Masked one by one: five lines of 0 and 1", 0, 1);
   tableField("scores", "Your own scores: five lines of five numbers from −100 to 100", -100, 100);
 
   /** Cells with their numbers, and the tokens; where `leaks`, a number above 0 in a masked cell has a colour. */
   function draw({ plot, fills, name, content }, { tokens, allowed }, numbers, color, leaks) {
     // Colours and numbers flow from cell to cell. NaN has a colour of its own.
-    const shades = view.glide(name.textContent, numbers.map((row) => row.map((value) => (Number.isFinite(value) ? value : 0))));
+    const shades = view.glide(
+      name.textContent,
+      numbers.map((row) => row.map((value) => (Number.isFinite(value) ? value : 0))),
+    );
     const [left, top, gap] = [39, 46, 2];
     const across = (plot.width - left) / 5;
     const down = Math.min(across, 48);
     const narrow = across < 56;
     const inset = narrow ? 4 : 8;
     const drawn = tokens.flatMap((token, i) => [
-      ["text", { class: "attention-key", x: left + (i + 0.5) * across, y: top - 9, "text-anchor": "middle" }, token],
-      ["text", { class: "attention-query", x: left - 5, y: top + (i + 0.5) * down + 4, "text-anchor": "end" }, token],
+      [
+        "text",
+        {
+          class: "attention-key",
+          x: left + (i + 0.5) * across,
+          y: top - 9,
+          "text-anchor": "middle",
+        },
+        token,
+      ],
+      [
+        "text",
+        {
+          class: "attention-query",
+          x: left - 5,
+          y: top + (i + 0.5) * down + 4,
+          "text-anchor": "end",
+        },
+        token,
+      ],
     ]);
-    numbers.forEach((row, i) => row.forEach((value, j) => {
-      const [x, y] = [left + j * across, top + i * down];
-      const cell = (fill, edge) => ["rect", {
-        x: x + edge, y: y + edge, width: across - gap - 2 * edge, height: down - gap - 2 * edge, rx: 3, fill,
-      }];
-      const edge = allowed[i][j] ? 0 : inset;
-      let [ground, kind] = ["none", "attention-on-mask"];
-      if (Number.isNaN(value)) {
-        [ground, kind] = [fills.nan, "attention-on-nan"];
-      } else if (edge === 0 || (leaks && (value > 0 || shades[i][j] > 0))) {
-        const shade = color(Number.isFinite(value) ? shades[i][j] : value);
-        ground = `rgb(${shade})`;
-        kind = readableOn(shade);
-      }
-      const text = compact(leaks && Math.abs(shades[i][j] - value) > 0.001 ? shades[i][j] : value, narrow ? 2 : 3);
-      drawn.push(cell(edge > 0 ? fills.masked : "none", 0), cell(ground, edge), ["text", {
-        class: `attention-cell ${kind}${narrow && (text.length > 5 || text.includes("e")) ? " attention-long" : ""}`, x: x + (across - gap) / 2, y: y + (down - gap) / 2 + 4.5, "text-anchor": "middle",
-      }, text]);
-    }));
+    numbers.forEach((row, i) =>
+      row.forEach((value, j) => {
+        const [x, y] = [left + j * across, top + i * down];
+        const cell = (fill, edge) => [
+          "rect",
+          {
+            x: x + edge,
+            y: y + edge,
+            width: across - gap - 2 * edge,
+            height: down - gap - 2 * edge,
+            rx: 3,
+            fill,
+          },
+        ];
+        const edge = allowed[i][j] ? 0 : inset;
+        let [ground, kind] = ["none", "attention-on-mask"];
+        if (Number.isNaN(value)) {
+          [ground, kind] = [fills.nan, "attention-on-nan"];
+        } else if (edge === 0 || (leaks && (value > 0 || shades[i][j] > 0))) {
+          const shade = color(Number.isFinite(value) ? shades[i][j] : value);
+          ground = `rgb(${shade})`;
+          kind = readableOn(shade);
+        }
+        const text = compact(
+          leaks && Math.abs(shades[i][j] - value) > 0.001 ? shades[i][j] : value,
+          narrow ? 2 : 3,
+        );
+        drawn.push(cell(edge > 0 ? fills.masked : "none", 0), cell(ground, edge), [
+          "text",
+          {
+            class: `attention-cell ${kind}${narrow && (text.length > 5 || text.includes("e")) ? " attention-long" : ""}`,
+            x: x + (across - gap) / 2,
+            y: y + (down - gap) / 2 + 4.5,
+            "text-anchor": "middle",
+          },
+          text,
+        ]);
+      }),
+    );
     setChildren(content, drawn);
     setAttributes(name, { x: left });
     return { left, top, across, down, bottom: top + 5 * down };
   }
 
   function drawLegend({ left, bottom }, color, { allowed, weights, nan_cells }) {
-    const leaks = weights.flatMap((row, i) => row.filter((weight, j) => !allowed[i][j] && weight > 0));
+    const leaks = weights.flatMap((row, i) =>
+      row.filter((weight, j) => !allowed[i][j] && weight > 0),
+    );
     const { masked, nan } = after.fills;
     const start = after.plot.width < left + 245 ? 0 : left;
-    const items = [[0, "masked", masked], [96, "a leak", masked, `rgb(${color(Math.max(0, ...leaks))})`]];
+    const items = [
+      [0, "masked", masked],
+      [96, "a leak", masked, `rgb(${color(Math.max(0, ...leaks))})`],
+    ];
     if (nan_cells > 0) items.push([182, "NaN", nan]);
-    setChildren(legend, items.flatMap(([x, text, ground, middle = "none"]) => [
-      ["rect", { x: start + x, y: bottom + 10, width: 26, height: 18, rx: 3, fill: ground }],
-      ["rect", { x: start + x + 6, y: bottom + 15, width: 14, height: 8, rx: 1, fill: middle }],
-      ["text", { class: "attention-muted", x: start + x + 31, y: bottom + 23.5 }, text],
-    ]));
+    setChildren(
+      legend,
+      items.flatMap(([x, text, ground, middle = "none"]) => [
+        ["rect", { x: start + x, y: bottom + 10, width: 26, height: 18, rx: 3, fill: ground }],
+        ["rect", { x: start + x + 6, y: bottom + 15, width: 14, height: 8, rx: 1, fill: middle }],
+        ["text", { class: "attention-muted", x: start + x + 31, y: bottom + 23.5 }, text],
+      ]),
+    );
   }
 
   const scoreColor = colorMap(view.root, "--aw-score-map");
@@ -193,7 +340,9 @@ export function render({ model, el }) {
   let seen;
   view.start(() => {
     const settings = view.state();
-    view.part("measured", JSON.stringify(settings), () => { seen = measure(settings); });
+    view.part("measured", JSON.stringify(settings), () => {
+      seen = measure(settings);
+    });
     const largest = Math.max(...settings.scores.flat().map(Math.abs), 1e-3);
     draw(before, seen, seen.filled, (score) => scoreColor((score / largest + 1) / 2), false);
     place = draw(after, seen, seen.weights, weightColor, true);
@@ -201,7 +350,11 @@ export function render({ model, el }) {
     before.plot.setHeight(Math.ceil(place.bottom));
     after.plot.setHeight(Math.ceil(place.bottom + 32));
     spilled(seen.spilled, seen.nan_cells === 25 ? "NaN" : percent(seen.spilled));
-    show(seen, { nan_cells: String(seen.nan_cells), empty_rows: String(seen.empty_rows), leak: seen.nan_cells === 25 ? "NaN" : undefined });
+    show(seen, {
+      nan_cells: String(seen.nan_cells),
+      empty_rows: String(seen.empty_rows),
+      leak: seen.nan_cells === 25 ? "NaN" : undefined,
+    });
     view.task(seen.leak > 0 ? "Stop the leak." : "Make the mask leak.");
     view.say(words(settings, seen));
   });

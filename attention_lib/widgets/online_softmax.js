@@ -38,29 +38,63 @@ export function measure({ block_size, step, scores, outcomes }) {
   }
   const seen = Math.min(read * block_size, scores.length);
   const weights = scores.slice(0, seen).map((score) => Math.exp(score - maximum) / normaliser);
-  return { blocks, read, seen, maximum, normaliser, before, factor, raised, weights, output: read ? total / normaliser : 0 };
+  return {
+    blocks,
+    read,
+    seen,
+    maximum,
+    normaliser,
+    before,
+    factor,
+    raised,
+    weights,
+    output: read ? total / normaliser : 0,
+  };
 }
 
 /** The finding in words; `OnlineSoftmax.words` says the same in Python. */
-export function words({ block_size }, { blocks, read, seen, maximum, normaliser, output, factor, raised }) {
+export function words(
+  { block_size },
+  { blocks, read, seen, maximum, normaliser, output, factor, raised },
+) {
   if (read === 0) return `No block of ${block_size} read yet: no maximum, normaliser 0, output 0.`;
-  const end = read === blocks ? "the whole softmax, in one pass" : `of ${seen} ${seen === 1 ? "key" : "keys"} so far`;
+  const end =
+    read === blocks
+      ? "the whole softmax, in one pass"
+      : `of ${seen} ${seen === 1 ? "key" : "keys"} so far`;
   let kept = `what stood before was multiplied by ${fixed(factor)}`;
   if (factor === 1) kept = "the maximum stayed, nothing was rescaled";
-  if (read === blocks) kept = `later blocks that raised the maximum and rescaled: ${raised} of ${blocks - 1}`;
+  if (read === blocks)
+    kept = `later blocks that raised the maximum and rescaled: ${raised} of ${blocks - 1}`;
   if (read === 1) kept = "nothing stood before";
-  return `${read} of ${blocks} ${blocks === 1 ? "block" : "blocks"} of ${block_size} read. Maximum ${fixed(maximum)}, `
-    + `normaliser ${fixed(normaliser)}, output ${fixed(output)}: ${end}; ${kept}.`;
+  return (
+    `${read} of ${blocks} ${blocks === 1 ? "block" : "blocks"} of ${block_size} read. Maximum ${fixed(maximum)}, ` +
+    `normaliser ${fixed(normaliser)}, output ${fixed(output)}: ${end}; ${kept}.`
+  );
 }
 
 export function render({ model, el }) {
   const traits = ["block_size", "step", "scores", "outcomes"];
-  const view = createView({ model, el }, { label: "Softmax in one pass", task: "Read the blocks, and watch the output come to the full answer, the lower dashed line.", traits });
-  const plot = view.plot({ height: HEIGHT, description: "Scores read block by block, and the weights of those read so far" });
+  const view = createView(
+    { model, el },
+    {
+      label: "Softmax in one pass",
+      task: "Read the blocks, and watch the output come to the full answer, the lower dashed line.",
+      traits,
+    },
+  );
+  const plot = view.plot({
+    height: HEIGHT,
+    description: "Scores read block by block, and the weights of those read so far",
+  });
   const ground = plot.svg.appendChild(svg("g"));
   const bars = plot.svg.appendChild(svg("g"));
-  const maximum = plot.svg.appendChild(svg("line", { stroke: "var(--aw-accent)", "stroke-width": 2, "stroke-dasharray": "5 4" }));
-  const maximumName = plot.svg.appendChild(svg("text", { class: "attention-muted", "text-anchor": "end" }, "╌╌ maximum so far"));
+  const maximum = plot.svg.appendChild(
+    svg("line", { stroke: "var(--aw-accent)", "stroke-width": 2, "stroke-dasharray": "5 4" }),
+  );
+  const maximumName = plot.svg.appendChild(
+    svg("text", { class: "attention-muted", "text-anchor": "end" }, "╌╌ maximum so far"),
+  );
 
   const sums = plot.svg.appendChild(svg("g", { class: "attention-totals" }));
   const track = plot.svg.appendChild(svg("g"));
@@ -69,10 +103,17 @@ export function render({ model, el }) {
   const further = view.numbers({ maximum: "Maximum", normaliser: "Normaliser" });
   const full = view.readout({ name: "full", label: "The full answer" });
   view.slider({
-    trait: "step", label: "Blocks read", min: 0, max: () => blocksOf(view.state()), words: (step) => `${step} ${step === 1 ? "block" : "blocks"} read`,
+    trait: "step",
+    label: "Blocks read",
+    min: 0,
+    max: () => blocksOf(view.state()),
+    words: (step) => `${step} ${step === 1 ? "block" : "blocks"} read`,
   });
   view.slider({
-    trait: "block_size", label: "Keys in a block", min: 1, max: 12,
+    trait: "block_size",
+    label: "Keys in a block",
+    min: 1,
+    max: 12,
     words: (size) => `${size} ${size === 1 ? "key" : "keys"} in a block`,
   });
 
@@ -91,19 +132,45 @@ export function render({ model, el }) {
     const [left, most] = [4, plot.width - 8];
     const [old, kept, end] = totals.map((total) => (total / largest) * most);
     const [upper, lower] = [TOTAL.top, TOTAL.bottom - TOTAL.bar];
-    const bar = (x, y, width, colors) => ["rect", { x: left + x, y, width, height: TOTAL.bar, ...colors }];
+    const bar = (x, y, width, colors) => [
+      "rect",
+      { x: left + x, y, width, height: TOTAL.bar, ...colors },
+    ];
     const room = old < most - 80; // for the factor beside the bar, and not in it
     setChildren(sums, [
-      ["text", { class: "attention-muted", x: left, y: TOTAL.top - 8 }, "normaliser before the block, and with it"],
-      ...(read > 1 ? [
-        ["path", { d: `M${left + old} ${upper + TOTAL.bar}L${left + kept} ${lower}`, stroke: "var(--aw-weight)" }],
-        bar(0, upper, old, { fill: "none", stroke: "var(--aw-weight)" }),
-        ["text", { class: "attention-chosen", x: left + old + (room ? 8 : -8), y: upper + 13, "text-anchor": room ? "start" : "end" }, `× ${fixed(factor)}`],
-      ] : []),
-      ...(read > 0 ? [
-        bar(0, lower, kept, { fill: "var(--aw-weight)" }),
-        bar(kept, lower, end - kept, { fill: "var(--aw-weight)", "fill-opacity": 0.3 }),
-      ] : []),
+      [
+        "text",
+        { class: "attention-muted", x: left, y: TOTAL.top - 8 },
+        "normaliser before the block, and with it",
+      ],
+      ...(read > 1
+        ? [
+            [
+              "path",
+              {
+                d: `M${left + old} ${upper + TOTAL.bar}L${left + kept} ${lower}`,
+                stroke: "var(--aw-weight)",
+              },
+            ],
+            bar(0, upper, old, { fill: "none", stroke: "var(--aw-weight)" }),
+            [
+              "text",
+              {
+                class: "attention-chosen",
+                x: left + old + (room ? 8 : -8),
+                y: upper + 13,
+                "text-anchor": room ? "start" : "end",
+              },
+              `× ${fixed(factor)}`,
+            ],
+          ]
+        : []),
+      ...(read > 0
+        ? [
+            bar(0, lower, kept, { fill: "var(--aw-weight)" }),
+            bar(kept, lower, end - kept, { fill: "var(--aw-weight)", "fill-opacity": 0.3 }),
+          ]
+        : []),
     ]);
   }
 
@@ -113,7 +180,8 @@ export function render({ model, el }) {
     const seen = measure(state);
     // As a new maximum arrives, the bars before it shrink together, and the output moves.
     const [weights, lift, totals] = view.glide("totals", [
-      scores.map((_, i) => seen.weights[i] ?? 0), seen.read ? seen.maximum : 0,
+      scores.map((_, i) => seen.weights[i] ?? 0),
+      seen.read ? seen.maximum : 0,
       [seen.before, seen.before * seen.factor, seen.normaliser],
     ]);
     const left = 4;
@@ -122,48 +190,164 @@ export function render({ model, el }) {
     const [lowest, highest] = [Math.min(0, ...scores), Math.max(0, ...scores)];
     const size = (SCORES.bottom - SCORES.top - 2 * SCORES.inset) / Math.max(highest - lowest, 1);
     const y = (score) => SCORES.top + SCORES.inset + (highest - score) * size;
-    const blocks = [SCORES, WEIGHTS].flatMap(({ top, bottom }) => Array.from({ length: seen.blocks }, (_, block) => ["rect", {
-      x: x(block * block_size) + 1, y: top, height: bottom - top, rx: 6,
-      width: room * Math.min(block_size, scores.length - block * block_size) - 2,
-      fill: block === seen.read - 1 ? "var(--aw-surface)" : "none", stroke: "var(--aw-grid)",
-    }]));
+    const blocks = [SCORES, WEIGHTS].flatMap(({ top, bottom }) =>
+      Array.from({ length: seen.blocks }, (_, block) => [
+        "rect",
+        {
+          x: x(block * block_size) + 1,
+          y: top,
+          height: bottom - top,
+          rx: 6,
+          width: room * Math.min(block_size, scores.length - block * block_size) - 2,
+          fill: block === seen.read - 1 ? "var(--aw-surface)" : "none",
+          stroke: "var(--aw-grid)",
+        },
+      ]),
+    );
     setChildren(ground, [
       ...blocks,
       ["text", { class: "attention-muted", x: left, y: 16 }, "scores"],
-      ["text", { class: "attention-muted", x: left, y: WEIGHTS.top - 8 }, "weights so far, above their values"],
-      ...[y(0), WEIGHTS.base].map((level) => ["line", {
-        class: "attention-grid", x1: left, x2: plot.width - left, y1: level, y2: level,
-      }]),
+      [
+        "text",
+        { class: "attention-muted", x: left, y: WEIGHTS.top - 8 },
+        "weights so far, above their values",
+      ],
+      ...[y(0), WEIGHTS.base].map((level) => [
+        "line",
+        {
+          class: "attention-grid",
+          x1: left,
+          x2: plot.width - left,
+          y1: level,
+          y2: level,
+        },
+      ]),
     ]);
-    setChildren(bars, scores.flatMap((score, i) => {
-      const known = i < seen.seen;
-      const height = weights[i] * (WEIGHTS.base - WEIGHTS.top - WEIGHTS.inset);
-      return [["rect", {
-        x: x(i) + room * 0.16, width: room * 0.68, y: Math.min(y(score), y(0)), height: Math.abs(y(score) - y(0)),
-        fill: "var(--aw-key)", "fill-opacity": known ? 1 : 0.3,
-      }], ["rect", {
-        x: x(i) + room * 0.16, width: room * 0.68, y: WEIGHTS.base - height, height, fill: "var(--aw-weight)",
-      }], ["text", {
-        x: x(i) + room / 2, y: WEIGHTS.base + 18, "text-anchor": "middle", class: known ? "" : "attention-muted",
-      }, `${outcomes[i]}`]];
-    }));
+    setChildren(
+      bars,
+      scores.flatMap((score, i) => {
+        const known = i < seen.seen;
+        const height = weights[i] * (WEIGHTS.base - WEIGHTS.top - WEIGHTS.inset);
+        return [
+          [
+            "rect",
+            {
+              x: x(i) + room * 0.16,
+              width: room * 0.68,
+              y: Math.min(y(score), y(0)),
+              height: Math.abs(y(score) - y(0)),
+              fill: "var(--aw-key)",
+              "fill-opacity": known ? 1 : 0.3,
+            },
+          ],
+          [
+            "rect",
+            {
+              x: x(i) + room * 0.16,
+              width: room * 0.68,
+              y: WEIGHTS.base - height,
+              height,
+              fill: "var(--aw-weight)",
+            },
+          ],
+          [
+            "text",
+            {
+              x: x(i) + room / 2,
+              y: WEIGHTS.base + 18,
+              "text-anchor": "middle",
+              class: known ? "" : "attention-muted",
+            },
+            `${outcomes[i]}`,
+          ],
+        ];
+      }),
+    );
     const level = y(lift);
-    setAttributes(maximum, { x1: left, x2: x(seen.seen), y1: level, y2: level, visibility: seen.read ? "visible" : "hidden" });
-    setAttributes(maximumName, { x: plot.width - left - 4, y: 16, visibility: seen.read ? "visible" : "hidden" });
+    setAttributes(maximum, {
+      x1: left,
+      x2: x(seen.seen),
+      y1: level,
+      y2: level,
+      visibility: seen.read ? "visible" : "hidden",
+    });
+    setAttributes(maximumName, {
+      x: plot.width - left - 4,
+      y: 16,
+      visibility: seen.read ? "visible" : "hidden",
+    });
     const along = Array.from({ length: seen.blocks }, (_, i) => measure({ ...state, step: i + 1 }));
     const answer = along.at(-1).output;
     const [least, most] = [Math.min(...outcomes), Math.max(...outcomes)];
-    const up = (value) => OUTPUT.bottom - OUTPUT.inset
-      - ((value - least) / (most - least || 1)) * (OUTPUT.bottom - OUTPUT.top - 2 * OUTPUT.inset);
-    const ends = along.slice(0, seen.read).map(({ output: value }, i) => [x(Math.min((i + 1) * block_size, scores.length)) - 8, up(value)]);
+    const up = (value) =>
+      OUTPUT.bottom -
+      OUTPUT.inset -
+      ((value - least) / (most - least || 1)) * (OUTPUT.bottom - OUTPUT.top - 2 * OUTPUT.inset);
+    const ends = along
+      .slice(0, seen.read)
+      .map(({ output: value }, i) => [
+        x(Math.min((i + 1) * block_size, scores.length)) - 8,
+        up(value),
+      ]);
     if (ends.length) ends.push(view.glide("dot", ends.pop()));
     setChildren(track, [
-      ["rect", { x: left + 1, y: OUTPUT.top, width: plot.width - 2 * left - 2, height: OUTPUT.bottom - OUTPUT.top, rx: 6, fill: "none", stroke: "var(--aw-grid)" }],
+      [
+        "rect",
+        {
+          x: left + 1,
+          y: OUTPUT.top,
+          width: plot.width - 2 * left - 2,
+          height: OUTPUT.bottom - OUTPUT.top,
+          rx: 6,
+          fill: "none",
+          stroke: "var(--aw-grid)",
+        },
+      ],
       ["text", { class: "attention-muted", x: left, y: OUTPUT.top - 8 }, "output so far"],
-      ["text", { class: "attention-muted", x: plot.width - left - 4, y: OUTPUT.top - 8, "text-anchor": "end" }, "╌╌ the full answer"],
-      ["line", { x1: left + 1, x2: plot.width - left - 1, y1: up(answer), y2: up(answer), stroke: "var(--aw-output)", "stroke-width": 2, "stroke-dasharray": "6 5" }],
-      ["path", { d: ends.length ? `M${ends.map((end) => end.map((number) => number.toFixed(1)).join(" ")).join("L")}` : null, fill: "none", stroke: "var(--aw-output)", "stroke-width": 2 }],
-      ...ends.map(([cx, cy], i) => ["circle", { cx, cy, r: i === ends.length - 1 ? 7 : 4, fill: "var(--aw-output)", stroke: "var(--aw-paper)", "stroke-width": 1.5 }]),
+      [
+        "text",
+        {
+          class: "attention-muted",
+          x: plot.width - left - 4,
+          y: OUTPUT.top - 8,
+          "text-anchor": "end",
+        },
+        "╌╌ the full answer",
+      ],
+      [
+        "line",
+        {
+          x1: left + 1,
+          x2: plot.width - left - 1,
+          y1: up(answer),
+          y2: up(answer),
+          stroke: "var(--aw-output)",
+          "stroke-width": 2,
+          "stroke-dasharray": "6 5",
+        },
+      ],
+      [
+        "path",
+        {
+          d: ends.length
+            ? `M${ends.map((end) => end.map((number) => number.toFixed(1)).join(" ")).join("L")}`
+            : null,
+          fill: "none",
+          stroke: "var(--aw-output)",
+          "stroke-width": 2,
+        },
+      ],
+      ...ends.map(([cx, cy], i) => [
+        "circle",
+        {
+          cx,
+          cy,
+          r: i === ends.length - 1 ? 7 : 4,
+          fill: "var(--aw-output)",
+          stroke: "var(--aw-paper)",
+          "stroke-width": 1.5,
+        },
+      ]),
     ]);
     drawTotals(seen, totals, Math.max(...along.map(({ normaliser }) => normaliser)));
     full(answer);

@@ -1,4 +1,22 @@
-import { GRIP, colorMap, createView, element, entropy, fadeOut, fixed, pixelMap, placeNames, readLines, readNumber, setAttributes, setChildren, setText, softmax, svg, writeTable } from "./_shared/index.js";
+import {
+  GRIP,
+  colorMap,
+  createView,
+  element,
+  entropy,
+  fadeOut,
+  fixed,
+  pixelMap,
+  placeNames,
+  readLines,
+  readNumber,
+  setAttributes,
+  setChildren,
+  setText,
+  softmax,
+  svg,
+  writeTable,
+} from "./_shared/index.js";
 
 const HEIGHT = 280;
 const REACH = 3.5; // of the plane, up and down from the origin; points stay within 3
@@ -7,11 +25,31 @@ const CELL = 8; // pixels from one place where the field is computed to the next
 // What a score looks at, its formula with its matrices (`_` stands before an index), and what is said of it.
 const KINDS = {
   dot: { hint: "reach", formula: ["qᵀk"], said: "A step across the query changes no dot product." },
-  "scaled dot": { hint: "milder reach", formula: ["qᵀk / √2"], said: "The order of the dot product, with milder weights." },
-  cosine: { hint: "angle", formula: ["qᵀk / (‖q‖ ‖k‖)"], said: "The cosine ignores how long query and keys are." },
-  Gaussian: { hint: "nearness", formula: ["−½ ‖q − k‖²"], said: "The Gaussian score knows the distance alone." },
-  bilinear: { hint: "turned reach", formula: ["qᵀWk", "W"], said: "The dot product, after W has moved the query." },
-  additive: { hint: "a small network", formula: ["w_vᵀ tanh(W_q q + W_k k)", "W_q", "W_k", "w_v"], said: "Where tanh is flat, a step changes next to nothing." },
+  "scaled dot": {
+    hint: "milder reach",
+    formula: ["qᵀk / √2"],
+    said: "The order of the dot product, with milder weights.",
+  },
+  cosine: {
+    hint: "angle",
+    formula: ["qᵀk / (‖q‖ ‖k‖)"],
+    said: "The cosine ignores how long query and keys are.",
+  },
+  Gaussian: {
+    hint: "nearness",
+    formula: ["−½ ‖q − k‖²"],
+    said: "The Gaussian score knows the distance alone.",
+  },
+  bilinear: {
+    hint: "turned reach",
+    formula: ["qᵀWk", "W"],
+    said: "The dot product, after W has moved the query.",
+  },
+  additive: {
+    hint: "a small network",
+    formula: ["w_vᵀ tanh(W_q q + W_k k)", "W_q", "W_k", "w_v"],
+    said: "Where tanh is flat, a step changes next to nothing.",
+  },
 };
 
 /** How far the colours reach on both sides of 0, the step from contour to contour, and how many
@@ -24,7 +62,8 @@ function scaleOf({ score, w_v }) {
 /** The formula of a score, and its matrices, line by line. */
 function formula({ score, ...matrices }) {
   const [first, ...names] = KINDS[score].formula;
-  const written = (name) => JSON.stringify(matrices[name]).replaceAll(",", ", ").replaceAll("-", "−");
+  const written = (name) =>
+    JSON.stringify(matrices[name]).replaceAll(",", ", ").replaceAll("-", "−");
   return [first, ...names.map((name) => `${name} = ${written(name)}`)];
 }
 
@@ -36,7 +75,10 @@ export function moved({ query_x, query_y, W: [[a, b], [c, d]] }) {
 /** The score of the query with a key, as a function of the key's coordinates. */
 export function scorer(settings) {
   const { score, query_x, query_y, W_q, W_k, w_v } = settings;
-  const dot = ([a, b]) => (x, y) => a * x + b * y;
+  const dot =
+    ([a, b]) =>
+    (x, y) =>
+      a * x + b * y;
   if (score === "scaled dot") return dot([query_x / Math.SQRT2, query_y / Math.SQRT2]);
   if (score === "bilinear") return dot(moved(settings));
   if (score === "Gaussian") return (x, y) => -((x - query_x) ** 2 + (y - query_y) ** 2) / 2;
@@ -47,7 +89,8 @@ export function scorer(settings) {
   }
   if (score === "additive") {
     const hidden = W_q.map(([a, b]) => a * query_x + b * query_y);
-    return (x, y) => w_v.reduce((sum, w, i) => sum + w * Math.tanh(hidden[i] + W_k[i][0] * x + W_k[i][1] * y), 0);
+    return (x, y) =>
+      w_v.reduce((sum, w, i) => sum + w * Math.tanh(hidden[i] + W_k[i][0] * x + W_k[i][1] * y), 0);
   }
   return dot([query_x, query_y]);
 }
@@ -76,7 +119,11 @@ export function agreement(settings) {
 /** How many scores are seen to agree somewhere in the plane, in steps of a half. */
 export function reachable(settings) {
   const steps = Array.from({ length: 13 }, (_, i) => i / 2 - 3);
-  return Math.max(...steps.flatMap((query_x) => steps.map((query_y) => agreement({ ...settings, query_x, query_y }).count)));
+  return Math.max(
+    ...steps.flatMap((query_x) =>
+      steps.map((query_y) => agreement({ ...settings, query_x, query_y }).count),
+    ),
+  );
 }
 
 /** How many scores agree in a sentence, and how many do elsewhere: `most`, as far as is seen. */
@@ -90,8 +137,10 @@ export function agreed({ count, name, most }) {
 
 /** The finding in words; `ScoringPlane.words` says the same in Python. */
 export function words({ score }, { scores, max_weight, entropy: nats }) {
-  const kind = Math.max(...scores) - Math.min(...scores) < 1e-9
-    ? "All keys have the same score, so they share equally." : KINDS[score].said;
+  const kind =
+    Math.max(...scores) - Math.min(...scores) < 1e-9
+      ? "All keys have the same score, so they share equally."
+      : KINDS[score].said;
   return `The largest is ${fixed(max_weight)}, the entropy ${fixed(nats)}. ${kind}`;
 }
 
@@ -119,10 +168,10 @@ export function contours(field, columns, levels, stride) {
       for (const level of levels) {
         if (level <= lowest || level > highest) continue;
         pen = "M";
-        if ((a < level) !== (b < level)) visit((level - a) / (b - a), 0);
-        if ((b < level) !== (c < level)) visit(1, (level - b) / (c - b));
-        if ((d < level) !== (c < level)) visit((level - d) / (c - d), 1);
-        if ((a < level) !== (d < level)) visit(0, (level - a) / (d - a));
+        if (a < level !== b < level) visit((level - a) / (b - a), 0);
+        if (b < level !== c < level) visit(1, (level - b) / (c - b));
+        if (d < level !== c < level) visit((level - d) / (c - d), 1);
+        if (a < level !== d < level) visit(0, (level - a) / (d - a));
       }
     }
   }
@@ -138,16 +187,25 @@ function arrow([x1, y1], [x2, y2], weight) {
   if (end - start < head) return "";
   const [ux, uy] = [(x2 - x1) / length, (y2 - y1) / length];
   const corners = [
-    [start, half], [end - head, half], [end - head, half + 3 + 2 * weight], [end, 0],
-    [end - head, -half - 3 - 2 * weight], [end - head, -half], [start, -half],
-  ].map(([along, across]) => `${(x1 + ux * along - uy * across).toFixed(1)} ${(y1 + uy * along + ux * across).toFixed(1)}`);
+    [start, half],
+    [end - head, half],
+    [end - head, half + 3 + 2 * weight],
+    [end, 0],
+    [end - head, -half - 3 - 2 * weight],
+    [end - head, -half],
+    [start, -half],
+  ].map(
+    ([along, across]) =>
+      `${(x1 + ux * along - uy * across).toFixed(1)} ${(y1 + uy * along + ux * across).toFixed(1)}`,
+  );
   return `M${corners.join("L")}Z`;
 }
 
 /** Two to eight keys as a reader has written them, a line each: name, across, up. */
 export function readKeys(text) {
   const lines = readLines(text.replaceAll('"', ""));
-  if (lines.length < 2 || lines.length > 8) throw new Error(`These are ${lines.length} lines; two to eight keys are needed.`);
+  if (lines.length < 2 || lines.length > 8)
+    throw new Error(`These are ${lines.length} lines; two to eight keys are needed.`);
   return lines.map((parts) => {
     if (parts.length < 3) throw new Error(`“${parts.join(" ")}” is not a name and two numbers.`);
     const [x, y] = parts.slice(-2).map((part) => readNumber(part, { min: -3, max: 3 }));
@@ -166,7 +224,9 @@ function paintField(canvas, settings, shades, across, up) {
   const pixels = new Uint32Array(image.data.buffer);
   const score = scorer(settings);
   const [limit] = scaleOf(settings);
-  const field = Float64Array.from(pixels, (_, i) => score(across(i % width), up(Math.floor(i / width))));
+  const field = Float64Array.from(pixels, (_, i) =>
+    score(across(i % width), up(Math.floor(i / width))),
+  );
   for (let i = 0; i < field.length; i += 1) {
     const share = field[i] / limit;
     pixels[i] = shades[share <= -1 ? 0 : share >= 1 ? 255 : Math.round(127.5 + 127.5 * share)];
@@ -177,10 +237,19 @@ function paintField(canvas, settings, shades, across, up) {
 
 export function render({ model, el }) {
   const traits = ["query_x", "query_y", "score", "key_points", "W", "W_q", "W_k", "w_v"];
-  const view = createView({ model, el }, { label: "Six ways to score", task: "Drag the query until all six scores crown the same key.", traits, aside: true });
+  const view = createView(
+    { model, el },
+    {
+      label: "Six ways to score",
+      task: "Drag the query until all six scores crown the same key.",
+      traits,
+      aside: true,
+    },
+  );
   const plot = view.plot({
     height: HEIGHT,
-    description: "The query and the keys in the plane, arrows as thick as the weights; colours and contours show the score of every place",
+    description:
+      "The query and the keys in the plane, arrows as thick as the weights; colours and contours show the score of every place",
   });
   const frame = plot.svg.parentNode;
   frame.classList.add("attention-field");
@@ -190,7 +259,10 @@ export function render({ model, el }) {
   const across = add("line", { class: "attention-axis" });
   const down = add("line", { class: "attention-axis" });
   const lines = add("path", { class: "attention-contour", transform: "scale(0.1)" });
-  const winning = add("path", { class: "attention-contour attention-strong", transform: "scale(0.1)" });
+  const winning = add("path", {
+    class: "attention-contour attention-strong",
+    transform: "scale(0.1)",
+  });
   const reach = add("path", { class: "attention-reach" });
   const arrows = add("g", { class: "attention-arrows" });
   const crown = add("circle", { class: "attention-crown", r: 14 });
@@ -200,9 +272,17 @@ export function render({ model, el }) {
   const low = element("span");
   const high = element("span");
   const steps = element("span");
-  view.stage.append(element(
-    "div", { class: "attention-legend" }, element("span", {}, "score"), low, element("span", { class: "attention-ramp attention-scores" }), high, steps,
-  ));
+  view.stage.append(
+    element(
+      "div",
+      { class: "attention-legend" },
+      element("span", {}, "score"),
+      low,
+      element("span", { class: "attention-ramp attention-scores" }),
+      high,
+      steps,
+    ),
+  );
 
   const height = () => Math.min(HEIGHT, plot.width);
   const unit = () => Math.min(height() / 2 / REACH, plot.width / 2 / REACH);
@@ -210,10 +290,15 @@ export function render({ model, el }) {
 
   // Drag the query, or a key. Sliders and the field under More do the same for keyboards.
   const grip = plot.drag((x, y, thing) => {
-    const place = (distance) => Math.min(Math.max(Math.round(distance / unit() * 20) / 20, -3), 3);
+    const place = (distance) =>
+      Math.min(Math.max(Math.round((distance / unit()) * 20) / 20, -3), 3);
     const point = [place(x - plot.width / 2), place(height() / 2 - y)];
     if (thing === 0) view.setAll({ query_x: point[0], query_y: point[1] });
-    else view.set("key_points", model.get("key_points").map((key, i) => (i === thing - 1 ? [key[0], ...point] : key)));
+    else
+      view.set(
+        "key_points",
+        model.get("key_points").map((key, i) => (i === thing - 1 ? [key[0], ...point] : key)),
+      );
   });
 
   const show = view.numbers({ max_weight: "Largest weight", entropy: "Entropy" });
@@ -225,17 +310,42 @@ export function render({ model, el }) {
   const small = Object.entries(KINDS).map(([score, { hint }]) => {
     const picture = element("canvas", { width: SMALL, height: SMALL, "aria-hidden": "true" });
     const winner = element("span", { class: "attention-winner" });
-    const card = element("span", { class: "attention-small" }, picture, element("span", {}, score), element("span", { class: "attention-note" }, hint), winner);
+    const card = element(
+      "span",
+      { class: "attention-small" },
+      picture,
+      element("span", {}, score),
+      element("span", { class: "attention-note" }, hint),
+      winner,
+    );
     return { score, picture, winner, card };
   });
-  view.choice({ trait: "score", label: "Score, and the key that it crowns", options: small.map(({ score, card }) => [score, card]) });
-  for (const [trait, label] of [["query_x", "Query, across"], ["query_y", "Query, up"]]) {
-    view.slider({ trait, label, more: true, min: -3, max: 3, step: 0.05, text: (value) => fixed(value, 2) });
+  view.choice({
+    trait: "score",
+    label: "Score, and the key that it crowns",
+    options: small.map(({ score, card }) => [score, card]),
+  });
+  for (const [trait, label] of [
+    ["query_x", "Query, across"],
+    ["query_y", "Query, up"],
+  ]) {
+    view.slider({
+      trait,
+      label,
+      more: true,
+      min: -3,
+      max: 3,
+      step: 0.05,
+      text: (value) => fixed(value, 2),
+    });
   }
 
   view.field({
-    trait: "key_points", label: "Your own keys, one a line: name, across, up; from −3 to 3", rows: 4,
-    write: writeTable, read: readKeys,
+    trait: "key_points",
+    label: "Your own keys, one a line: name, across, up; from −3 to 3",
+    rows: 4,
+    write: writeTable,
+    read: readKeys,
   });
 
   // The canvas: a pixel for each place where the score is computed, and what is written there.
@@ -243,10 +353,17 @@ export function render({ model, el }) {
   let most; // scores that can agree
   let isPainted = false;
   function fit() {
-    const [columns, rows] = [plot.width, height()].map((size) => 8 * Math.ceil(size / CELL / 8) + 1);
+    const [columns, rows] = [plot.width, height()].map(
+      (size) => 8 * Math.ceil(size / CELL / 8) + 1,
+    );
     Object.assign(canvas, { width: columns, height: rows });
     // The middle of a pixel stands where its score was computed.
-    for (const [name, value] of Object.entries({ width: columns * CELL, height: rows * CELL, left: -CELL / 2, top: -CELL / 2 })) {
+    for (const [name, value] of Object.entries({
+      width: columns * CELL,
+      height: rows * CELL,
+      left: -CELL / 2,
+      top: -CELL / 2,
+    })) {
       canvas.style.setProperty(name, `${value}px`);
     }
     plot.setHeight(height());
@@ -258,8 +375,16 @@ export function render({ model, el }) {
   function paint(settings, best) {
     const [, step, stride] = scaleOf(settings);
     const [[left, top], size] = [at([0, 0]), unit()];
-    const field = paintField(canvas, settings, shades(), (column) => (column * CELL - left) / size, (row) => (top - row * CELL) / size);
-    const [first, last] = [Math.min(...field), Math.max(...field)].map((bound) => Math.ceil(bound / step));
+    const field = paintField(
+      canvas,
+      settings,
+      shades(),
+      (column) => (column * CELL - left) / size,
+      (row) => (top - row * CELL) / size,
+    );
+    const [first, last] = [Math.min(...field), Math.max(...field)].map((bound) =>
+      Math.ceil(bound / step),
+    );
     const levels = Array.from({ length: last - first }, (_, i) => (first + i) * step);
     setAttributes(lines, { d: contours(field, canvas.width, levels, stride) });
     setAttributes(winning, { d: contours(field, canvas.width, [best], 1) });
@@ -267,9 +392,16 @@ export function render({ model, el }) {
 
   function describe(settings) {
     const [limit, step] = scaleOf(settings);
-    sign.replaceChildren(...formula(settings).map((line, first) => element(
-      "span", {}, first === 0 ? "score = " : "", ...line.split(/_(\w)/).map((text, i) => (i % 2 ? element("sub", {}, text) : text)),
-    )));
+    sign.replaceChildren(
+      ...formula(settings).map((line, first) =>
+        element(
+          "span",
+          {},
+          first === 0 ? "score = " : "",
+          ...line.split(/_(\w)/).map((text, i) => (i % 2 ? element("sub", {}, text) : text)),
+        ),
+      ),
+    );
     setText(low, fixed(-limit, 0));
     setText(high, fixed(limit, 0));
     setText(steps, `contours every ${step}; thick: as good as the best key`);
@@ -279,42 +411,76 @@ export function render({ model, el }) {
     const settings = view.state();
     const { query_x, query_y, key_points, score, ...matrices } = settings;
     const seen = measure(settings);
-    const [place, ...keys] = view.glide("places", [[query_x, query_y], ...key_points.map(([, x, y]) => [x, y])]);
+    const [place, ...keys] = view.glide("places", [
+      [query_x, query_y],
+      ...key_points.map(([, x, y]) => [x, y]),
+    ]);
     const [middle, query] = [at([0, 0]), at(place)];
     view.part("frame", String(plot.width), fit);
     view.part("formula", JSON.stringify([score, matrices]), () => {
       describe(settings);
       if (isPainted) fadeOut(canvas);
     });
-    const drawn = { ...settings, query_x: place[0], query_y: place[1], key_points: key_points.map(([name], i) => [name, ...keys[i]]) };
+    const drawn = {
+      ...settings,
+      query_x: place[0],
+      query_y: place[1],
+      key_points: key_points.map(([name], i) => [name, ...keys[i]]),
+    };
     paint(drawn, Math.max(...measure(drawn).scores));
     isPainted = true;
     setAttributes(reach, { d: `M${middle.join(" ")}L${query.join(" ")}` });
     const points = keys.map(at);
     const thickness = view.glide("weights", seen.weights);
     view.part("small", JSON.stringify([query_x, query_y, key_points, matrices]), () => {
-      view.part("reachable", JSON.stringify([key_points, matrices]), () => { most = reachable(settings); });
+      view.part("reachable", JSON.stringify([key_points, matrices]), () => {
+        most = reachable(settings);
+      });
       const { crowned, count, key } = agreement(settings);
       small.forEach(({ score: kind, picture, winner }, i) => {
         setText(winner, key_points[crowned[i]]?.[0] ?? "a tie");
-        paintField(picture, { ...settings, score: kind }, shades(), smallAt, (row) => -smallAt(row));
+        paintField(
+          picture,
+          { ...settings, score: kind },
+          shades(),
+          smallAt,
+          (row) => -smallAt(row),
+        );
       });
       setText(among, agreed({ count, most, name: key_points[key][0] }));
       among.classList.toggle("attention-won", count === 6);
     });
-    setChildren(arrows, points.map((point, i) => ["path", { d: arrow(query, point, thickness[i]) }]));
+    setChildren(
+      arrows,
+      points.map((point, i) => ["path", { d: arrow(query, point, thickness[i]) }]),
+    );
     const top = seen.weights.indexOf(seen.max_weight);
-    const named = points.map((point, i) => ({ at: point, color: "key", name: key_points[i][0], r: i === top ? 10 : 7, clear: GRIP }));
+    const named = points.map((point, i) => ({
+      at: point,
+      color: "key",
+      name: key_points[i][0],
+      r: i === top ? 10 : 7,
+      clear: GRIP,
+    }));
     setAttributes(crown, { cx: points[top][0], cy: points[top][1] });
-    if (score === "bilinear") named.push({ at: at(moved(settings)), color: "query", name: "Wᵀq", r: 5 });
+    if (score === "bilinear")
+      named.push({ at: at(moved(settings)), color: "query", name: "Wᵀq", r: 5 });
     named.push({ at: query, color: "query", name: "query", r: 9, clear: GRIP });
-    setChildren(dots, named.map(({ at: [cx, cy], color, r }) => ["circle", { cx, cy, r, class: `attention-dot attention-${color}-dot` }]));
+    setChildren(
+      dots,
+      named.map(({ at: [cx, cy], color, r }) => [
+        "circle",
+        { cx, cy, r, class: `attention-dot attention-${color}-dot` },
+      ]),
+    );
     setChildren(labels, placeNames(named, plot.width, height()));
     grip([query, ...points]);
 
     view.part("cards", JSON.stringify(key_points.map(([name]) => name)), () => {
       for (const share of shares) share.card.remove();
-      shares = key_points.map(([name], i) => view.readout({ name: `weight_${i}`, label: `Weight of ${name}` }));
+      shares = key_points.map(([name], i) =>
+        view.readout({ name: `weight_${i}`, label: `Weight of ${name}` }),
+      );
       view.readouts.append(sign);
     });
     shares.forEach((share, i) => {

@@ -1,4 +1,19 @@
-import { GRIP, POWERS, createView, element, entropy, fixed, placeNames, readTable, setAttributes, setChildren, short, softmax, svg, writeTable } from "./_shared/index.js";
+import {
+  GRIP,
+  POWERS,
+  createView,
+  element,
+  entropy,
+  fixed,
+  placeNames,
+  readTable,
+  setAttributes,
+  setChildren,
+  short,
+  softmax,
+  svg,
+  writeTable,
+} from "./_shared/index.js";
 
 const TALLEST = 380; // of a plane, in pixels, and its name below
 const NAME = 22;
@@ -9,15 +24,23 @@ export function measure({ query_x, query_y, temperature, key_points, value_point
   const weights = softmax(key_points.map(([x, y]) => (query_x * x + query_y * y) / temperature));
   const mix = (axis) => value_points.reduce((sum, value, i) => sum + weights[i] * value[axis], 0);
   const nats = entropy(weights);
-  return { weights, output_x: mix(0), output_y: mix(1), entropy: nats, effective_keys: Math.exp(nats) };
+  return {
+    weights,
+    output_x: mix(0),
+    output_y: mix(1),
+    entropy: nats,
+    effective_keys: Math.exp(nats),
+  };
 }
 
 /** The finding in words; `SoftLookup.words` says the same in Python. */
 export function words({ tokens }, { weights, output_x, output_y }) {
   const top = Math.max(...weights);
   let kind = "It lies inside the tinted area between the values.";
-  if (top > 0.99) kind = `Nearly a hard lookup: it sits on the value of ${tokens[weights.indexOf(top)]}.`;
-  else if (top < 1 / weights.length + 0.01) kind = "Nearly the mean: every value has the same share.";
+  if (top > 0.99)
+    kind = `Nearly a hard lookup: it sits on the value of ${tokens[weights.indexOf(top)]}.`;
+  else if (top < 1 / weights.length + 0.01)
+    kind = "Nearly the mean: every value has the same share.";
   return `Output (${fixed(output_x)}, ${fixed(output_y)}). ${kind}`;
 }
 
@@ -43,7 +66,10 @@ export function hull(points) {
 /** Four words as a reader has written them. */
 export function readWords(text) {
   const tokens = text.split(/\s+/).filter(Boolean);
-  if (tokens.length !== 4) throw new Error(`Four words are needed; ${tokens.length === 1 ? "this is 1" : `these are ${tokens.length}`}.`);
+  if (tokens.length !== 4)
+    throw new Error(
+      `Four words are needed; ${tokens.length === 1 ? "this is 1" : `these are ${tokens.length}`}.`,
+    );
   return tokens;
 }
 
@@ -51,28 +77,39 @@ function createPlane(view, parent, name, description) {
   const plot = view.plot({ height: TALLEST, description, parent });
   const across = plot.svg.appendChild(svg("line", { class: "attention-grid" }));
   const down = plot.svg.appendChild(svg("line", { class: "attention-grid" }));
-  const area = plot.svg.appendChild(svg("polygon", { fill: "var(--aw-value)", "fill-opacity": 0.12 }));
+  const area = plot.svg.appendChild(
+    svg("polygon", { fill: "var(--aw-value)", "fill-opacity": 0.12 }),
+  );
   const trail = plot.svg.appendChild(svg("g", { class: "attention-trail" }));
-  const lines = plot.svg.appendChild(svg("g", { stroke: "var(--aw-weight)", "stroke-opacity": 0.55, "stroke-linecap": "round" }));
+  const lines = plot.svg.appendChild(
+    svg("g", { stroke: "var(--aw-weight)", "stroke-opacity": 0.55, "stroke-linecap": "round" }),
+  );
   const dots = plot.svg.appendChild(svg("g"));
-  const title = plot.svg.appendChild(svg("text", { class: "attention-muted", "text-anchor": "middle" }, name));
+  const title = plot.svg.appendChild(
+    svg("text", { class: "attention-muted", "text-anchor": "middle" }, name),
+  );
   const height = () => Math.min(plot.width + NAME, TALLEST);
   const middle = () => (height() - NAME) / 2;
   const unit = () => Math.min(plot.width / 2, middle()) / REACH;
   const at = ([x, y]) => [plot.width / 2 + unit() * x, middle() - unit() * y];
   return {
-    plot, at,
+    plot,
+    at,
     /** The point of the plane at a place of the picture, within its bounds and in steps of 0.05. */
     under(x, y) {
-      const place = (distance) => Math.min(Math.max(Math.round(distance / unit() * 20) / 20, -2), 2);
+      const place = (distance) =>
+        Math.min(Math.max(Math.round((distance / unit()) * 20) / 20, -2), 2);
       return [place(x - plot.width / 2), place(middle() - y)];
     },
     /** Where a point has been, the older the fainter. */
     drawTrail(places) {
-      setChildren(trail, places.map((point, i) => {
-        const [cx, cy] = at(point);
-        return ["circle", { cx, cy, r: 3, "fill-opacity": (0.5 * (i + 1)) / places.length }];
-      }));
+      setChildren(
+        trail,
+        places.map((point, i) => {
+          const [cx, cy] = at(point);
+          return ["circle", { cx, cy, r: 3, "fill-opacity": (0.5 * (i + 1)) / places.length }];
+        }),
+      );
     },
     /** What moves and the points it is joined to; where it sits on one of them, it is a ring around it. */
     draw(moving, points, weights, corners) {
@@ -82,20 +119,37 @@ function createPlane(view, parent, name, description) {
       setAttributes(down, { x1: plot.width / 2, x2: plot.width / 2, y1: top, y2: bottom });
       setAttributes(title, { x: plot.width / 2, y: height() - 4 });
       setAttributes(area, { points: corners.map((corner) => at(corner).join(",")).join(" ") });
-      const named = [moving, ...points].map((one, i) => ({ ...one, at: at(one.point), r: i === 0 ? 10 : 6 }));
+      const named = [moving, ...points].map((one, i) => ({
+        ...one,
+        at: at(one.point),
+        r: i === 0 ? 10 : 6,
+      }));
       const [[x1, y1], ...ends] = named.map((one) => one.at);
-      setChildren(lines, ends.map(([x2, y2], i) => ["line", { x1, y1, x2, y2, "stroke-width": 1 + 11 * weights[i] }]));
+      setChildren(
+        lines,
+        ends.map(([x2, y2], i) => [
+          "line",
+          { x1, y1, x2, y2, "stroke-width": 1 + 11 * weights[i] },
+        ]),
+      );
       // The weights stand on their strands, or behind the names where a strand is short.
-      const shares = corners.length === 0 ? [] : ends.flatMap(([x2, y2], i) => {
-        const name = fixed(weights[i], 2);
-        if (Math.hypot(x2 - x1, y2 - y1) > 56) return [{ at: [(x1 + x2) / 2, (y1 + y2) / 2], color: "weight", name, r: 0, spare: true }];
-        named[i + 1].name += ` ${name}`;
-        return [];
-      });
+      const shares =
+        corners.length === 0
+          ? []
+          : ends.flatMap(([x2, y2], i) => {
+              const name = fixed(weights[i], 2);
+              if (Math.hypot(x2 - x1, y2 - y1) > 56)
+                return [
+                  { at: [(x1 + x2) / 2, (y1 + y2) / 2], color: "weight", name, r: 0, spare: true },
+                ];
+              named[i + 1].name += ` ${name}`;
+              return [];
+            });
       setChildren(dots, [
-        ...named.map(({ at: [cx, cy], color, r }) => (
-          ["circle", { cx, cy, r, fill: `var(--aw-${color})`, stroke: "var(--aw-paper)", "stroke-width": 1.5 }]
-        )),
+        ...named.map(({ at: [cx, cy], color, r }) => [
+          "circle",
+          { cx, cy, r, fill: `var(--aw-${color})`, stroke: "var(--aw-paper)", "stroke-width": 1.5 },
+        ]),
         ...placeNames([...named, ...shares], plot.width, height() - 18),
       ]);
     },
@@ -104,39 +158,90 @@ function createPlane(view, parent, name, description) {
 
 export function render({ model, el }) {
   const traits = ["query_x", "query_y", "temperature", "key_points", "value_points", "tokens"];
-  const view = createView({ model, el }, { label: "Soft lookup", task: "Drag the query, or a key, until the output sits on one value.", traits });
+  const view = createView(
+    { model, el },
+    {
+      label: "Soft lookup",
+      task: "Drag the query, or a key, until the output sits on one value.",
+      traits,
+    },
+  );
   const pair = view.stage.appendChild(element("div", { class: "attention-pair" }));
-  const asked = createPlane(view, pair, "query and keys", "The query and four keys in the plane; lines as thick as the weights");
-  const told = createPlane(view, pair, "values and output", "Four values, their convex hull, and the output inside it");
+  const asked = createPlane(
+    view,
+    pair,
+    "query and keys",
+    "The query and four keys in the plane; lines as thick as the weights",
+  );
+  const told = createPlane(
+    view,
+    pair,
+    "values and output",
+    "Four values, their convex hull, and the output inside it",
+  );
 
   // Drag the query, or a key. Sliders and the field under More do the same for keyboards.
   const grip = asked.plot.drag((x, y, thing) => {
     const point = asked.under(x, y);
     if (thing === 0) view.setAll({ query_x: point[0], query_y: point[1] });
-    else view.set("key_points", model.get("key_points").map((key, i) => (i === thing - 1 ? point : key)));
+    else
+      view.set(
+        "key_points",
+        model.get("key_points").map((key, i) => (i === thing - 1 ? point : key)),
+      );
   });
   let trail = []; // where the output has been
-  view.onReset(() => { trail = []; });
+  view.onReset(() => {
+    trail = [];
+  });
 
   let shares = [];
-  const rest = view.numbers({ output_x: "Output, across", output_y: "Output, up", entropy: "Entropy", effective_keys: "Effective keys" });
+  const rest = view.numbers({
+    output_x: "Output, across",
+    output_y: "Output, up",
+    entropy: "Entropy",
+    effective_keys: "Effective keys",
+  });
 
-  for (const [trait, label] of [["query_x", "Query, across"], ["query_y", "Query, up"]]) {
-    view.slider({ trait, label, more: true, min: -2, max: 2, step: 0.05, text: (value) => fixed(value, 2) });
+  for (const [trait, label] of [
+    ["query_x", "Query, across"],
+    ["query_y", "Query, up"],
+  ]) {
+    view.slider({
+      trait,
+      label,
+      more: true,
+      min: -2,
+      max: 2,
+      step: 0.05,
+      text: (value) => fixed(value, 2),
+    });
   }
   view.slider({
-    trait: "temperature", label: "Temperature", min: -5, max: 5, step: 0.5, ...POWERS,
-    text: (temperature) => short(temperature), words: (temperature) => `temperature ${short(temperature)}`,
+    trait: "temperature",
+    label: "Temperature",
+    min: -5,
+    max: 5,
+    step: 0.5,
+    ...POWERS,
+    text: (temperature) => short(temperature),
+    words: (temperature) => `temperature ${short(temperature)}`,
   });
 
   view.field({
-    trait: "key_points", label: "Your own keys, one a line: across, up; from −2 to 2", rows: 4,
-    write: writeTable, read: (text) => readTable(text, { rows: 4, columns: 2, min: -2, max: 2 }),
+    trait: "key_points",
+    label: "Your own keys, one a line: across, up; from −2 to 2",
+    rows: 4,
+    write: writeTable,
+    read: (text) => readTable(text, { rows: 4, columns: 2, min: -2, max: 2 }),
   });
 
   view.field({
-    trait: "tokens", label: "Your own words: four, with blanks between them", rows: 1,
-    write: (tokens) => tokens.join(" "), read: readWords,
+    trait: "tokens",
+    label: "Your own words: four, with blanks between them",
+    rows: 1,
+    write: (tokens) => tokens.join(" "),
+    read: readWords,
   });
 
   view.start(() => {
@@ -145,18 +250,23 @@ export function render({ model, el }) {
     const { value_points, tokens } = settings;
     // Drawn is where things are on their way, and the weights and the output that belong there.
     const [query_x, query_y, temperature, key_points] = view.glide(
-      "settings", ["query_x", "query_y", "temperature", "key_points"].map((trait) => settings[trait]),
+      "settings",
+      ["query_x", "query_y", "temperature", "key_points"].map((trait) => settings[trait]),
     );
     const drawn = measure({ ...settings, query_x, query_y, temperature, key_points });
     const query = [query_x, query_y];
     const output = [drawn.output_x, drawn.output_y];
     asked.draw(
       { point: query, color: "query", name: "query", clear: GRIP },
-      key_points.map((point, i) => ({ point, color: "key", name: tokens[i], clear: GRIP })), drawn.weights, [],
+      key_points.map((point, i) => ({ point, color: "key", name: tokens[i], clear: GRIP })),
+      drawn.weights,
+      [],
     );
     told.draw(
       { point: output, color: "output", name: "output" },
-      value_points.map((point, i) => ({ point, color: "value", name: tokens[i] })), drawn.weights, hull(value_points),
+      value_points.map((point, i) => ({ point, color: "value", name: tokens[i] })),
+      drawn.weights,
+      hull(value_points),
     );
     grip([query, ...key_points].map(asked.at));
     const [x, y] = trail.at(-1) ?? [Infinity, 0];
@@ -164,7 +274,9 @@ export function render({ model, el }) {
     told.drawTrail(trail.slice(0, -1));
     view.part("cards", JSON.stringify(tokens), () => {
       for (const { card } of shares) card.remove();
-      shares = tokens.map((token, i) => view.readout({ name: `weight_${i}`, label: `Weight of ${token}` }));
+      shares = tokens.map((token, i) =>
+        view.readout({ name: `weight_${i}`, label: `Weight of ${token}` }),
+      );
     });
     shares.forEach((show, i) => show(seen.weights[i]));
     rest(seen);

@@ -124,9 +124,12 @@ def of_some(rank):
 def process(rank, size, place, folder):
     torch.set_num_threads(1)
     dist.init_process_group(
-        "gloo", init_method=f"file://{place}", rank=rank, world_size=size,
+        "gloo",
+        init_method=f"file://{place}",
+        rank=rank,
+        world_size=size,
         timeout=timedelta(seconds=120),
-    )  # fmt: skip
+    )
     said = {"refusals": refusals(rank), "results": results(rank, size), "some": of_some(rank)}
     (folder / f"{rank}.json").write_text(json.dumps(said), encoding="utf-8")
     dist.destroy_process_group()
@@ -187,8 +190,10 @@ def test_ring_works_in_a_group_of_some_processes(three):
 def test_command_without_processes_says_how_to_start_them():
     done = subprocess.run(
         [sys.executable, "-m", "attention_lib.cost"],
-        capture_output=True, text=True, timeout=LIMIT,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
     assert done.returncode == 2 and "torch.distributed.run" in done.stderr
 
 

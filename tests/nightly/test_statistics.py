@@ -122,7 +122,7 @@ WRONG_THEORIES = [
     ("softmax-gradient", "softmax-gradient-74", ".half()", ".float()"),
     ("softmax-gradient", "softmax-gradient-74", "scale=1.0", "scale=512**-0.5"),
     ("softmax-gradient", "softmax-gradient-74", "(2, 16, 64)", "(2, 2, 2)"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "key", "old", "new"), WRONG_THEORIES)

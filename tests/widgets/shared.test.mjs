@@ -4,18 +4,41 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {
-  DTYPES, colorMap, createModel, entropy, fixed, parseState, placeNames, readableOn, round, short, softmax, uniqueId,
+  DTYPES,
+  colorMap,
+  createModel,
+  entropy,
+  fixed,
+  parseState,
+  placeNames,
+  readableOn,
+  round,
+  short,
+  softmax,
+  uniqueId,
 } from "../../attention_lib/widgets/_shared/index.js";
 
 test("fixed shows so many decimals, a true minus, and no minus zero", () => {
-  const cases = [[0.0625, "0.063"], [-1.5, "−1.500"], [-0.0001, "0.000"], [NaN, "NaN"],
-    [Infinity, "∞"], [-Infinity, "−∞"]];
+  const cases = [
+    [0.0625, "0.063"],
+    [-1.5, "−1.500"],
+    [-0.0001, "0.000"],
+    [NaN, "NaN"],
+    [Infinity, "∞"],
+    [-Infinity, "−∞"],
+  ];
   for (const [value, text] of cases) assert.equal(fixed(value), text);
   assert.equal(fixed(1.25, 1), "1.3");
 });
 
 test("short shows at most three significant digits", () => {
-  const cases = [[1 / 32, "0.0313"], [2048, "2050"], [-0.5, "−0.5"], [1, "1"], [0, "0"]];
+  const cases = [
+    [1 / 32, "0.0313"],
+    [2048, "2050"],
+    [-0.5, "−0.5"],
+    [1, "1"],
+    [0, "0"],
+  ];
   for (const [value, text] of cases) assert.equal(short(value), text);
 });
 
@@ -32,26 +55,58 @@ test("entropy counts 0 ln 0 as 0", () => {
 });
 
 test("round is Math.fround for float32", () => {
-  const values = [0.1, -0.1, 1 / 3, 1e-40, 1.4e-45, 0.7e-45, 0.71e-45, 3.5e38, -3.5e38, 3.4028235e38,
-    3.4028236e38, 2 ** -149, 2 ** -150, 1.5 * 2 ** -150, 16777217, 16777219, 0, -0, NaN, Infinity];
+  const values = [
+    0.1,
+    -0.1,
+    1 / 3,
+    1e-40,
+    1.4e-45,
+    0.7e-45,
+    0.71e-45,
+    3.5e38,
+    -3.5e38,
+    3.4028235e38,
+    3.4028236e38,
+    2 ** -149,
+    2 ** -150,
+    1.5 * 2 ** -150,
+    16777217,
+    16777219,
+    0,
+    -0,
+    NaN,
+    Infinity,
+  ];
   let seed = 1;
   for (let i = 0; i < 2000; i += 1) {
     seed = (seed * 48271) % 2147483647;
     values.push((seed / 2147483647 - 0.5) * 2 ** ((seed % 300) - 155));
   }
-  for (const value of values) assert.ok(Object.is(round(value, "float32"), Math.fround(value)), value);
+  for (const value of values)
+    assert.ok(Object.is(round(value, "float32"), Math.fround(value)), value);
 });
 
 test("round to float16 and bfloat16: ties to even, subnormals, overflow", () => {
   const cases = [
-    ["float16", 2049, 2048], ["float16", 2051, 2052], ["float16", 65519, 65504],
-    ["float16", 65520, Infinity], ["float16", -65520, -Infinity], ["float16", 2 ** -24, 2 ** -24],
-    ["float16", 2 ** -25, 0], ["float16", 1.01 * 2 ** -25, 2 ** -24], ["float16", 0.1, 0.0999755859375],
-    ["bfloat16", 257, 256], ["bfloat16", 259, 260], ["bfloat16", 0.1, 0.10009765625],
-    ["bfloat16", 2 ** -133, 2 ** -133], ["bfloat16", 2 ** -134, 0], ["bfloat16", 3.4e38, Infinity],
+    ["float16", 2049, 2048],
+    ["float16", 2051, 2052],
+    ["float16", 65519, 65504],
+    ["float16", 65520, Infinity],
+    ["float16", -65520, -Infinity],
+    ["float16", 2 ** -24, 2 ** -24],
+    ["float16", 2 ** -25, 0],
+    ["float16", 1.01 * 2 ** -25, 2 ** -24],
+    ["float16", 0.1, 0.0999755859375],
+    ["bfloat16", 257, 256],
+    ["bfloat16", 259, 260],
+    ["bfloat16", 0.1, 0.10009765625],
+    ["bfloat16", 2 ** -133, 2 ** -133],
+    ["bfloat16", 2 ** -134, 0],
+    ["bfloat16", 3.4e38, Infinity],
     ["float64", 0.1, 0.1],
   ];
-  for (const [dtype, value, wanted] of cases) assert.equal(round(value, dtype), wanted, `${dtype} ${value}`);
+  for (const [dtype, value, wanted] of cases)
+    assert.equal(round(value, dtype), wanted, `${dtype} ${value}`);
   assert.ok(Object.is(round(-1e-30, "float16"), -0));
   for (const dtype of DTYPES) assert.ok(Number.isNaN(round(NaN, dtype)));
 });
@@ -92,7 +147,10 @@ test("the host's model tells who listens, of changes alone", () => {
 test("a listener that goes while others are told does no harm", () => {
   const model = createModel({ d: 1 });
   const heard = [];
-  const first = () => { heard.push("first"); model.off("change:d", first); };
+  const first = () => {
+    heard.push("first");
+    model.off("change:d", first);
+  };
   model.on("change:d", first);
   model.on("change:d", () => heard.push("second"));
   model.set("d", 2);

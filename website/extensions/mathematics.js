@@ -5,7 +5,13 @@ const katex = require(process.argv[2]);
 const macros = JSON.parse(process.argv[3]);
 const render = ({ tex, display }) => {
   try {
-    return { html: katex.renderToString(tex, { displayMode: display, macros: { ...macros }, strict: "error" }) };
+    return {
+      html: katex.renderToString(tex, {
+        displayMode: display,
+        macros: { ...macros },
+        strict: "error",
+      }),
+    };
   } catch (error) {
     return { error: error.message };
   }

@@ -50,7 +50,9 @@ export function createHost(page, share) {
   function deliver(name, text) {
     for (const [figure, { model }] of mounted) {
       if (figure.dataset.widget === name) {
-        Object.entries(shared.parseState(text)).forEach(([trait, value]) => model.set(trait, value));
+        Object.entries(shared.parseState(text)).forEach(([trait, value]) =>
+          model.set(trait, value),
+        );
       }
     }
   }

@@ -11,12 +11,16 @@ const walk = page.querySelector(":scope > [data-widget='Walk']");
 /** Whether a paragraph is said aloud: a key sentence or a task, not the caption of a figure. */
 const isKey = (one) => one.matches("p:has(> strong)") && !isCaption(one);
 const isCaption = (one) => one?.matches("p") && /^(Figure|Table) \d/.test(one.textContent);
-const isShown = (one) => one.matches(".formula, table, ul, ol, figure, .cell:not(.tag_hide-input), .cell:has(.cell_output :is(img, figure, table))");
+const isShown = (one) =>
+  one.matches(
+    ".formula, table, ul, ol, figure, .cell:not(.tag_hide-input), .cell:has(.cell_output :is(img, figure, table))",
+  );
 
 /** The slides of a section, each the elements that it shows, below the section's heading. */
 function* slidesOf(section) {
   const [heading, ...rest] = [...section.children].filter((one) => !one.matches("section"));
-  if (walk) { // its picture goes along with the text of each step
+  if (walk) {
+    // its picture goes along with the text of each step
     yield [heading, walk, ...rest.filter((one) => one !== walk)];
     return;
   }
@@ -31,7 +35,9 @@ function* slidesOf(section) {
   }
 }
 
-const sections = [page, ...page.querySelectorAll(":scope > section")].filter((one) => !ASIDE.includes(one.id));
+const sections = [page, ...page.querySelectorAll(":scope > section")].filter(
+  (one) => !ASIDE.includes(one.id),
+);
 const slides = sections.flatMap((section) => [...slidesOf(section)]);
 const asked = Number(new URLSearchParams(location.search).get("slides"));
 let at = Math.min(Math.max(1, asked || 1), slides.length) - 1;
@@ -52,11 +58,20 @@ notes.className = "slides-notes";
 notes.setAttribute("aria-label", "Presenter's notes");
 notes.tabIndex = 0;
 notes.hidden = true;
-const leave = () => { location.search = ""; };
-const fill = () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen());
+const leave = () => {
+  location.search = "";
+};
+const fill = () =>
+  document.fullscreenElement
+    ? document.exitFullscreen()
+    : document.documentElement.requestFullscreen();
 bar.append(
-  button("Back", () => go(at - 1)), place, button("On", () => go(at + 1)), button("Notes", tell),
-  button("Full screen", fill), button("Leave", leave),
+  button("Back", () => go(at - 1)),
+  place,
+  button("On", () => go(at + 1)),
+  button("Notes", tell),
+  button("Full screen", fill),
+  button("Leave", leave),
 );
 if (!document.fullscreenEnabled) bar.querySelector("button:nth-last-child(2)").remove();
 
@@ -73,12 +88,15 @@ function go(to) {
 }
 
 /** A figure that is taller than the screen becomes smaller, down to 60 %. */
-const fitting = new ResizeObserver((seen) => seen.forEach(({ target }) => {
-  const now = Number(target.style.zoom || 1), { top, height } = target.getBoundingClientRect();
-  const room = innerHeight - bar.offsetHeight - top - scrollY;
-  const to = Math.min(1, Math.max(0.6, room / (height / now)));
-  if (height && Math.abs(to - now) > 0.01) target.style.zoom = to;
-}));
+const fitting = new ResizeObserver((seen) =>
+  seen.forEach(({ target }) => {
+    const now = Number(target.style.zoom || 1),
+      { top, height } = target.getBoundingClientRect();
+    const room = innerHeight - bar.offsetHeight - top - scrollY;
+    const to = Math.min(1, Math.max(0.6, room / (height / now)));
+    if (height && Math.abs(to - now) > 0.01) target.style.zoom = to;
+  }),
+);
 
 /** The notes for this chapter, from the teacher's page. */
 async function tell() {
@@ -86,27 +104,44 @@ async function tell() {
   if (notes.hidden || notes.childElementCount) return;
   const chapter = location.pathname.split("/").pop().replace(".html", "");
   const answer = await fetch(new URL("teaching.html", location.href)).catch(() => null);
-  const text = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+  const text = answer?.ok
+    ? new DOMParser().parseFromString(await answer.text(), "text/html")
+    : null;
   const found = text?.querySelector(`section:has(> :is(h2, h3, p) a[href^="${chapter}.html"])`);
   const said = document.createElement("p");
   said.textContent = "The page for teachers has no notes on this chapter.";
   const alone = () => open(`teaching.html#${found.id}`, "notes", "popup,width=600,height=800");
-  notes.append(...(found ? [button("Open in a window of its own", alone), ...found.children] : [said]));
+  notes.append(
+    ...(found ? [button("Open in a window of its own", alone), ...found.children] : [said]),
+  );
 }
 
 const KEYS = {
-  ArrowRight: () => go(at + 1), PageDown: () => go(at + 1), " ": () => go(at + 1),
-  ArrowLeft: () => go(at - 1), PageUp: () => go(at - 1), Home: () => go(0), End: () => go(slides.length - 1),
-  n: tell, f: fill, Escape: leave,
+  ArrowRight: () => go(at + 1),
+  PageDown: () => go(at + 1),
+  " ": () => go(at + 1),
+  ArrowLeft: () => go(at - 1),
+  PageUp: () => go(at - 1),
+  Home: () => go(0),
+  End: () => go(slides.length - 1),
+  n: tell,
+  f: fill,
+  Escape: leave,
 };
-addEventListener("keydown", (event) => {
-  const used = event.target.closest?.("input, textarea, select, summary, .slides-notes, [role='slider'], [role='application'], .slides-bar, button, a");
-  if (event.ctrlKey || event.metaKey || event.altKey || !KEYS[event.key]) return;
-  if (used && !(used.matches("button, .slides-bar") && event.key !== " ")) return;
-  event.preventDefault();
-  event.stopImmediatePropagation(); // a figure that has the same keys stays where it is
-  KEYS[event.key]();
-}, { capture: true });
+addEventListener(
+  "keydown",
+  (event) => {
+    const used = event.target.closest?.(
+      "input, textarea, select, summary, .slides-notes, [role='slider'], [role='application'], .slides-bar, button, a",
+    );
+    if (event.ctrlKey || event.metaKey || event.altKey || !KEYS[event.key]) return;
+    if (used && !(used.matches("button, .slides-bar") && event.key !== " ")) return;
+    event.preventDefault();
+    event.stopImmediatePropagation(); // a figure that has the same keys stays where it is
+    KEYS[event.key]();
+  },
+  { capture: true },
+);
 
 // A page a slide on paper, each below its section's heading; a repeated heading is for paper alone.
 const headed = new Set();

@@ -8,7 +8,10 @@ const root = document.documentElement;
 const button = document.querySelector("button.theme");
 const system = matchMedia("(prefers-color-scheme: dark)");
 const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
-const label = () => { button.textContent = isDark() ? "Light" : "Dark"; button.title = `Change to ${button.textContent.toLowerCase()} colours`; };
+const label = () => {
+  button.textContent = isDark() ? "Light" : "Dark";
+  button.title = `Change to ${button.textContent.toLowerCase()} colours`;
+};
 button.addEventListener("click", () => {
   const dark = !isDark();
   if (dark === system.matches) delete root.dataset.theme;
@@ -27,19 +30,25 @@ button.hidden = false;
 // The section that is being read is marked in the contents: the one that crosses a line at a quarter
 // of the window's height.
 const contents = document.querySelector("#contents");
-const links = new Map([...contents.querySelectorAll("ul ul a[href^='#']")].map((link) => [link.hash.slice(1), link]));
-const reading = new IntersectionObserver((entries) => {
-  for (const { target, isIntersecting } of entries) {
-    const link = links.get(target.id);
-    if (!isIntersecting) {
-      link.removeAttribute("aria-current");
-      continue;
+const links = new Map(
+  [...contents.querySelectorAll("ul ul a[href^='#']")].map((link) => [link.hash.slice(1), link]),
+);
+const reading = new IntersectionObserver(
+  (entries) => {
+    for (const { target, isIntersecting } of entries) {
+      const link = links.get(target.id);
+      if (!isIntersecting) {
+        link.removeAttribute("aria-current");
+        continue;
+      }
+      link.setAttribute("aria-current", "location");
+      const [box, frame] = [link.getBoundingClientRect(), contents.getBoundingClientRect()];
+      if (box.top < frame.top || box.bottom > frame.bottom)
+        contents.scrollTop += box.top - frame.top - frame.height / 3;
     }
-    link.setAttribute("aria-current", "location");
-    const [box, frame] = [link.getBoundingClientRect(), contents.getBoundingClientRect()];
-    if (box.top < frame.top || box.bottom > frame.bottom) contents.scrollTop += box.top - frame.top - frame.height / 3;
-  }
-}, { rootMargin: "-25% 0px -75% 0px" });
+  },
+  { rootMargin: "-25% 0px -75% 0px" },
+);
 for (const section of document.querySelectorAll("article > section > section[id]")) {
   if (links.has(section.id)) reading.observe(section);
 }
@@ -57,8 +66,11 @@ const remembered = () => {
 };
 const tick = () => {
   const finished = new Set(remembered());
-  for (const link of document.querySelectorAll("#contents li > a, #the-chapters li > p:first-child > a")) {
-    if (!link.closest("#contents ul ul")) link.classList.toggle("finished", finished.has(chapterOf(link.href)));
+  for (const link of document.querySelectorAll(
+    "#contents li > a, #the-chapters li > p:first-child > a",
+  )) {
+    if (!link.closest("#contents ul ul"))
+      link.classList.toggle("finished", finished.has(chapterOf(link.href)));
   }
   if (!finish) return;
   finish.querySelector("input").checked = finished.has(chapterOf(location.href));
@@ -87,7 +99,9 @@ addEventListener("storage", tick); // ticked in another window
 
 // A button that copies what stands in a code cell.
 if (navigator.clipboard) {
-  for (const code of document.querySelectorAll(".cell_input pre, article > section div[class*='highlight-python'] pre")) {
+  for (const code of document.querySelectorAll(
+    ".cell_input pre, article > section div[class*='highlight-python'] pre",
+  )) {
     const copy = document.createElement("button");
     copy.type = "button";
     copy.className = "copy";
@@ -95,14 +109,18 @@ if (navigator.clipboard) {
     copy.addEventListener("click", async () => {
       await navigator.clipboard.writeText(code.textContent);
       copy.textContent = "Copied";
-      setTimeout(() => { copy.textContent = "Copy"; }, 2000);
+      setTimeout(() => {
+        copy.textContent = "Copy";
+      }, 2000);
     });
     code.parentElement.append(copy);
   }
 }
 
 // What scrolls sideways can be reached by keyboard, and only that.
-const wide = [...document.querySelectorAll("article :is(pre, .formula, table, .cell_output:has(> img))")];
+const wide = [
+  ...document.querySelectorAll("article :is(pre, .formula, table, .cell_output:has(> img))"),
+];
 const reach = (boxes) => {
   const scrolls = boxes.map((box) => box.scrollWidth > box.clientWidth); // all read, then all written
   boxes.forEach((box, i) => (scrolls[i] ? (box.tabIndex = 0) : box.removeAttribute("tabindex")));
@@ -141,8 +159,16 @@ if (new URLSearchParams(location.search).has("slides")) import("./slides.js");
 
 // "/" goes to the search field, as in many books.
 addEventListener("keydown", (event) => {
-  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select")) return;
-  const field = [...document.querySelectorAll("form.search input")].find((input) => input.checkVisibility());
+  if (
+    event.key !== "/" ||
+    event.ctrlKey ||
+    event.metaKey ||
+    event.target.closest("input, textarea, select")
+  )
+    return;
+  const field = [...document.querySelectorAll("form.search input")].find((input) =>
+    input.checkVisibility(),
+  );
   if (field) {
     event.preventDefault();
     field.focus();

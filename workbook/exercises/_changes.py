@@ -55,26 +55,35 @@ _INPUTS = [
     ("tensor mask", "{} is transposed.", "{0}.transpose(-2, -1)"),
     ("tensor mask whole", "{} is read in reverse order along its last axis.", "{0}.flip(-1)"),
     ("tensor mask whole", "only index 0 of {} is used.", "{0}[:1].expand_as({0})"),
-    ("tensor", "{} is scaled to length 1, which it should not be.",
-     "{0} / {0}.norm(dim=-1, keepdim=True)"),
-    ("tensor", "{} is rounded to float32, which loses digits of float64.",
-     "{0}.float().to({0}.dtype)"),
+    (
+        "tensor",
+        "{} is scaled to length 1, which it should not be.",
+        "{0} / {0}.norm(dim=-1, keepdim=True)",
+    ),
+    (
+        "tensor",
+        "{} is rounded to float32, which loses digits of float64.",
+        "{0}.float().to({0}.dtype)",
+    ),
     ("int whole", "{} is one too small where it is used.", "{0} - 1"),
     ("int whole", "{} is one too large where it is used.", "{0} + 1"),
     ("float int", "{} has the wrong sign.", "-{0}"),
     ("float", "{} is used squared.", "{0} * {0}"),
     ("float", "{} is used upside down, 1 over it.", "1 / {0}"),
-]  # fmt: skip
+]
 
 # the same of a result: kinds, what to say, and what follows it
 _RESULTS = [
     ("mask", "True and False are swapped.", ".logical_not()"),
     ("tensor", "a softmax is taken once too often, at the end.", ".softmax(-1)"),
     ("tensor", "the numbers are rounded to whole ones.", ".round()"),
-    ("tensor mask whole", "the result is transposed: its last two axes are swapped.",
-     ".transpose(-2, -1)"),
+    (
+        "tensor mask whole",
+        "the result is transposed: its last two axes are swapped.",
+        ".transpose(-2, -1)",
+    ),
     ("tensor mask whole", "the last axis is in reverse order.", ".flip(-1)"),
-]  # fmt: skip
+]
 
 
 def results(result: Tensor) -> Iterator[tuple[str, str]]:

@@ -295,62 +295,112 @@ def _argument(source: Source, node: ast.AST) -> Variants:
 
 
 _FAMILIES: list[Callable[[Source, ast.AST], Variants]] = [  # common ones first
-    _scale, _method, _comparison, _reduction, _returned, _operation, _argument,
-]  # fmt: skip
+    _scale,
+    _method,
+    _comparison,
+    _reduction,
+    _returned,
+    _operation,
+    _argument,
+]
 
 # a method, and what may stand instead: for what stands in the new code see `Source.instead`
 _METHODS = {
     "masked_fill": [
-        ("{x}", "hidden scores are not taken out before the softmax, so that they have their "
-         "share."),
-        ("{x}.masked_fill(~({0}), -torch.inf)",
-         "the mask is turned round: what may be read is hidden, and the rest is read."),
-        ("{x}.masked_fill({0}, 0.0)",
-         "hidden scores become 0, and `exp(0)` is 1: the hidden places keep a share."),
-        *((filled, "the hidden scores are filled with a finite number, which does not hide them in "
-           "a row whose other scores are as low.")
-          for filled in ("{x}.masked_fill({0}, -1e4)", "{x}.masked_fill({0}, -1e9)",
-                         "{x}.masked_fill({0}, -1e20)", "_lowest({x}, {0})")),
-        ("{x}.add(~({0}))", "True and False are added to the scores, as 1 and 0. Put −infinity "
-         "where nothing may be read."),
+        (
+            "{x}",
+            "hidden scores are not taken out before the softmax, so that they have their share.",
+        ),
+        (
+            "{x}.masked_fill(~({0}), -torch.inf)",
+            "the mask is turned round: what may be read is hidden, and the rest is read.",
+        ),
+        (
+            "{x}.masked_fill({0}, 0.0)",
+            "hidden scores become 0, and `exp(0)` is 1: the hidden places keep a share.",
+        ),
+        *(
+            (
+                filled,
+                "the hidden scores are filled with a finite number, which does not hide them in "
+                "a row whose other scores are as low.",
+            )
+            for filled in (
+                "{x}.masked_fill({0}, -1e4)",
+                "{x}.masked_fill({0}, -1e9)",
+                "{x}.masked_fill({0}, -1e20)",
+                "_lowest({x}, {0})",
+            )
+        ),
+        (
+            "{x}.add(~({0}))",
+            "True and False are added to the scores, as 1 and 0. Put −infinity "
+            "where nothing may be read.",
+        ),
     ],
     "norm": [("{x}.square().sum({all})", "the squared length is taken, not its root.")],
     "transpose": [("{x}", "axes are never swapped that should be.")],
-    "all": [("{x}.any({all})", "one is enough for you; all of them must hold."),
-            ("{x}", "each has an answer of its own; one for all of them is asked for: `all`.")],
-    "any": [("{x}.all({all})", "you ask that all of them hold; one is enough."),
-            ("{x}", "each along one axis has an answer of its own; they belong together: `any`.")],
-    "tril": [("{x}.triu()", "the triangle is upside down: tokens read what comes after them, and "
-              "nothing before."),
-             ("{x}", "the causal mask is missing: tokens read what comes after them."),
-             ("{x}.tril(-1)", "the diagonal is closed: a token may read itself.")],
+    "all": [
+        ("{x}.any({all})", "one is enough for you; all of them must hold."),
+        ("{x}", "each has an answer of its own; one for all of them is asked for: `all`."),
+    ],
+    "any": [
+        ("{x}.all({all})", "you ask that all of them hold; one is enough."),
+        ("{x}", "each along one axis has an answer of its own; they belong together: `any`."),
+    ],
+    "tril": [
+        (
+            "{x}.triu()",
+            "the triangle is upside down: tokens read what comes after them, and nothing before.",
+        ),
+        ("{x}", "the causal mask is missing: tokens read what comes after them."),
+        ("{x}.tril(-1)", "the diagonal is closed: a token may read itself."),
+    ],
     "repeat_interleave": [
-        ("_in_turns({x}, {all})", "what is repeated comes in turns (a b a b); equal ones should be "
-         "neighbours (a a b b)."),
+        (
+            "_in_turns({x}, {all})",
+            "what is repeated comes in turns (a b a b); equal ones should be neighbours (a a b b).",
+        ),
         ("{x}", "something is not repeated that should be."),
     ],
-    "square": [("{x}", "a square is missing."),
-               ("{x}.abs()", "the absolute value is taken, not the square.")],
-    "log_softmax": [("{x}.softmax({all})", "the logarithm is missing."),
-                    ("{x}", "the softmax and its logarithm are missing.")],
+    "square": [
+        ("{x}", "a square is missing."),
+        ("{x}.abs()", "the absolute value is taken, not the square."),
+    ],
+    "log_softmax": [
+        ("{x}.softmax({all})", "the logarithm is missing."),
+        ("{x}", "the softmax and its logarithm are missing."),
+    ],
     "softmax": [
-        ("{x}.softmax(dim=-2)", "the softmax runs along the wrong axis (`dim=-2`), so that columns "
-         "sum to 1, not rows."),
-        ("{x}.softmax(dim=0)",
-         "the softmax runs along the first axis (`dim=0`), so that rows do not sum to 1."),
+        (
+            "{x}.softmax(dim=-2)",
+            "the softmax runs along the wrong axis (`dim=-2`), so that columns sum to 1, not rows.",
+        ),
+        (
+            "{x}.softmax(dim=0)",
+            "the softmax runs along the first axis (`dim=0`), so that rows do not sum to 1.",
+        ),
         ("_over_all({x})", "one softmax is taken over the whole table; each row has its own."),
-        ("_naive({x})", "`exp` of a very large score is infinity and `exp` of a very low one is 0, "
-         "so the quotient of exponentials is NaN in such rows. `softmax` avoids this."),
-        ("_less_all({x})", "the largest score of the whole tensor is subtracted; in a row far "
-         "below it all exponentials are 0. Each row has its own largest score."),
+        (
+            "_naive({x})",
+            "`exp` of a very large score is infinity and `exp` of a very low one is 0, "
+            "so the quotient of exponentials is NaN in such rows. `softmax` avoids this.",
+        ),
+        (
+            "_less_all({x})",
+            "the largest score of the whole tensor is subtracted; in a row far "
+            "below it all exponentials are 0. Each row has its own largest score.",
+        ),
         ("{x}.exp()", "the exponentials are never divided by their sum."),
         ("{x}.log_softmax(dim=-1)", "that is the logarithm of the weights."),
-        ("{x}.neg().softmax(dim=-1)",
-         "the scores have the wrong sign: the worst key gets the largest weight."),
+        (
+            "{x}.neg().softmax(dim=-1)",
+            "the scores have the wrong sign: the worst key gets the largest weight.",
+        ),
         ("_hard({x})", "the best key takes everything; with a softmax every key has a share."),
         ("{x}", "the softmax is missing: scores stand for weights."),
     ],
-}  # fmt: skip
+}
 
 
 def _naive(scores: Tensor) -> Tensor:

@@ -113,16 +113,19 @@ _ALL, _FIRST, _LAST = slice(None), slice(1), slice(-1, None)
             one_that_shows_the_values_with_both_signs=lambda q, k, v: (
                 _right(q, k, v) * torch.tensor([1.0, -1.0]).repeat(4)
             ),
-            one_that_reads_the_last_column_and_shows_it_in_the_first=lambda q, k, v: (
-                _reads((..., _LAST))(q, k, v).flip(-1)
-            ),
+            one_that_reads_the_last_column_and_shows_it_in_the_first=lambda q, k, v: _reads(
+                (..., _LAST)
+            )(q, k, v).flip(-1),
         ),
         "a right attention whose three inputs are one tensor": (_right, _ONE, _ONE, _ONE),
         "one that takes values from the keys, all inputs being one tensor": (
-            lambda q, k, v: _right(q, k, k), _ONE, _ONE, _ONE,
+            lambda q, k, v: _right(q, k, k),
+            _ONE,
+            _ONE,
+            _ONE,
         ),
     },
-)  # fmt: skip
+)
 def reads_values(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> bool:
     """Return whether the output of ``attend(queries, keys, values)`` depends on the values."""
     before, after = attend(queries, keys, values), attend(queries, keys, values + 1)
@@ -152,7 +155,7 @@ def reads_values(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) 
         ),
         one_that_moves_everything_a_little=lambda q, k, v: _right(q, k, v) + 1e-3 * (len(q) - 1),
     ),
-)  # fmt: skip
+)
 def batch_independent(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> bool:
     """Return whether each sample has the output that it would have alone."""
     together = attend(queries, keys, values)
@@ -167,21 +170,36 @@ def batch_independent(attend: Attend, queries: Tensor, keys: Tensor, values: Ten
     cases=[
         (torch.tensor(tokens),)
         for tokens in (
-            [0, 1, 2, 0], [0, 1, 0, 2, 0], [3, 3, 3, 1], [1, 2, 0, 1, 2, 0, 1], [4, 1, 3, 0, 2],
-            [2, 0, 2, 2, 0, 1, 2, 0, 0, 2], [812, 9, 57, 812, 57, 9, 9, 812],
+            [0, 1, 2, 0],
+            [0, 1, 0, 2, 0],
+            [3, 3, 3, 1],
+            [1, 2, 0, 1, 2, 0, 1],
+            [4, 1, 3, 0, 2],
+            [2, 0, 2, 2, 0, 1, 2, 0, 0, 2],
+            [812, 9, 57, 812, 57, 9, 9, 812],
         )
     ],
     mistakes=[
-        *(({"tokens.roll(1)": "tokens", "(len(tokens))": f"(len(tokens)){earlier}"},
-           "keys with the same token are read, not those after them.")
-          for earlier in ("", ".tril(-1)")),
+        *(
+            (
+                {"tokens.roll(1)": "tokens", "(len(tokens))": f"(len(tokens)){earlier}"},
+                "keys with the same token are read, not those after them.",
+            )
+            for earlier in ("", ".tril(-1)")
+        ),
         ("tokens.roll(1)", "tokens.roll(-1)", "the token after a key is compared, not before it."),
-        ("matches[:, 0] = False", "pass",
-         "key 0 has no predecessor; `roll` gives it the last token."),
-        ("/ found.sum(dim=-1, keepdim=True).clamp(min=1)", "* 1.0",
-         "a row with two matches sums to 2."),
+        (
+            "matches[:, 0] = False",
+            "pass",
+            "key 0 has no predecessor; `roll` gives it the last token.",
+        ),
+        (
+            "/ found.sum(dim=-1, keepdim=True).clamp(min=1)",
+            "* 1.0",
+            "a row with two matches sums to 2.",
+        ),
     ],
-)  # fmt: skip
+)
 def induction_weights(tokens: Tensor) -> Tensor:
     """Return weights ``(length, length)``: each query reads what followed its token before."""
     matches = tokens[:, None] == tokens.roll(1)
@@ -191,9 +209,15 @@ def induction_weights(tokens: Tensor) -> Tensor:
 
 
 ROOMS = (  # what stands in the blind rooms, by its name in the gallery
-    "masked_after_softmax", "values_from_the_keys", "mask_the_other_way", "filled_with_a_billion",
-    "divided_by_d", "view_for_transpose", "masked_in_place", "dropout_in_evaluation",
-)  # fmt: skip
+    "masked_after_softmax",
+    "values_from_the_keys",
+    "mask_the_other_way",
+    "filled_with_a_billion",
+    "divided_by_d",
+    "view_for_transpose",
+    "masked_in_place",
+    "dropout_in_evaluation",
+)
 
 
 def blind_room(number: int) -> Bound:

@@ -27,21 +27,35 @@ def _text(
 @exercise(
     cases=[
         (torch.tensor([0, 1, 0]), torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.5, 0.25]])),
-        _text("abcabca", 1.0), _text("zebrafishzebra", 2.0), _text("aabacaa", 0.5, _double),
+        _text("abcabca", 1.0),
+        _text("zebrafishzebra", 2.0),
+        _text("aabacaa", 0.5, _double),
     ],
     mistakes=[
-        ("tokens.roll(1)", "tokens.roll(-1)",
-         "a key is asked for the letter after it; it counts if the letter *before* it is the one "
-         "that asks."),
-        ({"tokens.roll(1)": "tokens", "[:, 0] = False": "[:, -1] = False"},
-         "that is the weight on the same letter, not on the place after it."),
-        ("[:, 0] = False", "[:, :0] = False",
-         "place 0 has no letter before it; `roll` gives it the last one."),
-        ("looks[asks].mean()", "looks.mean()",
-         "places whose letter is new count as well; average over those that have something to "
-         "find."),
+        (
+            "tokens.roll(1)",
+            "tokens.roll(-1)",
+            "a key is asked for the letter after it; it counts if the letter "
+            "*before* it is the one "
+            "that asks.",
+        ),
+        (
+            {"tokens.roll(1)": "tokens", "[:, 0] = False": "[:, -1] = False"},
+            "that is the weight on the same letter, not on the place after it.",
+        ),
+        (
+            "[:, 0] = False",
+            "[:, :0] = False",
+            "place 0 has no letter before it; `roll` gives it the last one.",
+        ),
+        (
+            "looks[asks].mean()",
+            "looks.mean()",
+            "places whose letter is new count as well; average over those that have something to "
+            "find.",
+        ),
     ],
-)  # fmt: skip
+)
 def induction_score(tokens: Tensor, weights: Tensor) -> Tensor:
     """Return the mean weight on places after an earlier copy of the letter that asks, a number."""
     follows = tokens[:, None] == tokens.roll(1)
@@ -56,17 +70,27 @@ def induction_score(tokens: Tensor, weights: Tensor) -> Tensor:
     axes="part",
     cases=[
         (torch.eye(3)[:2], torch.tensor([[1.0, 0, 2], [3, 4, 0]]), 1),
-        (_normal(2, 5), _normal(7, 5), 0), (_double(3, 5), _double(11, 5), 7),
+        (_normal(2, 5), _normal(7, 5), 0),
+        (_double(3, 5), _double(11, 5), 7),
     ],
     mistakes=[
-        (" - votes.mean(dim=-1)", "",
-         "that is the vote itself; take away the mean of the same part's votes for all letters."),
-        ("votes.mean(dim=-1)", "votes.mean(dim=0)[letter]",
-         "that is the mean over the parts; take it over the letters, for each part by itself."),
-        ("parts @ W_u.mT", "(parts @ W_u.mT).softmax(dim=-1)",
-         "softmax is not linear: votes are scores, before it."),
+        (
+            " - votes.mean(dim=-1)",
+            "",
+            "that is the vote itself; take away the mean of the same part's votes for all letters.",
+        ),
+        (
+            "votes.mean(dim=-1)",
+            "votes.mean(dim=0)[letter]",
+            "that is the mean over the parts; take it over the letters, for each part by itself.",
+        ),
+        (
+            "parts @ W_u.mT",
+            "(parts @ W_u.mT).softmax(dim=-1)",
+            "softmax is not linear: votes are scores, before it.",
+        ),
     ],
-)  # fmt: skip
+)
 def votes(parts: Tensor, W_u: Tensor, letter: int) -> Tensor:
     """Return each part's score of a letter above its mean score, ``(parts,)``."""
     votes = parts @ W_u.mT  # (parts, letters)

@@ -33,17 +33,25 @@ def _read(draw: Draw, len_q: int, len_k: int, d_v: int) -> tuple[Tensor, ...]:
 @exercise(
     axes="query column",
     cases=[
-        _read(_normal, 1, 2, 1), _read(_normal, 2, 3, 5), _read(_double, 3, 5, 2),
+        _read(_normal, 1, 2, 1),
+        _read(_normal, 2, 3, 5),
+        _read(_double, 3, 5, 2),
         _read(_normal, 5, 1, 3),
     ],
     special={
         "before the first block, where `largest` is −∞": (
-            torch.full((2, 1), -math.inf), torch.zeros(2, 1), torch.zeros(2, 3),
-            _normal(2, 5), _normal(5, 3),
+            torch.full((2, 1), -math.inf),
+            torch.zeros(2, 1),
+            torch.zeros(2, 3),
+            _normal(2, 5),
+            _normal(5, 3),
         ),
         "where scores are in the hundreds": (
-            _STEEP, torch.ones(2, 1), _normal(2, 3),
-            torch.tensor([[899.0, 901.0], [-902.0, -901.0]]), _normal(2, 3),
+            _STEEP,
+            torch.ones(2, 1),
+            _normal(2, 3),
+            torch.tensor([[899.0, 901.0], [-902.0, -901.0]]),
+            _normal(2, 3),
         ),
     },
     mistakes=[
@@ -51,14 +59,23 @@ def _read(draw: Draw, len_q: int, len_k: int, d_v: int) -> tuple[Tensor, ...]:
             {"normaliser * factor": "normaliser", "total * factor": "total"},
             "what was read before still counts from the old largest score: rescale it.",
         ),
-        ("(largest - new)", "(new - largest)",
-         "the factor is upside down: e to the power of old minus new, which is at most 1."),
-        ("torch.maximum(largest, of_block)", "of_block",
-         "the new largest score is the larger of two, the old one and the block's."),
-        ("(scores - new)", "(scores - of_block)",
-         "the block's powers count from its own largest score, not from the new one."),
+        (
+            "(largest - new)",
+            "(new - largest)",
+            "the factor is upside down: e to the power of old minus new, which is at most 1.",
+        ),
+        (
+            "torch.maximum(largest, of_block)",
+            "of_block",
+            "the new largest score is the larger of two, the old one and the block's.",
+        ),
+        (
+            "(scores - new)",
+            "(scores - of_block)",
+            "the block's powers count from its own largest score, not from the new one.",
+        ),
     ],
-)  # fmt: skip
+)
 def one_step(
     largest: Tensor, normaliser: Tensor, total: Tensor, scores: Tensor, values: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -77,35 +94,54 @@ def _blocks(draw: Draw, len_q: int, d_v: int) -> tuple[Tensor, ...]:
 @exercise(
     axes="query column",
     cases=[
-        _blocks(_normal, 1, 1), _blocks(_normal, 2, 5), _blocks(_double, 3, 2),
+        _blocks(_normal, 1, 1),
+        _blocks(_normal, 2, 5),
+        _blocks(_double, 3, 2),
         _blocks(_normal, 5, 3),
     ],
     special={
         "where the logarithms are in the hundreds": (
-            _normal(2, 2), _STEEP, _normal(2, 2), _STEEP + _normal(2, 1),
+            _normal(2, 2),
+            _STEEP,
+            _normal(2, 2),
+            _STEEP + _normal(2, 1),
         ),
         "where one block is empty, and its logarithm is −∞": (
-            _normal(2, 2), torch.ones(2, 1), torch.zeros(2, 2), torch.full((2, 1), -math.inf),
+            _normal(2, 2),
+            torch.ones(2, 1),
+            torch.zeros(2, 2),
+            torch.full((2, 1), -math.inf),
         ),
         "where both blocks are empty": (
-            torch.zeros(1, 2), torch.full((1, 1), -math.inf),
-            torch.zeros(1, 2), torch.full((1, 1), -math.inf),
+            torch.zeros(1, 2),
+            torch.full((1, 1), -math.inf),
+            torch.zeros(1, 2),
+            torch.full((1, 1), -math.inf),
         ),
     },
     mistakes=[
         (
             lambda output_a, log_sum_a, output_b, log_sum_b: (
-                (output_a + output_b) / 2, torch.logaddexp(log_sum_a, log_sum_b),
+                (output_a + output_b) / 2,
+                torch.logaddexp(log_sum_a, log_sum_b),
             ),
             "that is the plain mean of both outputs; the block with the larger sum counts more.",
         ),
-        *((f"{where} torch.logaddexp(log_sum_a, log_sum_b)", f"{where} log_sum_a + log_sum_b",
-           "the logarithms are added, which multiplies the sums; add their exponentials.")
-          for where in ("output,", "total =")),
-        ("output, torch.logaddexp(log_sum_a, log_sum_b)", "output, total.exp()",
-         "the sum comes back; its logarithm is asked for."),
+        *(
+            (
+                f"{where} torch.logaddexp(log_sum_a, log_sum_b)",
+                f"{where} log_sum_a + log_sum_b",
+                "the logarithms are added, which multiplies the sums; add their exponentials.",
+            )
+            for where in ("output,", "total =")
+        ),
+        (
+            "output, torch.logaddexp(log_sum_a, log_sum_b)",
+            "output, total.exp()",
+            "the sum comes back; its logarithm is asked for.",
+        ),
     ],
-)  # fmt: skip
+)
 def merged_outputs(
     output_a: Tensor, log_sum_a: Tensor, output_b: Tensor, log_sum_b: Tensor
 ) -> tuple[Tensor, Tensor]:

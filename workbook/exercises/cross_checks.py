@@ -47,14 +47,16 @@ def _number(printed: float, ours: float, decimals: int) -> tuple[Tensor, Tensor,
         "a table rounded to 4 decimals": (_TABLE.round(decimals=4), _TABLE, 4),
         "a table rounded to 3 decimals, printed with 4": (_TABLE.round(decimals=3), _TABLE, 4),
         "a table with one wrong number": (
-            _TABLE.round(decimals=4) + 2e-4 * (_TABLE.max() == _TABLE), _TABLE, 4,
+            _TABLE.round(decimals=4) + 2e-4 * (_TABLE.max() == _TABLE),
+            _TABLE,
+            4,
         ),
         "one number against several": (torch.tensor([0.25]), torch.full((5,), 0.25), 4),
         "a row against a column": (torch.full((1, 6), 0.25), torch.full((6, 1), 0.25), 4),
         "a NaN against a number": (_TABLE.round(decimals=4), _NOWHERE, 4),
         "a NaN against a NaN": (_NOWHERE, _NOWHERE, 4),
     },
-)  # fmt: skip
+)
 def agrees(printed: Tensor, ours: Tensor, decimals: int) -> bool:
     """Return whether each of our numbers rounds to what was printed with so many decimals."""
     return printed.shape == ours.shape and bool(
@@ -90,7 +92,7 @@ def _inverted(attend: Attend) -> Attend:
         "one that prefers small products, where True means attend": (_attends(-2.0),),
         "one that prefers small products, where True hides": (_inverted(_attends(-2.0)),),
     },
-)  # fmt: skip
+)
 def true_hides(attend: Attend) -> bool:
     """Return whether True in the mask of ``attend(queries, keys, values, mask)`` hides a key."""
     values = torch.tensor([[[0.0], [1.0]]])
@@ -123,7 +125,7 @@ def _inwards(x: Tensor) -> Tensor:
         "neighbours, clockwise": (_rotation("pairs", speed=-1.0), 8),
         "halves, clockwise": (_rotation("halves", speed=-1.0), 8),
     },
-)  # fmt: skip
+)
 def turns_with_the_first(rotate: Rotate, d_k: int) -> int:
     """Return which coordinate a rotary position turns together with coordinate 0."""
     x = torch.zeros(1, 2, d_k)

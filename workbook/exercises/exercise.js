@@ -3,11 +3,15 @@
 
 /** The numbers that a text can mean, the likeliest first: 0.5, 0,5, 1/2, 50 %, 655,360. */
 export function readNumbers(text) {
-  const plain = text.trim().replaceAll("−", "-").replaceAll(/[\s_\u00a0\u202f]/g, "");
+  const plain = text
+    .trim()
+    .replaceAll("−", "-")
+    .replaceAll(/[\s_\u00a0\u202f]/g, "");
   const percent = plain.endsWith("%");
   const sides = (percent ? plain.slice(0, -1) : plain).split("/");
   if (sides.length > 2) return [];
-  const grouped = (side) => (/^-?[1-9]\d{0,2}(,\d{3})+$/.test(side) ? side.replaceAll(",", "") : null);
+  const grouped = (side) =>
+    /^-?[1-9]\d{0,2}(,\d{3})+$/.test(side) ? side.replaceAll(",", "") : null;
   const decimal = (side) => side.replace(",", ".");
   const value = (side) => {
     if (/^-?nan$/i.test(side)) return NaN;
@@ -15,7 +19,9 @@ export function readNumbers(text) {
   };
   const numbers = [];
   for (const read of [grouped, decimal]) {
-    const parts = sides.map((side) => read(side)).map((side) => (side === null ? null : value(side)));
+    const parts = sides
+      .map((side) => read(side))
+      .map((side) => (side === null ? null : value(side)));
     if (parts.includes(null)) continue;
     const number = (parts.length > 1 ? parts[0] / parts[1] : parts[0]) / (percent ? 100 : 1);
     if (!numbers.includes(number)) numbers.push(number);
@@ -36,15 +42,16 @@ function judgeNumber(rules, number) {
 /** Judge what a reader wrote or chose: whether it is right, and what to say of it. */
 export function judge(rules, answer) {
   if (rules.kind === "choice") {
-    const option = rules.options.find(({ key }) => key === answer.replaceAll(/[ ().]/g, "").toLowerCase());
+    const option = rules.options.find(
+      ({ key }) => key === answer.replaceAll(/[ ().]/g, "").toLowerCase(),
+    );
     if (!option) return { passed: false, message: rules.other };
     return { passed: option.key === rules.right, message: option.message };
   }
   const verdicts = readNumbers(answer).map((number) => judgeNumber(rules, number));
   return (
-    verdicts.find(({ passed }) => passed)
-    ?? verdicts[0]
-    ?? { passed: false, message: `${rules.other}.` }
+    verdicts.find(({ passed }) => passed) ??
+    verdicts[0] ?? { passed: false, message: `${rules.other}.` }
   );
 }
 

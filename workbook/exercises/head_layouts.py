@@ -26,7 +26,7 @@ _normal, _double = draws(71), draws(72, torch.float64)
         for lengths, num_heads in [([3, 4], 2), ([5, 2, 7], 3), ([1], 4), ([0, 6, 6, 2], 2)]
     ],
     special={"with one head": (torch.tensor([5, 2, 7]), 1)},
-)  # fmt: skip
+)
 def folded_lengths(valid_lens: Tensor, num_heads: int) -> Tensor:
     """Return a length for each row of heads folded into the batch, ``(batch * num_heads,)``."""
     return valid_lens.repeat_interleave(num_heads)
@@ -54,7 +54,7 @@ def _count(batch: int, length: int, num_heads: int, d_k: int) -> tuple[Tensor, i
             "d_k keys.",
         ),
     ],
-)  # fmt: skip
+)
 def cut_interleaved(projected: Tensor, num_heads: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return queries, keys and values, each ``(batch, num_heads, len, d_k)``."""
     parts = projected.unflatten(-1, (num_heads, -1)).transpose(1, 2).chunk(3, dim=-1)
@@ -80,14 +80,19 @@ def _grouped(num_kv_heads: int, group: int, size: float = 1.0) -> tuple[Tensor, 
     },
     mistakes=[
         (
-            {"keys.repeat_interleave(group, dim=1)": "keys[:, :1]",
-             "values.repeat_interleave(group, dim=1)": "values[:, :1]"},
+            {
+                "keys.repeat_interleave(group, dim=1)": "keys[:, :1]",
+                "values.repeat_interleave(group, dim=1)": "values[:, :1]",
+            },
             "all heads share the first key head; each group has its own.",
         ),
-        ("repeat_interleave(group, dim=1)", "repeat(1, group, 1, 1)",
-         "what is repeated comes in turns (a b a b); equal ones should be neighbours (a a b b)."),
+        (
+            "repeat_interleave(group, dim=1)",
+            "repeat(1, group, 1, 1)",
+            "what is repeated comes in turns (a b a b); equal ones should be neighbours (a a b b).",
+        ),
     ],
-)  # fmt: skip
+)
 def grouped_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """Return the output of heads that share keys and values, ``(batch, num_heads, len_q, d_v)``."""
     group = queries.shape[1] // keys.shape[1]

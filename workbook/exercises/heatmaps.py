@@ -33,19 +33,29 @@ _MIXED = "(layer + identity) / 2"
     ],
     special={"where there is one layer": _maps(1, 3)},
     mistakes=[
-        (lambda weights: weights.mean(dim=0),
-         "layers follow one another, so they multiply; a mean treats them as alternatives."),
+        (
+            lambda weights: weights.mean(dim=0),
+            "layers follow one another, so they multiply; a mean treats them as alternatives.",
+        ),
         (_MIXED, "layer", "the residual path is missing: each layer also passes its input on."),
-        ("mixed @ total", "total @ mixed",
-         "the order is reversed: the last layer stands leftmost."),
-        ("mixed @ total", "(mixed * total if total is not identity else mixed)",
-         "the layers are multiplied entry by entry; a matrix product follows paths."),
-        ({_MIXED: "layer", "return total": "return (total + identity) / 2"},
-         "the identity is mixed in once, at the end; every layer has its residual path."),
+        (
+            "mixed @ total",
+            "total @ mixed",
+            "the order is reversed: the last layer stands leftmost.",
+        ),
+        (
+            "mixed @ total",
+            "(mixed * total if total is not identity else mixed)",
+            "the layers are multiplied entry by entry; a matrix product follows paths.",
+        ),
+        (
+            {_MIXED: "layer", "return total": "return (total + identity) / 2"},
+            "the identity is mixed in once, at the end; every layer has its residual path.",
+        ),
         ("in weights", "in weights[1:]", "the first layer is left out."),
         ("in weights", "in weights[:-1]", "the last layer is left out."),
     ],
-)  # fmt: skip
+)
 def rollout(weights: Tensor) -> Tensor:
     """Return attention rollout, ``(len, len)`` (Abnar and Zuidema, 2020)."""
     identity = torch.eye(weights.shape[-1], dtype=weights.dtype)
@@ -69,16 +79,24 @@ _normal, _double = draws(51), draws(52, torch.float64)
         (torch.eye(3)[None], _normal(1, 3, 3)),
     ],
     mistakes=[
-        ("weights * lengths[:, None, :]", "weights",
-         "that is the weight alone; the length of the value is missing."),
+        (
+            "weights * lengths[:, None, :]",
+            "weights",
+            "that is the weight alone; the length of the value is missing.",
+        ),
         (".sqrt()", "", "the length is squared: its root is missing."),
-        ("values.square().sum(dim=-1)", "values.square().sum()[None, None]",
-         "one length is taken for all values; each key's value has its own."),
-        ("weights * lengths[:, None, :]",
-         "weights * lengths[:, None, :] / (weights @ lengths[:, :, None])",
-         "the rows are made to sum to 1 again, which hides how much a query gets in all."),
+        (
+            "values.square().sum(dim=-1)",
+            "values.square().sum()[None, None]",
+            "one length is taken for all values; each key's value has its own.",
+        ),
+        (
+            "weights * lengths[:, None, :]",
+            "weights * lengths[:, None, :] / (weights @ lengths[:, :, None])",
+            "the rows are made to sum to 1 again, which hides how much a query gets in all.",
+        ),
     ],
-)  # fmt: skip
+)
 def value_weighted(weights: Tensor, values: Tensor) -> Tensor:
     """Return weight times length of value, ``(batch, len_q, len_k)`` (Kobayashi et al., 2020)."""
     lengths = values.square().sum(dim=-1).sqrt()
@@ -111,15 +129,18 @@ _MEAN = "words.mean(dim=0)"
         ("ablated[:, i] =", "ablated[:, i][real] =", "the padding keeps its old output."),
         (
             lambda outputs, real, i: outputs.index_copy(
-                1, torch.tensor([i]),
-                ((outputs[:, i] * real[..., None]).sum(1, keepdim=True)
-                 / real.sum(1)[:, None, None]).expand_as(outputs[:, i])[:, None],
+                1,
+                torch.tensor([i]),
+                (
+                    (outputs[:, i] * real[..., None]).sum(1, keepdim=True)
+                    / real.sum(1)[:, None, None]
+                ).expand_as(outputs[:, i])[:, None],
             ),
             "each sentence gets a mean of its own, which still tells sentences apart; take one "
             "mean over all of them.",
         ),
     ],
-)  # fmt: skip
+)
 def mean_ablated(outputs: Tensor, real: Tensor, i: int) -> Tensor:
     """Return the heads' outputs with head ``i`` at its mean over all words, at every position."""
     words = outputs[:, i][real]

@@ -34,7 +34,10 @@ _FORMS = [
     ],
     special={
         "for a query that is very far from all keys (exponentials of its scores are 0)": (
-            torch.tensor([0.0, 100.0]), _normal(3), 5 + _normal(3), 0.5,
+            torch.tensor([0.0, 100.0]),
+            _normal(3),
+            5 + _normal(3),
+            0.5,
         ),
     },
     mistakes=[
@@ -44,7 +47,7 @@ _FORMS = [
             "that is the plain mean of the values, the same for every query.",
         ),
     ],
-)  # fmt: skip
+)
 def regression(queries: Tensor, keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:
     """Return an estimate for each query, ``(len_q,)``."""
     distances = queries[:, None] - keys
@@ -60,18 +63,25 @@ def regression(queries: Tensor, keys: Tensor, values: Tensor, bandwidth: float) 
     ],
     special={
         "where two measurements stand at one place": (
-            torch.tensor([0.0, 1.0, 1.0, 2.0]), _normal(4), 1.0,
+            torch.tensor([0.0, 1.0, 1.0, 2.0]),
+            _normal(4),
+            1.0,
         ),
         "where one key is very far from all others": (
-            torch.tensor([0.0, 1.0, 100.0, 2.0]), _normal(4), 0.5,
+            torch.tensor([0.0, 1.0, 100.0, 2.0]),
+            _normal(4),
+            0.5,
         ),
     },
     mistakes=[
-        (".square().mean()", ".square().mean().sqrt()",
-         "the root of the mean squared error is taken."),
+        (
+            ".square().mean()",
+            ".square().mean().sqrt()",
+            "the root of the mean squared error is taken.",
+        ),
         *_FORMS,
     ],
-)  # fmt: skip
+)
 def leave_one_out(keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:
     """Return the mean squared error, 0-d, where each value is estimated from the others."""
     distances = keys[:, None] - keys

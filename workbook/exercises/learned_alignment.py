@@ -36,14 +36,21 @@ def _nearly_right() -> tuple[Tensor, Tensor]:
     cases=_dates(),
     special={"where dates are nearly right": _nearly_right()},
     mistakes=[
-        (".all(dim=-1)", ".all(dim=0)",
-         "that asks for each place whether it is right in all dates; ask for each date whether it "
-         "is right in all places."),
-        ("right.all(dim=-1).double().mean()", "right.double().mean() ** 8",
-         "the share of right digits is raised to the power of 8, as if mistakes came "
-         "independently. Count the dates instead."),
+        (
+            ".all(dim=-1)",
+            ".all(dim=0)",
+            "that asks for each place whether it is right in all dates; ask for each "
+            "date whether it "
+            "is right in all places.",
+        ),
+        (
+            "right.all(dim=-1).double().mean()",
+            "right.double().mean() ** 8",
+            "the share of right digits is raised to the power of 8, as if mistakes came "
+            "independently. Count the dates instead.",
+        ),
     ],
-)  # fmt: skip
+)
 def exact_match(digit_scores: Tensor, digits: Tensor) -> Tensor:
     """Return the share of dates of which all digits are right, one number."""
     guessed = digit_scores.argmax(dim=-1)
@@ -79,10 +86,13 @@ _SMALL = (
         "where scores are in the hundreds": (torch.tensor([[900.0, 0.0], [0.0, -900.0]]), *_SMALL),
     },
     mistakes=[
-        ("valid_lens[:, None, None]", "valid_lens.max()",
-         "every text gets the length of the longest."),
+        (
+            "valid_lens[:, None, None]",
+            "valid_lens.max()",
+            "every text gets the length of the longest.",
+        ),
     ],
-)  # fmt: skip
+)
 def cross_attention(
     queries: Tensor, states: Tensor, W_k: Tensor, W_v: Tensor, valid_lens: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -105,15 +115,25 @@ def cross_attention(
         ((2 * draws(132)(2, 3, 4, 11)).softmax(dim=-1), 6),
     ],
     mistakes=[
-        *(("kept / kept.sum(dim=-1, keepdim=True)", f"kept{hidden}.softmax(dim=-1)",
-           "a second softmax is taken, of weights. It expects scores.")
-          for hidden in ("", ".masked_fill(kept == 0, -torch.inf)")),
-        *(("kept / kept.sum(dim=-1, keepdim=True)", f"(kept + weights[..., key, None] / {parts}",
-           "the hidden weight is dealt out in equal parts. The other keys should keep their "
-           "ratios.")
-          for parts in ("(kept.shape[-1] - 1)) * (kept > 0)", "kept.shape[-1])")),
+        *(
+            (
+                "kept / kept.sum(dim=-1, keepdim=True)",
+                f"kept{hidden}.softmax(dim=-1)",
+                "a second softmax is taken, of weights. It expects scores.",
+            )
+            for hidden in ("", ".masked_fill(kept == 0, -torch.inf)")
+        ),
+        *(
+            (
+                "kept / kept.sum(dim=-1, keepdim=True)",
+                f"(kept + weights[..., key, None] / {parts}",
+                "the hidden weight is dealt out in equal parts. The other keys should keep their "
+                "ratios.",
+            )
+            for parts in ("(kept.shape[-1] - 1)) * (kept > 0)", "kept.shape[-1])")
+        ),
     ],
-)  # fmt: skip
+)
 def without_key(weights: Tensor, key: int) -> Tensor:
     """Return the weights ``(..., len_q, len_k)`` that softmax gives where one key is masked."""
     kept = weights.clone()

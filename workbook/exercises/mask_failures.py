@@ -34,7 +34,7 @@ repaired_weight, quiz = questions("mask_failures")
         (torch.tensor([5, 1, 4, 3]), 1, 5),
     ],
     special={"where a length is 0": (torch.tensor([0, 3]), 4, 3)},
-)  # fmt: skip
+)
 def folded_mask(valid_lens: Tensor, num_heads: int, len_k: int) -> Tensor:
     """Return a mask for folded heads, ``(batch * num_heads, 1, len_k)``, True = may attend."""
     lengths = valid_lens.repeat_interleave(num_heads)
@@ -66,21 +66,35 @@ def _settled(positions: Tensor, real: Tensor) -> Tensor:
         ),
     },
     mistakes=[
-        (lambda real: real.cumsum(dim=-1) - 1,
-         "padding before the first token gets −1, which no table of positions has: put 0 there."),
-        (lambda real: torch.arange(real.shape[-1]).expand(real.shape),
-         "that is the place in the row: padding on the left still moves every token."),
-        (lambda x: (torch.arange(x.shape[-1]) - (~x).sum(-1, keepdim=True)).clamp(min=0),
-         "that is right for padding on the left alone: it counts padding that comes later, too."),
-        (lambda x: (torch.arange(x.shape[-1]) - x.int().argmax(-1, True)).clamp(min=0),
-         "that is the distance from the first token: padding between two tokens counts, too."),
-        (lambda real: (real.flatten().cumsum(0) - 1).view(real.shape).clamp(min=0),
-         "the count runs on from one row to the next; each row starts at 0."),
-        *((wrong, "the tokens are counted along the batch; positions count along each row.")
-          for wrong in (lambda real: (real.cumsum(dim=0) - 1).clamp(min=0),
-                        lambda real: real.cumsum(dim=0) - 1)),
+        (
+            lambda real: real.cumsum(dim=-1) - 1,
+            "padding before the first token gets −1, which no table of positions has: put 0 there.",
+        ),
+        (
+            lambda real: torch.arange(real.shape[-1]).expand(real.shape),
+            "that is the place in the row: padding on the left still moves every token.",
+        ),
+        (
+            lambda x: (torch.arange(x.shape[-1]) - (~x).sum(-1, keepdim=True)).clamp(min=0),
+            "that is right for padding on the left alone: it counts padding that comes later, too.",
+        ),
+        (
+            lambda x: (torch.arange(x.shape[-1]) - x.int().argmax(-1, True)).clamp(min=0),
+            "that is the distance from the first token: padding between two tokens counts, too.",
+        ),
+        (
+            lambda real: (real.flatten().cumsum(0) - 1).view(real.shape).clamp(min=0),
+            "the count runs on from one row to the next; each row starts at 0.",
+        ),
+        *(
+            (wrong, "the tokens are counted along the batch; positions count along each row.")
+            for wrong in (
+                lambda real: (real.cumsum(dim=0) - 1).clamp(min=0),
+                lambda real: real.cumsum(dim=0) - 1,
+            )
+        ),
     ],
-)  # fmt: skip
+)
 def token_positions(real: Tensor) -> Tensor:
     """Return 0 for the first real token of a row, 1 for the second …, ``(batch, length)``."""
     return (real.cumsum(dim=-1) - 1).clamp(min=0) * real
@@ -170,7 +184,7 @@ def _suspect(attend: Masked, mask: Tensor, bound: Tensor | None = None) -> tuple
         ),
         "one that turns its output round where NaN is hidden": _suspect(_turns_round, _PADDED),
     },
-)  # fmt: skip
+)
 def leak_test(
     attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor
 ) -> Tensor:

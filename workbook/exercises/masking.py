@@ -23,10 +23,13 @@ lowest_loss, quiz = questions("masking")
         (torch.tensor([4, 1, 3, 2, 0], dtype=torch.int32), 7),
     ],
     mistakes=[
-        (">=", "<",
-         "True stands at the real keys. The layer ignores the keys where its mask is True."),
+        (
+            ">=",
+            "<",
+            "True stands at the real keys. The layer ignores the keys where its mask is True.",
+        ),
     ],
-)  # fmt: skip
+)
 def key_padding(valid_lens: Tensor, len_k: int) -> Tensor:
     """Return the padding mask of ``nn.MultiheadAttention``, ``(batch, len_k)``, True = ignore."""
     return torch.arange(len_k) >= valid_lens[:, None]
@@ -71,13 +74,20 @@ def _calls_no_other(answer: Callable[..., Tensor]) -> tuple[bool, str]:
     cases=_scores_and_masks(),
     also=_calls_no_other,
     mistakes=[
-        (".masked_fill(~mask, 0.0)", "",
-         "rows with nothing to attend to are forgotten: they should be 0."),
-        ({"scores.masked_fill(~mask, -torch.inf)": "(scores * mask)",
-          ".masked_fill(~mask, 0.0)": ""},
-         "hidden scores become 0, and `exp(0)` is 1; hidden NaN stays NaN."),
+        (
+            ".masked_fill(~mask, 0.0)",
+            "",
+            "rows with nothing to attend to are forgotten: they should be 0.",
+        ),
+        (
+            {
+                "scores.masked_fill(~mask, -torch.inf)": "(scores * mask)",
+                ".masked_fill(~mask, 0.0)": "",
+            },
+            "hidden scores become 0, and `exp(0)` is 1; hidden NaN stays NaN.",
+        ),
     ],
-)  # fmt: skip
+)
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Return weights ``(..., len_q, len_k)``: 0 where hidden, and in a row with no key at all."""
     return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).masked_fill(~mask, 0.0)

@@ -15,13 +15,19 @@ reach, quiz = questions("masks_in_use")
     axes="query key",
     cases=[(4, 4, 2), (5, 5, 3), (2, 7, 3), (1, 6, 4), (3, 5, 1), (7, 11, 5)],
     mistakes=[
-        ("len_k - len_q + torch.arange", "torch.arange",
-         "the first query stands at the first key. With a cache the last query stands at the "
-         "last key, so the first stands at len_k − len_q."),
-        ("(behind >= 0) & (behind < window)", "(-behind >= 0) & (-behind < window)",
-         "the window looks ahead: i − j is the query's position less the key's."),
+        (
+            "len_k - len_q + torch.arange",
+            "torch.arange",
+            "the first query stands at the first key. With a cache the last query stands at the "
+            "last key, so the first stands at len_k − len_q.",
+        ),
+        (
+            "(behind >= 0) & (behind < window)",
+            "(-behind >= 0) & (-behind < window)",
+            "the window looks ahead: i − j is the query's position less the key's.",
+        ),
     ],
-)  # fmt: skip
+)
 def window_rule(len_q: int, len_k: int, window: int) -> Tensor:
     """Return the mask of a sliding window, ``(len_q, len_k)``, True = may attend."""
     behind = (len_k - len_q + torch.arange(len_q))[:, None] - torch.arange(len_k)
@@ -37,10 +43,13 @@ def window_rule(len_q: int, len_k: int, window: int) -> Tensor:
     ],
     special={"where a prefix is empty, or is all": (torch.tensor([0, 4, 6]), 6)},
     mistakes=[
-        ("causal | prefix", "causal | prefix.mT",
-         "the queries of the prefix read everything. The prefix is a matter of keys."),
+        (
+            "causal | prefix",
+            "causal | prefix.mT",
+            "the queries of the prefix read everything. The prefix is a matter of keys.",
+        ),
     ],
-)  # fmt: skip
+)
 def prefix_rule(prefix_lens: Tensor, length: int) -> Tensor:
     """Return a causal mask with an open prefix, ``(batch, length, length)``."""
     causal = torch.ones(length, length, dtype=torch.bool).tril()
@@ -62,7 +71,7 @@ def prefix_rule(prefix_lens: Tensor, length: int) -> Tensor:
             "subtract where the document begins, not its number.",
         ),
     ],
-)  # fmt: skip
+)
 def restarting_positions(documents: Tensor) -> Tensor:
     """Return positions that begin at 0 in each document, ``(batch, length)``."""
     same = documents[:, :, None] == documents[:, None, :]
@@ -92,9 +101,13 @@ def _open(rows: int, columns: int, *cells: tuple[int, int]) -> Tensor:
         "where a block is one pair": (masking.causal_mask(3), 1),
     },
     mistakes=[
-        (".any(dim=-1).any(dim=1)", ".all(dim=-1).all(dim=1)",
-         "a block with one hidden pair is counted as skipped. One open pair is enough to have it "
-         "computed: any, not all."),
+        (
+            ".any(dim=-1).any(dim=1)",
+            ".all(dim=-1).all(dim=1)",
+            "a block with one hidden pair is counted as skipped. One open pair is "
+            "enough to have it "
+            "computed: any, not all.",
+        ),
         ("1 - ", "", "that is the share of blocks that are computed; those skipped are asked for."),
         (
             lambda mask, size: (
@@ -104,7 +117,7 @@ def _open(rows: int, columns: int, *cells: tuple[int, int]) -> Tensor:
             "and columns side by side.",
         ),
     ],
-)  # fmt: skip
+)
 def skipped_blocks(mask: Tensor, size: int) -> Tensor:
     """Return the share of blocks in which nothing may be read, a number from 0 to 1."""
     len_q, len_k = mask.shape

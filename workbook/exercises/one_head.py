@@ -44,7 +44,7 @@ _SMALL = (
         (_double(2, 3, 4), _double(4, 5), _double(4, 5), _double(4, 7)),
     ],
     special=_STEEP_CASE,
-)  # fmt: skip
+)
 def head(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Tensor:
     """Return the output of one head, ``(batch, len, d_v)``."""
     queries = x @ W_q
@@ -63,7 +63,7 @@ def head(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Tensor:
         (_normal(3, 7, 5), _normal(3, 2, 5), *_matrices(5, 2, 11)),
         (_double(2, 3, 4), _double(2, 5, 4), _double(4, 5), _double(4, 5), _double(4, 7)),
     ],
-)  # fmt: skip
+)
 def cross_head(target: Tensor, source: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Tensor:
     """Return the output ``(batch, len_q, d_v)`` of a head in which ``target`` asks ``source``."""
     queries = target @ W_q

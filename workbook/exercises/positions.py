@@ -37,15 +37,20 @@ _SPEEDS = [
         ),
         *_SPEEDS,
         (
-            {"first * cos - second * sin": "first * cos + second * sin",
-             "first * sin + second * cos": "second * cos - first * sin"},
+            {
+                "first * cos - second * sin": "first * cos + second * sin",
+                "first * sin + second * cos": "second * cos - first * sin",
+            },
             "turned backwards: the second coordinate gains sin times the first.",
         ),
-        ("torch.stack(pair, dim=-1).flatten(1)", "torch.cat(pair, dim=-1)",
-         "the numbers are right, but first and second coordinates stand in two blocks; keep "
-         "each pair together."),
+        (
+            "torch.stack(pair, dim=-1).flatten(1)",
+            "torch.cat(pair, dim=-1)",
+            "the numbers are right, but first and second coordinates stand in two blocks; keep "
+            "each pair together.",
+        ),
     ],
-)  # fmt: skip
+)
 def turned(x: Tensor, positions: Tensor) -> Tensor:
     """Return vectors whose pairs ``(2j, 2j+1)`` are turned by their positions."""
     d = x.shape[-1]
@@ -76,15 +81,19 @@ def _places(places: list[int], d_model: int) -> Tensor:
     },
     mistakes=[
         *_SPEEDS,
-        *(({"positions[:, 0::2], positions[:, 1::2]": "positions.chunk(2, dim=-1)", **more},
-           "the first half of the columns is taken for sines; they stand pair by pair.")
-          for more in ({}, {"torch.stack(moved, dim=-1).flatten(1)": "torch.cat(moved, dim=-1)"})),
+        *(
+            (
+                {"positions[:, 0::2], positions[:, 1::2]": "positions.chunk(2, dim=-1)", **more},
+                "the first half of the columns is taken for sines; they stand pair by pair.",
+            )
+            for more in ({}, {"torch.stack(moved, dim=-1).flatten(1)": "torch.cat(moved, dim=-1)"})
+        ),
         (
             lambda positions, delta: positions.roll(-delta, dims=0),
             "rolling the rows brings the first places to the end; turn each row instead.",
         ),
     ],
-)  # fmt: skip
+)
 def shifted(positions: Tensor, delta: int) -> Tensor:
     """Return the sinusoidal vectors of the places ``delta`` further, in the same shape."""
     d = positions.shape[-1]

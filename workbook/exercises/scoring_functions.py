@@ -29,7 +29,7 @@ __all__ = ["frugal_additive_scores", "gaussian_by_product", "quiz", "scaled_scor
 @exercise(
     axes="batch query key",
     cases=[*PAIRS, *STEEP_PAIRS],
-)  # fmt: skip
+)
 def scaled_scores(queries: Tensor, keys: Tensor) -> Tensor:
     """Return the scaled dot product of every query with every key, ``(batch, len_q, len_k)``."""
     return queries @ keys.mT / queries.shape[-1] ** 0.5
@@ -112,17 +112,29 @@ def _no_differences(answer: Callable[..., Any]) -> tuple[bool, str]:
     cases=PAIRS,
     also=_no_differences,
     mistakes=[
-        (" - squares[:, None] / 2", "",
-         "these are the dot product's weights. Softmax cancels the query's squared length, but "
-         "not the keys'."),
-        ("squares[:, None]", "squares.sqrt()[:, None]",
-         "the key's length is taken there, and not its square."),
-        ("scores = queries @ keys.mT - squares[:, None] / 2",
-         "scores = -torch.cdist(queries, keys) / 2", "the distance is not squared."),
-        ("_less_mean(scores)", "_less_mean(scores.softmax(dim=-1))",
-         "these are the weights. Scores are asked for; the softmax comes afterwards."),
+        (
+            " - squares[:, None] / 2",
+            "",
+            "these are the dot product's weights. Softmax cancels the query's squared length, but "
+            "not the keys'.",
+        ),
+        (
+            "squares[:, None]",
+            "squares.sqrt()[:, None]",
+            "the key's length is taken there, and not its square.",
+        ),
+        (
+            "scores = queries @ keys.mT - squares[:, None] / 2",
+            "scores = -torch.cdist(queries, keys) / 2",
+            "the distance is not squared.",
+        ),
+        (
+            "_less_mean(scores)",
+            "_less_mean(scores.softmax(dim=-1))",
+            "these are the weights. Scores are asked for; the softmax comes afterwards.",
+        ),
     ],
-)  # fmt: skip
+)
 def gaussian_by_product(queries: Tensor, keys: Tensor) -> Tensor:
     """Return scores with the Gaussian's weights, ``(batch, len_q, len_k)``."""
     squares = keys.square().sum(dim=-1)
@@ -159,29 +171,51 @@ def _little_memory(answer: Callable[..., Any]) -> tuple[bool, str]:
     ],
     special={
         "where hidden features are large": (
-            100 * _normal(3, 1, 5), 900 * _normal(3, 3, 7), _normal(2, 5), _normal(2, 7), _normal(2)
+            100 * _normal(3, 1, 5),
+            900 * _normal(3, 3, 7),
+            _normal(2, 5),
+            _normal(2, 7),
+            _normal(2),
         ),
     },
     also=_little_memory,
     mistakes=[
         (" @ w_v", " @ w_v.abs()", "`w_v` has lost its signs; use its numbers as they are."),
-        (".tanh()", "",
-         "the tanh is missing, so the query moves all scores of its row by the same amount."),
-        ({".tanh()": "", "dim=-1)": "dim=-1).tanh()"},
-         "the tanh comes after `w_v`. It belongs to each hidden feature, before they are summed."),
-        ("(hidden_q + key[:, None]).tanh()", "(hidden_q.tanh() + key[:, None].tanh())",
-         "the tanh is taken of each side alone. It belongs to their sum: query and key must meet "
-         "inside it."),
+        (
+            ".tanh()",
+            "",
+            "the tanh is missing, so the query moves all scores of its row by the same amount.",
+        ),
+        (
+            {".tanh()": "", "dim=-1)": "dim=-1).tanh()"},
+            "the tanh comes after `w_v`. It belongs to each hidden feature, before "
+            "they are summed.",
+        ),
+        (
+            "(hidden_q + key[:, None]).tanh()",
+            "(hidden_q.tanh() + key[:, None].tanh())",
+            "the tanh is taken of each side alone. It belongs to their sum: query and key must "
+            "meet inside it.",
+        ),
         (".tanh()", ".relu()", "relu stands where tanh is asked for."),
         (".tanh()", ".sigmoid()", "sigmoid stands where tanh is asked for."),
-        (" @ w_v", "[..., 1:] @ w_v[1:]",
-         "the first hidden feature is left out; the loop must run over all of them."),
-        (" @ w_v", "[..., :-1] @ w_v[:-1]",
-         "the last hidden feature is left out; the loop must run over all of them."),
-        (" @ w_v", "[..., -1:] @ w_v[-1:]",
-         "only the last hidden feature counts; add them up, one after the other."),
+        (
+            " @ w_v",
+            "[..., 1:] @ w_v[1:]",
+            "the first hidden feature is left out; the loop must run over all of them.",
+        ),
+        (
+            " @ w_v",
+            "[..., :-1] @ w_v[:-1]",
+            "the last hidden feature is left out; the loop must run over all of them.",
+        ),
+        (
+            " @ w_v",
+            "[..., -1:] @ w_v[-1:]",
+            "only the last hidden feature counts; add them up, one after the other.",
+        ),
     ],
-)  # fmt: skip
+)
 def frugal_additive_scores(
     queries: Tensor, keys: Tensor, W_q: Tensor, W_k: Tensor, w_v: Tensor
 ) -> Tensor:

@@ -29,16 +29,25 @@ def _step(window: int, position: int) -> tuple[Tensor | int, ...]:
     cases=[_step(3, 3), _step(3, 11), _step(5, 7), _step(1, 2)],
     special={"before the ring is full": _step(5, 2), "for the first token": _step(3, 0)},
     mistakes=[
-        ("torch.tensor([position])", "torch.tensor([slot])",
-         "query and key are rotated by the slot; rotate them by the position."),
+        (
+            "torch.tensor([position])",
+            "torch.tensor([slot])",
+            "query and key are rotated by the slot; rotate them by the position.",
+        ),
         ({"rotate_by_position(key[None], turn)[0]": "key"}, "the new key is not rotated."),
         ({"rotate_by_position(query[None], turn)": "query[None]"}, "the query is not rotated."),
-        ("min(position + 1, window)", "window",
-         "slots that nothing was written to are read; early on only position + 1 hold a key."),
-        ("min(position + 1, window)", "min(position, window)",
-         "the token does not see itself: with it there are position + 1 keys."),
+        (
+            "min(position + 1, window)",
+            "window",
+            "slots that nothing was written to are read; early on only position + 1 hold a key.",
+        ),
+        (
+            "min(position + 1, window)",
+            "min(position, window)",
+            "the token does not see itself: with it there are position + 1 keys.",
+        ),
     ],
-)  # fmt: skip
+)
 def ring_step(
     ring_keys: Tensor, ring_values: Tensor, query: Tensor, key: Tensor, value: Tensor, position: int
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -91,14 +100,19 @@ def _pages(size: int, table: list[list[int]], lengths: list[int]) -> tuple[Tenso
 @exercise(
     axes="sequence column",
     cases=[
-        _pages(2, [[3, 1]], [4]), _pages(2, [[3, 1], [0, 7]], [3, 4]),
-        _pages(3, [[8, 0, 4], [8, 2, 0]], [7, 5]), _pages(1, [[5, 2]], [2]),
+        _pages(2, [[3, 1]], [4]),
+        _pages(2, [[3, 1], [0, 7]], [3, 4]),
+        _pages(3, [[8, 0, 4], [8, 2, 0]], [7, 5]),
+        _pages(1, [[5, 2]], [2]),
     ],
     mistakes=[
-        ("key_pages[table]", "key_pages[: table.shape[1]].expand(len(table), -1, -1, -1)",
-         "the first pages are read; the table says which page comes when."),
+        (
+            "key_pages[table]",
+            "key_pages[: table.shape[1]].expand(len(table), -1, -1, -1)",
+            "the first pages are read; the table says which page comes when.",
+        ),
     ],
-)  # fmt: skip
+)
 def paged(
     queries: Tensor, key_pages: Tensor, value_pages: Tensor, table: Tensor, lengths: Tensor
 ) -> Tensor:

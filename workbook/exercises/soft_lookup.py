@@ -27,8 +27,10 @@ _TEMPERATURES = [0.5, 3.0, 1.0, 5.0, 0.25, 2.0, 1.0, 0.5]
     axes="query column",
     cases=[
         (
-            torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]),
-            torch.tensor([[[1.0, 2.0, 3.0], [5.0, 0.0, -1.0]]]), 2.0,
+            torch.tensor([[[1.0, 2.0]]]),
+            torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]),
+            torch.tensor([[[1.0, 2.0, 3.0], [5.0, 0.0, -1.0]]]),
+            2.0,
         ),
         *(
             (q, k, draws(i, k.dtype)(*k.shape[:2], 11 + i), _TEMPERATURES[i])
@@ -36,10 +38,14 @@ _TEMPERATURES = [0.5, 3.0, 1.0, 5.0, 0.25, 2.0, 1.0, 0.5]
         ),
     ],
     mistakes=[
-        (" / temperature", " / (temperature * queries.shape[-1] ** 0.5)",
-         "the scores are also divided by the root of the width; here they are plain dot products."),
+        (
+            " / temperature",
+            " / (temperature * queries.shape[-1] ** 0.5)",
+            "the scores are also divided by the root of the width; here they are "
+            "plain dot products.",
+        ),
     ],
-)  # fmt: skip
+)
 def lookup(queries: Tensor, keys: Tensor, values: Tensor, temperature: float) -> Tensor:
     """Return the output ``(batch, len_q, d_v)`` of softmax(QKᵀ/temperature)V."""
     scores = queries @ keys.mT / temperature

@@ -35,18 +35,25 @@ def _drawn(len_k: int, d: int, d_v: int) -> tuple[Tensor, Tensor, Tensor]:
     special={
         "where all values are equal": (_double(3), _double(5, 3), torch.full((5, 2), 3.0).double()),
         "where one key has nearly all the weight": (
-            30 * _double(3), 30 * _double(5, 3), torch.eye(5).double(),
+            30 * _double(3),
+            30 * _double(5, 3),
+            torch.eye(5).double(),
         ),
     },
     mistakes=[
         ("query / root", "query", "the weights need scaled scores: divide by √d before softmax."),
-        ("(keys - p @ keys) / root", "(keys - p @ keys)",
-         "the chain rule brings one more factor, 1/√d."),
-        ({"p @ values": "values.mean(dim=0)", "p @ keys": "keys.mean(dim=0)"},
-         "the means to subtract are weighted by p, not plain."),
+        (
+            "(keys - p @ keys) / root",
+            "(keys - p @ keys)",
+            "the chain rule brings one more factor, 1/√d.",
+        ),
+        (
+            {"p @ values": "values.mean(dim=0)", "p @ keys": "keys.mean(dim=0)"},
+            "the means to subtract are weighted by p, not plain.",
+        ),
         ("p[:, None] * ", "", "the sum over the keys is not weighted by p yet."),
     ],
-)  # fmt: skip
+)
 def query_gradient(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """Return the derivative of the output by the query, ``(d_v, d)``."""
     root = len(query) ** 0.5
@@ -74,10 +81,11 @@ def _weights_and_gradient(*shape: int) -> tuple[Tensor, Tensor]:
             torch.tensor([[5.0, -300.0, 1.0], [900.0, 0.0, 7.0]]),
         ),
         "where the gradient is the same for all keys": (
-            _normal(3, 4).softmax(dim=-1), torch.ones(3, 4),
+            _normal(3, 4).softmax(dim=-1),
+            torch.ones(3, 4),
         ),
     },
-)  # fmt: skip
+)
 def softmax_backward(weights: Tensor, gradient: Tensor) -> Tensor:
     """Return the Jacobian of softmax times a gradient, ``(..., len_k)``."""
     return weights * (gradient - (weights * gradient).sum(dim=-1, keepdim=True))

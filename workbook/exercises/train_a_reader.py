@@ -28,14 +28,19 @@ def _sentences(batch: int, length: int, size: float = 3.0) -> tuple[Tensor, Tens
 @exercise(
     cases=[
         (torch.tensor([[[0.0, 1.0], [2.0, 5.0]]]), torch.tensor([1]), torch.tensor([0])),
-        _sentences(2, 5), _sentences(7, 3), _sentences(3, 11),
+        _sentences(2, 5),
+        _sentences(7, 3),
+        _sentences(3, 11),
     ],
     special={"where scores are in the hundreds": _sentences(5, 4, 3000.0)},
     mistakes=[
-        ("row.log_softmax(dim=-1)", "row.softmax(dim=-1).log_softmax(dim=-1)",
-         "softmax is taken twice: cross_entropy wants scores, not weights."),
+        (
+            "row.log_softmax(dim=-1)",
+            "row.softmax(dim=-1).log_softmax(dim=-1)",
+            "softmax is taken twice: cross_entropy wants scores, not weights.",
+        ),
     ],
-)  # fmt: skip
+)
 def pointing_loss(scores: Tensor, it: Tensor, meant: Tensor) -> Tensor:
     """Return the mean cross-entropy of the rows of *it* ``(batch, len, len)``, one number."""
     row = scores[torch.arange(len(scores)), it]
@@ -57,11 +62,15 @@ def _pairs(all_nouns: int, all_adjectives: int, sentences: int, nouns: int) -> t
     cases=[
         (
             torch.tensor([[True, False, True], [False] * 3, [True, False, True]]),
-            torch.tensor([[0, 2], [0, 1], [1, 1]]), torch.tensor([0, 1, 2]),
+            torch.tensor([[0, 2], [0, 1], [1, 1]]),
+            torch.tensor([0, 1, 2]),
         ),
-        _pairs(5, 7, 11, 2), _pairs(3, 13, 8, 3), _pairs(11, 4, 17, 2), _pairs(7, 5, 23, 4),
+        _pairs(5, 7, 11, 2),
+        _pairs(3, 13, 8, 3),
+        _pairs(11, 4, 17, 2),
+        _pairs(7, 5, 23, 4),
     ],
-)  # fmt: skip
+)
 def held_out_sentences(held_out: Tensor, nouns: Tensor, adjective: Tensor) -> Tensor:
     """Return ``(sentences,)``, True where all pairs of a sentence are held out."""
     return held_out[nouns, adjective[:, None]].all(dim=-1)
@@ -71,19 +80,30 @@ def held_out_sentences(held_out: Tensor, nouns: Tensor, adjective: Tensor) -> Te
     axes="row column",
     cases=[
         (torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 2, 1),
-        (_normal(6, 6), 3, 0), (_double(15, 15), 5, 3), (_normal(28, 28), 4, 2),
+        (_normal(6, 6), 3, 0),
+        (_double(15, 15), 5, 3),
+        (_normal(28, 28), 4, 2),
     ],
     mistakes=[
         (lambda weight, num_heads, head: weight.clone(), "nothing is set to 0."),
-        ("changed[:, head * d_k : (head + 1) * d_k]", "changed[head * d_k : (head + 1) * d_k]",
-         "the head's rows are set to 0. A Linear multiplies by columns: what comes from a head "
-         "meets its columns."),
-        ("head * d_k : (head + 1) * d_k", "head::num_heads",
-         "every num_heads-th column is taken; a head's columns stand side by side."),
-        ("head * d_k : (head + 1) * d_k", "head : head + 1",
-         "one column is set to 0; a head has d_model / num_heads of them."),
+        (
+            "changed[:, head * d_k : (head + 1) * d_k]",
+            "changed[head * d_k : (head + 1) * d_k]",
+            "the head's rows are set to 0. A Linear multiplies by columns: what comes from a head "
+            "meets its columns.",
+        ),
+        (
+            "head * d_k : (head + 1) * d_k",
+            "head::num_heads",
+            "every num_heads-th column is taken; a head's columns stand side by side.",
+        ),
+        (
+            "head * d_k : (head + 1) * d_k",
+            "head : head + 1",
+            "one column is set to 0; a head has d_model / num_heads of them.",
+        ),
     ],
-)  # fmt: skip
+)
 def without_columns(weight: Tensor, num_heads: int, head: int) -> Tensor:
     """Return a copy of ``W_o.weight`` in which a head brings nothing."""
     d_k = weight.shape[1] // num_heads

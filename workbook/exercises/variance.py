@@ -25,10 +25,10 @@ _normal, _double = draws(31), draws(32, torch.float64)
     special={"where the queries are 0": (torch.zeros(2, 3), torch.ones(4, 3), 2.0)},
     mistakes=[
         ("std**2", "std", "query and key each bring a factor `std`; one division is not enough."),
-        ("**0.5", "", "the width enters through its root: divide by √d, not by d."),
-        ("queries.shape[-1]**0.5", "1", "√d is missing: d products are added up in each score."),
+        (" ** 0.5", "", "the width enters through its root: divide by √d, not by d."),
+        ("queries.shape[-1] ** 0.5", "1", "√d is missing: d products are added up in each score."),
     ],
-)  # fmt: skip
+)
 def unit_scores(queries: Tensor, keys: Tensor, std: float) -> Tensor:
     """Return scores of variance 1 for coordinates of standard deviation ``std``."""
-    return queries @ keys.mT / (std**2 * queries.shape[-1]**0.5)  # fmt: skip
+    return queries @ keys.mT / (std**2 * queries.shape[-1] ** 0.5)

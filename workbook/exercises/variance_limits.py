@@ -32,7 +32,9 @@ _normal, _double = draws(51), draws(52, torch.float64)
     ],
     special={
         "where queries are long and keys are short": (
-            1000 * _normal(3, 7), 0.001 * _normal(4, 7), 3.0,
+            1000 * _normal(3, 7),
+            0.001 * _normal(4, 7),
+            3.0,
         ),
     },
     mistakes=[
@@ -43,7 +45,7 @@ _normal, _double = draws(51), draws(52, torch.float64)
             "that is a soft cap: it bounds the scores, and the lengths still count.",
         ),
     ],
-)  # fmt: skip
+)
 def qk_norm_scores(queries: Tensor, keys: Tensor, gain: float) -> Tensor:
     """Return ``gain`` times the cosine of each query with each key."""
     unit_queries = queries / queries.norm(dim=-1, keepdim=True)
@@ -76,12 +78,18 @@ def qk_norm_scores(queries: Tensor, keys: Tensor, gain: float) -> Tensor:
             "the sink's term with it.",
         ),
         (torch.sigmoid, "each key is weighed against the sink alone; all of a row share with it."),
-        ("(-top).exp()", "1",
-         "the largest score is subtracted from the keys only; the sink's 0 needs it, too."),
-        (".clamp(min=0)", "",
-         "the sink's 0 may be the largest score of a row, and nothing provides for that."),
+        (
+            "(-top).exp()",
+            "1",
+            "the largest score is subtracted from the keys only; the sink's 0 needs it, too.",
+        ),
+        (
+            ".clamp(min=0)",
+            "",
+            "the sink's 0 may be the largest score of a row, and nothing provides for that.",
+        ),
     ],
-)  # fmt: skip
+)
 def softmax_with_sink(scores: Tensor) -> Tensor:
     """Return the weights of a softmax with one more key of score 0, that key left out."""
     top = scores.amax(dim=-1, keepdim=True).clamp(min=0)

@@ -14,19 +14,31 @@ _KEEP = "likely.cumsum(dim=-1) - likely < p"
 
 @exercise(
     cases=[
-        (tensor([0.15, 0.5, 0.05, 0.3]), 0.7), (draws(140)(7).softmax(dim=-1), 0.9),
-        (draws(141)(11).softmax(dim=-1), 0.02), (draws(142, float64)(5).softmax(dim=-1), 0.5),
+        (tensor([0.15, 0.5, 0.05, 0.3]), 0.7),
+        (draws(140)(7).softmax(dim=-1), 0.9),
+        (draws(141)(11).softmax(dim=-1), 0.02),
+        (draws(142, float64)(5).softmax(dim=-1), 0.5),
     ],
     mistakes=[
-        (_KEEP, "likely.cumsum(dim=-1) <= p",
-         "the letter with which the sum reaches `p` is missing; it is still needed."),
-        ("kept / kept.sum(dim=-1, keepdim=True)", "kept",
-         "the letters are the right ones; now make them sum to 1 again."),
-        ("scatter(-1, order, likely)", "scatter(-1, order.sort().values, likely)",
-         "these are the right probabilities in sorted order; put each back in its letter's place."),
+        (
+            _KEEP,
+            "likely.cumsum(dim=-1) <= p",
+            "the letter with which the sum reaches `p` is missing; it is still needed.",
+        ),
+        (
+            "kept / kept.sum(dim=-1, keepdim=True)",
+            "kept",
+            "the letters are the right ones; now make them sum to 1 again.",
+        ),
+        (
+            "scatter(-1, order, likely)",
+            "scatter(-1, order.sort().values, likely)",
+            "these are the right probabilities in sorted order; put each back in its "
+            "letter's place.",
+        ),
         (_KEEP, "likely >= p", "`p` is a bound for the sum, not for a single letter."),
     ],
-)  # fmt: skip
+)
 def nucleus(probabilities: Tensor, p: float) -> Tensor:
     """Return the probabilities ``(letters,)`` when only the most probable ones are drawn.
 

@@ -45,8 +45,9 @@ class Census:
         self.version, rows = version, FOUND[version]["models"]
         self.known = len({row["model"] for row in rows})
         self.checked = len({row["model"] for row in rows if "kept" in row})
-        self.broken = {(row["model"], row["attention"]): row["broken"]
-                       for row in rows if row.get("broken")}  # fmt: skip
+        self.broken = {
+            (row["model"], row["attention"]): row["broken"] for row in rows if row.get("broken")
+        }
         self.kinds: dict[str, list[str]] = {kind["name"]: [] for kind in KINDS}
         for (model, _), contracts in self.broken.items():
             name = model.removesuffix("ForCausalLM")

@@ -1,4 +1,22 @@
-import { areListed, baseOf, createView, element, fixed, parseSentence, idOf, isStill, readLexicon, runReader, setAttributes, setChildren, setText, svg, textField, unpackReader, wordsOf } from "../../attention_lib/widgets/_shared/index.js";
+import {
+  areListed,
+  baseOf,
+  createView,
+  element,
+  fixed,
+  parseSentence,
+  idOf,
+  isStill,
+  readLexicon,
+  runReader,
+  setAttributes,
+  setChildren,
+  setText,
+  svg,
+  textField,
+  unpackReader,
+  wordsOf,
+} from "../../attention_lib/widgets/_shared/index.js";
 
 const SURE = 0.75; // below, the reader says that it is unsure
 const OFFERED = 14; // nouns to exchange a noun for
@@ -21,18 +39,33 @@ export function parse(text, state) {
 /** All that is to be seen: the words, every head's weights, and the conclusion. */
 export function measure(state, reader = openReader(state)) {
   const words = parseSentence(state.text, reader.lexicon, state.longest);
-  const layers = runReader(reader, words.map((word, place) => (place ? idOf(word, reader.lexicon) : 0))).weights;
+  const layers = runReader(
+    reader,
+    words.map((word, place) => (place ? idOf(word, reader.lexicon) : 0)),
+  ).weights;
   const it = words.indexOf("it");
   const shares = layers.at(-1)[0][it];
   const order = shares.map((_, place) => place).sort((a, b) => shares[b] - shares[a]);
-  return { words, layers, it, shares, meant: order[0], second: order[1], probability: shares[order[0]], replaced: replaced(words, reader) };
+  return {
+    words,
+    layers,
+    it,
+    shares,
+    meant: order[0],
+    second: order[1],
+    probability: shares[order[0]],
+    replaced: replaced(words, reader),
+  };
 }
 
 /** Names of the heads, the pointing one first. */
 export function headNames(num_heads) {
-  return ["the pointing head", ...num_heads.flatMap((heads, layer) => (
-    Array.from({ length: heads }, (_, head) => `layer ${layer + 1}, head ${head + 1}`)
-  ))];
+  return [
+    "the pointing head",
+    ...num_heads.flatMap((heads, layer) =>
+      Array.from({ length: heads }, (_, head) => `layer ${layer + 1}, head ${head + 1}`),
+    ),
+  ];
 }
 
 function weightsOf({ head, num_heads }, layers) {
@@ -48,7 +81,9 @@ export function rowOf(state, { layers, words, it }) {
 /** One head of a layer, or the mean of all where none is followed. */
 function mapOf(layer, head) {
   if (head !== undefined) return layer[head];
-  return layer[0].map((row, i) => row.map((_, j) => layer.reduce((sum, each) => sum + each[i][j], 0) / layer.length));
+  return layer[0].map((row, i) =>
+    row.map((_, j) => layer.reduce((sum, each) => sum + each[i][j], 0) / layer.length),
+  );
 }
 
 /** What *it* reads in the last two layers, and where it points. */
@@ -60,7 +95,8 @@ export function wayOf({ followed }, { layers, it, shares, words }) {
 
 const nameOf = (words, place) => (place === 0 ? "none of these words" : words[place]);
 
-const rivals = ({ words, meant, second, shares }) => [meant, second].map((place) => `${nameOf(words, place)} ${fixed(shares[place], 2)}`).join(", ");
+const rivals = ({ words, meant, second, shares }) =>
+  [meant, second].map((place) => `${nameOf(words, place)} ${fixed(shares[place], 2)}`).join(", ");
 
 /** What the reader concludes, in a sentence; `conclusion` says the same in Python. */
 export function conclusion(seen) {
@@ -71,9 +107,14 @@ export function conclusion(seen) {
 /** The words that another word stands for, in a sentence; `replaced` says the same in Python. */
 export function replaced(all, { lexicon: { ids, forms, readAs }, lexicon }) {
   const isOther = (word) => ids.has(word) === forms.has(word); // neither, or both: a word with a better one
-  const pairs = all.slice(1).filter(isOther).map((word) => [word, baseOf(word, lexicon)])
+  const pairs = all
+    .slice(1)
+    .filter(isOther)
+    .map((word) => [word, baseOf(word, lexicon)])
     .filter(([word, base]) => readAs.has(word) || base.slice(0, 2) !== word.slice(0, 2));
-  return pairs.length ? ` It reads ${pairs.map(([word, base]) => `“${word}” as “${base}”`).join(", ")}.` : "";
+  return pairs.length
+    ? ` It reads ${pairs.map(([word, base]) => `“${word}” as “${base}”`).join(", ")}.`
+    : "";
 }
 
 /** The finding in words; `SentenceReader.words` says the same in Python. */
@@ -82,8 +123,10 @@ export function words(state, seen) {
   if (state.head < 0) return said;
   const { asking, weights } = rowOf(state, seen);
   const most = Math.max(...weights);
-  return `${said} In ${headNames(state.num_heads)[state.head]}, “${seen.words[asking]}” looks most at `
-    + `“${seen.words[weights.indexOf(most)]}” (weight ${fixed(most)}).`;
+  return (
+    `${said} In ${headNames(state.num_heads)[state.head]}, “${seen.words[asking]}” looks most at ` +
+    `“${seen.words[weights.indexOf(most)]}” (weight ${fixed(most)}).`
+  );
 }
 
 /** Words that may stand in a word's place, by the part of the vocabulary it is in. */
@@ -93,7 +136,10 @@ export function alike(word, { lexicon }, { sections, offered }) {
   for (const [name, count] of sections) {
     if (id >= start && id < start + count) {
       if (name === OTHER) return [];
-      const some = name === "adjectives" ? offered.split(" ") : lexicon.words.slice(start, start + Math.min(count, OFFERED));
+      const some =
+        name === "adjectives"
+          ? offered.split(" ")
+          : lexicon.words.slice(start, start + Math.min(count, OFFERED));
       return [...new Set([word, ...some])];
     }
     start += count;
@@ -105,15 +151,39 @@ export function alike(word, { lexicon }, { sections, offered }) {
 
 export function render({ model, el }) {
   const traits = ["text", "hop", "head", "word"];
-  const view = createView({ model, el }, {
-    label: "A reader at work", task: "Click a word to exchange it, and see what “it” means then.", traits,
-    given: ["packed", "scales", "vocabulary", "forms", "read_as", "sections", "offered", "followed", "width", "num_heads", "longest", "examples"],
-  });
+  const view = createView(
+    { model, el },
+    {
+      label: "A reader at work",
+      task: "Click a word to exchange it, and see what “it” means then.",
+      traits,
+      given: [
+        "packed",
+        "scales",
+        "vocabulary",
+        "forms",
+        "read_as",
+        "sections",
+        "offered",
+        "followed",
+        "width",
+        "num_heads",
+        "longest",
+        "examples",
+      ],
+    },
+  );
   const given = view.state();
   let reader = openReader(given);
 
   const sentence = view.stage.appendChild(element("div", { class: "attention-sentence" }));
-  const drawing = sentence.appendChild(svg("svg", { class: "attention-strands", role: "img", "aria-label": "Lines from words to the words they read, as thick as the weights" }));
+  const drawing = sentence.appendChild(
+    svg("svg", {
+      class: "attention-strands",
+      role: "img",
+      "aria-label": "Lines from words to the words they read, as thick as the weights",
+    }),
+  );
   const cells = sentence.appendChild(element("div", { class: "attention-words" }));
   const verdict = view.stage.appendChild(element("div", { class: "attention-verdict" }));
   const meant = view.readout({ name: "meant", label: "“it” means", parent: verdict });
@@ -131,7 +201,8 @@ export function render({ model, el }) {
     view.set("wanted", true);
     return false;
   }
-  const canRead = (text, next) => given.examples.includes(text) || areListed(wordsOf(text), reader.lexicon) || isWhole(next);
+  const canRead = (text, next) =>
+    given.examples.includes(text) || areListed(wordsOf(text), reader.lexicon) || isWhole(next);
   function arrived() {
     whole = true;
     reader = openReader(view.state());
@@ -140,12 +211,16 @@ export function render({ model, el }) {
     view.again();
   }
   view.onChange("read_as", arrived);
-  function lost() { // the words did not come
+  function lost() {
+    // the words did not come
     if (whole || model.get("wanted") || waiting.size === 0) return;
     const isForList = waiting.has(tell) && waiting.size === 1;
     if (!isForList) lacking = typed.value = waiting.has(take) ? typed.value : model.get("text");
-    refuse(isForList ? "The words could not be fetched. Check the connection, then open the list again."
-      : "This sentence needs words that could not be fetched. Check the connection, then press Enter again.");
+    refuse(
+      isForList
+        ? "The words could not be fetched. Check the connection, then open the list again."
+        : "This sentence needs words that could not be fetched. Check the connection, then press Enter again.",
+    );
     waiting.clear();
   }
   view.onChange("wanted", lost);
@@ -163,17 +238,45 @@ export function render({ model, el }) {
   function writeWords(all) {
     shown = all.map((word, place) => {
       const others = place ? alike(word, reader, given) : [];
-      const list = others.length > 1 && element("select", { "aria-label": `Exchange “${word}”` }, ...others.map((other) => element("option", { value: other }, other)));
+      const list =
+        others.length > 1 &&
+        element(
+          "select",
+          { "aria-label": `Exchange “${word}”` },
+          ...others.map((other) => element("option", { value: other }, other)),
+        );
       if (list) {
         list.value = word;
-        list.addEventListener("change", () => {
-          read(all.slice(1).map((other, i) => (i + 1 === place ? list.value : other)).join(" "));
-          cells.children[place]?.querySelector("select")?.focus();
-        }, { signal: view.signal });
+        list.addEventListener(
+          "change",
+          () => {
+            read(
+              all
+                .slice(1)
+                .map((other, i) => (i + 1 === place ? list.value : other))
+                .join(" "),
+            );
+            cells.children[place]?.querySelector("select")?.focus();
+          },
+          { signal: view.signal },
+        );
       }
-      const shownWord = element("span", { class: "attention-word", "data-exchange": String(Boolean(list)) }, word, list || null);
-      const weight = element("output", { "data-readout": `weight_${place}`, "aria-label": `Weight of ${word}`, "aria-live": "off" });
-      return { word: shownWord, weight, cell: element("div", { class: "attention-worded" }, shownWord, weight) };
+      const shownWord = element(
+        "span",
+        { class: "attention-word", "data-exchange": String(Boolean(list)) },
+        word,
+        list || null,
+      );
+      const weight = element("output", {
+        "data-readout": `weight_${place}`,
+        "aria-label": `Weight of ${word}`,
+        "aria-live": "off",
+      });
+      return {
+        word: shownWord,
+        weight,
+        cell: element("div", { class: "attention-worded" }, shownWord, weight),
+      };
     });
     cells.replaceChildren(...shown.map(({ cell }) => cell));
   }
@@ -181,17 +284,38 @@ export function render({ model, el }) {
   /** Lines from the tops of words to the tops of others; between rows, through the gap. */
   function drawStrands(lines) {
     const places = shown.map(({ word, cell }) => ({
-      x: word.offsetLeft + word.offsetWidth / 2, y: word.offsetTop, bottom: cell.offsetTop + cell.offsetHeight,
+      x: word.offsetLeft + word.offsetWidth / 2,
+      y: word.offsetTop,
+      bottom: cell.offsetTop + cell.offsetHeight,
     }));
     setAttributes(drawing, { width: sentence.clientWidth, height: sentence.clientHeight });
-    setChildren(drawing, lines.filter(([, , weight]) => weight >= 0.05).map(([by, of, weight, role]) => {
-      const [{ x: x1, y: y1, bottom: b1 }, { x: x2, y: y2, bottom: b2 }] = [places[by], places[of]];
-      const rise = Math.min(20 + Math.abs(x2 - x1) / 6, 44);
-      let d = by === of ? `M${x1 - 7} ${y1}c-14 -30 28 -30 14 0` : `M${x1} ${y1}C${x1} ${y1 - rise} ${x2} ${y2 - rise} ${x2} ${y2}`;
-      if (y2 < y1 - 20) d = `M${x1} ${y1}C${x1} ${y1 - 30} ${x2} ${b2 + 30} ${x2} ${b2}`;
-      if (y2 > y1 + 20) d = `M${x1} ${b1}C${x1} ${b1 + 30} ${x2} ${y2 - 30} ${x2} ${y2}`;
-      return ["path", { d, "data-strand": role, "stroke-width": 1 + (role === "weight" ? 7 : 3) * weight, "stroke-opacity": 0.25 + 0.75 * weight }];
-    }));
+    setChildren(
+      drawing,
+      lines
+        .filter(([, , weight]) => weight >= 0.05)
+        .map(([by, of, weight, role]) => {
+          const [{ x: x1, y: y1, bottom: b1 }, { x: x2, y: y2, bottom: b2 }] = [
+            places[by],
+            places[of],
+          ];
+          const rise = Math.min(20 + Math.abs(x2 - x1) / 6, 44);
+          let d =
+            by === of
+              ? `M${x1 - 7} ${y1}c-14 -30 28 -30 14 0`
+              : `M${x1} ${y1}C${x1} ${y1 - rise} ${x2} ${y2 - rise} ${x2} ${y2}`;
+          if (y2 < y1 - 20) d = `M${x1} ${y1}C${x1} ${y1 - 30} ${x2} ${b2 + 30} ${x2} ${b2}`;
+          if (y2 > y1 + 20) d = `M${x1} ${b1}C${x1} ${b1 + 30} ${x2} ${y2 - 30} ${x2} ${y2}`;
+          return [
+            "path",
+            {
+              d,
+              "data-strand": role,
+              "stroke-width": 1 + (role === "weight" ? 7 : 3) * weight,
+              "stroke-opacity": 0.25 + 0.75 * weight,
+            },
+          ];
+        }),
+    );
   }
 
   /** The lines of what is to be seen, as numbers that can glide. */
@@ -200,12 +324,18 @@ export function render({ model, el }) {
       const { asking, weights } = rowOf(state, seen);
       return view.glide("row", weights).map((weight, of) => [asking, of, weight, "weight"]);
     }
-    const way = view.glide("way", wayOf(state, seen).map((row, step) => row.map((weight) => (step < state.hop ? weight : 0))));
+    const way = view.glide(
+      "way",
+      wayOf(state, seen).map((row, step) => row.map((weight) => (step < state.hop ? weight : 0))),
+    );
     return way.flatMap((row, step) => row.map((weight, of) => [seen.it, of, weight, STEPS[step]]));
   }
 
   const field = textField({
-    label: "A sentence of your own, with “it” in it once; Enter reads it", class: "attention-typed", "aria-label": "A sentence of your own", signal: view.signal,
+    label: "A sentence of your own, with “it” in it once; Enter reads it",
+    class: "attention-typed",
+    "aria-label": "A sentence of your own",
+    signal: view.signal,
   });
   const typed = field.input;
   const tries = element("div", { class: "attention-tries", hidden: true });
@@ -221,14 +351,27 @@ export function render({ model, el }) {
       read(text);
     } catch (error) {
       refuse(error.message);
-      tries.replaceChildren(...(error.near ?? []).map((other) => {
-        const button = element("button", { type: "button", class: "attention-button" }, `Read “${other}” instead`);
-        button.addEventListener("click", () => {
-          typed.value = typed.value.replace(new RegExp(`(?<![\\p{L}\\p{N}])${error.word}(?![\\p{L}\\p{N}])`, "iu"), other);
-          take();
-        }, { signal: view.signal });
-        return button;
-      }));
+      tries.replaceChildren(
+        ...(error.near ?? []).map((other) => {
+          const button = element(
+            "button",
+            { type: "button", class: "attention-button" },
+            `Read “${other}” instead`,
+          );
+          button.addEventListener(
+            "click",
+            () => {
+              typed.value = typed.value.replace(
+                new RegExp(`(?<![\\p{L}\\p{N}])${error.word}(?![\\p{L}\\p{N}])`, "iu"),
+                other,
+              );
+              take();
+            },
+            { signal: view.signal },
+          );
+          return button;
+        }),
+      );
       tries.hidden = !error.near?.length;
     }
   }
@@ -241,14 +384,32 @@ export function render({ model, el }) {
   view.onChange("text", settle);
   view.onReset(settle);
   typed.addEventListener("change", take, { signal: view.signal });
-  typed.addEventListener("keydown", ({ key }) => key === "Enter" && typed.value === lacking && take(), { signal: view.signal });
+  typed.addEventListener(
+    "keydown",
+    ({ key }) => key === "Enter" && typed.value === lacking && take(),
+    { signal: view.signal },
+  );
 
-  const list = element("details", { class: "attention-known" }, element("summary", {}, "The words that it knows"));
+  const list = element(
+    "details",
+    { class: "attention-known" },
+    element("summary", {}, "The words that it knows"),
+  );
   function tell() {
     if (!list.open || list.children.length > 1 || !isWhole(tell)) return;
     let start = 1;
     for (const [name, count] of given.sections) {
-      list.append(element("p", {}, element("strong", {}, `${name[0].toUpperCase()}${name.slice(1)}: `), reader.lexicon.words.slice(start, start + count).filter((word) => !reader.lexicon.forms.has(word)).join(", ")));
+      list.append(
+        element(
+          "p",
+          {},
+          element("strong", {}, `${name[0].toUpperCase()}${name.slice(1)}: `),
+          reader.lexicon.words
+            .slice(start, start + count)
+            .filter((word) => !reader.lexicon.forms.has(word))
+            .join(", "),
+        ),
+      );
       start += count;
     }
     for (const group of model.get("read_as").split(",")) {
@@ -268,22 +429,57 @@ export function render({ model, el }) {
     atEnd: () => model.get("hop") === 3,
     every: 900,
   });
-  view.choice({ trait: "hop", label: "What “it” does", options: [[1, "1 · reads in layer 1"], [2, "2 · reads in layer 2"], [3, "3 · points"]] });
   view.choice({
-    trait: "head", label: "Look through", more: true,
-    options: [[-1, "these three"], ...headNames(given.num_heads).map((name, place) => [place, name])],
+    trait: "hop",
+    label: "What “it” does",
+    options: [
+      [1, "1 · reads in layer 1"],
+      [2, "2 · reads in layer 2"],
+      [3, "3 · points"],
+    ],
+  });
+  view.choice({
+    trait: "head",
+    label: "Look through",
+    more: true,
+    options: [
+      [-1, "these three"],
+      ...headNames(given.num_heads).map((name, place) => [place, name]),
+    ],
   });
   view.slider({
-    trait: "word", label: "Word that asks in this head", min: 0, max: () => seen.words.length - 1, more: true,
-    position: (word) => rowOf({ ...view.state(), word }, seen).asking, text: (word) => seen.words[rowOf({ ...view.state(), word }, seen).asking],
+    trait: "word",
+    label: "Word that asks in this head",
+    min: 0,
+    max: () => seen.words.length - 1,
+    more: true,
+    position: (word) => rowOf({ ...view.state(), word }, seen).asking,
+    text: (word) => seen.words[rowOf({ ...view.state(), word }, seen).asking],
   });
-  view.onChange("word", () => { // a word asks in one head
+  view.onChange("word", () => {
+    // a word asks in one head
     if (model.get("word") >= 0 && model.get("head") < 0) view.set("head", 0);
   });
   const other = element("option", { value: "", hidden: true }); // what is read, where it is none of the examples
-  const offered = element("select", { "aria-label": "Another sentence" }, other, ...given.examples.map((text) => element("option", { value: text }, text)));
-  offered.addEventListener("change", () => read(parseSentence(offered.value, reader.lexicon, given.longest).slice(1).join(" ")), { signal: view.signal });
-  view.more.place.append(element("label", { class: "attention-line-of-text" }, element("span", { class: "attention-name" }, "Another sentence"), offered));
+  const offered = element(
+    "select",
+    { "aria-label": "Another sentence" },
+    other,
+    ...given.examples.map((text) => element("option", { value: text }, text)),
+  );
+  offered.addEventListener(
+    "change",
+    () => read(parseSentence(offered.value, reader.lexicon, given.longest).slice(1).join(" ")),
+    { signal: view.signal },
+  );
+  view.more.place.append(
+    element(
+      "label",
+      { class: "attention-line-of-text" },
+      element("span", { class: "attention-name" }, "Another sentence"),
+      offered,
+    ),
+  );
 
   let strands = () => {};
   const resizing = new ResizeObserver(() => strands());
@@ -295,7 +491,8 @@ export function render({ model, el }) {
       if (!canRead(state.text, view.again)) return;
       try {
         seen = measure(state, reader);
-      } catch (error) { // an address typed by hand: say so, and read the first sentence
+      } catch (error) {
+        // an address typed by hand: say so, and read the first sentence
         problem = error.message;
         view.set("text", given.text);
       }
@@ -310,7 +507,10 @@ export function render({ model, el }) {
     if (problem) refuse(problem);
     const { asking, weights } = rowOf(state, seen);
     shown.forEach(({ weight, cell }, place) => {
-      setAttributes(cell, { "data-meant": String(place === seen.meant && seen.probability >= SURE), "data-asks": String(place === asking) });
+      setAttributes(cell, {
+        "data-meant": String(place === seen.meant && seen.probability >= SURE),
+        "data-asks": String(place === asking),
+      });
       setText(weight, weights[place] < 0.005 ? "\u00a0" : fixed(weights[place], 2));
       setAttributes(weight, { "data-value": String(weights[place]) });
       cell.style.setProperty("--share", weights[place].toFixed(4));
@@ -318,7 +518,10 @@ export function render({ model, el }) {
     const lines = linesOf(state);
     strands = () => drawStrands(lines);
     strands();
-    meant(seen.meant, seen.probability < SURE ? `unsure: ${rivals(seen)}` : nameOf(seen.words, seen.meant));
+    meant(
+      seen.meant,
+      seen.probability < SURE ? `unsure: ${rivals(seen)}` : nameOf(seen.words, seen.meant),
+    );
     sure(seen.probability, fixed(seen.probability, 2));
     view.say(words(state, seen));
   });

@@ -1,4 +1,17 @@
-import { attend, bytesOf, createView, element, fixed, linear, mixture, normalise, setAttributes, setText, softmax, textField } from "../../attention_lib/widgets/_shared/index.js";
+import {
+  attend,
+  bytesOf,
+  createView,
+  element,
+  fixed,
+  linear,
+  mixture,
+  normalise,
+  setAttributes,
+  setText,
+  softmax,
+  textField,
+} from "../../attention_lib/widgets/_shared/index.js";
 
 const WINDOW = 128; // letters that a head sees, as in network.py
 const LONGEST = 400; // letters of a text, as in writer.py
@@ -11,11 +24,19 @@ export function unpackModel(packed) {
   const bytes = bytesOf(packed);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const start = 8 + Number(view.getBigUint64(0, true));
-  const { __metadata__: told, ...entries } = JSON.parse(new TextDecoder().decode(bytes.subarray(8, start)));
+  const { __metadata__: told, ...entries } = JSON.parse(
+    new TextDecoder().decode(bytes.subarray(8, start)),
+  );
   const read = ({ dtype, data_offsets: [from, to] }, scale) => {
-    if (dtype === "F32") return Float32Array.from({ length: (to - from) / 4 }, (_, i) => view.getFloat32(start + from + 4 * i, true));
+    if (dtype === "F32")
+      return Float32Array.from({ length: (to - from) / 4 }, (_, i) =>
+        view.getFloat32(start + from + 4 * i, true),
+      );
     const columns = (to - from) / scale.length;
-    return Float32Array.from({ length: to - from }, (_, i) => view.getInt8(start + from + i) * scale[Math.floor(i / columns)]);
+    return Float32Array.from(
+      { length: to - from },
+      (_, i) => view.getInt8(start + from + i) * scale[Math.floor(i / columns)],
+    );
   };
   const tensors = {};
   for (const name in entries) {
@@ -28,7 +49,8 @@ export function unpackModel(packed) {
 }
 
 /** A matrix, (out, in), times a vector, plus a bias. */
-const times = (matrix, x, bias) => linear([x], matrix)[0].map((sum, out) => sum + (bias ? bias[out] : 0));
+const times = (matrix, x, bias) =>
+  linear([x], matrix)[0].map((sum, out) => sum + (bias ? bias[out] : 0));
 
 /** Turn each pair of coordinates of each head by the angles of a position, in place. */
 function rotate(x, size, position) {
@@ -55,28 +77,46 @@ export function createWriter({ letters, heads, width, layers, tensors }) {
     const query = rotate(part("q"), size, position);
     keys[position] = rotate(part("k"), size, position);
     values[position] = part("v");
-    const [near, theirs] = [keys, values].map((rows) => rows.slice(Math.max(0, position + 1 - WINDOW), position + 1));
+    const [near, theirs] = [keys, values].map((rows) =>
+      rows.slice(Math.max(0, position + 1 - WINDOW), position + 1),
+    );
     const found = Array.from({ length: heads }, (_, head) => {
       const [from, to] = [head * size, (head + 1) * size];
       const { weights } = attend([query], near, from, to);
-      return { row: weights[0], output: mixture(weights, theirs.map((value) => value.subarray(from, to)))[0] };
+      return {
+        row: weights[0],
+        output: mixture(
+          weights,
+          theirs.map((value) => value.subarray(from, to)),
+        )[0],
+      };
     });
     const gathered = found.flatMap(({ output }) => [...output]);
-    return { weights: found.map(({ row }) => row), output: times(tensors[`attentions.${layer}.W_o.weight`], gathered) };
+    return {
+      weights: found.map(({ row }) => row),
+      output: times(tensors[`attentions.${layer}.W_o.weight`], gathered),
+    };
   }
 
   function readLetter(letter, position) {
     const id = letters.indexOf(letter);
     let x = Float64Array.from(tensors["embedding.weight"].subarray(id * width, (id + 1) * width));
     const weights = [];
-    const add = (number, y) => normalise(x.map((value, i) => value + y[i]), {
-      gain: tensors[`add_norms.${number}.norm.weight`], shift: tensors[`add_norms.${number}.norm.bias`],
-    });
+    const add = (number, y) =>
+      normalise(
+        x.map((value, i) => value + y[i]),
+        {
+          gain: tensors[`add_norms.${number}.norm.weight`],
+          shift: tensors[`add_norms.${number}.norm.bias`],
+        },
+      );
     for (let layer = 0; layer < layers; layer += 1) {
       const attended = look(layer, x, position);
       weights.push(...attended.weights);
       x = add(2 * layer, attended.output);
-      const [inner, outer] = [0, 2].map((i) => ["weight", "bias"].map((kind) => tensors[`feed_forwards.${layer}.${i}.${kind}`]));
+      const [inner, outer] = [0, 2].map((i) =>
+        ["weight", "bias"].map((kind) => tensors[`feed_forwards.${layer}.${i}.${kind}`]),
+      );
       const hidden = times(inner[0], x, inner[1]).map((value) => Math.max(value, 0));
       x = add(2 * layer + 1, times(outer[0], hidden, outer[1]));
     }
@@ -100,7 +140,9 @@ export function createWriter({ letters, heads, width, layers, tensors }) {
 /** Probabilities of the letters at a temperature; at 0 the most probable one has all. */
 export function chances(logits, temperature) {
   const top = logits.indexOf(Math.max(...logits));
-  return temperature > 0 ? softmax(logits.map((logit) => logit / temperature)) : logits.map((_, i) => Number(i === top));
+  return temperature > 0
+    ? softmax(logits.map((logit) => logit / temperature))
+    : logits.map((_, i) => Number(i === top));
 }
 
 /** The place of the letter that is asked about: the next one, or one that stands. */
@@ -140,36 +182,64 @@ export function words(state, { logits, weights }) {
   const target = weights.lastIndexOf(most);
   const back = placeOf(state) - target;
   const likely = Math.max(...probabilities);
-  return `For letter ${placeOf(state) + 1}, it expects “${visible(state.letters[probabilities.indexOf(likely)])}” `
-    + `(probability ${fixed(likely)} at this temperature). Through ${headName(state)}, it looks most at `
-    + `“${visible(state.text[target])}”, ${back} back (weight ${fixed(most)}).`;
+  return (
+    `For letter ${placeOf(state) + 1}, it expects “${visible(state.letters[probabilities.indexOf(likely)])}” ` +
+    `(probability ${fixed(likely)} at this temperature). Through ${headName(state)}, it looks most at ` +
+    `“${visible(state.text[target])}”, ${back} back (weight ${fixed(most)}).`
+  );
 }
 
 // ---------------------------------------------------------------- the view
 
 export function render({ model, el }) {
   const traits = ["text", "temperature", "head", "place"];
-  const view = createView({ model, el }, {
-    label: "A writer at work", task: "Press Write, then try another temperature or a beginning of your own.",
-    traits, given: ["letters", "num_heads", "num_layers", "logits", "weights"],
-  });
+  const view = createView(
+    { model, el },
+    {
+      label: "A writer at work",
+      task: "Press Write, then try another temperature or a beginning of your own.",
+      traits,
+      given: ["letters", "num_heads", "num_layers", "logits", "weights"],
+    },
+  );
   const first = view.state();
   let writer = null;
   let timer = 0;
 
-  const { input: typed, node, refuse } = textField({ label: "A beginning of your own", maxlength: LONGEST, signal: view.signal });
+  const {
+    input: typed,
+    node,
+    refuse,
+  } = textField({ label: "A beginning of your own", maxlength: LONGEST, signal: view.signal });
   const page = element("div", { class: "attention-writing" });
   const candidates = element("div", { class: "attention-candidates", "aria-hidden": "true" });
   view.stage.append(node, page, candidates);
-  const show = view.numbers({ expected: "It expects", probability: "Probability", weight: "Largest weight" }, view.readouts);
+  const show = view.numbers(
+    { expected: "It expects", probability: "Probability", weight: "Largest weight" },
+    view.readouts,
+  );
   const letters = Array.from({ length: LONGEST + 1 }, (_, place) => {
     const letter = page.appendChild(element("span", { class: "attention-letter" }));
-    letter.addEventListener("click", () => { if (place > 0) view.set("place", place); }, { signal: view.signal });
+    letter.addEventListener(
+      "click",
+      () => {
+        if (place > 0) view.set("place", place);
+      },
+      { signal: view.signal },
+    );
     return letter;
   });
-  const bars = Array.from({ length: SHOWN }, () => candidates.appendChild(
-    element("span", { class: "attention-candidate" }, element("b", {}, " "), element("i"), element("span", {}, " ")),
-  ));
+  const bars = Array.from({ length: SHOWN }, () =>
+    candidates.appendChild(
+      element(
+        "span",
+        { class: "attention-candidate" },
+        element("b", {}, " "),
+        element("i"),
+        element("span", {}, " "),
+      ),
+    ),
+  );
 
   /** Ask for the model: a kernel, or the host of a page, answers by setting `packed`. */
   function ask() {
@@ -186,7 +256,8 @@ export function render({ model, el }) {
   function step() {
     const { text, temperature } = view.state();
     if (text.length >= LONGEST) stop();
-    else if (writer) view.setAll({ text: text + next(writer, text, temperature, Math.random()), place: -1 });
+    else if (writer)
+      view.setAll({ text: text + next(writer, text, temperature, Math.random()), place: -1 });
   }
   const button = view.button("Write", () => {
     if (timer) return stop();
@@ -200,26 +271,66 @@ export function render({ model, el }) {
     typed.value = model.get("text");
     refuse("");
   }
-  view.onChange("text", () => { if (document.activeElement !== typed) settle(); });
+  view.onChange("text", () => {
+    if (document.activeElement !== typed) settle();
+  });
   settle();
-  typed.addEventListener("input", () => {
-    const text = typed.value;
-    const unknown = [...new Set(text)].filter((letter) => !first.letters.includes(letter));
-    refuse(unknown.length ? `The writer has never seen ${unknown.map((letter) => `“${letter}”`).join(", ")}.` : "");
-    if (text && unknown.length === 0) view.setAll({ text, place: -1 });
-  }, { signal: view.signal });
-  view.slider({ trait: "temperature", label: "Temperature", min: 0, max: 2, step: 0.05, text: (value) => value.toFixed(2) });
-  view.slider({ trait: "head", label: "Look through", min: 0, max: first.num_heads * first.num_layers, text: (head) => headName({ ...first, head }) });
-  view.slider({ trait: "place", label: "Letter", min: 1, max: () => model.get("text").length, position: () => placeOf(view.state()), text: () => `${placeOf(view.state()) + 1}`, more: true });
+  typed.addEventListener(
+    "input",
+    () => {
+      const text = typed.value;
+      const unknown = [...new Set(text)].filter((letter) => !first.letters.includes(letter));
+      refuse(
+        unknown.length
+          ? `The writer has never seen ${unknown.map((letter) => `“${letter}”`).join(", ")}.`
+          : "",
+      );
+      if (text && unknown.length === 0) view.setAll({ text, place: -1 });
+    },
+    { signal: view.signal },
+  );
+  view.slider({
+    trait: "temperature",
+    label: "Temperature",
+    min: 0,
+    max: 2,
+    step: 0.05,
+    text: (value) => value.toFixed(2),
+  });
+  view.slider({
+    trait: "head",
+    label: "Look through",
+    min: 0,
+    max: first.num_heads * first.num_layers,
+    text: (head) => headName({ ...first, head }),
+  });
+  view.slider({
+    trait: "place",
+    label: "Letter",
+    min: 1,
+    max: () => model.get("text").length,
+    position: () => placeOf(view.state()),
+    text: () => `${placeOf(view.state()) + 1}`,
+    more: true,
+  });
 
-  view.onReset(() => { stop(); settle(); });
-  view.onChange("wanted", () => { // or no longer: the numbers did not come
+  view.onReset(() => {
+    stop();
+    settle();
+  });
+  view.onChange("wanted", () => {
+    // or no longer: the numbers did not come
     if (writer || model.get("wanted")) return;
     stop();
-    view.say("The writer's numbers could not be fetched. Check the connection, then press Write again.");
+    view.say(
+      "The writer's numbers could not be fetched. Check the connection, then press Write again.",
+    );
   });
   view.signal.addEventListener("abort", stop);
-  view.onChange("packed", () => { take(); view.again(); });
+  view.onChange("packed", () => {
+    take();
+    view.again();
+  });
   take();
   view.start(() => {
     const state = view.state();
@@ -229,13 +340,18 @@ export function render({ model, el }) {
     const at = placeOf(state);
     const largest = seen ? Math.max(...seen.weights) : 1;
     letters.forEach((letter, place) => {
-      setText(letter, place === state.text.length ? "▁" : state.text[place]?.replace("\n", "↵\n") ?? "");
+      setText(
+        letter,
+        place === state.text.length ? "▁" : (state.text[place]?.replace("\n", "↵\n") ?? ""),
+      );
       setAttributes(letter, { hidden: place > state.text.length, "data-asks": place === at });
       letter.style.setProperty("--share", ((seen && seen.weights[place]) || 0) / largest);
     });
     if (!seen) return view.say("The writer's numbers are on their way.");
     const probabilities = chances(seen.logits, state.temperature);
-    const order = probabilities.map((share, id) => [share, id]).sort(([a, one], [b, other]) => b - a || one - other);
+    const order = probabilities
+      .map((share, id) => [share, id])
+      .sort(([a, one], [b, other]) => b - a || one - other);
     bars.forEach((bar, i) => {
       const [share, id] = order[i];
       setText(bar.children[0], visible(state.letters[id]));
@@ -243,7 +359,10 @@ export function render({ model, el }) {
       bar.style.setProperty("--share", share.toFixed(4));
     });
     const [[likely, id]] = order;
-    show({ expected: id, probability: likely, weight: largest }, { expected: `“${visible(state.letters[id])}”` });
+    show(
+      { expected: id, probability: likely, weight: largest },
+      { expected: `“${visible(state.letters[id])}”` },
+    );
     return view.say(words(state, seen));
   });
   return view.cleanup;

@@ -6,15 +6,20 @@ export function addressName(el) {
   const figure = el.closest(".attention-widget[data-widget]");
   if (!figure) return null;
   const kind = figure.dataset.widget;
-  const place = [...document.querySelectorAll(`.attention-widget[data-widget="${kind}"]`)].indexOf(figure);
+  const place = [...document.querySelectorAll(`.attention-widget[data-widget="${kind}"]`)].indexOf(
+    figure,
+  );
   return place > 0 ? `${kind}-${place + 1}` : kind;
 }
 
 /** Whether a value from outside is of the kind of another: numbers stay numbers, lists lists of such. */
 function alike(value, known) {
   if (Array.isArray(known)) {
-    return Array.isArray(value) && value.length > 0
-      && value.every((one, i) => alike(one, known[Math.min(i, known.length - 1)]));
+    return (
+      Array.isArray(value) &&
+      value.length > 0 &&
+      value.every((one, i) => alike(one, known[Math.min(i, known.length - 1)]))
+    );
   }
   return typeof value === typeof known && typeof value !== "object" && !Number.isNaN(value);
 }
@@ -39,7 +44,11 @@ export function readAddress(hash, name, initial) {
 /** The part of an address that holds what differs from the start; "#MaskLab." where nothing does. */
 export function writeAddress(name, values, initial) {
   const parts = Object.keys(initial)
-    .filter((trait) => alike(values[trait], initial[trait]) && JSON.stringify(values[trait]) !== JSON.stringify(initial[trait]))
+    .filter(
+      (trait) =>
+        alike(values[trait], initial[trait]) &&
+        JSON.stringify(values[trait]) !== JSON.stringify(initial[trait]),
+    )
     .map((trait) => {
       const value = values[trait];
       return `${name}.${trait}=${encodeURIComponent(typeof value === "string" ? value : JSON.stringify(value))}`;
@@ -50,8 +59,11 @@ export function writeAddress(name, values, initial) {
 /** The parts of a figure that an address names, whether it sets them or only points at them:
     `temperature` and `weights` of "#SoftLookup.temperature=2&SoftLookup:weights". */
 export function partsOf(hash, name) {
-  return hash.slice(1).split("&").flatMap((part) => {
-    const [, figure, one] = part.match(/^([\w-]+)(?:\.(\w+)=.*|:\w+)$/) ?? [];
-    return figure === name ? [one ?? part.slice(name.length + 1)] : [];
-  });
+  return hash
+    .slice(1)
+    .split("&")
+    .flatMap((part) => {
+      const [, figure, one] = part.match(/^([\w-]+)(?:\.(\w+)=.*|:\w+)$/) ?? [];
+      return figure === name ? [one ?? part.slice(name.length + 1)] : [];
+    });
 }

@@ -7,28 +7,36 @@ import { svg, uniqueId } from "./elements.js";
 export function colorMap(node, name = "--aw-weight-map") {
   let stops;
   return (share) => {
-    stops ??= getComputedStyle(node).getPropertyValue(name).split(",").map((stop) => {
-      const value = parseInt(stop.trim().slice(1), 16);
-      return [value >> 16, (value >> 8) & 255, value & 255];
-    });
+    stops ??= getComputedStyle(node)
+      .getPropertyValue(name)
+      .split(",")
+      .map((stop) => {
+        const value = parseInt(stop.trim().slice(1), 16);
+        return [value >> 16, (value >> 8) & 255, value & 255];
+      });
     const place = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
     const low = Math.min(Math.floor(place), stops.length - 2);
-    return stops[low].map((from, i) => Math.round(from + (place - low) * (stops[low + 1][i] - from)));
+    return stops[low].map((from, i) =>
+      Math.round(from + (place - low) * (stops[low + 1][i] - from)),
+    );
   };
 }
 
 /** A map as 256 pixels of a canvas, from 0 to 1, made when they are first asked for. */
 export function pixelMap(color) {
   let pixels;
-  return () => (pixels ??= Uint32Array.from({ length: 256 }, (_, i) => {
-    const [red, green, blue] = color(i / 255);
-    return (255 << 24) | (blue << 16) | (green << 8) | red;
-  }));
+  return () =>
+    (pixels ??= Uint32Array.from({ length: 256 }, (_, i) => {
+      const [red, green, blue] = color(i / 255);
+      return (255 << 24) | (blue << 16) | (green << 8) | red;
+    }));
 }
 
 /** The class of a text that is readable on a colour of a map. */
 export function readableOn([red, green, blue]) {
-  const [r, g, b] = [red, green, blue].map((part) => (part <= 10 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+  const [r, g, b] = [red, green, blue].map((part) =>
+    part <= 10 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4,
+  );
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "attention-on-light" : "attention-on-dark";
 }
 
@@ -36,11 +44,18 @@ export function readableOn([red, green, blue]) {
 export function addPatterns(picture) {
   const pattern = (name, ground, line, strokes) => {
     const id = uniqueId(name);
-    picture.prepend(svg("defs", {}, svg(
-      "pattern", { id, width: 8, height: 8, patternUnits: "userSpaceOnUse" },
-      svg("rect", { width: 8, height: 8, fill: `var(${ground})` }),
-      svg("path", { d: strokes, stroke: `var(${line})`, "stroke-width": 1.2, fill: "none" }),
-    )));
+    picture.prepend(
+      svg(
+        "defs",
+        {},
+        svg(
+          "pattern",
+          { id, width: 8, height: 8, patternUnits: "userSpaceOnUse" },
+          svg("rect", { width: 8, height: 8, fill: `var(${ground})` }),
+          svg("path", { d: strokes, stroke: `var(${line})`, "stroke-width": 1.2, fill: "none" }),
+        ),
+      ),
+    );
     return `url(#${id})`;
   };
   return {

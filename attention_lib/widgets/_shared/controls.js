@@ -9,16 +9,38 @@ export const POWERS = { value: (power) => 2 ** power, position: Math.log2 };
     with the text, or that nothing is. With `rows` it takes several lines. */
 export function textField({ label: title, trait, rows, signal, ...attributes }) {
   const [own, ofRefusal] = [uniqueId("text"), uniqueId("refusal")];
-  const input = element(rows ? "textarea" : "input", { id: own, rows, type: rows ? null : "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off", ...attributes });
-  const refusal = element("p", { id: ofRefusal, class: "attention-refusal", role: "alert", hidden: true });
+  const input = element(rows ? "textarea" : "input", {
+    id: own,
+    rows,
+    type: rows ? null : "text",
+    spellcheck: "false",
+    autocomplete: "off",
+    autocapitalize: "off",
+    ...attributes,
+  });
+  const refusal = element("p", {
+    id: ofRefusal,
+    class: "attention-refusal",
+    role: "alert",
+    hidden: true,
+  });
   input.addEventListener("keydown", (event) => event.stopPropagation(), { signal }); // a notebook has keys of its own
   return {
     input,
-    node: element("div", { class: "attention-line-of-text", "data-trait": trait }, element("label", { class: "attention-name", for: own }, title), input, refusal),
+    node: element(
+      "div",
+      { class: "attention-line-of-text", "data-trait": trait },
+      element("label", { class: "attention-name", for: own }, title),
+      input,
+      refusal,
+    ),
     refuse(said) {
       refusal.textContent = said;
       refusal.hidden = !said;
-      setAttributes(input, { "aria-invalid": said ? "true" : null, "aria-describedby": said ? ofRefusal : null });
+      setAttributes(input, {
+        "aria-invalid": said ? "true" : null,
+        "aria-describedby": said ? ofRefusal : null,
+      });
     },
   };
 }
@@ -41,8 +63,17 @@ export function createControls({ model, set, signal, onReset, place, further }) 
         function, where it depends on what else is set: a value beyond it counts as the last one.
         `marks` are written below the slider, evenly from one end to the other. */
     slider({
-      trait, label: title, min, max, step = 1, more = false, marks = [],
-      value = (position) => position, position = (given) => given, text = String, words = text,
+      trait,
+      label: title,
+      min,
+      max,
+      step = 1,
+      more = false,
+      marks = [],
+      value = (position) => position,
+      position = (given) => given,
+      text = String,
+      words = text,
     }) {
       const highest = typeof max === "function" ? max : () => max;
       const input = element("input", { type: "range", min, max: highest(), step });
@@ -50,11 +81,34 @@ export function createControls({ model, set, signal, onReset, place, further }) 
       input.addEventListener("input", () => set(trait, value(Number(input.value))), { signal });
       // A finger that goes down the page, and not along the slider, leaves it as it was.
       let before;
-      input.addEventListener("pointerdown", () => { before = model.get(trait); }, { signal });
-      input.addEventListener("pointercancel", () => requestAnimationFrame(() => set(trait, before)), { signal });
+      input.addEventListener(
+        "pointerdown",
+        () => {
+          before = model.get(trait);
+        },
+        { signal },
+      );
+      input.addEventListener(
+        "pointercancel",
+        () => requestAnimationFrame(() => set(trait, before)),
+        { signal },
+      );
       accepts.set(trait, (given) => position(given) >= min && position(given) <= highest());
-      const below = marks.length ? element("span", { class: "attention-marks", "aria-hidden": "true" }, ...marks.map((mark) => element("span", {}, mark))) : null;
-      const node = element("label", { class: "attention-control", "data-trait": trait }, element("span", { class: "attention-name" }, title), shown, input, below);
+      const below = marks.length
+        ? element(
+            "span",
+            { class: "attention-marks", "aria-hidden": "true" },
+            ...marks.map((mark) => element("span", {}, mark)),
+          )
+        : null;
+      const node = element(
+        "label",
+        { class: "attention-control", "data-trait": trait },
+        element("span", { class: "attention-name" }, title),
+        shown,
+        input,
+        below,
+      );
       function refresh() {
         const most = highest();
         const given = position(model.get(trait)) > most ? value(most) : model.get(trait);
@@ -77,12 +131,24 @@ export function createControls({ model, set, signal, onReset, place, further }) 
         return input;
       });
       accepts.set(trait, (given) => options.some(([value]) => value === given));
-      const labels = options.map(([, text], i) => element("label", { class: "attention-option" }, inputs[i], element("span", {}, text)));
-      const node = element(
-        "fieldset", { class: "attention-control", "data-trait": trait },
-        element("legend", { class: "attention-name" }, title), element("div", { class: "attention-options" }, ...labels),
+      const labels = options.map(([, text], i) =>
+        element("label", { class: "attention-option" }, inputs[i], element("span", {}, text)),
       );
-      addControl(trait, node, () => inputs.forEach((input, i) => { input.checked = options[i][0] === model.get(trait); }), more);
+      const node = element(
+        "fieldset",
+        { class: "attention-control", "data-trait": trait },
+        element("legend", { class: "attention-name" }, title),
+        element("div", { class: "attention-options" }, ...labels),
+      );
+      addControl(
+        trait,
+        node,
+        () =>
+          inputs.forEach((input, i) => {
+            input.checked = options[i][0] === model.get(trait);
+          }),
+        more,
+      );
       return inputs;
     },
 
@@ -90,8 +156,20 @@ export function createControls({ model, set, signal, onReset, place, further }) 
     toggle({ trait, label: title, more = false }) {
       const input = element("input", { type: "checkbox" });
       input.addEventListener("change", () => set(trait, input.checked), { signal });
-      const node = element("label", { class: "attention-option attention-toggle", "data-trait": trait }, input, element("span", {}, title));
-      addControl(trait, node, () => { input.checked = Boolean(model.get(trait)); }, more);
+      const node = element(
+        "label",
+        { class: "attention-option attention-toggle", "data-trait": trait },
+        input,
+        element("span", {}, title),
+      );
+      addControl(
+        trait,
+        node,
+        () => {
+          input.checked = Boolean(model.get(trait));
+        },
+        more,
+      );
       return input;
     },
 
@@ -121,9 +199,15 @@ export function createControls({ model, set, signal, onReset, place, further }) 
       }
       input.addEventListener("input", () => judge(!rows), { signal });
       if (rows) input.addEventListener("change", () => judge(true), { signal });
-      onReset(() => { meant = null; refresh(); });
+      onReset(() => {
+        meant = null;
+        refresh();
+      });
       addControl(trait, node, refresh, more);
-      accepts.set(trait, (value) => { read(write(value)); return true; });
+      accepts.set(trait, (value) => {
+        read(write(value));
+        return true;
+      });
     },
 
     /** A button among the controls. */

@@ -67,7 +67,8 @@ export function setChildren(parent, children) {
   children.forEach(([tag, attributes, text], i) => {
     let node = nodes[i];
     if (node?.localName !== tag) {
-      const fresh = !node && taken.at(-1)?.localName === tag ? taken.pop() : document.createElementNS(SVG, tag);
+      const fresh =
+        !node && taken.at(-1)?.localName === tag ? taken.pop() : document.createElementNS(SVG, tag);
       if (node) node.replaceWith(fresh);
       else parent.append(fresh);
       node = fresh;

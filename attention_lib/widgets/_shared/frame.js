@@ -5,10 +5,19 @@ import { element, setText } from "./elements.js";
 /** The frame of a figure, as elements; `tools` has the buttons that the place allows. */
 export function createFrame({ title, aside, signal, link, reset }) {
   const box = (names, ...children) => element("div", { class: names }, ...children);
-  const [stage, controls, readouts] = ["attention-stage", "attention-controls", "attention-readouts"].map((name) => box(name));
+  const [stage, controls, readouts] = [
+    "attention-stage",
+    "attention-controls",
+    "attention-readouts",
+  ].map((name) => box(name));
   const more = { controls: box("attention-controls"), readouts: box("attention-readouts") };
   more.place = box("attention-further", more.readouts, more.controls);
-  const folded = element("details", { class: "attention-more" }, element("summary", {}, "More"), more.place);
+  const folded = element(
+    "details",
+    { class: "attention-more" },
+    element("summary", {}, "More"),
+    more.place,
+  );
   const task = element("p", { class: "attention-task" });
   const finding = element("p", { class: "attention-finding", "aria-hidden": "true" });
   const spoken = element("p", { class: "attention-unseen", "aria-live": "polite" });
@@ -16,17 +25,30 @@ export function createFrame({ title, aside, signal, link, reset }) {
   const tools = box("attention-tools");
   const told = element("span", { class: "attention-note", role: "status" });
   const root = element(
-    "div", { class: "attention-view", role: "group", "aria-label": title },
+    "div",
+    { class: "attention-view", role: "group", "aria-label": title },
     box(
-      "attention-page", element("p", { class: "attention-title" }, title), task,
-      box(aside ? "attention-layout attention-aside" : "attention-layout", stage, controls, readouts, folded),
-      finding, failure, tools,
+      "attention-page",
+      element("p", { class: "attention-title" }, title),
+      task,
+      box(
+        aside ? "attention-layout attention-aside" : "attention-layout",
+        stage,
+        controls,
+        readouts,
+        folded,
+      ),
+      finding,
+      failure,
+      tools,
     ),
     spoken,
   );
 
   function tool(text, act) {
-    const button = tools.appendChild(element("button", { type: "button", class: "attention-tool" }, text));
+    const button = tools.appendChild(
+      element("button", { type: "button", class: "attention-tool" }, text),
+    );
     button.addEventListener("click", act, { signal });
     return button;
   }
@@ -35,7 +57,10 @@ export function createFrame({ title, aside, signal, link, reset }) {
     tool("Copy link", async () => {
       const address = location.href.replace(/#.*/, "") + link();
       history.replaceState(history.state, "", link());
-      const copied = await navigator.clipboard?.writeText(address).then(() => true, () => false);
+      const copied = await navigator.clipboard?.writeText(address).then(
+        () => true,
+        () => false,
+      );
       setText(told, copied ? "Link copied." : "The link is in the address bar.");
     });
   }
@@ -44,9 +69,13 @@ export function createFrame({ title, aside, signal, link, reset }) {
       if (document.fullscreenElement === root) document.exitFullscreen();
       else root.requestFullscreen();
     });
-    root.addEventListener("fullscreenchange", () => {
-      setText(whole, document.fullscreenElement === root ? "Leave full screen" : "Full screen");
-    }, { signal });
+    root.addEventListener(
+      "fullscreenchange",
+      () => {
+        setText(whole, document.fullscreenElement === root ? "Leave full screen" : "Full screen");
+      },
+      { signal },
+    );
   }
   tools.append(told);
   return { root, stage, controls, readouts, more, folded, task, finding, spoken, failure };

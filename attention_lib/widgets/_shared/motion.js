@@ -10,12 +10,15 @@ const slowing = (share) => 1 - (1 - share) ** 3;
 
 /** Numbers between two of one shape: a number, or lists of numbers as deep as you like. */
 export function between(from, to, share) {
-  return Array.isArray(to) ? to.map((one, i) => between(from[i], one, share)) : from + (to - from) * share;
+  return Array.isArray(to)
+    ? to.map((one, i) => between(from[i], one, share))
+    : from + (to - from) * share;
 }
 
 /** Whether two have one shape, so that there is a way from one to the other. */
 export function sameShape(a, b) {
-  if (!Array.isArray(a) || !Array.isArray(b)) return typeof a === typeof b && !Array.isArray(a) && !Array.isArray(b);
+  if (!Array.isArray(a) || !Array.isArray(b))
+    return typeof a === typeof b && !Array.isArray(a) && !Array.isArray(b);
   return a.length === b.length && a.every((one, i) => sameShape(one, b[i]));
 }
 
@@ -36,7 +39,12 @@ export function createMotion({ again, isHeld, now = () => performance.now() }) {
       return target;
     }
     if (JSON.stringify(way.to) !== JSON.stringify(target)) {
-      Object.assign(way, { from: at(way, time), to: target, begun: time, length: isHeld() ? HELD : GLIDE });
+      Object.assign(way, {
+        from: at(way, time),
+        to: target,
+        begun: time,
+        length: isHeld() ? HELD : GLIDE,
+      });
     }
     if (time - way.begun < way.length) again();
     return at(way, time);
@@ -52,12 +60,19 @@ export function fadeOut(canvas) {
   if (isStill() || !canvas.width || !canvas.height) return;
   if (canvas.nextElementSibling?.dataset.fading) canvas.nextElementSibling.remove(); // it would cover the newer one
   const { width, height, className } = canvas;
-  const before = element("canvas", { width, height, class: className, "aria-hidden": "true", "data-fading": "true" });
+  const before = element("canvas", {
+    width,
+    height,
+    class: className,
+    "aria-hidden": "true",
+    "data-fading": "true",
+  });
   before.style.cssText = canvas.style.cssText;
   before.getContext("2d").drawImage(canvas, 0, 0);
   canvas.after(before);
   for (const running of canvas.getAnimations()) running.cancel();
   const { opacity } = getComputedStyle(canvas);
   if (opacity < 1) canvas.animate({ opacity: [0, opacity] }, GLIDE); // two together would be darker
-  before.animate({ opacity: [opacity, 0] }, { duration: GLIDE, fill: "forwards" }).onfinish = () => before.remove();
+  before.animate({ opacity: [opacity, 0] }, { duration: GLIDE, fill: "forwards" }).onfinish = () =>
+    before.remove();
 }

@@ -30,13 +30,18 @@ export function entropy(weights) {
 export function readNumber(text, { min, max }) {
   const value = Number(text.replace("−", "-"));
   if (text === "" || Number.isNaN(value)) throw new Error(`“${text}” is not a number.`);
-  if (value < min || value > max) throw new Error(`${text} is not from ${short(min)} to ${short(max)}.`);
+  if (value < min || value > max)
+    throw new Error(`${text} is not from ${short(min)} to ${short(max)}.`);
   return value;
 }
 
 /** The parts of each line that a reader has written or pasted; brackets and commas are let be. */
 export function readLines(text) {
-  return text.replace(/[[\](),;]/g, " ").split("\n").map((line) => line.trim()).filter(Boolean)
+  return text
+    .replace(/[[\](),;]/g, " ")
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean)
     .map((line) => line.split(/\s+/));
 }
 

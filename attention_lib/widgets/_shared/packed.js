@@ -2,7 +2,9 @@
 
 /** Data of a model, a view or a buffer, or a list of numbers, as bytes. */
 export function bytesOf(data) {
-  return data.buffer ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data);
+  return data.buffer
+    ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+    : new Uint8Array(data);
 }
 
 /** Where each head's code words begin, of which order they are, and what a step is. */
@@ -21,9 +23,12 @@ export function unpackHead({ bytes, tables }, number, count) {
   const { start, order } = tables[number];
   const steps = new Int32Array(count);
   let at = start * 8; // in bits
-  const next = () => { // 25 bits or more, which is as long as numbers are
+  const next = () => {
+    // 25 bits or more, which is as long as numbers are
     const i = at >>> 3;
-    return ((bytes[i] << 24) | (bytes[i + 1] << 16) | (bytes[i + 2] << 8) | bytes[i + 3]) << (at & 7);
+    return (
+      ((bytes[i] << 24) | (bytes[i + 1] << 16) | (bytes[i + 2] << 8) | bytes[i + 3]) << (at & 7)
+    );
   };
   for (let i = 0; i < count; i += 1) {
     const zeros = Math.clz32(next());

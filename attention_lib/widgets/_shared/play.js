@@ -11,7 +11,11 @@ export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matc
  * it. A reader who has asked for less motion takes the steps one by one.
  */
 export function createPlay({ root, signal, next, rewind, atEnd, every = 700 }) {
-  const button = element("button", { type: "button", class: "attention-button attention-play" }, isStill() ? "Step" : "Play");
+  const button = element(
+    "button",
+    { type: "button", class: "attention-button attention-play" },
+    isStill() ? "Step" : "Play",
+  );
   let timer = 0;
 
   function stop() {
@@ -31,9 +35,13 @@ export function createPlay({ root, signal, next, rewind, atEnd, every = 700 }) {
   }
   button.addEventListener("click", () => (timer ? stop() : play()), { signal });
   for (const type of ["pointerdown", "keydown"]) {
-    root.addEventListener(type, (event) => {
-      if (timer && event.target !== button) stop();
-    }, { signal, capture: true });
+    root.addEventListener(
+      type,
+      (event) => {
+        if (timer && event.target !== button) stop();
+      },
+      { signal, capture: true },
+    );
   }
   signal.addEventListener("abort", () => clearInterval(timer));
   return { button, play, stop };

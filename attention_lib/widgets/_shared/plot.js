@@ -20,8 +20,13 @@ export function createPlot({ height, description, parent, signal }) {
     /** Take the width of its place, and say whether it is new. A picture without a canvas gets a
         smaller viewBox and is scaled up, so that its letters grow with the page's text. */
     fit() {
-      const [{ parentNode: frame }, text] = [picture, parseFloat(getComputedStyle(document.documentElement).fontSize)];
-      const larger = frame.querySelector("canvas") ? 1 : Math.max(1, Math.min(text / 16, frame.clientWidth / 300));
+      const [{ parentNode: frame }, text] = [
+        picture,
+        parseFloat(getComputedStyle(document.documentElement).fontSize),
+      ];
+      const larger = frame.querySelector("canvas")
+        ? 1
+        : Math.max(1, Math.min(text / 16, frame.clientWidth / 300));
       const width = Math.floor(frame.clientWidth / larger);
       if (width === 0 || width === plot.width) return false;
       picture.style.cssText = larger > 1 ? "width: 100%; height: auto" : "";
@@ -57,7 +62,11 @@ export function createPlot({ height, description, parent, signal }) {
         if (thing >= 0) {
           const [x, y] = plot.under(event);
           const ring = event.target;
-          Object.assign(held, { right: ring.cx.baseVal.value - x, down: ring.cy.baseVal.value - y, begun: true });
+          Object.assign(held, {
+            right: ring.cx.baseVal.value - x,
+            down: ring.cy.baseVal.value - y,
+            begun: true,
+          });
         } else if (event.pointerType !== "touch") {
           held.begun = true;
           follow(event);
@@ -72,11 +81,18 @@ export function createPlot({ height, description, parent, signal }) {
         if (held && !held.begun) follow(event); // a tap
         held = null;
       });
-      on("pointercancel", () => { held = null; });
+      on("pointercancel", () => {
+        held = null;
+      });
       return (places) => {
         if (picture.lastChild !== rings) picture.append(rings); // above all that is drawn
         // Thing 0 is on top: where it lies on another one, it is the one to take.
-        setChildren(rings, [...places].reverse().map(([cx, cy]) => ["circle", { cx, cy, r: GRIP, class: "attention-grip" }]));
+        setChildren(
+          rings,
+          [...places]
+            .reverse()
+            .map(([cx, cy]) => ["circle", { cx, cy, r: GRIP, class: "attention-grip" }]),
+        );
       };
     },
   };
@@ -89,22 +105,51 @@ export function createPlot({ height, description, parent, signal }) {
     below it, whichever leads outward, else at its side; `clear` pixels from its middle, or its radius.
     What is `spare` is left out where there is no room for it, with some air around it. */
 export function placeNames(points, width, height) {
-  const taken = points.filter(({ spare }) => !spare).map(({ at: [x, y], r }) => [x - r, y - r, x + r, y + r]);
+  const taken = points
+    .filter(({ spare }) => !spare)
+    .map(({ at: [x, y], r }) => [x - r, y - r, x + r, y + r]);
   return points.flatMap(({ at: [x, y], color, name, r, clear = r, spare = false }) => {
     const [half, air] = spare ? [7 * name.length, 5] : [4 * name.length, 0];
-    const [above, below] = [[0, -clear - 5], [0, clear + 15]];
+    const [above, below] = [
+      [0, -clear - 5],
+      [0, clear + 15],
+    ];
     const upright = y > height / 2 + 2 ? [below, above] : [above, below];
-    const aside = [[half + clear + 3, 5], [-half - clear - 3, 5]];
+    const aside = [
+      [half + clear + 3, 5],
+      [-half - clear - 3, 5],
+    ];
     const spots = (spare ? [...aside, ...upright] : [...upright, ...aside]).map(([dx, dy]) => [
-      Math.min(Math.max(x + dx, half), width - half), Math.min(Math.max(y + dy, 13), height - 4),
+      Math.min(Math.max(x + dx, half), width - half),
+      Math.min(Math.max(y + dy, 13), height - 4),
     ]);
-    const boxes = spots.map(([left, base]) => [left - half, base - 11 - air, left + half, base + 2 + air]);
-    const free = boxes.findIndex((box) => !taken.some(
-      (other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3],
-    ));
+    const boxes = spots.map(([left, base]) => [
+      left - half,
+      base - 11 - air,
+      left + half,
+      base + 2 + air,
+    ]);
+    const free = boxes.findIndex(
+      (box) =>
+        !taken.some(
+          (other) =>
+            box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3],
+        ),
+    );
     if (free < 0 && spare) return [];
     const spot = Math.max(free, 0);
     taken.push(boxes[spot]);
-    return [["text", { x: spots[spot][0], y: spots[spot][1], "text-anchor": "middle", class: `attention-${color}` }, name]];
+    return [
+      [
+        "text",
+        {
+          x: spots[spot][0],
+          y: spots[spot][1],
+          "text-anchor": "middle",
+          class: `attention-${color}`,
+        },
+        name,
+      ],
+    ];
   });
 }

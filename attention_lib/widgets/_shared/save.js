@@ -24,11 +24,13 @@ function plain(_, value) {
     `script` is its module, as Jupyter loads it, and `style` the stylesheet. */
 export function pageOf({ name, title, words, state, script, style }) {
   const view = script.replace(/export default \{ render \};\s*$/, "shared.standAlone(render);\n");
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${escaped(title)}</title>`
-    + `<meta name="viewport" content="width=device-width"><style>:root { color-scheme: light dark; } ${style}</style></head><body>`
-    + `<figure class="attention-widget" data-widget="${name}" data-state="${escaped(JSON.stringify(state, plain))}">`
-    + `<figcaption><strong>${escaped(title)}.</strong> ${escaped(words)}</figcaption></figure>`
-    + `<script type="module">${view}<\/script></body></html>\n`;
+  return (
+    `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${escaped(title)}</title>` +
+    `<meta name="viewport" content="width=device-width"><style>:root { color-scheme: light dark; } ${style}</style></head><body>` +
+    `<figure class="attention-widget" data-widget="${name}" data-state="${escaped(JSON.stringify(state, plain))}">` +
+    `<figcaption><strong>${escaped(title)}.</strong> ${escaped(words)}</figcaption></figure>` +
+    `<script type="module">${view}<\/script></body></html>\n`
+  );
 }
 
 /** Let the reader's browser save a text as a file. */

@@ -1,14 +1,33 @@
 // A sentence as a trained reader takes it: its words, their base forms, and what to try for others.
 
 const ENDINGS = [
-  ["ies", ["y"]], ["es", ["e", ""]], ["s", [""]], ["ied", ["y"]], ["ed", ["e", ""]], ["ing", ["e", ""]],
-  ["iest", ["y"]], ["est", ["", "e"]], ["ier", ["y"]], ["er", ["", "e"]], ["ily", ["y"]], ["ly", ["", "le"]],
+  ["ies", ["y"]],
+  ["es", ["e", ""]],
+  ["s", [""]],
+  ["ied", ["y"]],
+  ["ed", ["e", ""]],
+  ["ing", ["e", ""]],
+  ["iest", ["y"]],
+  ["est", ["", "e"]],
+  ["ier", ["y"]],
+  ["er", ["", "e"]],
+  ["ily", ["y"]],
+  ["ly", ["", "le"]],
 ];
 const COMPARING = ["iest", "est", "ier", "er", "ily", "ly"]; // of adjectives; the others are of verbs and nouns
 const CONTRACTIONS = [
   ["\\b(ca|wo|do|\\w+[ds])nt", "$1n't"],
-  ["can't", "can not"], ["cannot", "can not"], ["won't", "will not"], ["n't", " not"], ["it's", "it is"], ["'ll", " will"],
-  ["'d", " would"], ["'ve", " has"], ["'re", " is"], ["'m", " is"], ["'s", ""],
+  ["can't", "can not"],
+  ["cannot", "can not"],
+  ["won't", "will not"],
+  ["n't", " not"],
+  ["it's", "it is"],
+  ["'ll", " will"],
+  ["'d", " would"],
+  ["'ve", " has"],
+  ["'re", " is"],
+  ["'m", " is"],
+  ["'s", ""],
   ["\\bits(?= (?:too|so|very|not)\\b)", "it is"],
 ];
 
@@ -16,12 +35,18 @@ const CONTRACTIONS = [
     In `read_as`, each word is followed by those that are read as it. */
 export function readLexicon({ vocabulary, forms, read_as, sections }) {
   const words = vocabulary.split(" ");
-  const count = (wanted) => sections.filter(([name]) => wanted(name)).reduce((sum, [, some]) => sum + some, 0);
+  const count = (wanted) =>
+    sections.filter(([name]) => wanted(name)).reduce((sum, [, some]) => sum + some, 0);
   const groups = (text) => (text ? text.split(",").map((group) => group.split(" ")) : []);
   return {
-    words, ids: new Map(words.map((word, id) => [word, id])), forms: new Map(groups(forms)),
-    readAs: new Map(groups(read_as).flatMap(([base, ...others]) => others.map((other) => [other, base]))),
-    compared: count((name) => name === "adjectives"), named: count((name) => name !== "other words"), // ids up to
+    words,
+    ids: new Map(words.map((word, id) => [word, id])),
+    forms: new Map(groups(forms)),
+    readAs: new Map(
+      groups(read_as).flatMap(([base, ...others]) => others.map((other) => [other, base])),
+    ),
+    compared: count((name) => name === "adjectives"),
+    named: count((name) => name !== "other words"), // ids up to
   };
 }
 
@@ -33,7 +58,8 @@ function own(word, { ids, forms, readAs }) {
 }
 
 /** Whether all words are in the lists, so that more words could not change how they are read. */
-export const areListed = (words, lexicon) => words.every((word) => own(word, lexicon) !== undefined);
+export const areListed = (words, lexicon) =>
+  words.every((word) => own(word, lexicon) !== undefined);
 
 /** The word that a word is read as: "crossed" as "cross", "puppy" as "dog"; undefined if unknown. */
 export function baseOf(word, lexicon) {
@@ -44,16 +70,23 @@ export function baseOf(word, lexicon) {
     const stem = word.endsWith(ending) ? word.slice(0, -ending.length) : "";
     if (stem.length < 2) continue;
     const tried = instead.map((end) => stem + end);
-    if (ending !== "s" && ending !== "es" && stem.at(-1) === stem.at(-2)) tried.push(stem.slice(0, -1));
-    const base = tried.map((one) => own(one, lexicon))
-      .find((one) => one !== undefined && (!COMPARING.includes(ending) || (ids.get(one) > 0 && ids.get(one) <= compared)));
+    if (ending !== "s" && ending !== "es" && stem.at(-1) === stem.at(-2))
+      tried.push(stem.slice(0, -1));
+    const base = tried
+      .map((one) => own(one, lexicon))
+      .find(
+        (one) =>
+          one !== undefined &&
+          (!COMPARING.includes(ending) || (ids.get(one) > 0 && ids.get(one) <= compared)),
+      );
     if (ending === "ed" && ids.has("used") && isNamed(base, lexicon)) return "used"; // the past of a noun is a verb, read as "used"
     if (base !== undefined) return base;
   }
   return lastPart(word, lexicon);
 }
 
-const isNamed = (base, { ids, compared, named }, from = compared) => ids.get(base) > from && ids.get(base) <= named;
+const isNamed = (base, { ids, compared, named }, from = compared) =>
+  ids.get(base) > from && ids.get(base) <= named;
 
 /** The known word that the last part of a compound is read as; undefined if there is none. */
 function lastPart(word, lexicon) {
@@ -93,17 +126,22 @@ function likeness(a, b) {
 
 /** Up to three known words to try for an unknown one: those spelled nearly alike. */
 export function nearWords(word, { words, readAs }) {
-  const couldBe = (known) => 2 * Math.min(known.length, word.length) > 0.6 * (known.length + word.length) - 1e-9;
-  return [...words.slice(1), ...readAs.keys()].filter(couldBe).map((known) => [likeness(known, word), known])
+  const couldBe = (known) =>
+    2 * Math.min(known.length, word.length) > 0.6 * (known.length + word.length) - 1e-9;
+  return [...words.slice(1), ...readAs.keys()]
+    .filter(couldBe)
+    .map((known) => [likeness(known, word), known])
     .filter(([alike]) => alike > 0.6 - 1e-12)
     .sort(([a, one], [b, other]) => b - a || (one < other ? 1 : -1))
-    .slice(0, 3).map(([, known]) => known);
+    .slice(0, 3)
+    .map(([, known]) => known);
 }
 
 /** The words of a text in small letters, contractions written out. */
 export function wordsOf(text) {
   let small = text.toLowerCase().replaceAll("’", "'");
-  for (const [short, long] of CONTRACTIONS) small = small.replace(new RegExp(`${short}(?![\\p{L}\\p{N}_'])`, "gu"), long);
+  for (const [short, long] of CONTRACTIONS)
+    small = small.replace(new RegExp(`${short}(?![\\p{L}\\p{N}_'])`, "gu"), long);
   return small.match(/[\p{L}\p{N}]+(?:-[\p{L}\p{N}]+)*/gu) ?? [];
 }
 
@@ -111,19 +149,24 @@ export function wordsOf(text) {
     sentence; for an unknown word with that `word` and the known words `near` it. */
 export function parseSentence(text, lexicon, longest) {
   const words = wordsOf(text);
-  if (words.length === 0) throw new Error("The sentence is empty: write a few words, one of them “it”.");
+  if (words.length === 0)
+    throw new Error("The sentence is empty: write a few words, one of them “it”.");
   for (const word of words) {
     if (idOf(word, lexicon) < 1) {
       const near = nearWords(word, lexicon);
       const others = near.map((other) => `“${other}”`).join(" or ");
       const hint = others ? `Try ${others}.` : "No word that it knows looks like it.";
-      throw Object.assign(new Error(`The reader does not know the word “${word}”. ${hint}`), { word, near });
+      throw Object.assign(new Error(`The reader does not know the word “${word}”. ${hint}`), {
+        word,
+        near,
+      });
     }
   }
   if (words.length > longest) {
     throw new Error(`The sentence has ${words.length} words; the reader takes at most ${longest}.`);
   }
   const count = words.filter((word) => word === "it").length;
-  if (count !== 1) throw new Error(`The sentence needs exactly one “it”; this one has ${count || "none"}.`);
+  if (count !== 1)
+    throw new Error(`The sentence needs exactly one “it”; this one has ${count || "none"}.`);
   return [lexicon.words[0], ...words];
 }

@@ -7,7 +7,11 @@ import { bytesOf } from "./packed.js";
 export function numbersOf(packed, bits) {
   const bytes = bytesOf(packed);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const read = { 8: (i) => view.getInt8(i), 16: (i) => half(view.getUint16(2 * i, true)), 32: (i) => view.getFloat32(4 * i, true) }[bits];
+  const read = {
+    8: (i) => view.getInt8(i),
+    16: (i) => half(view.getUint16(2 * i, true)),
+    32: (i) => view.getFloat32(4 * i, true),
+  }[bits];
   return Float64Array.from({ length: (8 * view.byteLength) / bits }, (_, i) => read(i));
 }
 
@@ -35,7 +39,13 @@ export function unpackReader({ packed, scales, width, num_heads }, count) {
     width,
     embedding: take(count * width),
     layers: num_heads.map((heads) => ({
-      heads, W_q: square(), W_k: square(), W_v: square(), W_o: square(), gain: take(width), shift: take(width),
+      heads,
+      W_q: square(),
+      W_k: square(),
+      W_v: square(),
+      W_o: square(),
+      gain: take(width),
+      shift: take(width),
     })),
     pointing: { W_q: square(), W_k: square() },
   };
@@ -43,27 +53,35 @@ export function unpackReader({ packed, scales, width, num_heads }, count) {
 
 /** Each row times the transpose of a matrix, (out, in). */
 export function linear(rows, matrix) {
-  return rows.map((row) => new Float64Array(matrix.length / row.length).map((_, out) => {
-    let sum = 0;
-    for (let i = 0; i < row.length; i += 1) sum += row[i] * matrix[out * row.length + i];
-    return sum;
-  }));
+  return rows.map((row) =>
+    new Float64Array(matrix.length / row.length).map((_, out) => {
+      let sum = 0;
+      for (let i = 0; i < row.length; i += 1) sum += row[i] * matrix[out * row.length + i];
+      return sum;
+    }),
+  );
 }
 
 /** Scores before and after the division, and weights, from coordinate `from` up to `to`. */
 export function attend(queries, keys, from, to) {
-  const dots = queries.map((query) => keys.map((key) => {
-    let sum = 0;
-    for (let i = from; i < to; i += 1) sum += query[i] * key[i];
-    return sum;
-  }));
+  const dots = queries.map((query) =>
+    keys.map((key) => {
+      let sum = 0;
+      for (let i = from; i < to; i += 1) sum += query[i] * key[i];
+      return sum;
+    }),
+  );
   const scores = dots.map((row) => row.map((dot) => dot / Math.sqrt(to - from)));
   return { dots, scores, weights: scores.map((row) => softmax(row)) };
 }
 
 /** The mixture of the values by each row of weights, which may stop before the last value. */
 export function mixture(weights, values) {
-  return weights.map((row) => Float64Array.from(values[0], (_, i) => row.reduce((sum, weight, key) => sum + weight * values[key][i], 0)));
+  return weights.map((row) =>
+    Float64Array.from(values[0], (_, i) =>
+      row.reduce((sum, weight, key) => sum + weight * values[key][i], 0),
+    ),
+  );
 }
 
 /** The sinusoidal position of a place, a number a coordinate. */
@@ -81,7 +99,9 @@ export function normalise(row, { gain, shift }) {
 }
 
 function readLayer(layer, input, lent) {
-  const [queries, keys, values] = [layer.W_q, layer.W_k, layer.W_v].map((matrix) => linear(input, matrix));
+  const [queries, keys, values] = [layer.W_q, layer.W_k, layer.W_v].map((matrix) =>
+    linear(input, matrix),
+  );
   const size = input[0].length / layer.heads;
   const heads = Array.from({ length: layer.heads }, (_, head) => {
     const [from, to] = [head * size, (head + 1) * size];
@@ -92,9 +112,16 @@ function readLayer(layer, input, lent) {
     if (lent?.head === head) output[lent.place] = lent.vector;
     return { queries: part(queries), keys: part(keys), values: own, ...asked, output };
   });
-  const joined = input.map((_, place) => Float64Array.from(heads.flatMap(({ output }) => [...output[place]])));
+  const joined = input.map((_, place) =>
+    Float64Array.from(heads.flatMap(({ output }) => [...output[place]])),
+  );
   const gathered = linear(joined, layer.W_o);
-  const output = input.map((row, place) => normalise(row.map((x, i) => x + gathered[place][i]), layer));
+  const output = input.map((row, place) =>
+    normalise(
+      row.map((x, i) => x + gathered[place][i]),
+      layer,
+    ),
+  );
   return { input, heads, joined, gathered, output };
 }
 
@@ -114,10 +141,15 @@ export function runReader(reader, ids, lent = null) {
   const positions = ids.map((_, place) => sinusoid(place, width));
   const start = embedded.map((row, place) => row.map((x, i) => x + positions[place][i]));
   const layers = [];
-  reader.layers.forEach((layer, i) => layers.push(readLayer(layer, layers.at(-1)?.output ?? start, lent?.layer === i ? lent : null)));
+  reader.layers.forEach((layer, i) =>
+    layers.push(readLayer(layer, layers.at(-1)?.output ?? start, lent?.layer === i ? lent : null)),
+  );
   const queries = linear(layers.at(-1)?.output ?? start, reader.pointing.W_q);
   const keys = linear(start, reader.pointing.W_k);
   const pointing = { queries, keys, ...attend(queries, keys, 0, width) };
-  const weights = [...layers.map(({ heads }) => heads.map((head) => head.weights)), [pointing.weights]];
+  const weights = [
+    ...layers.map(({ heads }) => heads.map((head) => head.weights)),
+    [pointing.weights],
+  ];
   return { embedded, positions, start, layers, pointing, weights };
 }

@@ -43,8 +43,21 @@ export function createView({ model, el }, { label, task = "", traits, given = []
     model.on(`change:${trait}`, act);
     signal.addEventListener("abort", () => model.off(`change:${trait}`, act));
   }
-  const { root, stage, controls: place, readouts, more, folded, task: taskLine, finding, spoken, failure } = createFrame({
-    title: label, aside, signal,
+  const {
+    root,
+    stage,
+    controls: place,
+    readouts,
+    more,
+    folded,
+    task: taskLine,
+    finding,
+    spoken,
+    failure,
+  } = createFrame({
+    title: label,
+    aside,
+    signal,
     link: address && (() => writeAddress(address, valuesOf(traits), initial)),
     reset() {
       setAll(initial);
@@ -56,7 +69,12 @@ export function createView({ model, el }, { label, task = "", traits, given = []
 
   /** Take what the page's address has for this figure; the rest is as at the start. */
   function follow({ first = false } = {}) {
-    if (!location.hash.slice(1).split("&").some((part) => part.startsWith(`${address}.`))) {
+    if (
+      !location.hash
+        .slice(1)
+        .split("&")
+        .some((part) => part.startsWith(`${address}.`))
+    ) {
       if (partsOf(location.hash, address).length) comeIntoView(first);
       return;
     }
@@ -69,7 +87,11 @@ export function createView({ model, el }, { label, task = "", traits, given = []
   /** Scroll to the figure. While the page is still coming in, what stands above may grow: the figure
       then stays in view until the reader does something, or for three seconds. */
   function comeIntoView(first) {
-    const scroll = () => root.scrollIntoView({ block: first ? "start" : "nearest", behavior: first ? "instant" : "auto" });
+    const scroll = () =>
+      root.scrollIntoView({
+        block: first ? "start" : "nearest",
+        behavior: first ? "instant" : "auto",
+      });
     scroll();
     if (!first) return;
     const growing = new ResizeObserver(scroll);
@@ -84,7 +106,8 @@ export function createView({ model, el }, { label, task = "", traits, given = []
 
   /** Light up the parts of the figure that a link of the page names, or let all rest. */
   function light(names) {
-    for (const part of root.querySelectorAll(".attention-lit")) part.classList.remove("attention-lit");
+    for (const part of root.querySelectorAll(".attention-lit"))
+      part.classList.remove("attention-lit");
     for (const name of names) {
       const ways = ["part", "trait", "readout"].map((kind) => `[data-${kind}="${name}"]`);
       for (const part of root.querySelectorAll(ways.join())) part.classList.add("attention-lit");
@@ -94,16 +117,22 @@ export function createView({ model, el }, { label, task = "", traits, given = []
   /** Links in the text, such as #SoftLookup.temperature=2 or #SoftLookup:weights, are about this
       figure: it shows what they say, and its part lights up while they are pointed at. */
   function listen() {
-    const partsUnder = ({ target }) => partsOf(target.closest?.('a[href^="#"]')?.getAttribute("href") ?? "", address);
-    for (const type of ["pointerover", "focusin"]) document.addEventListener(type, (event) => light(partsUnder(event)), { signal });
-    document.addEventListener("click", (event) => {
-      const link = event.target.closest?.('a[href^="#"]');
-      if (!link || partsUnder(event).length === 0) return;
-      event.preventDefault();
-      history.replaceState(history.state, "", link.getAttribute("href"));
-      follow();
-      light(partsUnder(event));
-    }, { signal });
+    const partsUnder = ({ target }) =>
+      partsOf(target.closest?.('a[href^="#"]')?.getAttribute("href") ?? "", address);
+    for (const type of ["pointerover", "focusin"])
+      document.addEventListener(type, (event) => light(partsUnder(event)), { signal });
+    document.addEventListener(
+      "click",
+      (event) => {
+        const link = event.target.closest?.('a[href^="#"]');
+        if (!link || partsUnder(event).length === 0) return;
+        event.preventDefault();
+        history.replaceState(history.state, "", link.getAttribute("href"));
+        follow();
+        light(partsUnder(event));
+      },
+      { signal },
+    );
   }
 
   const plots = [];
@@ -137,9 +166,21 @@ export function createView({ model, el }, { label, task = "", traits, given = []
     if (frame === 0) frame = requestAnimationFrame(redraw);
   }
   let held = false;
-  root.addEventListener("pointerdown", () => { held = true; }, { signal });
+  root.addEventListener(
+    "pointerdown",
+    () => {
+      held = true;
+    },
+    { signal },
+  );
   for (const type of ["pointerup", "pointercancel"]) {
-    addEventListener(type, () => { held = false; }, { signal });
+    addEventListener(
+      type,
+      () => {
+        held = false;
+      },
+      { signal },
+    );
   }
   const glide = createMotion({ again, isHeld: () => held });
 
@@ -156,9 +197,20 @@ export function createView({ model, el }, { label, task = "", traits, given = []
 
   /** A number with its name; returns a function of `(value, text)`. Tests read `data-value`. */
   function readout({ name, label: title, parent = readouts, large = false }) {
-    const output = element("output", { "data-readout": name, "aria-label": title, "aria-live": "off" });
+    const output = element("output", {
+      "data-readout": name,
+      "aria-label": title,
+      "aria-live": "off",
+    });
     const titled = element("span", { class: "attention-name", "aria-hidden": "true" }, title);
-    const card = parent.appendChild(element("div", { class: large ? "attention-readout attention-large" : "attention-readout" }, titled, output));
+    const card = parent.appendChild(
+      element(
+        "div",
+        { class: large ? "attention-readout attention-large" : "attention-readout" },
+        titled,
+        output,
+      ),
+    );
     const show = (value, text = fixed(value)) => {
       setText(output, text);
       setAttributes(output, { "data-value": String(value) });
@@ -167,8 +219,20 @@ export function createView({ model, el }, { label, task = "", traits, given = []
   }
 
   return {
-    root, stage, controls: place, readouts, more, onPage: address !== null, signal,
-    set, setAll, again, onReset, onChange, readout, ...controls.kinds,
+    root,
+    stage,
+    controls: place,
+    readouts,
+    more,
+    onPage: address !== null,
+    signal,
+    set,
+    setAll,
+    again,
+    onReset,
+    onChange,
+    readout,
+    ...controls.kinds,
     state: () => valuesOf([...traits, ...given]),
 
     /** An SVG as wide as its place, `plot.width` × `height` pixels; `description` names it. */
@@ -196,20 +260,39 @@ export function createView({ model, el }, { label, task = "", traits, given = []
 
     /** Readouts by name, under More; returns a function of numbers by name, and of texts for some. */
     numbers(labels, parent = more.readouts) {
-      const shows = Object.entries(labels).map(([name, title]) => [name, readout({ name, label: title, parent })]);
-      return (values, texts = {}) => shows.forEach(([name, show]) => show(values[name], texts[name]));
+      const shows = Object.entries(labels).map(([name, title]) => [
+        name,
+        readout({ name, label: title, parent }),
+      ]);
+      return (values, texts = {}) =>
+        shows.forEach(([name, show]) => show(values[name], texts[name]));
     },
 
     /** Under More, a button that saves the figure as it stands as one file, where the page has what
         the file needs: `name` is its class. */
     saving(name) {
       if (!model.get("_css")) return;
-      const button = element("button", { type: "button", class: "attention-tool" }, "Save as one file");
-      button.addEventListener("click", () => download(`${name}.html`, pageOf({
-        name, title: label, words: `${taskLine.textContent} ${finding.textContent}`,
-        state: valuesOf([...traits, ...given]),
-        script: model.get("_esm"), style: model.get("_css"),
-      })), { signal });
+      const button = element(
+        "button",
+        { type: "button", class: "attention-tool" },
+        "Save as one file",
+      );
+      button.addEventListener(
+        "click",
+        () =>
+          download(
+            `${name}.html`,
+            pageOf({
+              name,
+              title: label,
+              words: `${taskLine.textContent} ${finding.textContent}`,
+              state: valuesOf([...traits, ...given]),
+              script: model.get("_esm"),
+              style: model.get("_css"),
+            }),
+          ),
+        { signal },
+      );
       more.place.append(button);
     },
 
@@ -231,7 +314,11 @@ export function createView({ model, el }, { label, task = "", traits, given = []
     start(drawNow) {
       draw = drawNow;
       folded.hidden = more.place.querySelector("input, output, textarea, select, button") === null;
-      for (const trait of traits) onChange(trait, () => { controls.refresh(trait); again(); });
+      for (const trait of traits)
+        onChange(trait, () => {
+          controls.refresh(trait);
+          again();
+        });
       el.append(root);
       if (address) {
         follow({ first: true });

@@ -166,8 +166,11 @@ def answers_to(question):
     rules = question.rules
     if rules["kind"] == "choice":
         return [*"abcdefgh"[: len(question.options)], question.right.upper(), "z", "1"]
-    near = [rules["right"] + sign * factor * rules["tolerance"] for sign in (-1, 1)
-            for factor in (0, 0.9, 1.1)]  # fmt: skip
+    near = [
+        rules["right"] + sign * factor * rules["tolerance"]
+        for sign in (-1, 1)
+        for factor in (0, 0.9, 1.1)
+    ]
     mistakes = [mistake["value"] for mistake in rules["mistakes"]]
     return [*near, *mistakes, rules["right"] - 1e3, rules["right"] * 3 + 1, 0, -1, math.nan]
 
