@@ -20,7 +20,7 @@ JOBS ?= logical
 # long: numeric derivatives, NaN in every place, processes that start others.
 SLOW := $(foreach part,cost environment fuzz nonfinite parity tracing,tests/test_$(part).py)
 QUICK := $(filter-out $(SLOW),$(wildcard tests/test_*.py)) tests/website/test_rules.py attention_lib
-QUICK += --ignore=attention_lib/cost/ring.py -k "not finite_differences" -m "not site and not browser"
+QUICK += --ignore=workbook/cost/ring.py -k "not finite_differences" -m "not site and not browser"
 IN_VENV := .venv/bin/python
 # Each file to one worker, notebooks first, browser tests one by one and last: see conftest.py.
 PYTEST := $(IN_VENV) -m pytest -q -n logical --maxprocesses=4 --dist=loadscope --no-loadscope-reorder

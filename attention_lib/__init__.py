@@ -7,12 +7,9 @@
 - :mod:`~attention_lib.multihead`: split the width, attend in every head, join the outputs.
 - :mod:`~attention_lib.positions`: sines and cosines, added or as rotations, that tell the order.
 - :mod:`~attention_lib.saturation`: how concentrated weights are, and the gradient they leave.
-- :mod:`~attention_lib.cost`: operations and bytes counted; softmax in blocks, across processes.
-- :mod:`~attention_lib.contracts`: behaviours that any attention must show, as tests.
 - :mod:`~attention_lib.palette`: the colours, the same in every picture.
 - :mod:`~attention_lib.plots`: one function a picture (needs matplotlib).
 - :mod:`~attention_lib.notebook`: what every chapter starts with.
-- :mod:`~attention_lib.widgets`: figures that answer to sliders (stand still without anywidget).
 """
 
 import importlib
@@ -99,13 +96,13 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_LOADED_WHEN_NEEDED = ("contracts", "cost", "palette", "plots", "widgets")
+_LOADED_WHEN_NEEDED = ("palette", "plots")
 
 
 if not typing.TYPE_CHECKING:  # a checker must go on refusing names that are not there
 
     def __getattr__(name: str) -> types.ModuleType:
-        """Load a module when it is first asked for, as in ``attention_lib.contracts``."""
+        """Load a module when it is first asked for, as in ``attention_lib.plots``."""
         if name in _LOADED_WHEN_NEEDED:
             return importlib.import_module(f"attention_lib.{name}")
         raise AttributeError(f"module 'attention_lib' has no attribute {name!r}")

@@ -2,18 +2,13 @@
 
 import importlib.util
 import os
-from collections.abc import Callable
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from attention_lib.widgets._interact import Interact
-
-__all__ = ["device", "generator", "interact", "pretrained_attentions", "show"]
+__all__ = ["device", "generator", "pretrained_attentions", "show"]
 
 
 def device() -> torch.device:
@@ -116,47 +111,6 @@ def show(tensor: Tensor, decimals: int = 3) -> None:
             separator=" ",
         )
     )
-
-
-def interact(
-    function: Callable[..., object], **controls: tuple[float, ...] | list[Any]
-) -> "Interact":
-    """Give a function sliders; each move runs the function again and shows its output.
-
-    Like ``ipywidgets.interact``. A page without a kernel shows the sliders' values, the output
-    for them, and a note that moving them needs a kernel.
-
-    Parameters
-    ----------
-    function : callable
-        Prints its result. Every argument has a default, where its slider starts.
-    **controls
-        For each argument with a slider: ``(lowest, highest)`` or ``(lowest, highest, step)`` in
-        numbers, or a list of choices. The other arguments keep their defaults.
-
-    Returns
-    -------
-    ipywidgets.VBox
-        Shown if it is the last line of a cell.
-
-    Raises
-    ------
-    TypeError
-        If ``function`` is not callable, an argument has no default, or there is no control or one
-        for a missing argument.
-    ValueError
-        If a control is of another kind, or does not include the argument's default.
-
-    Examples
-    --------
-    >>> def squares(count=3):
-    ...     print([i * i for i in range(count)])
-    >>> interact(squares, count=(1, 9))
-    interact(squares, count=3)
-    """
-    from attention_lib.widgets._interact import Interact  # ipywidgets is loaded where it is used
-
-    return Interact(function, controls)
 
 
 def pretrained_attentions(

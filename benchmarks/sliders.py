@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 from website import browser
-from workbook.figures import FIGURES
+from workbook.figures.catalogue import FIGURES
 
 ROOT = Path(__file__).resolve().parent.parent
 PRESSES = 200

@@ -14,7 +14,7 @@ import pytest
 import attention_lib
 
 ROOT = Path(attention_lib.__file__).parent.parent
-PACKAGES = ("attention_lib", "workbook")
+PACKAGES = ("attention_contracts", "attention_lib", "workbook")
 
 # Each part of the library, what it may import of the library, and what from elsewhere (beside the
 # standard library). Mathematics stands in the order in which it is built: each may import those
@@ -31,37 +31,37 @@ MATHEMATICS = [
     "positions",
     "multihead",
 ]
-MATHEMATICS += ["saturation", "contracts"]
+MATHEMATICS += ["saturation"]
 LIBRARY = {
     **{part: ({*MATHEMATICS[:n]}, {"torch"}) for n, part in enumerate(MATHEMATICS)},
     "_engine": ({"_arguments", "_derivatives", "_engine"}, {"torch"}),
-    "contracts": ({*MATHEMATICS}, {"torch", "pytest"}),  # pytest for the fixture alone
-    "notebook": ({"widgets"}, {"torch", "numpy", "transformers"}),  # the last where it is installed
-    "cost": ({*MATHEMATICS, "cost"}, {"torch"}),
+    "notebook": (set(), {"torch", "numpy", "transformers"}),  # the last where it is installed
     "palette": (set(), set()),
     "_pictures": (set(), set()),
     "plots": (
         {"palette", "_pictures", "plots"},
         {"numpy", "matplotlib", "cycler", "matplotlib_inline", "IPython"},  # the last two if there
     ),
-    "widgets": (
-        {"palette", "_pictures", "widgets"},
-        {"numpy", "anywidget", "ipywidgets", "traitlets"},
-    ),
 }
 WORKBOOK = {
-    "_training": (set(), {"torch", "safetensors", "tqdm"}),
-    "alignment": ({"_training"}, {"torch"}),
-    "copying": ({"_training"}, {"torch", "numpy", "traitlets"}),
-    "reader": ({"_training"}, {"torch", "numpy", "traitlets"}),
-    "writer": ({"_training"}, {"torch", "traitlets"}),
-    "museum": (set(), {"torch"}),
-    "published": (set(), {"torch"}),
-    "exercises": ({"museum"}, {"torch"}),
-    "figures": ({"copying", "reader", "writer"}, set()),
+    "_training": ({"arguments"}, {"torch", "safetensors", "tqdm"}),
+    "alignment": ({"_training", "arguments"}, {"torch"}),
+    "arguments": (set(), {"torch"}),
+    "copying": ({"_training", "arguments"}, {"torch"}),
+    "cost": ({"arguments"}, {"torch"}),
+    "reader": ({"_training", "arguments", "figures"}, {"torch", "numpy"}),
+    "writer": ({"_training", "arguments"}, {"torch"}),
+    "museum": ({"arguments"}, {"torch"}),
+    "published": ({"arguments", "cost"}, {"torch"}),
+    "exercises": ({"arguments", "cost", "museum"}, {"torch"}),
+    "figures": (
+        {"copying", "reader", "writer"},
+        {"torch", "numpy", "anywidget", "ipywidgets", "traitlets"},
+    ),
     "classroom": (set(), {"torch", "IPython"}),  # assignments are made by tools in processes
 }
-PICTURES_OF = {"attention_lib.plots", "attention_lib.widgets"}
+PICTURES_OF = {"attention_lib.plots"}
+SHARED = ("attention_lib", "attention_contracts")  # what all of the workbook may import
 MAY_IMPORT = {
     "attention_lib": ({f"attention_lib.{part}" for part in LIBRARY} - PICTURES_OF, set()),
     **{
@@ -71,11 +71,12 @@ MAY_IMPORT = {
     "workbook": (set(), set()),
     **{
         f"workbook.{part}": (
-            {"attention_lib", f"workbook.{part}", *(f"workbook.{name}" for name in inside)},
+            {*SHARED, f"workbook.{part}", *(f"workbook.{name}" for name in inside)},
             outside,
         )
         for part, (inside, outside) in WORKBOOK.items()
     },
+    "attention_contracts": ({"attention_contracts"}, {"torch", "pytest"}),  # pytest: the fixture
 }
 
 
@@ -102,7 +103,8 @@ def imports(source, modules):
 
 def part_of(name):
     """The part of a package that a module belongs to, as MAY_IMPORT names it."""
-    return ".".join(name.split(".")[:2])
+    top = name.partition(".")[0]
+    return top if top == "attention_contracts" else ".".join(name.split(".")[:2])
 
 
 def misdirected(modules):
@@ -116,8 +118,7 @@ def misdirected(modules):
         for name in imports(source, modules):
             top = name.partition(".")[0]
             if top in PACKAGES:
-                whole = "attention_lib" in inside and top == "attention_lib"
-                allowed = whole or part_of(name) in inside
+                allowed = top in inside or part_of(name) in inside
             else:
                 allowed = top in outside or top in sys.stdlib_module_names
             if not allowed:
@@ -197,11 +198,11 @@ def test_importing_the_library_loads_the_mathematics_alone():
     foreign = [name for name in loaded if not name.startswith("attention_lib")]
     assert "attention_lib.masking" in loaded
     assert [name for name in foreign if name.partition(".")[0] not in sys.stdlib_module_names] == []
-    assert {"attention_lib.plots", "attention_lib.widgets"} & {*loaded} == set()
+    assert "attention_lib.plots" not in loaded
 
 
 def test_modules_are_loaded_when_they_are_first_asked_for():
-    assert attention_lib.contracts is importlib.import_module("attention_lib.contracts")
+    assert attention_lib.palette is importlib.import_module("attention_lib.palette")
     with pytest.raises(AttributeError, match="'attention_lib' has no attribute 'contract'"):
         attention_lib.contract  # noqa: B018
 

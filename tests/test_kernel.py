@@ -7,12 +7,12 @@ import torch.nn.functional as F
 from attention_lib import (
     MultiHeadAttention,
     causal_mask,
-    cost,
     rotary_scores,
     scaled_dot_product_attention,
 )
 from tests.strategies import NAN, inputs, numbers
 from tests.test_attention import ATTENTIONS, BATCH, FUSED, LEN_Q, VISIBILITY, D, attend, drawn
+from workbook import cost
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ import torch
 import transformers
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-from attention_lib import contracts
+import attention_contracts as contracts
 
 LARGEST = 30_000_000  # parameters of a model
 SECONDS, MEMORY = 120, 8 << 30  # of one check

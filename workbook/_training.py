@@ -14,8 +14,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from attention_lib._arguments import (
-    numbers_in,
+from attention_lib._arguments import numbers_in
+from workbook.arguments import (
     require_count,
     require_flag,
     require_same_device,

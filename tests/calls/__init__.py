@@ -23,7 +23,7 @@ fault of each argument, with the whole message. Calls use the names of the modul
 ``unchecked``
     Why no call, or no wrong call of some argument, is shown.
 
-Figures are tried with all their settings in ``tests/widgets``.
+Figures are tried with all their settings in ``tests/workbook/figures``.
 """
 
 import importlib
@@ -35,15 +35,14 @@ import torch
 
 FOLDER = Path(__file__).parent
 MODULES = {
-    **{
-        name: f"attention_lib.{name}"
-        for name in ("contracts", "cost", "notebook", "palette", "plots")
-    },
+    **{name: f"attention_lib.{name}" for name in ("notebook", "palette", "plots")},
     **{
         name: f"workbook.{name}"
-        for name in ("alignment", "copying", "museum", "published", "reader", "writer")
+        for name in ("alignment", "copying", "cost", "museum", "published", "reader", "writer")
     },
     "attention_lib": "attention_lib",
+    "contracts": "attention_contracts",
+    "figures": "workbook.figures.interact",
 }
 TABLE = {
     file: tomllib.loads((FOLDER / f"{file}.toml").read_text(encoding="utf-8")) for file in MODULES

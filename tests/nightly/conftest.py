@@ -5,7 +5,7 @@ import pytest
 
 from tests.website.conftest import site, small_book, visit  # noqa: F401
 from tests.website.test_travelling_notebooks import elsewhere  # noqa: F401
-from tests.widgets.conftest import (  # noqa: F401
+from tests.workbook.figures.conftest import (  # noqa: F401
     assets,
     contexts,
     every_figure,
@@ -13,7 +13,7 @@ from tests.widgets.conftest import (  # noqa: F401
     node,
     show,
 )
-from tests.widgets.test_jupyterlab import lab, notebook  # noqa: F401
+from tests.workbook.figures.test_jupyterlab import lab, notebook  # noqa: F401
 
 
 @pytest.fixture(autouse=True)

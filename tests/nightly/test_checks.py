@@ -27,8 +27,6 @@ from tests.website.test_site import (
             "from attention_lib.scoring import dot_scores",
             "import attention_lib.scoring",
         ),
-        ("widgets.one", "from attention_lib import scoring", "import attention_lib.scoring"),
-        ("widgets.one", "import torch", "must not import torch"),
         ("palette", "import numpy", "must not import numpy"),
         ("utils", "x = 1", "attention_lib.utils has no place"),
     ],

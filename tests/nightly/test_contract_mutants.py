@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attention_lib import contracts
+import attention_contracts as contracts
 
 DATA = tomllib.loads(
     (Path(__file__).parents[1] / "contracts" / "mutants.toml").read_text(encoding="utf-8")

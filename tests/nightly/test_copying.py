@@ -4,10 +4,10 @@ import pytest
 import torch
 import traitlets
 
-from attention_lib import contracts
+import attention_contracts as contracts
 from tests.workbook.test_copying import largest_difference, seen_in_page, texts, words_of
 from workbook.copying import MAX_LEN, Copier, load_copier, measured_runs, save_copier, train_copier
-from workbook.copying.copying_heads import CopyingHeads
+from workbook.figures.copying_heads import CopyingHeads
 
 
 def test_javascript_agrees_with_pytorch_on_a_thousand_texts(node):

@@ -1,12 +1,11 @@
-"""Every figure at every setting and corner; the gate tries some of them (tests/widgets)."""
+"""Every figure at every setting and corner; the gate tries some of them."""
 
 import itertools
 
 import pytest
 
 from attention_lib import causal_mask
-from attention_lib.widgets import HeatmapExplorer
-from tests.widgets import (
+from tests.workbook.figures import (
     test_frame_in_browser,
     test_head_split,
     test_heatmap_in_browser,
@@ -17,8 +16,13 @@ from tests.widgets import (
     test_scoring_plane,
     test_soft_lookup,
 )
-from tests.widgets.test_heatmap_explorer import LARGE, softmax, truth
-from tests.widgets.test_values_in_browser import STATE, check, sliders_values_and_words_agree
+from tests.workbook.figures.test_heatmap_explorer import LARGE, softmax, truth
+from tests.workbook.figures.test_values_in_browser import (
+    STATE,
+    check,
+    sliders_values_and_words_agree,
+)
+from workbook.figures import HeatmapExplorer
 
 pytestmark = pytest.mark.browser
 

@@ -16,7 +16,7 @@ import websocket
 from tests.website.test_site_in_browser import PAGES
 from tests.website.visiting import SITE, WATCH
 from website import book
-from workbook.figures import FIGURES
+from workbook.figures.catalogue import FIGURES
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 

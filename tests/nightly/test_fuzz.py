@@ -24,7 +24,6 @@ from attention_lib import (
     causal_mask,
     combine_masks,
     cosine_scores,
-    cost,
     document_mask,
     dot_scores,
     effective_keys,
@@ -56,6 +55,7 @@ from tests.strategies import (
     numbers,
 )
 from tests.test_fuzz import fuzz, gradients, one_by_one, plain_gaussian, seeded, strange_number
+from workbook import cost
 
 # --- multi-head attention ----------------------------------------------------------------------
 

@@ -8,10 +8,10 @@ import re
 import numpy as np
 import pytest
 
-from attention_lib.widgets import HeatmapExplorer, heatmap_explorer
-from tests.widgets.conftest import FigurePage
-from tests.widgets.test_heatmap_explorer import LARGE, explorer, softmax
+from tests.workbook.figures.conftest import FigurePage
+from tests.workbook.figures.test_heatmap_explorer import LARGE, explorer, softmax
 from website.pictures import same_picture
+from workbook.figures import HeatmapExplorer, heatmap_explorer
 
 
 def test_every_step_has_a_code_word(node):

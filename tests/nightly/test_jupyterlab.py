@@ -1,9 +1,9 @@
-"""Every figure in a live kernel; the gate tries three of them (tests/widgets)."""
+"""Every figure in a live kernel; the gate tries three of them (tests/workbook/figures)."""
 
 import pytest
 
-from tests.widgets import test_jupyterlab
-from workbook.figures import FIGURES
+from tests.workbook.figures import test_jupyterlab
+from workbook.figures.catalogue import FIGURES
 from workbook.writer import load_writer, write
 
 pytestmark = pytest.mark.browser

@@ -1,6 +1,6 @@
 """The figures on the pages of a small book of our own, which has every figure there is.
 
-The gate looks at the figures of the book itself (tests/widgets/test_pages.py).
+The gate looks at the figures of the book itself (tests/workbook/figures/test_pages.py).
 """
 
 import json
@@ -14,9 +14,9 @@ import pytest
 import yaml
 from bs4 import BeautifulSoup
 
-from tests.widgets.conftest import ROOT
-from tests.widgets.test_pages import VIEW, answers, come_to_life, ours, visit  # noqa: F401
-from workbook.figures import FIGURES
+from tests.workbook.figures.conftest import ROOT
+from tests.workbook.figures.test_pages import VIEW, answers, come_to_life, ours, visit  # noqa: F401
+from workbook.figures.catalogue import FIGURES
 
 
 def widget_cell(source, **more):

@@ -6,9 +6,9 @@ import traitlets
 
 from tests.website.test_site_in_browser import weigh
 from tests.workbook.test_walk import largest_difference, text
+from workbook.figures._walk_numbers import STEPS
+from workbook.figures.walk import Walk
 from workbook.reader import exchange, load_reader
-from workbook.reader._walk_numbers import STEPS
-from workbook.reader.walk import Walk
 
 PAGE = "book/twenty-minutes.html"
 

@@ -44,7 +44,7 @@ def script(tmp_path):
 
 def test_the_command_runs_from_the_wheel(python, script):
     run = subprocess.run(
-        [python, "-m", "attention_lib.contracts", "mine:attend"],
+        [python, "-m", "attention_contracts", "mine:attend"],
         cwd=script,
         capture_output=True,
         text=True,

@@ -5,9 +5,9 @@ import torch
 
 from tests.website.test_site_in_browser import weigh
 from tests.workbook.test_writer import differences, seen_in_javascript
+from workbook.figures.writer import LONGEST, Writer
 from workbook.writer import load_writer, measured, prose, split_prose, surprise
 from workbook.writer.training import STORED
-from workbook.writer.writer import LONGEST, Writer
 
 PAGE = "book/write-a-text.html"
 

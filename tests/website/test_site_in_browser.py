@@ -15,7 +15,7 @@ from website import ROOT, book
 from website.changed import changed
 from website.extensions import moved
 from website.extensions.workbook_pages import GROUND
-from workbook.figures import FIGURES
+from workbook.figures.catalogue import FIGURES
 
 from .conftest import ORIGIN, SITE
 

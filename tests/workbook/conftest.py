@@ -1,3 +1,3 @@
 """The figures of the trained models are tried as those of the library are."""
 
-from tests.widgets.conftest import assets, contexts, node, show  # noqa: F401
+from tests.workbook.figures.conftest import assets, contexts, node, show  # noqa: F401

@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 import torch
 
-from attention_lib import contracts, sinusoidal_positions
+import attention_contracts as contracts
+from attention_lib import sinusoidal_positions
 from attention_lib.scoring import AdditiveScore
 from tests.strategies import assert_close
 from workbook.alignment import (

@@ -17,7 +17,7 @@ from workbook.copying import (
     measured_runs,
 )
 from workbook.copying import __main__ as command
-from workbook.copying.copying_heads import CopyingHeads
+from workbook.figures.copying_heads import CopyingHeads
 
 SCRIPT = CopyingHeads.script()
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 import torch
 
-from attention_lib import contracts
+import attention_contracts as contracts
 from attention_lib.attention import scaled_dot_product_attention
 from attention_lib.masking import causal_mask, length_mask
 from workbook import museum

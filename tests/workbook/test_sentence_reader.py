@@ -6,10 +6,10 @@ import pytest
 import torch
 import traitlets
 
-from tests.widgets.test_figures_in_python import attribute
+from tests.workbook.figures.test_figures_in_python import attribute
+from workbook.figures.sentence_reader import EXAMPLES, SentenceReader
 from workbook.reader import Reader, Vocabulary, draw, load_reader, read, words_of
 from workbook.reader.lexicon import lexicon
-from workbook.reader.sentence_reader import EXAMPLES, SentenceReader
 
 SCRIPT = SentenceReader.script()
 HEADS = [-1, 1, 2, 3, 4, 0, -1, 2]  # one for each of the examples

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from workbook.figures._walk_numbers import STEPS, trace
+from workbook.figures.walk import Walk
 from workbook.reader import load_reader, read
-from workbook.reader._walk_numbers import STEPS, trace
 from workbook.reader.lexicon import lexicon
-from workbook.reader.walk import Walk
 
 SCRIPT = Walk.script()
 BYTES = "(state, ...rest) => { state.packed = new Uint8Array(state.packed); return "

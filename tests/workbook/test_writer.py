@@ -4,8 +4,8 @@ import pytest
 import torch
 import traitlets
 
+from workbook.figures.writer import Writer
 from workbook.writer import load_writer, prose, split_prose, write
-from workbook.writer.writer import Writer
 
 SCRIPT = Writer.script()
 MEASURE = """(packed, states, texts) => {

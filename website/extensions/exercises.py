@@ -8,8 +8,8 @@ to be written, the page says how to run it.
 import re
 from pathlib import Path
 
-from attention_lib.widgets._bundle import as_expression
 from workbook import exercises
+from workbook.figures._bundle import as_expression
 
 FOLDER = "attention_exercises"
 SOURCES = Path(exercises.__file__).parent

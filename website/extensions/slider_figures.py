@@ -1,4 +1,4 @@
-"""Sphinx extension: the figures with sliders, ``workbook.figures``, on static pages.
+"""Sphinx extension: the figures with sliders, ``workbook.figures.catalogue``, on static pages.
 
 It writes the host script, one script a figure and the stylesheet into ``_static``, loads on each
 page those that its figures need, and offers directives for pages that are no notebooks:
@@ -15,11 +15,11 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from attention_lib.widgets import _bundle
-from attention_lib.widgets._figure import _binary
-from attention_lib.widgets._markup import tag
 from website.rules.prose import FIGURE_LINK
-from workbook.figures import FIGURES
+from workbook.figures import _bundle
+from workbook.figures._figure import _binary
+from workbook.figures._markup import tag
+from workbook.figures.catalogue import FIGURES
 
 FOLDER = "attention_widgets"
 VIEW = "application/vnd.jupyter.widget-view+json"

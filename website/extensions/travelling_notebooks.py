@@ -1,7 +1,7 @@
 """Let every chapter be downloaded as a notebook that runs alone, and be opened in Colab.
 
 The notebook that a page links to is the chapter with two cells before it: a sentence, and a cell
-that carries the modules of ``attention_lib`` and ``workbook`` that the chapter imports, for
+that carries the modules of the book's packages that the chapter imports, for
 machines that do not have them. Its links to the book's pages lead to the website if `_config.yml`
 names its address (``html: baseurl``); otherwise links to chapters stay, as their notebooks may lie
 beside it, and of links to other pages only the words are kept.
@@ -29,7 +29,7 @@ from website import ROOT
 
 BRANCH = "notebooks"
 COLAB = "https://colab.research.google.com/github"
-PACKAGES = ("attention_lib", "workbook")
+PACKAGES = ("attention_contracts", "attention_lib", "workbook")
 REPOSITORY = re.compile(r"https://github\.com/([\w-]+/[\w.-]+)(?<!\.git)", re.ASCII)
 LINK = re.compile(  # [words](page.kind#anchor); the words may hold one more pair of brackets
     r"(?<!!)\[((?:[^][]|\[[^][]*\])*)\]\(([\w/.-]+)\.(md|ipynb)(#[^)\s]*)?\)"
@@ -46,7 +46,7 @@ def carry_attention_lib(packed):
     import atexit, base64, bz2, importlib.metadata, importlib.util, json, pathlib, shutil, sys
     import tempfile
 
-    missing = {{"attention_lib", "workbook"}} - sys.modules.keys()
+    missing = {{"attention_contracts", "attention_lib", "workbook"}} - sys.modules.keys()
     installed = importlib.metadata.distributions(name="attention-workbook")
     if "{version}" in [copy.version for copy in installed]:
         library = pathlib.Path(importlib.util.find_spec("attention_lib").origin).parent

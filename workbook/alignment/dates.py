@@ -7,7 +7,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from attention_lib._arguments import require_a
+from workbook.arguments import require_a
 
 __all__ = ["FORMATS", "days", "parse_date", "split_dates", "write_date"]
 

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_lib._arguments import require_a, require_each
 from workbook.alignment.network import DIGITS, SCORES, Aligner, align
 from workbook.alignment.training import load_aligner
+from workbook.arguments import require_a, require_each
 
 __all__ = ["hide_each", "maps"]
 

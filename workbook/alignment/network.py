@@ -8,7 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_lib._arguments import (
+from attention_lib.attention import Attention
+from attention_lib.multihead import AddNorm, MultiHeadAttention
+from attention_lib.positions import PositionalEncoding
+from attention_lib.scoring import AdditiveScore, dot_scores, scaled_dot_scores
+from workbook._training import require_ids
+from workbook.alignment.dates import FORMATS, days, real_date, write_date
+from workbook.arguments import (
     is_index,
     require_a,
     require_count,
@@ -17,12 +23,6 @@ from attention_lib._arguments import (
     require_parameter_kind,
     require_size,
 )
-from attention_lib.attention import Attention
-from attention_lib.multihead import AddNorm, MultiHeadAttention
-from attention_lib.positions import PositionalEncoding
-from attention_lib.scoring import AdditiveScore, dot_scores, scaled_dot_scores
-from workbook._training import require_ids
-from workbook.alignment.dates import FORMATS, days, real_date, write_date
 
 __all__ = ["DIGITS", "MAX_LEN", "SCORES", "Aligner", "Alignment", "Characters", "align"]
 

@@ -11,10 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_lib._arguments import require_a, require_each
 from workbook._training import Watch, fit, require_path, require_training, restore, store, stored
 from workbook.alignment.dates import FORMATS, split_dates, write_date
 from workbook.alignment.network import Aligner, Characters, require_score
+from workbook.arguments import require_a, require_each
 
 __all__ = [
     "Run",

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attention_lib._arguments import require_count
 from attention_lib.masking import causal_mask
 from attention_lib.multihead import MultiHeadAttention
 from attention_lib.positions import sinusoidal_positions
 from workbook._training import require_ids
+from workbook.arguments import require_count
 
 __all__ = ["LETTERS", "MAX_LEN", "Copier", "Pass"]
 

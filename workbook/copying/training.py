@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_lib._arguments import require_a, require_count, require_each
 from workbook._training import Watch, fit, require_path, require_training, restore, store, stored
+from workbook.arguments import require_a, require_count, require_each
 from workbook.copying.network import LETTERS, MAX_LEN, Copier
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_lib._arguments import shape_of
+from workbook.arguments import shape_of
 from workbook.exercises._running import Failure
 from workbook.exercises._words import type_of
 

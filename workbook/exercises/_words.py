@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_lib._arguments import shape_of
+from workbook.arguments import shape_of
 
 __all__ = ["given", "number", "place", "renamed", "two_numbers", "type_of"]
 

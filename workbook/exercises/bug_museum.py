@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_lib import contracts
+import attention_contracts as contracts
 from attention_lib.masking import causal_mask
 from workbook import museum
 from workbook.exercises import draws, exercise, questions

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attention_lib.cost import peak_bytes
 from attention_lib.positions import rotate_by_position
+from workbook.cost import peak_bytes
 from workbook.exercises import draws, exercise, questions
 from workbook.exercises._running import run
 

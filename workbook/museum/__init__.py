@@ -3,7 +3,7 @@
 All have one form, ``attend(queries, keys, values, real, causal)``: ``real`` is a boolean
 ``(batch, len_k)``, True = no padding, or ``None``; with ``causal`` a query sees no later key. They
 return output and weights. The label of an exhibit says what is wrong, what is seen, the repair,
-and who met it. The contracts of :mod:`attention_lib.contracts` run on all of them.
+and who met it. The contracts of :mod:`attention_contracts` run on all of them.
 
 >>> exhibit = EXHIBITS["filled_with_zero"]
 >>> exhibit.wrong

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_lib import contracts
-from attention_lib._arguments import require_a, require_count
+import attention_contracts as contracts
 from attention_lib.masking import length_mask
+from workbook.arguments import require_a, require_count
 from workbook.museum.right import WINDOW, right_attention, with_mask
 
 Attend = Callable[..., Any]  # a function of the common form, or a module's class

@@ -9,18 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_lib._arguments import (
-    require_all,
-    require_flag,
-    require_mask,
-    require_size,
-    require_tensor,
-)
+from attention_lib._arguments import require_all, require_mask
 from attention_lib.attention import Attention, scaled_dot_product_attention
 from attention_lib.masking import causal_mask, masked_softmax, window_mask
 from attention_lib.multihead import merge_heads, split_heads
 from attention_lib.positions import rotary_scores, sinusoidal_positions
 from attention_lib.scoring import AdditiveScore, scaled_dot_scores
+from workbook.arguments import require_flag, require_size, require_tensor
 
 Pair = tuple[Tensor, Tensor | None]
 

@@ -1,7 +1,7 @@
 """The census: which contracts the causal models of a released library break.
 
 ``tools/census.py`` makes every causal model of a release of transformers, small and with random
-weights, runs :func:`~attention_lib.contracts.check_model` on it, and writes ``census.json``.
+weights, runs :func:`~attention_contracts.check_model` on it, and writes ``census.json``.
 ``census.toml`` holds what a person made of the broken ones.
 """
 

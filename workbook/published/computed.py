@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torch.nn.attention.bias import causal_lower_right
 
 from attention_lib.attention import Attention, scaled_dot_product_attention
-from attention_lib.cost import cache_bytes, latent_cache_bytes
 from attention_lib.masking import causal_mask, masked_softmax, window_mask
 from attention_lib.multihead import MultiHeadAttention, merge_heads, split_heads
 from attention_lib.positions import rotary_frequencies, rotate_by_position, sinusoidal_positions
@@ -26,6 +25,7 @@ from attention_lib.scoring import (
     gaussian_scores,
     scaled_dot_scores,
 )
+from workbook.cost import cache_bytes, latent_cache_bytes
 
 SIX_TOKENS = (
     (0.43, 0.15, 0.89),

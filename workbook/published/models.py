@@ -7,8 +7,8 @@ from pathlib import Path
 
 import torch
 
-from attention_lib._arguments import require_count
-from attention_lib.cost import cache_bytes, latent_cache_bytes
+from workbook.arguments import require_count
+from workbook.cost import cache_bytes, latent_cache_bytes
 
 __all__ = ["MODELS", "Model"]
 

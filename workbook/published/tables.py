@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_lib._arguments import require_each
+from workbook.arguments import require_each
 from workbook.published.models import Model
 
 __all__ = ["Disagreement", "Result", "Table"]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from attention_lib._pictures import plain
-from attention_lib.widgets import HeatmapExplorer
+from workbook.figures import HeatmapExplorer
 from workbook.reader.network import Reader, read
 from workbook.reader.training import load_reader
 

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attention_lib._arguments import require_a, require_count, require_each
 from attention_lib.masking import length_mask, masked_softmax
 from attention_lib.multihead import AddNorm, MultiHeadAttention
 from attention_lib.positions import PositionalEncoding
 from attention_lib.scoring import scaled_dot_scores
 from workbook._training import require_ids
+from workbook.arguments import require_a, require_count, require_each
 from workbook.reader._sentence import LONGEST, NOTHING
 from workbook.reader.lexicon import lexicon
 from workbook.reader.sentences import all_words

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable
 from functools import cache
 from itertools import product
 
-from attention_lib._arguments import require_a, require_count, require_flag
+from workbook.arguments import require_a, require_count, require_flag
 from workbook.reader._grammar import Grammar
 from workbook.reader._sentence import NOTHING, PEOPLE, Sentence
 from workbook.reader.lexicon import lexicon

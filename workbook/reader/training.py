@@ -8,7 +8,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from attention_lib._arguments import require_a, require_each
 from workbook._training import (
     Watch,
     bytes_of,
@@ -20,6 +19,7 @@ from workbook._training import (
     store,
     stored,
 )
+from workbook.arguments import require_a, require_each
 from workbook.reader.network import Reader, Vocabulary
 from workbook.reader.sentences import Sentence, split
 

@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_lib._arguments import require_a, require_count, require_flag
 from workbook import _training
 from workbook._training import Watch
+from workbook.arguments import require_a, require_count, require_flag
 from workbook.writer.network import WINDOW, LanguageModel
 
 __all__ = [

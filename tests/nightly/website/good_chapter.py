@@ -59,7 +59,7 @@ SVG = '<svg><path d="M 1.23456 2" clip-path="url(#p1)"/></svg>'
 GOOD = [
     markdown("# Look up softly\n\nA dictionary answers one key.\n\n**Make all keys answer.**"),
     code(
-        "from attention_lib.widgets import SoftLookup\n\nSoftLookup()",
+        "from workbook.figures import SoftLookup\n\nSoftLookup()",
         shown(text_html=WIDGET, text_plain="SoftLookup()"),
         tags=["hide-input"],
     ),

@@ -52,10 +52,10 @@ def packages(tmp_path):
         "attention_lib/__init__.py": "from attention_lib.scoring import dot",
         "attention_lib/scoring.py": "import torch",
         "attention_lib/masking.py": "def f():\n    from . import scoring",
-        "attention_lib/widgets/__init__.py": "from attention_lib.widgets._figure import Figure",
-        "attention_lib/widgets/_figure.py": "import attention_lib.masking as masking",
-        "attention_lib/widgets/lab.js": "js",
-        "attention_lib/widgets/_shared/view.js": "js",
+        "workbook/figures/__init__.py": "from workbook.figures._figure import Figure",
+        "workbook/figures/_figure.py": "import attention_lib.masking as masking",
+        "workbook/figures/lab.js": "js",
+        "workbook/figures/_shared/view.js": "js",
         "workbook/__init__.py": "",
         "workbook/reader/__init__.py": "",
         "workbook/reader/__main__.py": "import workbook.reader",
@@ -71,8 +71,8 @@ def packages(tmp_path):
 
 
 LIBRARY = {"attention_lib/__init__.py", "attention_lib/scoring.py"}
-WIDGETS = {f"attention_lib/widgets/{name}.py" for name in ("__init__", "_figure")}
-WIDGETS |= {"attention_lib/widgets/lab.js", "attention_lib/widgets/_shared/view.js"}
+FIGURES = {"workbook/__init__.py", "workbook/figures/__init__.py", "workbook/figures/_figure.py"}
+FIGURES |= {"workbook/figures/lab.js", "workbook/figures/_shared/view.js"}
 READER = {"workbook/__init__.py", "workbook/reader/__init__.py", "workbook/text.py"}
 READER |= {
     f"workbook/reader/{name}" for name in ("__main__.py", "network.py", "weights.safetensors")
@@ -84,7 +84,7 @@ READER |= {
     [
         ("import torch", set()),
         ("%matplotlib inline\nfrom attention_lib import dot", LIBRARY),
-        ("from attention_lib import widgets", LIBRARY | WIDGETS | {"attention_lib/masking.py"}),
+        ("from workbook import figures", LIBRARY | FIGURES | {"attention_lib/masking.py"}),
         ("from workbook.reader.network import Reader", LIBRARY | READER),
     ],
     ids=["nothing", "the library", "a folder with data", "a relative import"],

@@ -171,7 +171,7 @@ BROKEN = {
         (adds(FIRST, "x = 1"), "then the figure"),
         (says(FIRST, "import torch\n\nSoftLookup()"), "imports from attention_lib"),
         (
-            says(FIRST, "from torch import ones\nfrom attention_lib.widgets import A\nA()"),
+            says(FIRST, "from torch import ones\nfrom workbook.figures import A\nA()"),
             "imports",
         ),
     ],
@@ -341,7 +341,7 @@ ALLOWED = {
         (
             says(
                 FIRST,
-                "from workbook.reader import b\nfrom attention_lib.widgets import A\nA(b())",
+                "from workbook.reader import b\nfrom workbook.figures import A\nA(b())",
             ),
         ),
     ],

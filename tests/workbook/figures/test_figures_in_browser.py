@@ -1,0 +1,336 @@
+"""What every figure with sliders owes its reader on a page, whatever it shows."""
+
+import itertools
+import os
+import re
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from attention_lib import palette
+from website.pictures import same_picture
+from workbook import figures
+
+from .test_values_in_browser import choices_ticks_and_words_agree, sliders_values_and_words_agree
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).resolve().parents[2]
+PICTURES = Path(__file__).with_name("pictures")
+SET_THEME = "theme => { document.documentElement.dataset.theme = theme; }"
+
+
+def test_a_figure_answers_its_reader_and_leaves_nothing_behind(show, figure):
+    """One visit for what can be tried on one page, each time after a reset."""
+    page = show(figure, more=True)
+    for check in (
+        comes_to_life_under_its_title_and_task,
+        every_control_is_named_valued_large_and_answers_to_keys,
+        sliders_answer_to_the_pointer_and_reset_takes_all_back,
+        sliders_values_and_words_agree,
+        choices_ticks_and_words_agree,
+        a_draw_writes_nothing_that_stands_already,
+        cleanup_leaves_nothing_behind,
+    ):
+        check(page, figure)
+        assert page.errors == [] and page.refused == [], check
+        page.get_by_role("button", name="Reset").click()
+        page.settle()
+
+
+def comes_to_life_under_its_title_and_task(page, figure):
+    assert page.locator(".attention-view").count() == 1
+    assert not page.locator(".attention-widget > :is(img, figcaption)").first.is_visible()
+    assert page.locator(".attention-finding").inner_text() != ""
+    assert not page.locator(".attention-failure").is_visible()
+    title, task = (page.locator(f".attention-{part}").inner_text() for part in ("title", "task"))
+    assert (title, task) == (figure._title, figure._task)
+    assert page.get_by_role("group", name=title, exact=True).count() == 1
+    assert re.fullmatch(r"[A-Z][^.!?]{5,90}[.?]", task), "one sentence"
+    placed = ".attention-layout > .attention-controls > :not(button), .attention-stage > fieldset"
+    controls = page.locator(placed)
+    assert 1 <= controls.filter(visible=True).count() <= 2
+    assert page.locator(".attention-play").count() <= 1
+
+
+def test_without_javascript_still_pictures_and_their_words_are_there(show, every_figure):
+    page = show(*every_figure, javascript=False)
+    stills = page.locator(".attention-widget")
+    for number, figure in enumerate(every_figure):
+        box = stills.nth(number).locator("> img").bounding_box()
+        assert box["width"] > 300 and box["height"] > 100, figure
+        assert stills.nth(number).locator("figcaption").inner_text().endswith(figure.words())
+    assert page.errors == []
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "attentionWidgets.register('{}', () => ({{ render() {{ throw new Error('broken'); }} }}));",
+        "attentionWidgets.register('{}', () => {{ throw new Error('broken'); }});",
+        "a script that this browser does not understand {}",
+    ],
+    ids=["render throws", "module throws", "not JavaScript"],
+)
+def test_a_script_that_fails_leaves_the_still_picture(show, script):
+    figure = figures.SoftmaxSaturation()
+    name = type(figure).__name__
+    page = show(figure, files={f"{name}.js": script.format(name)}, alive=0)
+    assert len(page.errors) == 1
+    assert page.locator(".attention-widget > img").is_visible()
+    assert page.locator("figcaption").inner_text().endswith(figure.words())
+    assert page.locator(".attention-widget > *").count() == 2
+
+
+def every_control_is_named_valued_large_and_answers_to_keys(page, figure):
+    sliders = page.locator("input[type=range]").all()
+    assert sliders
+    for slider in sliders:
+        assert slider.evaluate("input => input.labels[0].textContent.trim().length") > 0
+        slider.focus()
+        page.keyboard.press("Home")
+        first = slider.get_attribute("aria-valuetext"), slider.input_value()
+        page.keyboard.press("ArrowRight")
+        second = slider.get_attribute("aria-valuetext"), slider.input_value()
+        assert first[0] != second[0] and first[1] != second[1]
+        assert page.evaluate("document.activeElement.type") == "range"
+    controls = page.locator(".attention-view :is(input, button, select, [tabindex])")
+    for control in controls.filter(visible=True).all():
+        target = control.evaluate(
+            "node => { const box = (node.closest('label.attention-option') ?? node)"
+            ".getBoundingClientRect(); return [box.width, box.height]; }"
+        )
+        assert min(target) >= 24, target
+
+
+def sliders_answer_to_the_pointer_and_reset_takes_all_back(page, figure):
+    before = page.figure().readouts(), page.locator(".attention-finding").inner_text()
+    for slider in page.locator("input[type=range]").all():
+        box = slider.bounding_box()
+        value = slider.input_value()
+        end = 0.95 if float(value) < float(slider.get_attribute("max")) else 0.05
+        slider.click(position={"x": box["width"] * end, "y": box["height"] / 2})
+        assert slider.input_value() != value
+    page.settle()
+    changed = page.figure().readouts(), page.locator(".attention-finding").inner_text()
+    assert changed != before
+    page.get_by_role("button", name="Reset").click()
+    page.settle()
+    assert (page.figure().readouts(), page.locator(".attention-finding").inner_text()) == before
+
+
+def test_a_phone_shows_figures_whole_and_sliders_answer_to_touch(show, every_figure):
+    page = show(*every_figure, width=320, has_touch=True, is_mobile=True, more=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    for number, figure in enumerate(every_figure):
+        slider = page.figure(number).locator.locator("input[type=range]").first
+        slider.scroll_into_view_if_needed()
+        box, values = slider.bounding_box(), set()
+        for share in (0.97, 0.03):
+            slider.tap(position={"x": box["width"] * share, "y": box["height"] / 2})
+            values.add(slider.input_value())
+        assert len(values) == 2, figure
+    assert page.errors == []
+
+
+def test_two_of_a_kind_are_independent(show, every_figure):
+    again = [type(figure)() for figure in every_figure]
+    page = show(*every_figure, *again, more=True)
+    for number, figure in enumerate(every_figure):
+        one, other = page.figure(number), page.figure(number + len(again))
+        before = other.readouts()
+        for slider in one.locator.locator("input[type=range]").all():
+            slider.press("Home")
+            slider.press("ArrowRight")
+        page.settle()
+        assert one.readouts() != before, figure
+        assert other.readouts() == before, figure
+    ids = page.locator("[id]").evaluate_all("nodes => nodes.map(node => node.id)")
+    assert len(ids) == len(set(ids))
+
+
+def cleanup_leaves_nothing_behind(page, figure):
+    left = page.evaluate(
+        """async () => {
+        const figure = document.querySelector('figure');
+        const model = attentionWidgets.model(figure);
+        attentionWidgets.unmount(figure);
+        await attentionWidgets.mount(figure, model);
+        const before = { ...watch, model: model.listenerCount };
+        const counts = [];
+        for (let turn = 0; turn < 3; turn += 1) {
+            const slider = figure.querySelector('input[type=range]');
+            slider.value = slider.min;
+            slider.dispatchEvent(new Event('input'));
+            attentionWidgets.unmount(figure);
+            counts.push([watch.listeners, watch.observers, model.listenerCount]);
+            await attentionWidgets.mount(figure, model);
+        }
+        attentionWidgets.unmount(figure); // with its first draws still to come
+        const drawn = watch.draws.length;
+        await new Promise((done) => setTimeout(done, 200));
+        const late = watch.draws.length - drawn;
+        await attentionWidgets.mount(figure, model);
+        return { before, counts, late, after: { ...watch, model: model.listenerCount } };
+        }"""
+    )
+    assert left["before"]["listeners"] > 0 and left["before"]["model"] > 0
+    assert left["counts"] == [[0, 0, 0]] * 3
+    assert left["late"] == 0
+    for name in ("listeners", "observers", "model"):
+        assert left["after"][name] == left["before"][name]
+    page.settle()
+    assert page.locator(".attention-view").count() == 1
+
+
+HOSTS = [  # attributes of html, attributes of body, is it dark where the system is light, or dark?
+    ({}, {}, False, True),
+    ({"data-theme": "light"}, {}, False, False),
+    ({"data-theme": "dark"}, {}, True, True),
+    ({}, {"data-jp-theme-light": "true"}, False, False),
+    ({}, {"data-jp-theme-light": "false"}, True, True),
+    ({}, {"class": "vscode-light"}, False, False),
+    ({}, {"class": "vscode-dark"}, True, True),
+    ({}, {"class": "vscode-high-contrast"}, True, True),
+    ({}, {"class": "vscode-high-contrast vscode-high-contrast-light"}, False, False),
+    ({"theme": "light"}, {}, False, False),
+    ({"theme": "dark"}, {}, True, True),
+]
+
+
+def test_light_and_dark_follow_the_page_and_else_the_system(show):
+    page = show(figures.SoftmaxSaturation())
+    for system, (on_html, on_body, *dark) in itertools.product(("light", "dark"), HOSTS):
+        page.emulate_media(color_scheme=system)
+        ground = page.evaluate(
+            """([onHtml, onBody]) => {
+            const set = (node, attributes) => {
+                for (const name of node.getAttributeNames()) node.removeAttribute(name);
+                for (const name in attributes) node.setAttribute(name, attributes[name]);
+            };
+            set(document.documentElement, onHtml);
+            set(document.body, onBody);
+            const view = getComputedStyle(document.querySelector('.attention-view'));
+            return [view.backgroundColor, view.colorScheme];
+            }""",
+            [on_html, on_body],
+        )
+        name = "dark" if dark[system == "dark"] else "light"
+        paper = (palette.DARK if name == "dark" else palette.LIGHT)["paper"]
+        red, green, blue = (int(paper[i : i + 2], 16) for i in (1, 3, 5))
+        assert ground == [f"rgb({red}, {green}, {blue})", name], (on_html, on_body, system)
+
+
+def a_draw_writes_nothing_that_stands_already(page, figure):
+    page.locator("input[type=range]").first.dispatch_event("input")  # it may choose what is shown
+    page.wait_for_timeout(600)  # what moves comes to rest, and the browser is warm
+    written = page.evaluate(
+        """async () => {
+        const model = attentionWidgets.model(document.querySelector('figure'));
+        const trait = document.querySelector('label:has(input[type=range])').dataset.trait;
+        const options = { subtree: true, childList: true, attributes: true, characterData: true };
+        const frame = () => new Promise(requestAnimationFrame);
+        const seen = [];
+        const observer = new MutationObserver((records) => seen.push(...records));
+        const parts = document.querySelectorAll(
+            '.attention-stage, .attention-readouts, .attention-finding');
+        for (const part of parts) observer.observe(part, options);
+        const slider = document.querySelector('input[type=range]');
+        const drawn = watch.draws.length;
+        const before = model.get(trait);
+        for (const position of [slider.value === slider.min ? slider.max : slider.min, null]) {
+            if (position === null) model.set(trait, before);
+            else { slider.value = position; slider.dispatchEvent(new Event('input')); }
+        }
+        await frame();
+        await frame();
+        const nothing = seen.map((record) => record.target.nodeName);
+        slider.value = slider.value === slider.min ? slider.max : slider.min;
+        slider.dispatchEvent(new Event('input'));
+        await frame();
+        await frame();
+        return { nothing, something: seen.length, draws: watch.draws.length - drawn };
+        }"""
+    )
+    assert written["nothing"] == []
+    assert written["something"] > 0 and written["draws"] >= 2
+
+
+def test_what_cannot_be_drawn_is_said_until_it_can_be(show):
+    """Python refuses such values; a link to another widget's value in the browser does not."""
+    page = show(figures.SoftmaxSaturation())
+    failure = page.locator(".attention-failure")
+    for temperature, said in (
+        (0, "These settings cannot be drawn: a score is not finite"),
+        (1, ""),
+    ):
+        page.evaluate(
+            "value => attentionWidgets.model(document.querySelector('figure'))"
+            ".set('temperature', value)",
+            temperature,
+        )
+        page.settle()
+        assert (failure.inner_text() if failure.is_visible() else "") == said
+    assert page.errors == []
+
+
+def test_set_children_reuses_elements_of_the_same_tag(show):
+    page = show(figures.SoftmaxSaturation())
+    seen = page.evaluate(
+        """() => {
+        let shared;
+        attentionWidgets.register('Probe', (given) => { shared = given; return {}; });
+        const group = shared.svg('g');
+        const shows = () => [...group.children].map((node) => node.outerHTML);
+        const steps = [
+            [['rect', { x: 1, class: null }], ['text', { y: 2, fill: 'none' }, '<b>']],
+            [['rect', { x: 3 }], ['text', { y: 2 }, 'c']],
+            [['text', { x: 0 }, ''], ['text', { hidden: true }, 'd'], ['line', {}]],
+            [['text', { x: 0 }, 'e']],
+        ];
+        const nodes = [];
+        return steps.map((step) => {
+            shared.setChildren(group, step);
+            nodes.push([...group.children]);
+            const [before, now] = nodes.slice(-2);
+            return [shows(), before && now ? now.map((node, i) => node === before[i]) : []];
+        });
+        }"""
+    )
+    first, second, third, fourth = seen
+    assert first[0] == ['<rect x="1"></rect>', '<text y="2" fill="none">&lt;b&gt;</text>']
+    assert second == [['<rect x="3"></rect>', '<text y="2">c</text>'], [True, True]]
+    assert third == [
+        ['<text x="0"></text>', '<text hidden="">d</text>', "<line></line>"],
+        [False, True, False],
+    ]
+    assert fourth == [['<text x="0">e</text>'], [True]]
+
+
+def test_axe_finds_no_barrier_in_any_figure(show, every_figure):
+    """By all its rules; in the dark once more by those that look at colours."""
+    page = show(*every_figure, more=True)
+    for theme, rules in (("light", None), ("dark", {"runOnly": ["color-contrast"]})):
+        page.evaluate(SET_THEME, theme)
+        results = Axe().run(page.page, options=rules)
+        assert results.violations_count == 0, results.generate_report()
+        assert len(results.response["passes"]) > (0 if rules else 5), "the rules ran"
+
+
+def test_a_figure_looks_as_in_its_stored_pictures(show, figure):
+    page = show(figure, font=True)
+    for theme in ("light", "dark"):
+        page.evaluate(SET_THEME, theme)
+        page.settle()
+        picture = page.locator(".attention-view").screenshot()
+        stored = PICTURES / f"{type(figure).__name__}-{theme}.png"
+        if os.environ.get("ATTENTION_STORE_PICTURES") == "1":
+            stored.parent.mkdir(exist_ok=True)
+            stored.write_bytes(picture)
+        fresh = ROOT / "_build" / "pictures" / stored.name
+        fresh.parent.mkdir(parents=True, exist_ok=True)
+        fresh.write_bytes(picture)
+        store = f"if {fresh} is right, run this test with ATTENTION_STORE_PICTURES=1"
+        assert stored.is_file(), f"{stored} is not there yet: {store}"
+        assert same_picture(stored.read_bytes(), picture), store

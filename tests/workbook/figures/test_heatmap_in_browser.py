@@ -1,0 +1,219 @@
+"""The figure HeatmapExplorer in the browser: cells, heads, pasted tables, and its one file."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+from workbook.figures import HeatmapExplorer, heatmap_explorer
+
+from .conftest import spread
+from .test_heatmap_explorer import cells, explorer, go, softmax, truth
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_saved_file_would_have_every_rule_whole(show):
+    page = show(HeatmapExplorer())
+    style = page.evaluate("attentionWidgets.model(document.querySelector('figure')).get('_css')")
+    (rule,) = re.findall(r"^\.attention-view {(.*)}", style, re.MULTILINE)
+    assert "font-family: var(--signs," in rule and "tabular-nums" in rule
+    assert not re.search(r"[\w-]: ?;", style)  # a browser drops what it cannot write
+
+
+def hold_readouts(show, name, places):
+    """Go to some of the figure's cells and hold its readouts against the library."""
+    figure = explorer(name)
+    page = show(figure)
+    view = page.figure()
+    shown = figure._codes / figure.levels
+    for cell in places(cells(figure, 15)):
+        for axis, place, size in zip(
+            ("layer", "head", "query", "key"), cell, figure.shape, strict=True
+        ):
+            if size > 1:
+                view.set(axis, place)
+        assert view.readouts() == pytest.approx(truth(shown, cell), abs=1e-6)
+    assert page.errors == []
+
+
+@pytest.mark.parametrize("name", ["layers", "leak"])
+def test_readouts_agree_with_the_library(show, name):
+    hold_readouts(show, name, spread)
+
+
+@pytest.mark.parametrize("name", ["leak", "layers"])
+def test_colours_are_those_of_the_palette_and_masked_cells_are_clear(show, name):
+    figure = explorer(name)
+    len_q, len_k = figure.shape[2:]
+    page = show(figure)
+    for head in range(3):
+        page.figure().set("head", head)
+        size, pixels = page.evaluate(
+            """() => {
+            const canvas = document.querySelector('.attention-map canvas');
+            const { width, height } = canvas;
+            const image = canvas.getContext('2d').getImageData(0, 0, width, height);
+            return [[height, width], Array.from(image.data)];
+            }"""
+        )
+        pixels = np.array(pixels).reshape(*size, 4)
+        scale = size[0] // len_q
+        assert scale == (3 if name == "leak" and head else 1)
+        weights, mask = go(figure, (0, head, 0, 0))._table(head)
+        for i, j in np.ndindex(len_q, len_k):
+            cell = pixels[scale * i : scale * (i + 1), scale * j : scale * (j + 1)]
+            color = heatmap_explorer.map_color(np.floor(weights[i, j] * 255 + 0.5) / 255)
+            wanted = [*bytes.fromhex(color[1:]), 255]
+            if mask[i, j] or weights[i, j] > 0:
+                assert np.abs(cell[scale // 2, scale // 2] - wanted).max() <= 1
+            assert (cell[0, 0, 3] == 255) == mask[i, j], "a masked cell is clear but in its middle"
+
+
+def test_pointer_and_arrow_keys_choose_the_cell(show):
+    figure = explorer("heads")
+    page = show(figure)
+    shown = figure._codes / figure.levels
+    grid = page.get_by_role("application")
+    box = page.locator(".attention-map canvas").bounding_box()
+    side = box["width"] / 7
+
+    def there():
+        page.settle()
+        found = page.figure().control("query"), page.figure().control("key")
+        return tuple(int(one.locator("input").input_value()) for one in found)
+
+    page.mouse.move(box["x"] + side * 4.5, box["y"] + side * 2.5)
+    assert there() == (2, 4)
+    assert page.figure().readouts() == pytest.approx(truth(shown, (0, 0, 2, 4)), abs=1e-6)
+    page.mouse.move(box["x"] + side * 7.5, box["y"] + side * 2.5)  # beside the cells
+    assert there() == (2, 4)
+    grid.focus()
+    for key, cell in [
+        ("ArrowRight", (2, 5)),
+        ("ArrowDown", (3, 5)),
+        ("ArrowDown", (4, 5)),
+        ("ArrowDown", (4, 5)),
+        ("ArrowUp", (3, 5)),
+        ("ArrowLeft", (3, 4)),
+        ("End", (3, 6)),
+        ("ArrowRight", (3, 6)),
+        ("Home", (3, 0)),
+        ("ArrowLeft", (3, 0)),
+        ("Control+ArrowRight", (3, 0)),
+        ("x", (3, 0)),
+    ]:
+        grid.press(key)
+        assert there() == cell, key
+    assert page.figure().readouts() == pytest.approx(truth(shown, (0, 0, 3, 0)), abs=1e-6)
+    assert grid.get_attribute("aria-label") and page.errors == []
+
+
+def test_a_tap_chooses_a_cell_and_a_small_picture_a_head(show):
+    page = show(explorer("heads"), width=320, has_touch=True, is_mobile=True)
+    box = page.locator(".attention-map canvas").bounding_box()
+    page.touchscreen.tap(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.9)
+    page.settle()
+    assert page.figure().control("query").locator("input").input_value() == "4"
+    assert page.figure().control("key").locator("input").input_value() == "3"
+    page.locator(".attention-thumb").nth(2).tap()
+    page.settle()
+    assert page.figure().control("head").locator("input").input_value() == "2"
+    assert "Head 2" in page.locator(".attention-finding").inner_text()
+
+
+def test_there_are_sliders_for_what_there_is_more_than_one_of(show):
+    traits = "all => all.map(label => label.dataset.trait)"
+    controls = ".attention-control"
+    assert show(explorer("example")).locator(controls).evaluate_all(traits) == [
+        *("layer", "head", "query", "key", "beside")
+    ]
+    assert show(explorer("heads")).locator(controls).evaluate_all(traits) == [
+        *("head", "query", "key", "beside")
+    ]
+    page = show(explorer("one"))
+    page.locator("summary").click()
+    assert page.locator(f"{controls}:visible").count() == 0
+    assert page.locator(".attention-thumb").count() == 0
+    assert page.figure().read("weight") == 1
+
+
+def test_tokens_are_text(show):
+    tokens = ["<img src=x onerror=alert(1)>", "</script>", "注意力机制", " ", "$x$"]
+    figure = HeatmapExplorer(softmax((2, 5, 5)), tokens, query=1, key=0)
+    page = show(figure)
+    assert page.errors == [] and page.refused == []
+    assert page.locator(".attention-view img").count() == 0
+    said = page.locator(".attention-finding").inner_text()
+    assert "query 1 “</script>” gives key 0 “<img␣src=x␣onerror=alert(1)>”" in said
+    labels = page.locator(".attention-map").text_content()
+    for part in ("<img", "</scri", "注意力", "␣", "$x$"):
+        assert part in labels
+    markup = figure.to_html()
+    assert re.findall(r"<(\w+)", markup) == ["figure", "img", "figcaption", "strong"]
+
+
+@pytest.mark.parametrize("width", [320, 860])
+def test_tokens_between_lines_are_whole_words_that_do_not_touch(show, width):
+    figure = HeatmapExplorer()
+    texts = show(figure, width=width).locator("text[data-axis]")
+    assert texts.all_text_contents() == [*figure.query_tokens, *figure.key_tokens]
+    boxes = texts.evaluate_all("all => all.map((text) => text.getBoundingClientRect().toJSON())")
+    count = len(figure.query_tokens)
+    for row in (boxes[:count], boxes[count:]):
+        assert all(one["bottom"] <= two["top"] + 2 for one, two in itertools.pairwise(row))
+        assert min(box["left"] for box in row) >= 0 and max(box["right"] for box in row) <= width
+    assert max(box["height"] for box in boxes) < 24, "words are written across"
+
+
+def test_two_heads_stand_side_by_side_and_are_read_together(show):
+    figure = explorer("example")
+    page = show(figure, more=True, width=860)
+    assert page.get_by_role("application").count() == 1
+    page.figure().set("beside", 2)
+    first, second = page.get_by_role("application").all()
+    one, other = first.bounding_box(), second.bounding_box()
+    assert one["y"] == other["y"] and one["x"] + one["width"] <= other["x"]
+    assert "head 2" in second.get_by_role("img").get_attribute("aria-label")
+    query, key = figure.query, figure.key
+    weight = figure._codes[0, 2, query, key] / figure.levels
+    said = page.locator(".attention-finding").inner_text()
+    assert f"Beside it: head 2, where this cell has {weight:.3f}." in said
+    second.focus()
+    second.press("ArrowUp")
+    page.settle()
+    marks = page.locator(".attention-cell[x]").evaluate_all(
+        "all => all.map((mark) => mark.getAttribute('y'))"
+    )
+    assert len({*marks}) == 1 and len(marks) == 2
+    page.set_viewport_size({"width": 320, "height": 800})
+    page.settle()
+    one, other = (each.bounding_box() for each in page.get_by_role("application").all())
+    assert one["x"] == other["x"] and one["y"] + one["height"] <= other["y"]
+    page.figure().set("beside", -1)
+    assert page.get_by_role("application").count() == 1
+    assert page.errors == []
+
+
+def test_a_reader_pastes_a_table_and_types_tokens_and_starts_over(show):
+    page = show(explorer("example"), more=True)
+    field = page.get_by_label("Weights of your own")
+    field.fill("0.25 0.75\n1 0")
+    page.get_by_label("Tokens of your own").fill("so good")
+    page.settle()
+    said = page.locator(".attention-finding").inner_text()
+    assert said.startswith("Query 1 “good” gives key 1 “good” the weight 0.000.")
+    assert page.figure().read("row_max") == 1 and page.figure().read("column_mean") == 0.375
+    shown = page.locator(".attention-map text").all_text_contents()
+    assert [text for text in shown if text[0].isdigit()] == ["0.25", "0.75", "1.00", "0.00"]
+    assert not page.figure().control("layer").is_visible()
+    assert page.figure().control("query").locator("input").get_attribute("max") == "1"
+    field.fill("0.25 0.75\n1")
+    field.blur()
+    alert = page.locator(".attention-refusal:visible")
+    assert alert.inner_text() == "Line 2 has 1 number, line 1 has 2."
+    page.get_by_role("button", name="Reset").click()
+    page.settle()
+    assert page.locator(".attention-finding").inner_text().startswith("Layer 0, head 1: query 7")
+    assert page.figure().control("layer").is_visible() and page.errors == []

@@ -1,0 +1,128 @@
+"""Refusals in words: each names the argument, what was expected and what came."""
+
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def shape_of(tensor: Tensor) -> str:
+    """Return a shape as it is written in the book: ``(2, 3)``."""
+    return str(tuple(tensor.shape))
+
+
+def require_tensor(
+    name: str, value: object, *, min_rank: int = 0, rank: int | None = None, axes: str = "..."
+) -> None:
+    """Refuse anything but a dense tensor with the right number of axes."""
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(f"{name}: expected a torch.Tensor {axes}, got {type(value).__name__}")
+    if value.is_nested or value.layout != torch.strided:
+        got = "a nested one" if value.is_nested else f"layout {value.layout}"
+        raise TypeError(f"{name}: expected a dense tensor, got {got}")
+    if rank is not None and value.dim() != rank:
+        raise ValueError(f"{name}: expected {rank} axes {axes}, got shape {shape_of(value)}")
+    if value.dim() < min_rank:
+        raise ValueError(
+            f"{name}: expected at least {min_rank} axes {axes}, got shape {shape_of(value)}"
+        )
+
+
+def require_float(name: str, value: Tensor, **shape: Any) -> None:
+    """Refuse anything but a floating-point tensor of the wanted rank."""
+    require_tensor(name, value, **shape)
+    if not value.is_floating_point():
+        raise TypeError(f"{name}: expected a floating-point tensor, got dtype {value.dtype}")
+    if value.dtype.itemsize < 2:  # torch stores such numbers, and cannot add them
+        raise TypeError(f"{name}: expected at least 16 bits a number, got dtype {value.dtype}")
+
+
+def require_same_kind(first_name: str, first: Tensor, name: str, value: Tensor) -> None:
+    """Refuse two tensors that differ in device, or in dtype where autocast does not even it out."""
+    require_same_device(first_name, first, name, value)
+    if value.dtype == first.dtype:
+        return
+    autocast = torch.is_autocast_enabled(value.device.type)  # it leaves float64 as it is
+    if not autocast or torch.float64 in (first.dtype, value.dtype):
+        raise TypeError(
+            f"{name}: expected the dtype of {first_name}, {first.dtype}, got {value.dtype}"
+        )
+
+
+def require_same_device(first_name: str, first: Tensor, name: str, value: Tensor) -> None:
+    """Refuse two tensors that live on different devices."""
+    if value.device != first.device:
+        raise ValueError(
+            f"{name}: expected the device of {first_name}, {first.device}, got {value.device}"
+        )
+
+
+def require_parameter_kind(name: str, value: Tensor, parameter: Tensor) -> None:
+    """Refuse a tensor that the module's parameters cannot multiply."""
+    require_same_kind("the module's parameters", parameter, name, value)
+
+
+def require_size(name: str, value: Tensor, axis: int, expected: int, meaning: str) -> None:
+    """Refuse a tensor whose axis has not the expected length."""
+    if value.shape[axis] != expected:
+        raise ValueError(
+            f"{name}: expected {expected} {meaning} on axis {axis}, got shape {shape_of(value)}"
+        )
+
+
+def require_count(name: str, value: object, minimum: int = 1) -> None:
+    """Refuse anything but a whole number of at least ``minimum``."""
+    if isinstance(value, bool) or not isinstance(value, (int, torch.SymInt)):
+        raise TypeError(f"{name}: expected a whole number, got {value!r}")
+    if value < minimum:
+        raise ValueError(f"{name}: expected at least {minimum}, got {value}")
+    if isinstance(value, int) and value >= 2**63:  # no tensor has such an axis
+        raise ValueError(f"{name}: expected fewer than 2**63, got {value}")
+
+
+def require_positive(name: str, value: object) -> None:
+    """Refuse a number that is not positive and finite."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name}: expected a positive number, got {value!r}")
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{name}: expected a positive number, got {value!r}")
+
+
+def require_flag(name: str, value: object) -> None:
+    """Refuse anything but True and False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}: expected True or False, got {value!r}")
+
+
+def require_a(name: str, value: object, *kinds: type) -> None:
+    """Refuse a value of any other kind."""
+    if not isinstance(value, kinds):
+        wanted = _names(kinds)
+        article = "an" if wanted[0] in "AEIOUaeiou" else "a"
+        raise TypeError(f"{name}: expected {article} {wanted}, got {type(value).__name__}")
+
+
+def require_each(name: str, values: object, *kinds: type, minimum: int = 1) -> list[Any]:
+    """Return what an iterable holds; refuse a string for it, too few, and one of another kind."""
+    single = isinstance(values, str) or getattr(values, "ndim", 1) == 0
+    if single or not isinstance(values, Iterable):
+        raise TypeError(f"{name}: expected a sequence of {_names(kinds)}, got {values!r}")
+    found = [*values]
+    for number, value in enumerate(found):
+        if not isinstance(value, kinds):
+            require_a(f"{name}[{number}]", value, *kinds)
+    if len(found) < minimum:
+        raise ValueError(f"{name}: expected at least {minimum}, got {len(found)}")
+    return found
+
+
+def _names(kinds: Sequence[type]) -> str:
+    return " or ".join(kind.__name__ for kind in kinds)
+
+
+def is_index(value: object, end: int) -> bool:
+    """Say whether this is a whole number from 0 to before ``end``; True and 1.0 are none."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return whole and value in range(end)

@@ -1,0 +1,289 @@
+import {
+  attend,
+  createView,
+  element,
+  fixed,
+  linear,
+  mixture,
+  numbersOf,
+  setChildren,
+  sinusoid,
+  softmax,
+  svg,
+} from "./_shared/index.js";
+
+const LETTERS = "abcdefghijklmnopqrstuvwxyz";
+const [CELL, ABOVE, BELOW] = [22, 48, 30]; // pixels of a letter, and of the lines over and under it
+
+// ---------------------------------------------------------------- the network
+
+/** The matrices, (out, in) as in nn.Linear, in the order in which Python packs them. */
+export function unpackCopier({ packed, bits, width, layers }) {
+  const numbers = numbersOf(packed, bits);
+  let at = 0;
+  const take = (count) => numbers.subarray(at, (at += count));
+  const embedding = take(LETTERS.length * width);
+  const matrices = () => ({
+    W_q: take(width * width),
+    W_k: take(width * width),
+    W_v: take(width * width),
+    W_o: take(width * width),
+  });
+  return {
+    width,
+    embedding,
+    layers: Array.from({ length: layers }, matrices),
+    W_u: take(LETTERS.length * width),
+  };
+}
+
+/** The letters of a text; an Error in a sentence if there are none or too many. */
+export function parse(text, { longest }) {
+  const letters = text.toLowerCase().replace(/[^a-z]/g, "");
+  if (letters === "") throw new Error("There is no letter from a to z in it.");
+  if (letters.length > longest)
+    throw new Error(`These are ${letters.length} letters; the network reads at most ${longest}.`);
+  return letters;
+}
+
+/** What the network computes: each layer's weights, a row a letter that ends with itself, and at
+    each letter the probabilities of the next. With `without`, that layer (from 1) adds nothing. */
+export function measure(state, { width, embedding, layers, W_u } = unpackCopier(state)) {
+  const letters = parse(state.text, state);
+  const x = [...letters].map((letter, place) =>
+    sinusoid(place, width).map(
+      (position, i) => embedding[LETTERS.indexOf(letter) * width + i] + 2 * position,
+    ),
+  );
+  const weights = layers.map(({ W_q, W_k, W_v, W_o }, layer) => {
+    const [queries, keys, values] = [W_q, W_k, W_v].map((matrix) => linear(x, matrix));
+    const looks = queries.map(
+      (query, place) => attend([query], keys.slice(0, place + 1), 0, width).weights[0],
+    );
+    if (state.without !== layer + 1) {
+      linear(mixture(looks, values), W_o).forEach((row, place) =>
+        row.forEach((number, i) => {
+          x[place][i] += number;
+        }),
+      );
+    }
+    return looks;
+  });
+  return { letters, weights, probabilities: linear(x, W_u).map((scores) => softmax([...scores])) };
+}
+
+/** What is drawn: the letter that asks, where layer 2 looks from there, and where layer 1 looks from
+    the letter that is looked at most. */
+export function hopsOf({ place }, { letters, weights, probabilities }) {
+  const asking = place < 0 || place >= letters.length ? letters.length - 1 : place;
+  const second = weights.at(-1)[asking];
+  const target = second.indexOf(Math.max(...second));
+  const first = weights[0][target];
+  const next = probabilities[asking];
+  const most = next.indexOf(Math.max(...next));
+  return { asking, second, target, first, before: first.indexOf(Math.max(...first)), next, most };
+}
+
+/** The finding in words; `CopyingHeads.words` says the same in Python. */
+export function words(
+  { without },
+  { letters },
+  { asking, second, target, first, before, next, most },
+) {
+  const off = without ? ` Layer ${without} is switched off: it looks, but adds nothing.` : "";
+  return (
+    `In layer 2, “${letters[asking]}” (letter ${asking + 1}) looks most at “${letters[target]}” (letter ${target + 1}, ` +
+    `weight ${fixed(second[target], 2)}). In layer 1, that one looked most at “${letters[before]}” (letter ${before + 1}, ` +
+    `weight ${fixed(first[before], 2)}). What comes next: “${LETTERS[most]}” (probability ${fixed(next[most], 2)}).${off}`
+  );
+}
+
+// ---------------------------------------------------------------- the view
+
+export function render({ model, el }) {
+  const traits = ["text", "place", "without"];
+  const view = createView(
+    { model, el },
+    {
+      label: "Two heads that copy",
+      task: "Type a text that says something twice, and stop in the middle.",
+      traits,
+      given: ["packed", "bits", "width", "layers", "longest"],
+    },
+  );
+  const first = view.state();
+  const copier = unpackCopier(first);
+  let seen = measure(first, copier);
+
+  view.field({
+    trait: "text",
+    label: `Your text, up to ${first.longest} letters from a to z`,
+    more: false,
+    write: String,
+    read: (text) => parse(text, first),
+    take: (text) => view.setAll({ text, place: -1 }),
+  });
+
+  const plot = view.plot({
+    height: 200,
+    description:
+      "The letters; lines over them show where layer 2 looks, lines under them where layer 1 looked",
+  });
+  const [lines, boxes] = [svg("g"), svg("g")];
+  plot.svg.append(lines, boxes);
+  const bars = view.plot({
+    height: 92,
+    description: "The probability of each of the 26 letters to come next",
+  });
+  const verdict = view.stage.appendChild(element("div", { class: "attention-verdict" }));
+  const show = view.numbers(
+    {
+      next: "Next letter",
+      probability: "Probability",
+      second: "Layer 2, largest weight",
+      first: "Layer 1, largest weight there",
+    },
+    verdict,
+  );
+
+  const across = () => Math.min(Math.max(plot.width / seen.letters.length, CELL), 34); // from letter to letter
+  const columns = () => Math.max(Math.floor(plot.width / across() + 0.01), 1);
+  const at = (place) => [
+    ((place % columns()) + 0.5) * across(),
+    ABOVE + Math.floor(place / columns()) * (ABOVE + CELL + BELOW),
+  ];
+  plot.svg.addEventListener(
+    "click",
+    (event) => {
+      const [x, y] = plot.under(event);
+      const place = Math.floor(x / across()) + columns() * Math.floor(y / (ABOVE + CELL + BELOW));
+      if (x < columns() * across() && place < seen.letters.length) view.set("place", place);
+    },
+    { signal: view.signal },
+  );
+  view.choice({
+    trait: "without",
+    label: "At work",
+    options: [
+      [0, "both layers"],
+      [1, "not layer 1"],
+      [2, "not layer 2"],
+    ],
+  });
+  view.slider({
+    trait: "place",
+    label: "Letter that asks",
+    min: 0,
+    max: () => seen.letters.length - 1,
+    more: true,
+    position: (place) => hopsOf({ place }, seen).asking,
+    text: (place) =>
+      `${seen.letters[hopsOf({ place }, seen).asking]}, letter ${hopsOf({ place }, seen).asking + 1}`,
+  });
+
+  /** Lines from one letter to others, as thick as the weights; `side` is −1 above and 1 below. */
+  function strands(from, weights, side, color) {
+    const edge = side < 0 ? 0 : CELL;
+    const [x1, y1] = at(from);
+    return weights.flatMap((weight, key) => {
+      if (weight < 0.03) return [];
+      const [x2, y2] = at(key);
+      const bend = side * Math.min(12 + Math.abs(x2 - x1) / 6, side < 0 ? ABOVE - 4 : BELOW);
+      const d =
+        key === from
+          ? `M${x1 - 5} ${y1 + edge}c-9 ${side * 20} 19 ${side * 20} 10 0`
+          : `M${x1} ${y1 + edge}C${x1} ${y1 + edge + bend} ${x2} ${y2 + edge + bend} ${x2} ${y2 + edge}`;
+      return [
+        [
+          "path",
+          {
+            d,
+            fill: "none",
+            stroke: color,
+            "stroke-width": 1 + 5 * weight,
+            "stroke-opacity": 0.25 + 0.75 * weight,
+            "stroke-linecap": "round",
+          },
+        ],
+      ];
+    });
+  }
+
+  view.start(() => {
+    const state = view.state();
+    view.part("reading", `${state.text} ${state.without}`, () => {
+      seen = measure(state, copier);
+    });
+    const hops = hopsOf(state, seen);
+    plot.setHeight(Math.ceil(seen.letters.length / columns()) * (ABOVE + CELL + BELOW));
+    setChildren(lines, [
+      ...strands(hops.asking, view.glide("second", hops.second), -1, "var(--aw-weight)"),
+      ...strands(hops.target, view.glide("first", hops.first), 1, "var(--aw-key)"),
+    ]);
+    setChildren(
+      boxes,
+      [...seen.letters].flatMap((letter, place) => {
+        const [x, y] = at(place);
+        const role =
+          place === hops.asking
+            ? "query"
+            : place === hops.target
+              ? "weight"
+              : place === hops.before
+                ? "key"
+                : "grid";
+        return [
+          [
+            "rect",
+            {
+              x: x - across() / 2 + 1,
+              y,
+              width: across() - 2,
+              height: CELL,
+              rx: 4,
+              fill: "var(--aw-paper)",
+              stroke: `var(--aw-${role})`,
+              "stroke-width": role === "grid" ? 1 : 2,
+            },
+          ],
+          ["text", { x, y: y + CELL - 6, "text-anchor": "middle" }, letter],
+        ];
+      }),
+    );
+    const step = bars.width / LETTERS.length;
+    setChildren(
+      bars.svg,
+      view.glide("next", hops.next).flatMap((probability, i) => [
+        [
+          "rect",
+          {
+            x: i * step + 1,
+            y: 72 - 70 * probability,
+            width: step - 2,
+            height: 70 * probability,
+            fill: "var(--aw-output)",
+          },
+        ],
+        [
+          "text",
+          {
+            x: (i + 0.5) * step,
+            y: 87,
+            "text-anchor": "middle",
+            class: i === hops.most ? "attention-chosen" : "attention-muted",
+          },
+          LETTERS[i],
+        ],
+      ]),
+    );
+    const { most, next, second, target, first: other, before } = hops;
+    show(
+      { next: most, probability: next[most], second: second[target], first: other[before] },
+      { next: LETTERS[most] },
+    );
+    view.say(words(state, seen, hops));
+  });
+  return view.cleanup;
+}
+
+export default { render };

@@ -1,0 +1,371 @@
+import {
+  attend,
+  bytesOf,
+  createView,
+  element,
+  fixed,
+  linear,
+  mixture,
+  normalise,
+  setAttributes,
+  setText,
+  softmax,
+  textField,
+} from "./_shared/index.js";
+
+const WINDOW = 128; // letters that a head sees, as in network.py
+const LONGEST = 400; // letters of a text, as in writer.py
+const SHOWN = 6; // candidates for the next letter
+
+// ---------------------------------------------------------------- the model
+
+/** The tensors of a safetensors file, and what is told of them; of 8 bits, times their scales. */
+export function unpackModel(packed) {
+  const bytes = bytesOf(packed);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const start = 8 + Number(view.getBigUint64(0, true));
+  const { __metadata__: told, ...entries } = JSON.parse(
+    new TextDecoder().decode(bytes.subarray(8, start)),
+  );
+  const read = ({ dtype, data_offsets: [from, to] }, scale) => {
+    if (dtype === "F32")
+      return Float32Array.from({ length: (to - from) / 4 }, (_, i) =>
+        view.getFloat32(start + from + 4 * i, true),
+      );
+    const columns = (to - from) / scale.length;
+    return Float32Array.from(
+      { length: to - from },
+      (_, i) => view.getInt8(start + from + i) * scale[Math.floor(i / columns)],
+    );
+  };
+  const tensors = {};
+  for (const name in entries) {
+    const scale = entries[`${name}.scale`];
+    tensors[name] = read(entries[name], scale && read(scale));
+  }
+  const { length: width } = tensors["add_norms.0.norm.weight"];
+  const layers = Object.keys(tensors).filter((name) => name.endsWith("W_q.weight")).length;
+  return { letters: told.letters, heads: Number(told.num_heads), width, layers, tensors };
+}
+
+/** A matrix, (out, in), times a vector, plus a bias. */
+const times = (matrix, x, bias) =>
+  linear([x], matrix)[0].map((sum, out) => sum + (bias ? bias[out] : 0));
+
+/** Turn each pair of coordinates of each head by the angles of a position, in place. */
+function rotate(x, size, position) {
+  for (let i = 0; i < x.length; i += 2) {
+    const angle = position / 10000 ** ((i % size) / size);
+    const [cos, sin, a, b] = [Math.cos(angle), Math.sin(angle), x[i], x[i + 1]];
+    x[i] = a * cos - b * sin;
+    x[i + 1] = a * sin + b * cos;
+  }
+  return x;
+}
+
+/** What reads letter after letter: `read(text)` gives for each letter the scores of the next one and
+    the weights of every head. It keeps keys and values, so a letter more costs one letter. */
+export function createWriter({ letters, heads, width, layers, tensors }) {
+  const size = width / heads;
+  const kept = Array.from({ length: layers }, () => ({ keys: [], values: [] }));
+  const seen = [];
+  let known = "";
+
+  function look(layer, x, position) {
+    const part = (which) => times(tensors[`attentions.${layer}.W_${which}.weight`], x);
+    const { keys, values } = kept[layer];
+    const query = rotate(part("q"), size, position);
+    keys[position] = rotate(part("k"), size, position);
+    values[position] = part("v");
+    const [near, theirs] = [keys, values].map((rows) =>
+      rows.slice(Math.max(0, position + 1 - WINDOW), position + 1),
+    );
+    const found = Array.from({ length: heads }, (_, head) => {
+      const [from, to] = [head * size, (head + 1) * size];
+      const { weights } = attend([query], near, from, to);
+      return {
+        row: weights[0],
+        output: mixture(
+          weights,
+          theirs.map((value) => value.subarray(from, to)),
+        )[0],
+      };
+    });
+    const gathered = found.flatMap(({ output }) => [...output]);
+    return {
+      weights: found.map(({ row }) => row),
+      output: times(tensors[`attentions.${layer}.W_o.weight`], gathered),
+    };
+  }
+
+  function readLetter(letter, position) {
+    const id = letters.indexOf(letter);
+    let x = Float64Array.from(tensors["embedding.weight"].subarray(id * width, (id + 1) * width));
+    const weights = [];
+    const add = (number, y) =>
+      normalise(
+        x.map((value, i) => value + y[i]),
+        {
+          gain: tensors[`add_norms.${number}.norm.weight`],
+          shift: tensors[`add_norms.${number}.norm.bias`],
+        },
+      );
+    for (let layer = 0; layer < layers; layer += 1) {
+      const attended = look(layer, x, position);
+      weights.push(...attended.weights);
+      x = add(2 * layer, attended.output);
+      const [inner, outer] = [0, 2].map((i) =>
+        ["weight", "bias"].map((kind) => tensors[`feed_forwards.${layer}.${i}.${kind}`]),
+      );
+      const hidden = times(inner[0], x, inner[1]).map((value) => Math.max(value, 0));
+      x = add(2 * layer + 1, times(outer[0], hidden, outer[1]));
+    }
+    return { weights, logits: [...times(tensors["W_out.weight"], x, tensors["W_out.bias"])] };
+  }
+
+  return {
+    letters,
+    read(text) {
+      let same = 0;
+      while (same < text.length && text[same] === known[same]) same += 1;
+      for (let i = same; i < text.length; i += 1) seen[i] = readLetter(text[i], i);
+      known = text;
+      return seen;
+    },
+  };
+}
+
+// ---------------------------------------------------------------- what is seen
+
+/** Probabilities of the letters at a temperature; at 0 the most probable one has all. */
+export function chances(logits, temperature) {
+  const top = logits.indexOf(Math.max(...logits));
+  return temperature > 0
+    ? softmax(logits.map((logit) => logit / temperature))
+    : logits.map((_, i) => Number(i === top));
+}
+
+/** The place of the letter that is asked about: the next one, or one that stands. */
+export function placeOf({ text, place }) {
+  return place >= 1 && place < text.length ? place : text.length;
+}
+
+/** Where the writer looks before it writes the letter at that place, and what it expects there.
+    Head 0 is the mean of all heads. */
+export function measure(state, writer) {
+  const at = placeOf(state) - 1;
+  const { logits, weights } = writer.read(state.text)[at];
+  const rows = state.head === 0 ? weights : [weights[state.head - 1]];
+  const mean = rows[0].map((_, key) => rows.reduce((sum, row) => sum + row[key], 0) / rows.length);
+  return { logits, weights: [...new Array(at + 1 - mean.length).fill(0), ...mean] };
+}
+
+/** The letter that a number from 0 to 1 draws. */
+export function next(writer, text, temperature, drawn) {
+  const probabilities = chances(writer.read(text)[text.length - 1].logits, temperature);
+  let left = drawn;
+  const id = probabilities.findIndex((share) => (left -= share) < 0);
+  return writer.letters[id < 0 ? probabilities.indexOf(Math.max(...probabilities)) : id];
+}
+
+export const visible = (letter) => ({ " ": "␣", "\n": "↵" })[letter] ?? letter;
+
+export function headName({ head, num_heads }) {
+  if (head === 0) return "all heads, averaged";
+  return `layer ${Math.floor((head - 1) / num_heads) + 1}, head ${((head - 1) % num_heads) + 1}`;
+}
+
+/** The finding in words; `Writer.words` says the same in Python. */
+export function words(state, { logits, weights }) {
+  const probabilities = chances(logits, state.temperature);
+  const most = Math.max(...weights);
+  const target = weights.lastIndexOf(most);
+  const back = placeOf(state) - target;
+  const likely = Math.max(...probabilities);
+  return (
+    `For letter ${placeOf(state) + 1}, it expects “${visible(state.letters[probabilities.indexOf(likely)])}” ` +
+    `(probability ${fixed(likely)} at this temperature). Through ${headName(state)}, it looks most at ` +
+    `“${visible(state.text[target])}”, ${back} back (weight ${fixed(most)}).`
+  );
+}
+
+// ---------------------------------------------------------------- the view
+
+export function render({ model, el }) {
+  const traits = ["text", "temperature", "head", "place"];
+  const view = createView(
+    { model, el },
+    {
+      label: "A writer at work",
+      task: "Press Write, then try another temperature or a beginning of your own.",
+      traits,
+      given: ["letters", "num_heads", "num_layers", "logits", "weights"],
+    },
+  );
+  const first = view.state();
+  let writer = null;
+  let timer = 0;
+
+  const {
+    input: typed,
+    node,
+    refuse,
+  } = textField({ label: "A beginning of your own", maxlength: LONGEST, signal: view.signal });
+  const page = element("div", { class: "attention-writing" });
+  const candidates = element("div", { class: "attention-candidates", "aria-hidden": "true" });
+  view.stage.append(node, page, candidates);
+  const show = view.numbers(
+    { expected: "It expects", probability: "Probability", weight: "Largest weight" },
+    view.readouts,
+  );
+  const letters = Array.from({ length: LONGEST + 1 }, (_, place) => {
+    const letter = page.appendChild(element("span", { class: "attention-letter" }));
+    letter.addEventListener(
+      "click",
+      () => {
+        if (place > 0) view.set("place", place);
+      },
+      { signal: view.signal },
+    );
+    return letter;
+  });
+  const bars = Array.from({ length: SHOWN }, () =>
+    candidates.appendChild(
+      element(
+        "span",
+        { class: "attention-candidate" },
+        element("b", {}, " "),
+        element("i"),
+        element("span", {}, " "),
+      ),
+    ),
+  );
+
+  /** Ask for the model: a kernel, or the host of a page, answers by setting `packed`. */
+  function ask() {
+    if (!writer && !model.get("wanted")) view.set("wanted", true);
+  }
+  function take() {
+    if (model.get("packed").byteLength) writer = createWriter(unpackModel(model.get("packed")));
+  }
+  function stop() {
+    clearInterval(timer);
+    timer = 0;
+    setText(button, "Write");
+  }
+  function step() {
+    const { text, temperature } = view.state();
+    if (text.length >= LONGEST) stop();
+    else if (writer)
+      view.setAll({ text: text + next(writer, text, temperature, Math.random()), place: -1 });
+  }
+  const button = view.button("Write", () => {
+    if (timer) return stop();
+    ask();
+    timer = setInterval(step, 60);
+    return setText(button, "Stop");
+  });
+  candidates.before(button);
+  /** Let what was typed go: the text that stands is in the field. */
+  function settle() {
+    typed.value = model.get("text");
+    refuse("");
+  }
+  view.onChange("text", () => {
+    if (document.activeElement !== typed) settle();
+  });
+  settle();
+  typed.addEventListener(
+    "input",
+    () => {
+      const text = typed.value;
+      const unknown = [...new Set(text)].filter((letter) => !first.letters.includes(letter));
+      refuse(
+        unknown.length
+          ? `The writer has never seen ${unknown.map((letter) => `“${letter}”`).join(", ")}.`
+          : "",
+      );
+      if (text && unknown.length === 0) view.setAll({ text, place: -1 });
+    },
+    { signal: view.signal },
+  );
+  view.slider({
+    trait: "temperature",
+    label: "Temperature",
+    min: 0,
+    max: 2,
+    step: 0.05,
+    text: (value) => value.toFixed(2),
+  });
+  view.slider({
+    trait: "head",
+    label: "Look through",
+    min: 0,
+    max: first.num_heads * first.num_layers,
+    text: (head) => headName({ ...first, head }),
+  });
+  view.slider({
+    trait: "place",
+    label: "Letter",
+    min: 1,
+    max: () => model.get("text").length,
+    position: () => placeOf(view.state()),
+    text: () => `${placeOf(view.state()) + 1}`,
+    more: true,
+  });
+
+  view.onReset(() => {
+    stop();
+    settle();
+  });
+  view.onChange("wanted", () => {
+    // or no longer: the numbers did not come
+    if (writer || model.get("wanted")) return;
+    stop();
+    view.say(
+      "The writer's numbers could not be fetched. Check the connection, then press Write again.",
+    );
+  });
+  view.signal.addEventListener("abort", stop);
+  view.onChange("packed", () => {
+    take();
+    view.again();
+  });
+  take();
+  view.start(() => {
+    const state = view.state();
+    const given = ["text", "head", "place"].every((trait) => state[trait] === first[trait]);
+    if (!writer && !given) ask();
+    const seen = given ? first : writer && measure(state, writer);
+    const at = placeOf(state);
+    const largest = seen ? Math.max(...seen.weights) : 1;
+    letters.forEach((letter, place) => {
+      setText(
+        letter,
+        place === state.text.length ? "▁" : (state.text[place]?.replace("\n", "↵\n") ?? ""),
+      );
+      setAttributes(letter, { hidden: place > state.text.length, "data-asks": place === at });
+      letter.style.setProperty("--share", ((seen && seen.weights[place]) || 0) / largest);
+    });
+    if (!seen) return view.say("The writer's numbers are on their way.");
+    const probabilities = chances(seen.logits, state.temperature);
+    const order = probabilities
+      .map((share, id) => [share, id])
+      .sort(([a, one], [b, other]) => b - a || one - other);
+    bars.forEach((bar, i) => {
+      const [share, id] = order[i];
+      setText(bar.children[0], visible(state.letters[id]));
+      setText(bar.children[2], fixed(share, 2));
+      bar.style.setProperty("--share", share.toFixed(4));
+    });
+    const [[likely, id]] = order;
+    show(
+      { expected: id, probability: likely, weight: largest },
+      { expected: `“${visible(state.letters[id])}”` },
+    );
+    return view.say(words(state, seen));
+  });
+  return view.cleanup;
+}
+
+export default { render };
