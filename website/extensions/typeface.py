@@ -7,14 +7,13 @@ reader's machine stands in for it, stretched to the same size: next to nothing m
 """
 
 import shutil
-import sys
 import tomllib
 from pathlib import Path
 
 from fontTools import subset
-from sphinx.errors import ExtensionError
 
-PACKAGES = Path(sys.prefix) / "npm" / "node_modules" / "@fontsource"
+from website import npm
+
 FOLDER = "typeface"
 FAMILIES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 # The weights that each style serves, and what it adds to the name of a face that a machine has.
@@ -86,7 +85,7 @@ def write(app, error):
     target = Path(app.outdir) / "_static" / FOLDER
     target.mkdir(parents=True, exist_ok=True)
     for given in FAMILIES.values():
-        package = PACKAGES / given["package"]
+        package = npm.package(f"@fontsource/{given['package']}")
         for style in given["widths"]:
             file = f"{package.name}-{style}.woff2"
             source = package / "files" / file.replace(style, f"latin-{style}")
@@ -95,8 +94,6 @@ def write(app, error):
 
 
 def setup(app):
-    if not all((PACKAGES / given["package"]).is_dir() for given in FAMILIES.values()):
-        raise ExtensionError("The typefaces are not installed: run make, which installs them.")
     app.connect("config-inited", configure)
     app.connect("builder-inited", begin)
     app.connect("html-page-context", collect)

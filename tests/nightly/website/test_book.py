@@ -144,13 +144,9 @@ def test_a_book_with_faults_is_not_built_and_each_fault_is_named(small_book, cap
 
 
 BREAKAGES = {
-    "KaTeX": (
-        ("website/extensions/mathematics.py", 'Path(sys.prefix) / "npm"', 'Path("/nowhere")'),
-        "KaTeX is not installed: run make, which installs it into .venv.",
-    ),
     "Node": (
-        ("website/extensions/mathematics.py", "executable.ROOT_DIR", '"/nowhere"'),
-        "run make, which installs it into .venv.",
+        ("website/npm.py", "executable.ROOT_DIR", '"/nowhere"'),
+        "Node could not set the mathematics",
     ),
     "site address": (
         ("_config.yml", "html:\n", "html:\n  baseurl: book.test\n"),
