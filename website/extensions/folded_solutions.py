@@ -1,29 +1,36 @@
 """Sphinx extension: a solution folds as a whole, its reason together with its code.
 
-In a notebook the line **Solution** stands open above a folded cell; on the page it becomes what
-unfolds everything up to the end of the exercise.
+In a notebook the text of a solution is one fold, and the cell below is another. On the page, one
+fold holds everything up to the end of the exercise.
 """
 
 from docutils import nodes
 
-OPEN = '<details class="solution">\n<summary>Solution</summary>\n'
+from workbook.classroom.copies import SOLUTION
+
+OPEN = SOLUTION.replace("<details>", '<details class="solution">')
+CLOSE = "</details>"
 
 
 def begins_solution(node):
-    """Say whether a node is the line ``**Solution**``."""
-    bold = isinstance(node, nodes.paragraph) and any(node.findall(nodes.strong))
-    return bold and node.astext() == "Solution"
+    """Say whether a node is the beginning of a fold that holds a solution's text."""
+    return isinstance(node, nodes.raw) and node.astext().strip() == SOLUTION
+
+
+def ends_fold(node):
+    return isinstance(node, nodes.raw) and node.astext().strip() == CLOSE
 
 
 def fold(app, doctree):
-    for line in list(doctree.findall(begins_solution)):
-        section = line.parent
-        start = section.index(line)
-        for cell in section.children[start + 1 :]:
+    for start in list(doctree.findall(begins_solution)):
+        section = start.parent
+        inside = section.children[section.index(start) + 1 :]
+        section.remove(next(filter(ends_fold, inside)))
+        section.append(nodes.raw("", f"{CLOSE}\n", format="html"))
+        section.replace(start, nodes.raw("", f"{OPEN}\n", format="html"))
+        for cell in inside:
             if isinstance(cell, nodes.container):
                 cell.attributes.pop("hide_mode", None)  # it unfolds with the rest
-        section[start] = nodes.raw("", OPEN, format="html")
-        section.append(nodes.raw("", "</details>\n", format="html"))
 
 
 def setup(app):

@@ -7,6 +7,7 @@ from statistics import median
 from website import minutes
 from website.rules.code import walk
 from website.rules.reading import rule, under
+from workbook.classroom.copies import SOLUTION
 
 BEFORE = ["Objectives", "The idea", "The code", "The picture"]
 AFTER = ["Exercises", "Summary"]
@@ -162,6 +163,11 @@ def the_code_is_held_against_the_library(notebook):
         yield None, "'## The code' asserts nothing: end it with an assert against attention_lib"
 
 
+def is_folded_solution(source):
+    """Whether a text is the text of a solution and nothing else, folded."""
+    return source.startswith(f"{SOLUTION}\n") and source.endswith("\n</details>")
+
+
 UNWRITTEN = "Write it, then run this cell."
 
 
@@ -182,16 +188,17 @@ def exercises_have_a_stub_a_hint_a_grader_and_a_solution(notebook):
         said = {c: [text.strip() for text in c.texts()] for c in cells if c.kind == "code"}
         stubs = [cell for cell in said if "hide-cell" not in cell.tags]
         solutions = [cell for cell in said if "hide-cell" in cell.tags]
-        text = "\n".join(cell.source for cell in cells if cell.kind == "markdown")
-        reason = re.search(r"^\*\*Solution\*\*(.*)", text, re.MULTILINE | re.DOTALL)
+        prose = [cell.source for cell in cells if cell.kind == "markdown"]
+        text = "\n".join(prose)
+        reason = next((source for source in prose if is_folded_solution(source)), "")
         wanted = {
             "a line '●○○ 5 minutes' (or ●●○, ●●●: how hard, how long)": minutes.LEVEL.search(text),
             "a hint: <details><summary>Hint</summary>": "<details><summary>Hint</summary>" in text,
             f"a stub, 'answer = ...', whose grader says {UNWRITTEN!r}": any(
                 UNWRITTEN in said[cell] for cell in stubs
             ),
-            "a cell that starts with **Solution** and gives the reason in a sentence": (
-                reason and len(reason[1].split()) >= 5
+            f"a cell from {SOLUTION} to </details> that gives the reason in a sentence": (
+                len(reason.split()) >= 5 + len(SOLUTION.split()) + 1
             ),
             "a solution, tagged hide-cell, whose grader says 'Correct:'": any(
                 "Correct:" in " ".join(said[cell]) for cell in solutions

@@ -7,8 +7,9 @@ from pathlib import Path
 from website import notebooks
 from website.harmless import harms
 from website.pictures import KINDS, SVG
-from website.rules.anatomy import imports_alone
+from website.rules.anatomy import imports_alone, is_folded_solution
 from website.rules.reading import rule
+from workbook.classroom.copies import SOLUTION
 
 
 @rule
@@ -105,8 +106,8 @@ def tags_are_known_and_mean_what_they_say(notebook):
         if "hide-input" in cell.tags and not (cell.outputs or imports_alone(cell)):
             yield cell, "is tagged hide-input and neither shows nor imports: show its code"
         before = notebook.cells[cell.number - 2].source
-        if "hide-cell" in cell.tags and not re.search(r"^\*\*Solution\*\*", before, re.M):
-            yield cell, "is tagged hide-cell and follows no cell with a line **Solution**"
+        if "hide-cell" in cell.tags and not is_folded_solution(before):
+            yield cell, f"is tagged hide-cell and follows no cell from {SOLUTION} to </details>"
         if found := re.search(r"#\s*(NBVAL_\w+|PYTEST_VALIDATE\w+)", cell.source):
             yield cell, f"comment {found[1]} hides it from nbval: use a tag"
 

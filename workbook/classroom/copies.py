@@ -18,7 +18,7 @@ HEADING = re.compile(r"^### (Exercise (\d+): .+)$", re.MULTILINE)
 SECTION = re.compile(r"^##? ", re.MULTILINE)
 DOTS = re.compile(r"^([●○]{3}) ", re.MULTILINE)
 CALL = re.compile(r"^exercise\.(\w+)\(", re.MULTILINE)
-SOLUTION = re.compile(r"^\*\*Solution\*\*$", re.MULTILINE)
+SOLUTION = "<details><summary>Solution</summary>"
 
 
 @dataclass
@@ -70,8 +70,10 @@ def text(cell: Cell) -> str:
 
 
 def is_solution(cell: Cell) -> bool:
-    """Tell whether a cell is a solution: chapters tag those cells ``hide-cell``."""
-    return "hide-cell" in cell["metadata"].get("tags", [])
+    """Tell whether a cell holds a solution: its folded text, or code tagged ``hide-cell``."""
+    if _code(cell):
+        return "hide-cell" in cell["metadata"].get("tags", [])
+    return text(cell).startswith(SOLUTION)
 
 
 def exercises(notebook: Notebook) -> list[Exercise]:
@@ -141,19 +143,13 @@ def student(notebook: Notebook) -> Notebook:
 
     Examples
     --------
-    >>> words = {"cell_type": "markdown", "source": "Think.\\n\\n**Solution**\\n\\n2."}
+    >>> task = {"cell_type": "markdown", "source": "Add."}
+    >>> words = {"cell_type": "markdown", "source": f"{SOLUTION}\\n\\n2.\\n\\n</details>"}
     >>> code = {"cell_type": "code", "metadata": {"tags": ["hide-cell"]}, "source": "1 + 1"}
-    >>> [cell["source"] for cell in student({"cells": [words, code]})["cells"]]
-    ['Think.']
+    >>> [cell["source"] for cell in student({"cells": [task, words, code]})["cells"]]
+    ['Add.']
     """
-    kept = []
-    for cell in notebook["cells"]:
-        if _code(cell):
-            kept += [] if is_solution(cell) else [cell]
-            continue
-        before = SOLUTION.split(text(cell))[0].rstrip()
-        kept += [cell | {"source": before}] if before else []
-    return notebook | {"cells": kept}
+    return notebook | {"cells": [cell for cell in notebook["cells"] if not is_solution(cell)]}
 
 
 def teacher(notebook: Notebook) -> Notebook:
@@ -161,16 +157,19 @@ def teacher(notebook: Notebook) -> Notebook:
 
     Examples
     --------
+    >>> words = {"cell_type": "markdown", "metadata": {}, "source": f"{SOLUTION}\\n\\n2."}
     >>> folded = {"tags": ["hide-cell"], "jupyter": {"source_hidden": True}}
     >>> code = {"cell_type": "code", "metadata": folded, "source": "1 + 1"}
-    >>> teacher({"cells": [code]})["cells"][0]["metadata"]
-    {'tags': ['hide-cell']}
+    >>> words, code = teacher({"cells": [words, code]})["cells"]
+    >>> words["source"], code["metadata"]
+    ('<details open><summary>Solution</summary>\\n\\n2.', {'tags': ['hide-cell']})
     """
     cells = []
     for cell in notebook["cells"]:
-        if _code(cell) and is_solution(cell):
+        if is_solution(cell):
             shown = {key: value for key, value in cell["metadata"].items() if key != "jupyter"}
-            cell = cell | {"metadata": shown}
+            opened = text(cell).replace("<details>", "<details open>", 1)
+            cell = cell | {"metadata": shown, "source": text(cell) if _code(cell) else opened}
         cells.append(cell)
     return notebook | {"cells": cells}
 

@@ -38,6 +38,10 @@ def raised(name, message):
     return {"output_type": "error", "ename": name, "evalue": message, "traceback": []}
 
 
+def folded(reason):
+    return f"<details><summary>Solution</summary>\n\n{reason}\n\n</details>"
+
+
 def exercise(number, title):
     task = f"### Exercise {number}: {title}\n\n●○○ 5 minutes\n\nDo it."
     hint = "<details><summary>Hint</summary>\n\nLook again.\n\n</details>"
@@ -45,7 +49,7 @@ def exercise(number, title):
         markdown(task),
         code(f"answer_{number} = ...", printed(f"{rules.UNWRITTEN}\n")),
         markdown(hint),
-        markdown("**Solution**\n\nEach key answers half of it, so turn it round."),
+        markdown(folded("Each key answers half of it, so turn it round.")),
         code(f"solution_{number} = 1 / {number}", printed("Correct: it is."), tags=["hide-cell"]),
     ]
 

@@ -38,6 +38,7 @@ from .good_chapter import (
     adds,
     chapter,
     drops,
+    folded,
     html,
     inserts,
     markdown,
@@ -134,7 +135,7 @@ BROKEN = {
         (metadata(NUMBERS, tags=["nbval-skip"]), "nbval-skip"),
         (metadata(IDEA, tags=["hide-cell"]), "only code cells"),
         (metadata(BUILD, tags=["hide-input"]), "neither shows nor imports"),
-        (metadata(NUMBERS, tags=["hide-cell"]), "**Solution**"),
+        (metadata(NUMBERS, tags=["hide-cell"]), "<summary>Solution</summary>"),
         (says(NUMBERS, "# NBVAL_IGNORE_OUTPUT\n1"), "NBVAL_IGNORE_OUTPUT"),
     ],
     rules.what_is_not_compared_is_a_measurement_with_a_claim: [
@@ -209,8 +210,8 @@ BROKEN = {
         (says(SECOND, "### Exercise 2: Go\n\n●○○ · 3 minutes"), "lacks a line '●○○ 5 minutes'"),
         (drops(HINT), "'Exercise 1: Read the picture' lacks a hint"),
         (outputs(ATTEMPT, printed("Not yet: no.")), "lacks a stub"),
-        (says(SOLUTION, "Each key answers half of it, so turn it round."), "with **Solution**"),
-        (says(SOLUTION, "**Solution**\n\nTurn it round."), "the reason in a sentence"),
+        (says(SOLUTION, "Each key answers half of it, so turn it round."), "lacks a cell from"),
+        (says(SOLUTION, folded("Turn it round.")), "the reason in a sentence"),
         (outputs(SOLVED, printed("Not yet: no.")), "'Correct:'"),
     ],
     rules.the_quiz_comes_first_and_can_be_answered: [

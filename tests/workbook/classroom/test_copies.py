@@ -35,11 +35,14 @@ def test_a_students_copy_has_every_stub_and_no_solution(path):
     kept = {cell["id"]: cell["source"] for cell in student["cells"]}
     for each in found:
         solutions = [cell for cell in each.cells if copies.is_solution(cell)]
-        assert len(solutions) >= 1 and not {cell["id"] for cell in solutions} & {*kept}
+        assert len(solutions) >= 2 and not {cell["id"] for cell in solutions} & {*kept}
+        text, code = solutions[:2]
         assert each.stub is None or kept[each.stub["id"]] == each.stub["source"]
-        [opened] = [c for c in teacher["cells"] if c["id"] == solutions[0]["id"]]
+        [opened] = [c for c in teacher["cells"] if c["id"] == code["id"]]
         assert "jupyter" not in opened["metadata"] and opened["outputs"]
-    assert not any("**Solution**" in source for source in kept.values())
+        [reason] = [c for c in teacher["cells"] if c["id"] == text["id"]]
+        assert reason["source"].startswith("<details open>")
+    assert not any("Solution</summary>" in source for source in kept.values())
     assigned, read = names(python(student))
     assert read - assigned - {*dir(builtins), "get_ipython", "__file__"} == set()
 
