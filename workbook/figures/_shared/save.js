@@ -29,7 +29,8 @@ export function pageOf({ name, title, words, state, script, style }) {
     `<meta name="viewport" content="width=device-width"><style>:root { color-scheme: light dark; } ${style}</style></head><body>` +
     `<figure class="attention-widget" data-widget="${name}" data-state="${escaped(JSON.stringify(state, plain))}">` +
     `<figcaption><strong>${escaped(title)}.</strong> ${escaped(words)}</figcaption></figure>` +
-    `<script type="module">${view}<\/script></body></html>\n`
+    // As one word it would end the script that this is written in.
+    `<script type="module">${view}</${"script"}></body></html>\n`
   );
 }
 
