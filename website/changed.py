@@ -27,7 +27,6 @@ TRIED = {
     "website/test_book.py": ("website/", "tools/book.py", "_config.yml", *PINS),
     "website/test_carrier.py": ("website/extensions/travelling_notebooks.py", *PINS),
     "website/test_changed.py": ("website/changed.py", "website/reseed.py", "website/__init__.py"),
-    "website/test_library_names.py": ("website/extensions/library_names.py",),
     "website/test_minutes.py": ("website/minutes.py",),
     "website/test_notebook_faults.py": (*NOTEBOOKS, *PINS),
     "website/test_notebooks.py": (*NOTEBOOKS, *PINS),

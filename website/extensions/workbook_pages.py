@@ -130,6 +130,10 @@ def with_sizes(body, pictures):
     return _PICTURE.sub(sized, body)
 
 
+# The workbook's own names are reached from the library's page; the list would be too long.
+WORKBOOK_API = re.compile(r'<li class="toctree-l2"><a [^>]*api-workbook-[^>]*>.*?</a></li>\n?')
+
+
 def chapters(env):
     """Return the names of the chapters, in order: the documents that are notebooks."""
     return [
@@ -151,6 +155,7 @@ def contents(context, numbers):
 
     listed = context["toctree"](collapse=True, maxdepth=2, titles_only=True, includehidden=True)
     listed = re.sub(r'<p [^>]*class="caption"[^>]*>', "<p>", listed or "")
+    listed = WORKBOOK_API.sub("", listed)
     listed = re.sub(r'<a class="[^"]*" href="([^"]+)">', numbered, listed)
     sections = context.get("toc", "")
     sections = sections[sections.find("<ul>", 1) : sections.rfind("</li>")]
