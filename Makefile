@@ -53,7 +53,7 @@ book: environment ## build the website in _build/html
 
 test: environment ## build the website, then check library, notebooks and pages
 	@$(IN_VENV) tools/book.py; book=$$?; \
-	$(PYTEST) $$($(IN_VENV) -m website.changed); tests=$$?; \
+	$(PYTEST); tests=$$?; \
 	exit $$((book || tests))
 
 nightly: environment ## try the rest: all corners, all pages in every way, bad machines, fresh draws

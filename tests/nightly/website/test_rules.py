@@ -8,37 +8,27 @@ from website import notebooks, rules
 from website.book import disagreements
 
 from .good_chapter import (
-    ASKED,
     ATTEMPT,
     BUILD,
-    BULLETS,
     CAPTION,
     CLAIM,
-    COST,
     ERROR,
     FIGURE,
     FIRST,
-    HINT,
     IDEA,
     IMPORTS,
-    NEEDED,
     NUMBERS,
     OBJECTIVES,
     PNG,
-    QUIZ_TASK,
     SECOND,
-    SOLUTION,
     SOLVED,
     SVG,
     TABLE,
     TASK,
-    TIME,
     TIMED,
     TITLE,
     adds,
     chapter,
-    drops,
-    folded,
     html,
     inserts,
     markdown,
@@ -156,54 +146,14 @@ BROKEN = {
     rules.pictures_have_numbered_captions: [
         (says(CAPTION, "The first key takes it."), "Figure 1."),
     ],
-    rules.headings_stand_in_order: [
-        (says(IDEA, "## An idea"), "'##' headings"),
-        (says(COST, "## The code\n\nAgain."), "each once"),
+    rules.the_title_is_the_one_heading_of_its_level: [
         (adds(IDEA, "# Another title"), "one '# Title'"),
-        (adds(COST, "## Two\n\n## Three\n\n## Four"), "at most three further"),
-    ],
-    rules.the_title_makes_one_want_it_and_dares: [
-        (says(TITLE, "# Look up softly\n\n**Make all keys answer.**"), "a sentence"),
-        (says(TITLE, "# Look up softly\n\nA dictionary answers one key."), "one dare"),
-    ],
-    rules.the_figure_comes_first: [
-        (drops(FIRST), "must show the chapter's figure"),
-        (metadata(FIRST, tags=[]), "be tagged hide-input"),
-        (adds(FIRST, "x = 1"), "then the figure"),
-        (says(FIRST, "import torch\n\nSoftLookup()"), "imports from attention_lib"),
-        (
-            says(FIRST, "from torch import ones\nfrom workbook.figures import A\nA()"),
-            "imports",
-        ),
-    ],
-    rules.a_chapter_has_at_most_40_cells: [
-        (lambda cells: cells.__setitem__(slice(COST, COST), cells[COST:TIMED] * 24), "41 cells"),
-    ],
-    rules.code_is_short: [
-        (says(NUMBERS, "1\n" * 16), "16 lines of shown code, at most 15"),
-        (says(FIGURE, "1\n" * 41), "41 lines of folded code, at most 40"),
-        (lambda cells: [cell.update(source="1\n" * 7) for cell in cells], "the median"),
-    ],
-    rules.everything_is_imported_in_one_folded_cell: [
-        (says(IMPORTS, "import torch\nx = 1"), "stands one cell, tagged hide-input"),
-        (adds(NUMBERS, "import math"), "cell 6 (code cell 3): imports something"),
-    ],
-    rules.objectives_and_summary_answer_each_other: [
-        (says(OBJECTIVES, "## Objectives\n\n- you can look; 3 minutes"), "1 bullets"),
-        (says(OBJECTIVES, f"## Objectives\n\n{BULLETS}\n\n{NEEDED}"), "the line '**Time:**"),
-        (says(OBJECTIVES, f"## Objectives\n\n{BULLETS}\n\n{TIME}"), "a line '**Before:**"),
-        (says(OBJECTIVES, f"## Objectives\n\n- look\n\n{NEEDED}\n\n{TIME}"), "abilities"),
-        (says(-1, f"## Summary\n\n{BULLETS}\n- more in `attention_lib`"), "4 bullets"),
-        (says(-1, f"## Summary\n\n{BULLETS}"), "'attention_lib'"),
-        (says(-1, f"## Summary\n\n{BULLETS}\n\n`attention_lib`"), "a link to other.ipynb"),
-        (drops(-1), "no '## Summary'"),
     ],
     rules.minutes_are_computed_and_few: [
         (adds(IDEA, "word " * 1500), "computed are '**Time:** 25 minutes, and 23 for"),
         (adds(OBJECTIVES, "●○○ 4 minutes"), "and 27 for the exercises.': run make notebooks"),
         (adds(IDEA, "word " * 4000), " minutes, at most 40: give an idea away"),
     ],
-    rules.the_code_is_held_against_the_library: [(says(BUILD, "mix = 1"), "asserts nothing")],
     rules.exercises_have_a_stub_a_hint_a_grader_and_a_solution: [
         (lambda cells: cells.__delitem__(slice(SECOND, SECOND + 10)), "one an objective"),
         (lambda cells: cells.__delitem__(slice(SECOND, SECOND + 5)), "'### Exercise 1: …'"),
@@ -213,11 +163,6 @@ BROKEN = {
         (says(SOLUTION, "Each key answers half of it, so turn it round."), "lacks a cell from"),
         (says(SOLUTION, folded("Turn it round.")), "the reason in a sentence"),
         (outputs(SOLVED, printed("Not yet: no.")), "'Correct:'"),
-    ],
-    rules.the_quiz_comes_first_and_can_be_answered: [
-        (lambda cells: cells.insert(SECOND, cells.pop(ASKED)), "tagged hide-input"),
-        (says(QUIZ_TASK, "## Exercises\n\n### Questions\n\n●○○ 3 minutes"), "needs '### Quiz'"),
-        (says(QUIZ_TASK, "## Exercises\n\n### Quiz\n\nThree questions."), "●○○ 3 minutes"),
     ],
     rules.code_is_python_that_runs_anywhere: [
         (says(NUMBERS, "!pip install torch"), "runs a shell"),
@@ -338,17 +283,6 @@ ALLOWED = {
         (inserts(CLAIM, markdown("Which is quicker?")),),
     ],
     rules.code_is_python_that_runs_anywhere: [(says(TIMED, "%timeit mix(1, 2)"),)],
-    rules.the_figure_comes_first: [
-        (
-            says(
-                FIRST,
-                "from workbook.reader import b\nfrom workbook.figures import A\nA(b())",
-            ),
-        ),
-    ],
-    rules.a_chapter_has_at_most_40_cells: [
-        (lambda cells: cells.__setitem__(slice(SECOND, SECOND), cells[TASK:SECOND] * 9),),
-    ],
     rules.minutes_are_computed_and_few: [
         (adds(TASK, "word " * 1500),),
         (adds(SOLVED, "x\n" * 90),),
