@@ -1,6 +1,6 @@
 """The small trained model of the book: it says which word *it* means."""
 
-from workbook.reader.heads import exchange, value_norms, without_head
+from workbook.reader.heads import exchange, read_without, value_norms, without_head
 from workbook.reader.network import MAX_LEN, Pass, Reader, Reading, Vocabulary, read, words_of
 from workbook.reader.sentences import NOTHING, Sentence, crossings, draw, split
 from workbook.reader.training import FOLLOWED, accuracy, load_reader, save_reader, train_reader
@@ -20,6 +20,7 @@ __all__ = [
     "exchange",
     "load_reader",
     "read",
+    "read_without",
     "save_reader",
     "split",
     "train_reader",

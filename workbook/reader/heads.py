@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import cast
 
 import torch
@@ -15,7 +15,7 @@ from workbook.reader.network import Reader, Reading, read
 from workbook.reader.sentences import Sentence
 from workbook.reader.training import encode
 
-__all__ = ["exchange", "value_norms", "without_head"]
+__all__ = ["exchange", "read_without", "value_norms", "without_head"]
 
 
 def without_head(
@@ -133,6 +133,51 @@ def exchange(
         return read(reader, text)
 
 
+def read_without(reader: Reader, text: str, lines: Sequence[tuple[int, str, str]]) -> Reading:
+    """Read a sentence in which some words may not look at some others.
+
+    In all heads of the layer the word's other weights grow until they sum to 1 again.
+
+    Parameters
+    ----------
+    reader : Reader
+    text : str
+    lines : sequence of (int, str, str)
+        What is cut: the layer, counted from 1, the word that looks, and the word at which it may
+        not look. A word that stands in the sentence more than once is cut at each place.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``reader`` is none, if it cannot read the sentence, if it has no such layer, or if a word
+        is not in the sentence.
+
+    Examples
+    --------
+    >>> from workbook.reader import load_reader
+    >>> wide = "the animal did not cross the street because it was too wide"
+    >>> str(read_without(load_reader(), wide, [(2, "it", "wide")]))
+    'it = animal (0.961)'
+    """
+    require_a("reader", reader, Reader)
+    words = reader.vocabulary.parse(text)
+    masks: dict[int, Tensor] = {}
+    for layer, query, key in lines:
+        if not is_index(layer - 1, len(reader.num_heads)):
+            raise ValueError(
+                f"lines: expected a layer from 1 to {len(reader.num_heads)}, got {layer}"
+            )
+        if missing := {query, key} - {*words}:
+            raise ValueError(f"lines: expected words of “{text}”, got “{missing.pop()}”")
+        queries, keys = (torch.tensor([word == end for word in words]) for end in (query, key))
+        open_cells = ~(queries[:, None] & keys)  # (len_q, len_k)
+        masks[layer - 1] = masks.get(layer - 1, open_cells) & open_cells
+    with ExitStack() as cuts:
+        for layer, mask in masks.items():
+            cuts.enter_context(_masked(_attention(reader, layer), mask))
+        return read(reader, text)
+
+
 @torch.no_grad()
 def value_norms(reader: Reader, reading: Reading) -> tuple[Tensor, ...]:
     """Return how long the vector is that each word hands on, for each head of each layer.
@@ -219,6 +264,18 @@ def _place(reader: Reader, text: str, word: str) -> int:
 def _changed(module: nn.Module, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """Within the block, ``module`` gets ``change(x)`` where it would get ``x``."""
     handle = module.register_forward_pre_hook(lambda _, inputs: (change(inputs[0]),))
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def _masked(attention: MultiHeadAttention, mask: Tensor) -> Iterator[None]:
+    """Within the block, an attention layer is called with ``mask``."""
+    handle = attention.register_forward_pre_hook(
+        lambda _, inputs, options: (inputs, options | {"mask": mask}), with_kwargs=True
+    )
     try:
         yield
     finally:
