@@ -227,6 +227,7 @@ def offer_colab(app, pagename, templatename, context, doctree):
 
 def setup(app):
     app.add_config_value("workbook_repository", "", "html", types=(str, type(None)))
+    app.add_config_value("workbook_contact", "", "html")
     app.connect("config-inited", read_repository)
     app.connect("html-page-context", offer_colab)
     app.connect("build-finished", write_all)

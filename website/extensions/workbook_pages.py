@@ -15,14 +15,14 @@ import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from docutils import nodes
 from PIL import Image
 from yaml import safe_load
 
 from attention_lib import palette
-from website import book
+from website import address, book
 
 WEBSITE = Path(__file__).resolve().parent.parent
 # A rectangle of paper in a picture that matplotlib has drawn: its ground, or that of its axes.
@@ -207,6 +207,22 @@ def status(folder):
     return f"{words}; text of {day.day} {day:%B %Y}."
 
 
+def page_links(repository, source, title):
+    """Return the addresses at which a mistake is reported and a page's source is edited.
+
+    ``workbook.js`` adds to the report what its reader has selected.
+    """
+    body = (
+        f"Page: {title} ({source}), version {version('attention-workbook')}\n\nWhat is wrong:\n\n"
+    )
+    report = urlencode({"title": f"{title}: ", "body": body})
+    way = "blob" if source.endswith(".ipynb") else "edit"
+    return {
+        "report": f"{repository}/issues/new?{report}",
+        "edit": f"{repository}/{way}/{address.BRANCH}/{source}",
+    }
+
+
 def _from_root(context, root):
     """Let a page's links begin at the site's root instead of at the page."""
 
@@ -253,6 +269,9 @@ def add_context(app, pagename, templatename, context, doctree):
         "repository": repository,
         "citation": citation(Path(app.srcdir), app.config.copyright, base, repository),
     }
+    if repository and doctree is not None:
+        source = Path(env.doc2path(pagename)).relative_to(app.srcdir).as_posix()
+        context |= page_links(repository, source, title)
     if pagename in names:
         parts = book.parts(Path(app.srcdir))
         context["chapter"] = {

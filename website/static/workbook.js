@@ -152,6 +152,16 @@ const follow = () => {
 addEventListener("hashchange", follow);
 follow();
 
+// A report of a mistake takes along what is selected.
+const report = document.querySelector("a.report");
+report?.addEventListener("click", () => {
+  const quote = String(getSelection()).trim().slice(0, 500);
+  const address = new URL(report.href);
+  const body = address.searchParams.get("body").replace(/\n\n> [^]*$/, "\n\n");
+  address.searchParams.set("body", quote ? `${body}\n\n> ${quote.replace(/\n/g, "\n> ")}` : body);
+  report.href = address.href;
+});
+
 // A page can be shown as slides.
 const slides = document.querySelector(".chapter .slides-link");
 if (slides) slides.hidden = false;

@@ -77,7 +77,7 @@ def built(tmp_path_factory):
     config = folder / "_config.yml"
     text = config.read_text(encoding="utf-8")
     text = text.replace('workbook_repository: ""', f'workbook_repository: "{HOME}"')
-    config.write_text(text.replace("html:\n", f"html:\n  baseurl: {ADDRESS}\n", 1))
+    config.write_text(text.replace('baseurl: ""', f"baseurl: {ADDRESS}", 1))
     shutil.copy(ROOT / "CITATION.cff", folder)
     with open(folder / "book" / "index.md", "a") as page:
         page.write("\n## Three ways to use it\n\n[Cold](#SoftLookup.temperature=0.1).\n")
@@ -94,8 +94,11 @@ def test_with_a_repository_the_foot_leads_to_it(built):
     page = built.pages["book/index.html"]
     assert page.select_one("article a[href='#SoftLookup.temperature=0.1']").text == "Cold"
     links = [link["href"] for link in page.select(".foot .links a")]
-    wanted = [f"{HOME}{end}" for end in ("", "#three-ways-to-use-it", "/issues")]
-    assert links == ["#three-ways-to-use-it", *wanted]
+    wanted = [f"{HOME}{end}" for end in ("", "#three-ways-to-use-it")]
+    assert links[:3] == ["#three-ways-to-use-it", *wanted]
+    report, edit = links[3:]
+    assert edit == f"{HOME}/edit/main/book/index.md"
+    assert report.startswith(f"{HOME}/issues/new?title=A+book") and "book%2Findex.md" in report
 
 
 def test_a_moved_section_leads_on(built):
@@ -149,7 +152,7 @@ BREAKAGES = {
         "Node could not set the mathematics",
     ),
     "site address": (
-        ("_config.yml", "html:\n", "html:\n  baseurl: book.test\n"),
+        ("_config.yml", 'baseurl: ""', "baseurl: book.test"),
         "write the site's whole address, beginning with https://, or leave it out.",
     ),
 }
