@@ -29,7 +29,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.utils.benchmark import Timer
-from tqdm import tqdm
 
 from attention_lib import (
     AdditiveScore,
@@ -381,13 +380,11 @@ def main():
         if not done.issuperset((what, length) for what, *_ in case.against)
     ]
     print(f"{'ours':<28}{'keys':>5}  {'against':<22}{'forward':>20}{'and back':>20}{'memory':>8}")
-    with tqdm(made, unit="case") as progress:
-        for case in progress:
-            progress.set_description(f"{case.what}, {case.length}")
-            for row in measured(case, options.seconds):
-                results.append(row)
-                progress.write(line(row))
-            keep({"machine": machine(), "results": results}, options.store)
+    for case in made:
+        for row in measured(case, options.seconds):
+            results.append(row)
+            print(line(row), flush=True)
+        keep({"machine": machine(), "results": results}, options.store)
     plot(results)
 
 

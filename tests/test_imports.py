@@ -44,7 +44,8 @@ LIBRARY = {
     ),
 }
 WORKBOOK = {
-    "_training": ({"arguments"}, {"torch", "safetensors", "tqdm"}),
+    "_safetensors": (set(), {"torch"}),
+    "_training": ({"_safetensors", "arguments"}, {"torch"}),
     "alignment": ({"_training", "arguments"}, {"torch"}),
     "arguments": (set(), {"torch"}),
     "copying": ({"_training", "arguments"}, {"torch"}),

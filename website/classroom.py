@@ -24,7 +24,6 @@ from pathlib import Path
 
 import nbformat
 import yaml
-from tqdm import tqdm
 
 from website import ROOT, belongs_here
 from website.extensions.travelling_notebooks import LINK, travelling
@@ -142,7 +141,8 @@ def main():
     tools = [tool for tool in TOOLS if tool in arguments.tools.split()]
     trouble = environment() if tools else ""
     said = [trouble] if trouble else []
-    for name in tqdm(chosen, unit="chapter", disable=None):
+    for name in chosen:
+        print(f"{name} ...", flush=True)
         made = prepare(known[name], [] if trouble else tools, left_out=left_out)
         said += [f"{name}: {sentence}" for sentence in made]
     print(*said, f"What was made is in {FOLDER.relative_to(ROOT)}.", sep="\n")

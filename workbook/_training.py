@@ -2,19 +2,20 @@
 
 import hashlib
 import json
+import math
 import os
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
-from tqdm.auto import tqdm
 
 from attention_lib._arguments import numbers_in
+from workbook import _safetensors
 from workbook.arguments import (
     require_count,
     require_flag,
@@ -48,17 +49,33 @@ def fit(
     """
     optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.1)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, steps, pct_start=0.1)
-    with _threads(threads), tqdm(range(1, steps + 1), disable=not progress, desc=desc) as bar:
-        for step in bar:
+    show = _progress_line(desc, steps) if progress else None
+    with _threads(threads):
+        for step in range(1, steps + 1):
             loss = loss_of_batch()
             optimizer.zero_grad()
             torch.autograd.backward(loss)
             optimizer.step()
             schedule.step()
-            bar.set_postfix(loss=f"{loss.item():.4f}", refresh=False)
+            if show:
+                show(step, loss.item())
             if watch:
                 watch(step, loss.item())
     return model.eval()
+
+
+def _progress_line(desc: str, steps: int) -> Watch:
+    """Return a function that says how far a training is, in one line that it writes over."""
+    last_shown = -math.inf
+
+    def show(step: int, loss: float) -> None:
+        nonlocal last_shown
+        if step == steps or time.monotonic() - last_shown > 0.5:
+            last_shown = time.monotonic()
+            line = f"\r{desc}: {step}/{steps}, loss {loss:.4f}"
+            print(line, end="\n" if step == steps else "", file=sys.stderr, flush=True)
+
+    return show
 
 
 @contextmanager
@@ -107,7 +124,8 @@ def store(
     The order of ``told`` is that in which the checksum reads it.
     """
     tensors = pack(model)
-    save_file(tensors, path, metadata=told | {"sha256": _checksum(tensors, told.values())})
+    checksum = _checksum(tensors, told.values())
+    _safetensors.write(tensors, path, told | {"sha256": checksum})
 
 
 def stored(
@@ -117,12 +135,7 @@ def stored(
 
     Refuse a file that is not whole, that ``writer`` did not write, or that has changed since.
     """
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(f"{path}: no whole safetensors file ({error})") from None
+    tensors, metadata = _safetensors.read(path)
     if lacking := {*told, "sha256"} - metadata.keys():
         raise ValueError(f"{path}: not written by {writer}: it lacks {', '.join(sorted(lacking))}")
     if _checksum(tensors, [metadata[name] for name in told]) != metadata["sha256"]:

@@ -1,6 +1,5 @@
 """Training the reader, at night: what it leaves alone, what it shows, and its command."""
 
-import warnings
 from itertools import pairwise, product
 
 import pytest
@@ -55,11 +54,10 @@ def test_reader_of_the_whole_lexicon_is_made_surer_at_the_end(monkeypatch):
 
 
 def test_training_shows_how_far_it_is(capsys):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # tqdm's notebook bar may miss ipywidgets
-        train_reader(0, train=FEW, steps=2, progress=True)
-        assert "2/2" in capsys.readouterr().err
-        train_reader(0, train=FEW, steps=2, progress=False)
+    train_reader(0, train=FEW, steps=2, progress=True)
+    lines = capsys.readouterr().err
+    assert re.fullmatch(r"\rtraining: 1/2, loss \S+\rtraining: 2/2, loss \S+\n", lines)
+    train_reader(0, train=FEW, steps=2, progress=False)
     assert capsys.readouterr().err == ""
 
 

@@ -24,7 +24,7 @@ OTTER_CONFIG = """\
 # ASSIGNMENT CONFIG
 init_cell: false
 export_cell: false
-requirements: [torch, numpy, matplotlib, anywidget, tqdm, safetensors]
+requirements: [torch, numpy, matplotlib, anywidget]
 tests:
   ok_format: false
 generate:
