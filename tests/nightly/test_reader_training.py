@@ -1,5 +1,6 @@
 """Training the reader, at night: what it leaves alone, what it shows, and its command."""
 
+import re
 from itertools import pairwise, product
 
 import pytest
