@@ -1,10 +1,10 @@
 """Let every chapter be downloaded as a notebook that runs alone, and be opened in Colab.
 
 The notebook that a page links to is the chapter with two cells before it: a sentence, and a cell
-that carries the modules of the book's packages that the chapter imports, for
-machines that do not have them. Its links to the book's pages lead to the website if `_config.yml`
-names its address (``html: baseurl``); otherwise links to chapters stay, as their notebooks may lie
-beside it, and of links to other pages only the words are kept.
+that carries the modules of the book's packages that the chapter imports, for machines that do not
+have the same: other versions are never mixed. Its links to the book's pages lead to the website if
+`_config.yml` names its address (``html: baseurl``); otherwise links to chapters stay, as their
+notebooks may lie beside it, and of links to other pages only the words are kept.
 
 With ``workbook_repository`` in `_config.yml`, pages offer to open the notebook in Colab, which
 reads it from the branch ``notebooks`` of that repository: `.github/workflows/publish.yml` puts it
@@ -14,7 +14,6 @@ there.
 import ast
 import base64
 import bz2
-import importlib.metadata
 import importlib.util
 import json
 import posixpath
@@ -36,30 +35,34 @@ LINK = re.compile(  # [words](page.kind#anchor); the words may hold one more pai
 )
 NOTE = """\
 *This copy of the chapter runs alone. The cell below, folded, carries the parts of the book's \
-library that the chapter uses, for machines that do not have them; it installs nothing.*"""
+library that the chapter uses, for machines that do not have just these; it installs nothing.*"""
 CARRIER = """\
 #@title The book's library, carried along
-# A package that this machine has (attention_lib {version}, and workbook beside it) is left alone.
-# Otherwise the copy in the last line is unpacked into a temporary folder, which is removed when
-# the kernel stops, and imported from there.
+# Where Python finds all these files already, nothing happens. Otherwise the copy in the last line
+# is unpacked into a temporary folder, which is removed when the kernel stops, and imported from
+# there.
 def carry_attention_lib(packed):
-    import atexit, base64, bz2, importlib.metadata, importlib.util, json, pathlib, shutil, sys
-    import tempfile
+    import atexit, base64, bz2, importlib.util, json, pathlib, shutil, sys, tempfile
 
-    missing = {{"attention_contracts", "attention_lib", "workbook"}} - sys.modules.keys()
-    installed = importlib.metadata.distributions(name="attention-workbook")
-    if "{version}" in [copy.version for copy in installed]:
-        library = pathlib.Path(importlib.util.find_spec("attention_lib").origin).parent
-        missing -= {{path.name for path in library.parent.iterdir()}}
-    if not missing or any("attention_lib-" in path for path in sys.path):
+    def differs(name, content):
+        package, _, path = name.partition("/")
+        spec = importlib.util.find_spec(package)
+        file = pathlib.Path(spec.origin).parent / path if spec and spec.origin else None
+        return not file or not file.is_file() or file.read_bytes() != content
+
+    texts = json.loads(bz2.decompress(base64.b85decode(packed)))
+    files = {{name: text.encode("latin-1") for name, text in texts.items()}}
+    if not any(differs(*file) for file in files.items()):
         return
     folder = tempfile.mkdtemp(prefix="attention_lib-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for name, text in json.loads(bz2.decompress(base64.b85decode(packed))).items():
-        if name.partition("/")[0] in missing:
-            path = pathlib.Path(folder, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode("latin-1"))
+    for name, content in files.items():
+        path = pathlib.Path(folder, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    for name in [*sys.modules]:  # what was imported from elsewhere is imported anew
+        if name.partition(".")[0] in ("attention_contracts", "attention_lib", "workbook"):
+            del sys.modules[name]
     sys.path.insert(0, folder)
 
 
@@ -148,10 +151,7 @@ def pack(files, root=ROOT):
 
 def carrier(source):
     """Return the cell that makes the book's packages importable, as far as Python needs them."""
-    return CARRIER.format(
-        version=importlib.metadata.version("attention-workbook"),
-        packed=pack(carried_files(source)),
-    )
+    return CARRIER.format(packed=pack(carried_files(source)))
 
 
 def redirect(text, website):

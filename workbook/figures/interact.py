@@ -9,22 +9,26 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-import ipywidgets
-
 from workbook.figures._markup import tag
+
+try:
+    import ipywidgets
+    from ipywidgets import VBox
+except ModuleNotFoundError:
+    ipywidgets, VBox = None, object
 
 __all__ = ["interact"]
 
 VIEW = "application/vnd.jupyter.widget-view+json"
+Kind = tuple[str, dict[str, Any]]  # a class of ipywidgets, and what limits its values
 
 
-def interact(
-    function: Callable[..., object], **controls: tuple[float, ...] | list[Any]
-) -> "Interact":
+def interact(function: Callable[..., object], **controls: tuple[float, ...] | list[Any]) -> "Still":
     """Give a function sliders; each move runs the function again and shows its output.
 
     Like ``ipywidgets.interact``. A page without a kernel shows the sliders' values, the output
-    for them, and a note that moving them needs a kernel.
+    for them, and a note that moving them needs a kernel. Where ipywidgets is not installed, a
+    notebook shows that, too.
 
     Parameters
     ----------
@@ -36,8 +40,8 @@ def interact(
 
     Returns
     -------
-    ipywidgets.VBox
-        Shown if it is the last line of a cell.
+    Still
+        Shown if it is the last line of a cell; an ``ipywidgets.VBox`` where there is ipywidgets.
 
     Raises
     ------
@@ -54,65 +58,81 @@ def interact(
     >>> interact(squares, count=(1, 9))
     interact(squares, count=3)
     """
-    return Interact(function, controls)
+    starts = _starts(function, controls)
+    kinds = {name: _kind(name, controls[name], start) for name, start in starts.items()}
+    return Interact(function, starts, kinds) if ipywidgets else Still(function, starts)
 
 
-class Interact(ipywidgets.VBox):  # type: ignore[misc]
-    """The sliders of a function, and below them what it prints; see ``notebook.interact``."""
+class Still:
+    """What a function prints for its sliders' values, and what it takes to move them."""
 
-    # ipywidgets 7 would display itself through this method, and leave the still out.
-    _ipython_display_ = None
+    _needs = "For sliders: pip install ipywidgets, restart the kernel, run this cell again."
 
-    def __init__(self, function: Callable[..., object], controls: dict[str, Any]) -> None:
-        self._function = function
-        starts = _starts(function, controls)
-        self._sliders = {name: _slider(name, controls[name], starts[name]) for name in starts}
+    def __init__(self, function: Callable[..., object], values: dict[str, Any]) -> None:
+        self._function, self._values = function, values
         self._text = self._printed()  # an error at the start is the cell's own
-        self._shown = ipywidgets.HTML()
-        self._show()
-        for slider in self._sliders.values():
-            slider.observe(self._moved, "value")
-        super().__init__([*self._sliders.values(), self._shown])
 
     def _printed(self) -> str:
         """Run the function at the sliders' values; return what it prints."""
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            self._function(**{name: slider.value for name, slider in self._sliders.items()})
+            self._function(**self._values)
         return printed.getvalue().rstrip("\n")
 
-    def _moved(self, change: object) -> None:
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in self._values.items())
+        return f"interact({self._function.__name__}, {values})"
+
+    def to_html(self) -> str:
+        """Return the sliders' values, what the function prints, what is needed to move them."""
+        values = ", ".join(f"{name} = {value}" for name, value in self._values.items())
+        return str(
+            tag(
+                "div",
+                tag("p", tag("strong", values)),
+                tag("pre", self._text),
+                tag("p", self._needs),
+                class_="attention-still",
+            )
+        )
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        return {"text/html": self.to_html(), "text/plain": repr(self)}
+
+
+class Interact(Still, VBox):  # type: ignore[misc]
+    """The sliders of a function, and below them what it prints."""
+
+    # ipywidgets 7 would display itself through this method, and leave the still out.
+    _ipython_display_ = None
+    _needs = "Open the notebook to move the sliders: they need a running kernel."
+
+    def __init__(
+        self, function: Callable[..., object], values: dict[str, Any], kinds: dict[str, Kind]
+    ) -> None:
+        Still.__init__(self, function, values)
+        self._shown = ipywidgets.HTML(tag("pre", self._text))
+        style, sliders = {"description_width": "initial"}, []
+        for name, (kind, limits) in kinds.items():
+            make = getattr(ipywidgets, kind)
+            slider = make(description=name, value=values[name], style=style, **limits)
+            slider.observe(self._moved, "value")
+            sliders.append(slider)
+        VBox.__init__(self, [*sliders, self._shown])
+
+    def _moved(self, change: Any) -> None:
+        self._values[change["owner"].description] = change["new"]
         try:
             self._text = self._printed()
         except Exception as error:  # the reader's own: it is shown in place of the result
             told = traceback.TracebackException.from_exception(error)
             del told.stack[:2]  # without our two lines
             self._text = "".join(told.format()).rstrip("\n")
-        self._show()
-
-    def _show(self) -> None:
         self._shown.value = tag("pre", self._text)
-
-    def __repr__(self) -> str:
-        values = ", ".join(f"{name}={slider.value!r}" for name, slider in self._sliders.items())
-        return f"interact({self._function.__name__}, {values})"
-
-    def to_html(self) -> str:
-        """Return the still: the sliders' values, what the function prints, what is needed."""
-        values = ", ".join(f"{name} = {slider.value}" for name, slider in self._sliders.items())
-        return str(
-            tag(
-                "div",
-                tag("p", tag("strong", values)),
-                tag("pre", self._text),
-                tag("p", "Open the notebook to move the sliders: they need a running kernel."),
-                class_="attention-still",
-            )
-        )
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         view = {"model_id": self.model_id, "version_major": 2, "version_minor": 0}
-        return {VIEW: view, "text/html": self.to_html(), "text/plain": repr(self)}
+        return {VIEW: view, **super()._repr_mimebundle_()}
 
 
 def _starts(function: Callable[..., object], controls: dict[str, Any]) -> dict[str, Any]:
@@ -131,17 +151,16 @@ def _starts(function: Callable[..., object], controls: dict[str, Any]) -> dict[s
     return {name: arguments[name].default for name in controls}
 
 
-def _slider(name: str, control: Any, start: Any) -> Any:
-    """Return the slider of one argument."""
-    about = {"description": name, "value": start, "style": {"description_width": "initial"}}
+def _kind(name: str, control: Any, start: Any) -> Kind:
+    """Return the kind of slider that an argument gets, and its limits."""
     if isinstance(control, list) and start in control:
-        return ipywidgets.SelectionSlider(options=control, **about)
+        return "SelectionSlider", {"options": control}
     if isinstance(control, tuple) and len(control) in (2, 3):
         numeric = all(map(_is_number, (*control, start)))
         if numeric and control[0] <= start <= control[1] and all(x > 0 for x in control[2:]):
             whole = all(isinstance(number, numbers.Integral) for number in (*control, start))
-            kind = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
-            return kind(**dict(zip(("min", "max", "step"), control, strict=False)), **about)
+            limits = dict(zip(("min", "max", "step"), control, strict=False))
+            return "IntSlider" if whole else "FloatSlider", limits
     raise ValueError(
         f"{name}: expected (lowest, highest), (lowest, highest, step) or a list of choices, with "
         f"the default {start!r} among them; got {control!r}"

@@ -2,9 +2,9 @@
 
 import base64
 import bz2
-import importlib.metadata
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -105,7 +105,7 @@ def test_without_the_first_cell_a_chapter_fails_there(elsewhere, tmp_path):
 
 # ---------------------------------------------------------------------------------- the first cell
 
-SOURCE = "import attention_lib, workbook"
+SOURCE = "import attention_lib.scoring, workbook"
 AFTER = "\nimport attention_lib, workbook; print(attention_lib.__file__); print(workbook.__file__)"
 
 
@@ -126,15 +126,10 @@ def origins(python, folder, *lines):
     return ["carried" if "/attention_lib-" in line else "own" for line in done.stdout.splitlines()]
 
 
-def install(folder, version):
-    """Put an installed library of a version, without the workbook, into a folder."""
-    metadata = f"Metadata-Version: 2.1\nName: attention-workbook\nVersion: {version}\n"
-    for name, text in {
-        f"attention_workbook-{version}.dist-info/METADATA": metadata,
-        "attention_lib/__init__.py": "",
-    }.items():
-        (folder / name).parent.mkdir()
-        (folder / name).write_text(text)
+def install(folder, *packages):
+    """Copy packages of this checkout into a folder; return the line that puts it on the path."""
+    for package in packages:
+        shutil.copytree(ROOT / package, folder / package)
     return f"sys.path.insert(0, {str(folder)!r})"
 
 
@@ -143,13 +138,22 @@ def test_in_a_checkout_nothing_is_unpacked(tmp_path):
     assert origins(python, tmp_path) == ["own", "own"]
 
 
-def test_beside_the_installed_library_only_the_workbook_is_unpacked(elsewhere, tmp_path):
-    line = install(tmp_path, importlib.metadata.version("attention-workbook"))
-    assert origins(elsewhere, tmp_path, line) == ["own", "carried"]
+def test_beside_the_same_packages_nothing_is_unpacked(elsewhere, tmp_path):
+    line = install(tmp_path, "attention_lib", "workbook")
+    assert origins(elsewhere, tmp_path, line) == ["own", "own"]
 
 
-def test_an_installed_library_of_another_version_gives_way(elsewhere, tmp_path):
-    assert origins(elsewhere, tmp_path, install(tmp_path, "0.0.1")) == ["carried", "carried"]
+def test_beside_the_library_alone_both_packages_are_unpacked(elsewhere, tmp_path):
+    line = install(tmp_path, "attention_lib")
+    assert origins(elsewhere, tmp_path, line) == ["carried", "carried"]
+
+
+@pytest.mark.parametrize("imported", ["", "import attention_lib.scoring"])
+def test_a_library_that_differs_in_one_line_gives_way(elsewhere, tmp_path, imported):
+    line = install(tmp_path, "attention_lib", "workbook")
+    with open(tmp_path / "attention_lib" / "scoring.py", "a") as scoring:
+        scoring.write("# another version\n")
+    assert origins(elsewhere, tmp_path, line, imported) == ["carried", "carried"]
 
 
 def test_running_the_first_cell_again_unpacks_nothing(elsewhere, tmp_path):

@@ -1,6 +1,9 @@
 """Sliders for a function of the reader's own."""
 
+import json
 import re
+import subprocess
+import sys
 
 import ipywidgets
 import pytest
@@ -74,6 +77,29 @@ def test_interact_without_a_kernel_shows_the_first_result():
     }
     again = interact(area, **CONTROLS)._repr_mimebundle_()
     assert {**again, **bundle} == again, "two runs store the same"
+
+
+WITHOUT_IPYWIDGETS = """
+import json, sys
+sys.modules["ipywidgets"] = None  # importing it now raises ModuleNotFoundError
+from workbook.figures.interact import interact
+def area(width=2, height=1.5):
+    print(width * height)
+print(json.dumps(interact(area, width=(0, 9))._repr_mimebundle_()))
+interact(area, width=(3, 9))
+"""
+
+
+def test_interact_without_ipywidgets_shows_the_first_result_and_says_what_to_install():
+    command = [sys.executable, "-c", WITHOUT_IPYWIDGETS]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert json.loads(done.stdout) == {
+        "text/plain": "interact(area, width=2)",
+        "text/html": '<div class="attention-still"><p><strong>width = 2</strong></p>'
+        "<pre>3.0</pre><p>For sliders: pip install ipywidgets, restart the kernel, run this cell "
+        "again.</p></div>",
+    }
+    assert "with the default 2 among them; got (3, 9)" in done.stderr.splitlines()[-1]
 
 
 def test_ipython_displays_the_bundle_of_interact():
