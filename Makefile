@@ -60,7 +60,8 @@ nightly: environment ## try the rest: all corners, all pages in every way, bad m
 	@$(IN_VENV) tools/book.py; book=$$?; \
 	ATTENTION_FUZZ=$(EXAMPLES) $(PYTEST) tests/nightly $(wildcard tests/test_fuzz.py); nightly=$$?; \
 	$(IN_VENV) -m website.reseed --runs=$(RUNS); reseed=$$?; \
-	exit $$((book || nightly || reseed))
+	$(IN_VENV) -m website.matrix arithmetic --part=notebooks --jobs=$(JOBS); arithmetic=$$?; \
+	exit $$((book || nightly || reseed || arithmetic))
 
 quick: environment ## check library and rules alone, in under a minute
 	@$(PYTEST) $(QUICK)
