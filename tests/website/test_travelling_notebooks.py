@@ -27,12 +27,8 @@ DIFFERING = changed() or ()
 # One with a trained model, and those that were changed. tests/nightly runs all.
 SOME = [name for name in CHAPTERS if name == "one-head" or f"book/{name}.ipynb" in DIFFERING]
 NAMED = ("torch", "numpy", "matplotlib", "ipykernel")  # by the README, and what runs a notebook
-# What a live figure says instead, and where they do not have what it needs.
-NO_SLIDERS = """\
-[no sliders]
-regex: <p>(For sliders: pip install|Open the notebook to move the sliders:)[^<]+</p>
-replace:
-"""
+# What a live figure says, and what it says where its widgets are not installed.
+NO_SLIDERS = "regex: <p>(For sliders: pip install|Open the notebook to move the sliders:)[^<]+</p>"
 LINKS = re.compile(r"\]\(([^)\s]+)\)")
 INSTALLED = Path(sysconfig.get_path("purelib"))
 
@@ -92,7 +88,7 @@ def run_alone(paths, python, folder):
     launch = "from ipykernel.kernelapp import launch_new_instance; launch_new_instance()"
     kernel = [*python, launch, "-f", "{connection_file}"]
     sanitizers = folder / "sanitizers.cfg"
-    sanitizers.write_text(NO_SLIDERS)
+    sanitizers.write_text(f"{NO_SLIDERS}\nreplace: \n")
     spec.write_text(json.dumps({"argv": kernel, "display_name": "", "language": "python"}))
     copies = [Path(shutil.copy(*pair)) for pair in zip(paths, homes, strict=True)]
     before = installed_packages()

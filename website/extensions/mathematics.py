@@ -16,7 +16,7 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 from website import npm
-from website.extensions.typeface import cut
+from website.extensions.typeface import cut, open_font_licence
 
 SCRIPT = Path(__file__).with_suffix(".js")
 STYLE = "mathematics/katex.css"
@@ -98,7 +98,11 @@ def copy_style(app, error):
     (target / "katex.css").write_text(sheet, encoding="utf-8")
     written = "".join(app.env.rendered_formulas.values())
     for font in (dist / "fonts").glob("*.woff2"):
-        cut(font, target / "fonts" / font.name, written)
+        family = font.stem.replace("KaTeX", "Book")  # the name is reserved for whole fonts
+        notice = cut(font, target / "fonts" / font.name, written, family)
+    licence = (npm.package("katex") / "LICENSE").read_text(encoding="utf-8")
+    text = f"{licence}\n\nThe fonts, changed:\n{notice}\n{open_font_licence()}"
+    (target / "LICENSE.txt").write_text(text, encoding="utf-8")
 
 
 def setup(app):

@@ -35,7 +35,11 @@ LINK = re.compile(  # [words](page.kind#anchor); the words may hold one more pai
 )
 NOTE = """\
 *This copy of the chapter runs alone. The cell below, folded, carries the parts of the book's \
-library that the chapter uses, for machines that do not have just these; it installs nothing.*"""
+library that the chapter uses, for machines that do not have just these; it installs nothing.*
+
+*© The Attention Workbook contributors; text and figures: \
+[CC BY 4.0](https://creativecommons.org/licenses/by/4.0/), code: \
+[MIT License](https://opensource.org/license/mit).*"""
 CARRIER = """\
 #@title The book's library, carried along
 # Where Python finds all these files already, nothing happens. Otherwise the copy in the last line

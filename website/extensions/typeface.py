@@ -2,11 +2,12 @@
 
 Source Serif 4 sets the text, Source Sans 3 signs and figures, Source Code Pro the code: from npm
 (tools/npm) at exact versions, with their licence, the SIL Open Font License. Of each file only the
-characters stay that some page shows. Until one is there, for up to three seconds, a face of the
-reader's machine stands in for it, stretched to the same size: next to nothing moves.
+characters stay that some page shows, and since a file that was changed may not bear the reserved
+name "Source", they are called as the style sheet calls them. Until one is there, for up to three
+seconds, a face of the reader's machine stands in for it, stretched to the same size: next to
+nothing moves.
 """
 
-import shutil
 import tomllib
 from pathlib import Path
 
@@ -52,15 +53,22 @@ def families(family):
     return ", ".join(f'"{name}"' for name in (family, *local))
 
 
-def cut(source, target, characters):
-    """Write a font that has these characters of another, and joins and spaces them as it does."""
+def cut(source, target, characters, family):
+    """Write a font of another name that has these characters of one, with its joins and spaces.
+
+    Return whose the original is, in the words that its licence wants to be kept.
+    """
     options = subset.Options(flavor="woff2", hinting=False, name_IDs=[0, 1, 2, 13, 14])
     options.layout_features = ["ccmp", "kern", "liga", "locl", "mark", "tnum"]
     font = subset.load_font(source, options)
     cutter = subset.Subsetter(options)
     cutter.populate(text="".join(sorted(characters)))
     cutter.subset(font)
+    for record in font["name"].names:
+        if record.nameID == 1:
+            record.string = family
     subset.save_font(font, target, options)
+    return font["name"].getDebugName(0)
 
 
 def configure(app, config):
@@ -84,13 +92,22 @@ def write(app, error):
         return
     target = Path(app.outdir) / "_static" / FOLDER
     target.mkdir(parents=True, exist_ok=True)
-    for given in FAMILIES.values():
+    notices = {}
+    for family, given in FAMILIES.items():
         package = npm.package(f"@fontsource/{given['package']}")
         for style in given["widths"]:
             file = f"{package.name}-{style}.woff2"
             source = package / "files" / file.replace(style, f"latin-{style}")
-            cut(source, target / file, app.env.characters)
-        shutil.copy(package / "LICENSE", target / "LICENSE.txt")  # one text for all
+            notices[family] = cut(source, target / file, app.env.characters, family)
+    lines = [f"{family}, changed: {notice}\n" for family, notice in notices.items()]
+    text = "".join(lines) + open_font_licence()
+    (target / "LICENSE.txt").write_text(text, encoding="utf-8")
+
+
+def open_font_licence():
+    """Return the SIL Open Font License, without the name that the package puts before it."""
+    text = (npm.package("@fontsource/source-serif-4") / "LICENSE").read_text(encoding="utf-8")
+    return text[text.index("\nThis Font Software") :]
 
 
 def setup(app):
