@@ -4,8 +4,6 @@ Examples
 --------
 >>> layer_parameters(3 * 512**2)
 Not yet: W_o is forgotten: the matrix that joins the heads.
->>> latest_seen(0)
-Not yet: that is so with the right split. Here every head begins with another word.
 """
 
 import torch
@@ -13,9 +11,9 @@ from torch import Tensor
 
 from workbook.exercises import draws, exercise, questions
 
-__all__ = ["latest_seen", "layer_parameters", "multi_head", "narrow_heads", "quiz"]
+__all__ = ["layer_parameters", "multi_head", "narrow_heads", "quiz"]
 
-latest_seen, layer_parameters, narrow_heads, quiz = questions("multi_head")
+layer_parameters, narrow_heads, quiz = questions("multi_head")
 
 _normal, _double = draws(21), draws(22, torch.float64)
 

@@ -216,7 +216,7 @@ export function render({ model, el }) {
       text,
     ];
     setChildren(names, [
-      name(`X: ${length} × ${d_model}`, left, top - 10, "start"),
+      name(`made for all heads: ${length} × ${d_model}`, left, top - 10, "start"),
       ...seen.heads.map((_, head) =>
         name(
           seen.d_k * cell > 50 ? `head ${head}` : String(head),
@@ -241,7 +241,7 @@ export function render({ model, el }) {
     view.task(
       seen.misplaced > 0
         ? "Choose the right way, and watch the numbers go home."
-        : "Choose the wrong way, and see which numbers stray.",
+        : "Click a number, and say first in which head it will land.",
     );
     view.say(words(settings, seen));
   });

@@ -54,7 +54,7 @@ class HeadSplit(Figure):
     def _task(self) -> str:  # type: ignore[override]
         if (self._heads(self.wrong) != self._heads(False)).any():
             return "Choose the right way, and watch the numbers go home."
-        return "Choose the wrong way, and see which numbers stray."
+        return "Click a number, and say first in which head it will land."
 
     def _heads(self, wrong: bool) -> NDArray[Any]:
         numbers = np.arange(self.length * self.d_model)

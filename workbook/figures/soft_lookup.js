@@ -84,6 +84,7 @@ function createPlane(view, parent, name, description) {
   const lines = plot.svg.appendChild(
     svg("g", { stroke: "var(--aw-weight)", "stroke-opacity": 0.55, "stroke-linecap": "round" }),
   );
+  const shadows = plot.svg.appendChild(svg("g", { stroke: "var(--aw-muted)" }));
   const dots = plot.svg.appendChild(svg("g"));
   const title = plot.svg.appendChild(
     svg("text", { class: "attention-muted", "text-anchor": "middle" }, name),
@@ -111,7 +112,27 @@ function createPlane(view, parent, name, description) {
         }),
       );
     },
-    /** What moves and the points it is joined to; where it sits on one of them, it is a ring around it. */
+    /** The shaft of the query, the line that it lies on, and where each key drops its shadow there. */
+    drawShadows(query, keys) {
+      const length = Math.hypot(...query);
+      const line = (start, end, rest) => {
+        const [[x1, y1], [x2, y2]] = [at(start), at(end)];
+        return ["line", { x1, y1, x2, y2, ...rest }];
+      };
+      if (length < 0.05) return setChildren(shadows, []);
+      const [x, y] = query.map((part) => (2 * part) / length);
+      const feet = keys.map((key) => {
+        const along = (key[0] * query[0] + key[1] * query[1]) / length ** 2;
+        return [key, [along * query[0], along * query[1]]];
+      });
+      return setChildren(shadows, [
+        line([-x, -y], [x, y], { "stroke-opacity": 0.5 }),
+        line([0, 0], query, { stroke: "var(--aw-query)", "stroke-width": 3 }),
+        ...feet.map(([key, foot]) => line(key, foot, { "stroke-dasharray": "2 4" })),
+      ]);
+    },
+    /** What moves and the points it is joined to; where it sits on one of them, it is a ring around it.
+        Keys are joined to the origin: what counts is how far they reach along the query. */
     draw(moving, points, weights, corners) {
       plot.setHeight(height());
       const [[left, top], [right, bottom]] = [at([-2, 2]), at([2, -2])];
@@ -124,7 +145,8 @@ function createPlane(view, parent, name, description) {
         at: at(one.point),
         r: i === 0 ? 10 : 6,
       }));
-      const [[x1, y1], ...ends] = named.map((one) => one.at);
+      const [start, ...ends] = named.map((one) => one.at);
+      const [x1, y1] = corners.length ? start : at([0, 0]);
       setChildren(
         lines,
         ends.map(([x2, y2], i) => [
@@ -162,7 +184,7 @@ export function render({ model, el }) {
     { model, el },
     {
       label: "Soft lookup",
-      task: "Drag the query, or a key, until the output sits on one value.",
+      task: "Leave the query where it is, and make another word win by dragging its key.",
       traits,
     },
   );
@@ -171,7 +193,7 @@ export function render({ model, el }) {
     view,
     pair,
     "query and keys",
-    "The query and four keys in the plane; lines as thick as the weights",
+    "The query and four keys as arrows; a key's arrow is as thick as its weight, and dotted lines drop to its shadow on the query",
   );
   const told = createPlane(
     view,
@@ -262,6 +284,7 @@ export function render({ model, el }) {
       drawn.weights,
       [],
     );
+    asked.drawShadows(query, key_points);
     told.draw(
       { point: output, color: "output", name: "output" },
       value_points.map((point, i) => ({ point, color: "value", name: tokens[i] })),

@@ -53,7 +53,7 @@ class SoftLookup(Figure):
 
     _script = "soft_lookup.js"
     _title = "Soft lookup"
-    _task = "Drag the query, or a key, until the output sits on one value."
+    _task = "Leave the query where it is, and make another word win by dragging its key."
 
     query_x = Real(1.0, min=-2.0, max=2.0).tag(sync=True)
     query_y = Real(0.0, min=-2.0, max=2.0).tag(sync=True)
