@@ -120,7 +120,8 @@ def test_the_figure_starts_with_the_wrong_reshape_and_its_task_is_the_right_one(
     page.get_by_label("right: cut the columns").check()
     page.settle()
     figure.wrong = False
-    assert task.inner_text() == figure._task == "Click a number, and say first in which head it will land."
+    wanted = "Click a number, and say first in which head it will land."
+    assert task.inner_text() == figure._task == wanted
     assert page.figure().read("misplaced") == 0
 
 
