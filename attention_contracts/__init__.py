@@ -18,15 +18,14 @@ moved, where and by how much. No contract is kept in silence: where nothing move
 it raises :class:`NotTested`.
 """
 
-from attention_contracts._attention import check
-from attention_contracts._model import check_model
+from attention_contracts._check import check
+from attention_contracts._check_model import check_model
 from attention_contracts._report import Finding, NotTested, Report
 from attention_contracts.order import (
     assert_causal,
     assert_decodes_like_prefill,
     assert_permutation_equivariant,
     assert_queries_independent,
-    assert_rotary_layout,
     assert_window,
 )
 from attention_contracts.padding import (
@@ -35,6 +34,7 @@ from attention_contracts.padding import (
     assert_padding_removable,
     assert_survives_empty_rows,
 )
+from attention_contracts.positions import assert_rotary_layout
 from attention_contracts.reading import (
     assert_looks_around,
     assert_reads_queries,

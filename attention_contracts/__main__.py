@@ -1,6 +1,7 @@
-"""Check an attention or a model by its name: ``python -m attention_contracts module:name``.
+"""Check an attention or a model by its name: ``attention-contracts module:name``.
 
-The exit code is 0 if nothing is broken, 1 if something is, 2 for a wrong call.
+The exit code is 0 if nothing is broken and all that is required was tested, 1 otherwise, and 2 for
+a wrong call.
 """
 
 import argparse
@@ -14,13 +15,48 @@ from typing import Any
 
 from torch import nn
 
-from attention_contracts import check, check_model
+from attention_contracts._check import check, is_model
+from attention_contracts._check_model import check_model
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check what the arguments name, print the report, and return the exit code."""
+    given = _parser().parse_args(arguments)
+    try:
+        subject = named(given.name)
+        if given.model or given.vocab_size is not None or is_model(subject):
+            report = check_model(
+                subject,
+                given.vocab_size,
+                causal=not given.bidirectional,
+                length=given.up_to,
+                require=given.require,
+            )
+        else:
+            like = None if given.like is None else named(given.like)
+            report = check(
+                subject,
+                given.causal,
+                window=given.window,
+                d_k=given.width,
+                num_heads=given.heads,
+                lengths=given.lengths,
+                up_to=given.up_to,
+                scale=given.scale,
+                like=like,
+                strict=given.strict,
+                require=given.require,
+            )
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        print(f"attention-contracts: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(report.as_dict(), indent=1) if given.json else report)
+    return 0 if report else 1
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m attention_contracts",
+        prog="attention-contracts",
         description="Test an attention or a model: kept, broken, not tested and why.",
     )
     parser.add_argument(
@@ -29,24 +65,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "without arguments (write name() for a function that makes one)",
     )
     parser.add_argument("--causal", action="store_true", help="later keys must not be read")
+    parser.add_argument("--window", type=int, help="how many keys a query may read")
+    parser.add_argument("--width", type=int, help="width of the inputs")
+    parser.add_argument("--heads", type=int, help="give inputs with an axis of so many heads")
     parser.add_argument(
-        "--strict", action="store_true", help="count NaN, empty rows, fewer queries"
+        "--lengths", type=_numbers, default=(7, 4, 6), help="of the sequences, as 7,4,6"
+    )
+    parser.add_argument("--up-to", type=int, default=130, help="length of the longest sequence")
+    parser.add_argument("--scale", type=float, help="the right factor on the dot product")
+    parser.add_argument("--like", help="package.module:name of a reference, to be compared with")
+    parser.add_argument(
+        "--require",
+        type=lambda names: names.split(";" if ";" in names else ","),
+        default=(),
+        help="contracts that have to be tested, as causality,padding (; where names have a comma)",
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="count NaN, empty rows, fewer queries, float16"
     )
     parser.add_argument("--model", action="store_true", help="token ids in, logits out")
     parser.add_argument("--vocab-size", type=int, help="of a model without a configuration")
+    parser.add_argument("--bidirectional", action="store_true", help="a model that is not causal")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    given = parser.parse_args(arguments)
-    try:
-        subject = named(given.name)
-        if given.model or given.vocab_size is not None:
-            report = check_model(subject, given.vocab_size)
-        else:
-            report = check(subject, given.causal, strict=given.strict)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
-    print(json.dumps(report.as_dict(), indent=1) if given.json else report)
-    return 0 if report else 1
+    return parser
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split(","))
 
 
 def named(name: str) -> Any:
@@ -55,9 +100,9 @@ def named(name: str) -> Any:
     if not (path and attribute):
         raise ValueError(f"name: expected package.module:name, got {name!r}")
     sys.path.insert(0, os.getcwd())
-    found: Any = reduce(getattr, attribute.split("."), importlib.import_module(path))
-    makes = isinstance(found, type) and issubclass(found, nn.Module)
-    return found() if makes or name.endswith("()") else found
+    subject: Any = reduce(getattr, attribute.split("."), importlib.import_module(path))
+    makes = isinstance(subject, type) and issubclass(subject, nn.Module)
+    return subject() if makes or name.endswith("()") else subject
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-import sys
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -12,8 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-Extra = Callable[[Tensor], dict[str, Any]]
+Extra = Callable[..., dict[str, Any]]
 Mask = Tensor | None
+MASK_LIKE = re.compile(r"mask|padding|valid_len|lengths?$|seq_?lens?|cu_seqlens", re.I)
 
 
 @dataclass(frozen=True)
@@ -23,52 +24,89 @@ class Adapted:
     ``allowed`` is boolean, ``(batch, len_q, len_k)``, True = may attend, or ``None``; ``real`` is
     boolean ``(batch, len_k)``, True = no padding, or ``None``; the real keys come first. With
     ``single`` the call reads its queries alone; with ``maskable`` it takes any mask, else only what
-    the caller of ``check`` says.
+    the caller of ``check`` says. ``unused`` are arguments that look like masks and get nothing.
+    ``step(x, cache, allowed)`` gives more of one input to a cache and returns the output and the
+    cache; ``shifted`` is the call with all positions moved by so many places. Rotary positions may
+    also lengthen vectors, as YaRN's do: ``lengthened`` is by how much.
     """
 
     call: Callable[..., Any]
     kind: str
     single: bool = False
     maskable: bool = False
+    unused: tuple[str, ...] = ()
+    step: Callable[..., tuple[Tensor, Any]] | None = None
+    shifted: Callable[[int], Callable[..., Any]] | None = None
+    lengthened: float = 1.0
 
 
-def adapt(attend: Any, padding: Extra | None, documents: Extra | None) -> Adapted:
-    """Find out how an attention is called."""
+def adapt(attend: Any, padding: Extra | None, documents: Extra | None, longest: int) -> Adapted:
+    """Find out how an attention is called; ``longest`` is the length that ``padding`` may mean."""
+    from attention_contracts import _transformers
+
     if padding is not None or documents is not None:
-        return _given(attend, padding)
+        return _given(attend, padding, documents, longest)
     if attend is F.scaled_dot_product_attention:
         return Adapted(_function, "PyTorch's function, True = may attend", maskable=True)
     if isinstance(attend, nn.MultiheadAttention):
         return Adapted(partial(_layer, attend), "PyTorch's layer, True = ignore", maskable=True)
-    if isinstance(attend, nn.Module) and type(attend).__module__.startswith("transformers."):
-        kind = "a layer of transformers, its mask added to the scores"
-        return Adapted(_hugging_face(attend), kind, single=True, maskable=True)
+    if layer := _transformers.layer_in(attend):
+        return _transformers.adapt(attend, layer)
     if {"valid_lens", "mask"} <= parameters(attend).keys():
         kind = "valid_lens and mask, True = may attend"
         return Adapted(partial(_ours, attend), kind, maskable=True)
-    return _given(attend, None)
+    return _given(attend, None, None, longest)
 
 
-def _given(attend: Any, padding: Extra | None) -> Adapted:
+def _given(attend: Any, padding: Extra | None, documents: Extra | None, longest: int) -> Adapted:
     """Call with what the caller says; a single required argument means one input."""
     named = parameters(attend).values()
     places = [x for x in named if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
     anything = any(x.kind is x.VAR_POSITIONAL for x in named)
-    told = {} if padding is None else padding(torch.ones(1, dtype=torch.long))
+    told: set[str] = set()
+    if padding is not None:
+        told |= {*masks_for(padding, torch.ones(1, dtype=torch.long), longest, longest)}
     required = [x.name for x in places if x.default is x.empty]
     inputs = [name for name in required if name not in told]
     single = len(inputs) == 1 or (anything and not places and isinstance(attend, nn.Module))
+    if documents is not None:
+        told |= {*documents(torch.zeros(1, longest, dtype=torch.long))}
 
     def call(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Any:
+        len_k = keys.shape[-2]
         if real is None and inputs != required:
-            real = torch.ones(keys.shape[0], keys.shape[-2], dtype=torch.bool)
-        # Left out where it can be, so that other lengths than those of the mask can be tried.
+            real = torch.ones(keys.shape[0], len_k, dtype=torch.bool, device=keys.device)
+        # Left out where it can be, so that an attention without its mask can be compared.
         more = {}
         if padding is not None and real is not None:
-            more = padding(real.sum(dim=-1).to(queries.device))
+            more = masks_for(padding, real.sum(dim=-1).to(queries.device), len_k, longest)
         return attend(queries, **more) if single else attend(queries, keys, values, **more)
 
-    return Adapted(call, "one input" if single else "queries, keys, values", single=single)
+    unused = [x.name for x in named if MASK_LIKE.search(x.name) and x.name not in told]
+    kind = "one input" if single else "queries, keys, values"
+    return Adapted(call, kind, single=single, unused=tuple(unused))
+
+
+def masks_for(padding: Extra, valid_lens: Tensor, length: int, longest: int) -> dict[str, Any]:
+    """Return the arguments that ``padding`` makes of lengths, for sequences of one length.
+
+    A ``padding`` of one argument makes its masks for the longest sequence. They are cut where
+    another length is tried, as the real keys come first.
+    """
+    takes = [x for x in parameters(padding).values() if x.default is x.empty]
+    if len(takes) >= 2:
+        return padding(valid_lens, length)
+    more = padding(valid_lens)
+    if length >= longest:
+        return more
+    return {name: _cut(x, longest, length) for name, x in more.items()}
+
+
+def _cut(given: Any, longest: int, length: int) -> Any:
+    if not isinstance(given, Tensor) or given.dim() < 2:
+        return given
+    sizes = [slice(None), *(slice(length if n == longest else n) for n in given.shape[1:])]
+    return given[tuple(sizes)]
 
 
 def parameters(attend: Any) -> dict[str, inspect.Parameter]:
@@ -80,7 +118,7 @@ def parameters(attend: Any) -> dict[str, inspect.Parameter]:
         return {}
 
 
-def _merged(allowed: Mask, real: Mask, several: bool) -> Tensor | None:
+def merged(allowed: Mask, real: Mask, several: bool) -> Tensor | None:
     """Return one mask ``(batch, 1, len_q, len_k)``; the second axis only with heads."""
     if real is not None:
         allowed = real.unsqueeze(-2) if allowed is None else allowed & real.unsqueeze(-2)
@@ -88,7 +126,7 @@ def _merged(allowed: Mask, real: Mask, several: bool) -> Tensor | None:
 
 
 def _function(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Tensor:
-    mask = _merged(allowed, real, queries.dim() == 4)
+    mask = merged(allowed, real, queries.dim() == 4)
     return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
 
 
@@ -96,7 +134,7 @@ def _ours(
     attend: Any, queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask
 ) -> Any:
     valid_lens = None if real is None else real.sum(dim=-1)
-    mask = _merged(allowed, None, queries.dim() == 4)
+    mask = merged(allowed, None, queries.dim() == 4)
     try:
         return attend(queries, keys, values, valid_lens, mask=mask)
     except ValueError:  # heads inside: the mask lacks their axis
@@ -119,48 +157,20 @@ def _layer(
     return (output if layer.batch_first else output.transpose(0, 1)), weights
 
 
-def _hugging_face(layer: nn.Module) -> Callable[..., Any]:
-    named = parameters(layer)
-    rotary: Any = None
-    if "position_embeddings" in named:
-        home = vars(sys.modules[type(layer).__module__])
-        [kind, *_] = [home[name] for name in home if name.endswith("RotaryEmbedding")]
-        rotary = kind(config=layer.config)
-
-    def call(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Any:
-        batch, length = queries.shape[:2]
-        mask = queries.new_zeros(batch, 1, length, length)
-        seen = _merged(allowed, real, several=True)
-        if seen is not None:
-            mask = mask.masked_fill(~seen, torch.finfo(mask.dtype).min)
-        more = {"attention_mask": mask}
-        if rotary is not None:
-            places = torch.arange(length, device=queries.device).expand(batch, -1)
-            more["position_embeddings"] = rotary.to(queries.device)(queries, places)
-        result = layer(queries, **{name: given for name, given in more.items() if name in named})
-        if not isinstance(result, tuple):
-            return result
-        # Some return a cache or a bias in the second place, where others have weights.
-        second = result[1] if len(result) > 1 else None
-        if isinstance(second, Tensor) and second.dim() == 4 and second.shape[-1] == length:
-            return result[0], second
-        return result[0]
-
-    return call
-
-
-def input_width(attend: Any) -> int | None:
-    """Return the width of a module's input, as far as its attributes or weights say it."""
+def input_widths(attend: Any) -> tuple[int, int, int] | None:
+    """Return the widths of a module's inputs, as far as its attributes or weights say them."""
     if not isinstance(attend, nn.Module):
         return None
-    config = getattr(attend, "config", None)
+    if isinstance(attend, nn.MultiheadAttention):
+        return attend.embed_dim, attend.kdim, attend.vdim
+    configs = [x for part in attend.modules() if (x := getattr(part, "config", None)) is not None]
     names = ("embed_dim", "hidden_size", "d_model", "dim", "embed_size", "n_embd", "all_head_size")
-    for holder in (attend, config):
+    for holder in (attend, *configs[:1]):
         for name in names:
-            if isinstance(found := getattr(holder, name, None), int) and found > 0:
-                return found
-    linear = (x.in_features for x in attend.modules() if isinstance(x, nn.Linear))
-    return next(linear, None)
+            if isinstance(width := getattr(holder, name, None), int) and width > 0:
+                return (width,) * 3
+    linear = [x.in_features for x in attend.modules() if isinstance(x, nn.Linear)]
+    return (linear[0],) * 3 if linear else None
 
 
 def without_projections(module: Any, width: int) -> Any:

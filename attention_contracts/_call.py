@@ -1,27 +1,35 @@
-"""What contracts do with an attention: call it, change its inputs, compare its outputs.
+"""What contracts do with an attention: call it, change its inputs, compare its outputs."""
 
-A contract is a function of a :class:`Call`. It changes inputs and says which outputs must stay, and
-it changes others and sees that something moves. :func:`asserting` makes a public function of it.
-"""
-
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, wraps
-from typing import Any, Concatenate, ParamSpec
+from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from attention_contracts._arguments import require_finite, require_float, shape_of
-from attention_contracts._report import LABELS, NotTested, broken, first_line
+from attention_contracts._report import NotTested, first_line
 
-P = ParamSpec("P")
 Attend = Callable[..., Any]  # returns the output, or a tuple of output, weights and more
-Moved = tuple[tuple[int, ...], str] | None  # where, and how, in words
 ALL, FIRST = slice(None), slice(1)  # places along axis -2
 NAMES = ("queries", "keys", "values")
+
+
+@dataclass(frozen=True)
+class Movement:
+    """The place in an output that moved most, and how far, in words."""
+
+    where: tuple[int, ...]
+    how: str
+
+    @property
+    def query(self) -> int:
+        return self.where[-2]
+
+    def __str__(self) -> str:
+        return f"the output of query {self.query} at {self.where} {self.how}"
 
 
 @dataclass
@@ -35,7 +43,6 @@ class Call:
     inputs: tuple[Tensor, ...]
     tolerance: float | None = None
     single: bool = False
-    module: nn.Module | None = None
     late: Sequence[str] = ()  # parameters that had no shape before the first call
     each: tuple[Tensor, ...] = ()  # what else is given, one entry a sample
 
@@ -80,18 +87,12 @@ class Call:
         given = zip(self.inputs, places, strict=True)
         return self.output(*(replaced(x, where, poison) for x, where in given))
 
-    def moved(self, after: Tensor, at: slice = ALL, before: Tensor | None = None) -> Moved:
+    def moved(
+        self, after: Tensor, at: slice = ALL, before: Tensor | None = None
+    ) -> Movement | None:
         """Return where the outputs at some places moved most, and how; see :func:`movement`."""
         before = self.before if before is None else before
         return movement(before[..., at, :], after[..., at, :], self.tolerance)
-
-    def stays(
-        self, after: Tensor, what: str, at: slice = ALL, before: Tensor | None = None, **known: Any
-    ) -> None:
-        """Break the contract if they moved. :func:`broken` says ``what``, where and how."""
-        if moved := self.moved(after, at, before):
-            where, how = moved
-            raise broken(what, **{"where": where, "query": where[-2], "how": how, **known})
 
     def moves(
         self, after: Tensor, reason: str, at: slice = ALL, before: Tensor | None = None
@@ -116,45 +117,10 @@ class Call:
             return leaves, output_of(self.attend(*leaves), self.inputs[0])
 
 
-def asserting(
-    core: Callable[Concatenate[Call, P], None],
-) -> Callable[Concatenate[Attend, Tensor, Tensor, Tensor, P], None]:
-    """Return a contract as a function of an attention and its inputs, its docstring completed."""
-    _, *own = inspect.signature(core).parameters.values()
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    inputs = [inspect.Parameter(name, kind) for name in ("attend", *NAMES)]
-
-    @wraps(core)
-    def assert_kept(
-        attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, *args: Any, **options: Any
-    ) -> None:
-        poison = options.get("poison")
-        if poison is not None and (isinstance(poison, bool) or not isinstance(poison, int | float)):
-            raise TypeError(f'poison: expected a number as float("nan"), or None, got {poison!r}')
-        module = attend if isinstance(attend, nn.Module) else None
-        tolerance = options.get("tolerance")
-        core(Call(attend, (queries, keys, values), tolerance, module=module), *args, **options)
-
-    assert_kept.__signature__ = inspect.Signature([*inputs, *own])  # type: ignore[attr-defined]
-    assert_kept.__doc__ = _completed(core, [x.name for x in own])
-    return assert_kept  # type: ignore[return-value]
-
-
-def _completed(core: Callable[..., None], own: list[str]) -> str:
-    """Return the docstring of a contract with what contracts share, from ``labels.toml``."""
-    shared = LABELS["docstring"]
-    text, _, example = inspect.cleandoc(core.__doc__ or "").partition("\nExamples\n--------\n")
-    text, _, particular = text.partition("\nParameters\n----------\n")
-    described = [
-        f"{name} : {means}"
-        for name, means in shared["parameters"].items()
-        if name in ("attend", "queries, keys, values", *own) and f"{name} :" not in particular
-    ]
-    parameters = "\n".join(["Parameters", "----------", *described, particular]).strip()
-    kind = next((name for name in own if name in shared["examples"]), "any")
-    example = example or shared["examples"][kind].format(core.__name__)
-    examples = f"Examples\n--------\n{example}"
-    return "\n\n".join([text.strip(), parameters, shared["raises"], examples])
+def require_poison(poison: object) -> None:
+    """Refuse anything but a number, or None."""
+    if poison is not None and (isinstance(poison, bool) or not isinstance(poison, int | float)):
+        raise TypeError(f'poison: expected a number as float("nan"), or None, got {poison!r}')
 
 
 def called(attend: Attend, *tensors: Tensor) -> Any:
@@ -172,7 +138,7 @@ def output_for(attend: Attend, *tensors: Tensor) -> Tensor:
 
 def output_of(result: Any, queries: Tensor) -> Tensor:
     """Return the output, alone or the first of several, of the shape that it has to have."""
-    output = result[0] if isinstance(result, tuple) else result
+    output = result[0] if isinstance(result, tuple | list) and result else result
     if not isinstance(output, Tensor) or output.dim() < 2:
         got = shape_of(output) if isinstance(output, Tensor) else type(output).__name__
         raise TypeError(
@@ -216,7 +182,7 @@ def replaced(x: Tensor, where: Tensor, poison: float | None = None) -> Tensor:
     return torch.where(where, x + 1 + normal_like(x).abs() * 3, x)
 
 
-def movement(before: Tensor, after: Tensor, tolerance: float | None = None) -> Moved:
+def movement(before: Tensor, after: Tensor, tolerance: float | None = None) -> Movement | None:
     """Return where the largest movement beyond the tolerance is, and its size in words."""
     try:
         torch.testing.assert_close(after, before, equal_nan=True, rtol=tolerance, atol=tolerance)
@@ -226,7 +192,7 @@ def movement(before: Tensor, after: Tensor, tolerance: float | None = None) -> M
         place = torch.unravel_index(change.argmax(), change.shape)
         size = change.max().item()
         how = "became NaN or infinite" if size == float("inf") else f"moved by {size:.3g}"
-        return tuple(int(i) for i in place), how
+        return Movement(tuple(int(i) for i in place), how)
     return None
 
 

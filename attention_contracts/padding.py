@@ -1,6 +1,5 @@
 """Contracts about padding: what stands there reaches nothing, and an empty row harms nobody."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -8,78 +7,169 @@ import torch
 from torch import Tensor
 
 from attention_contracts._arguments import require_mask, shape_of
-from attention_contracts._attention import Subject, contract, itself
-from attention_contracts._call import FIRST, NAMES, Call, along, asserting, output_for, replaced
-from attention_contracts._masks import within_length
-from attention_contracts._report import NotTested, broken, untested
-
-
-def _padded(
-    core: Callable[..., None], subject: Subject, *, empty: bool = False, **options: float
-) -> None:
-    """Test an attention with its padding mask, perhaps with nothing to attend to in one row."""
-    lens = subject.lens
-    lens[1] *= not empty
-    core(subject.call(lens), lens, **options)
-
-
-@asserting
-@contract(
-    "padding, NaN", needs=["padding"], test=partial(_padded, poison=float("nan")), strict=True
+from attention_contracts._call import (
+    FIRST,
+    NAMES,
+    Attend,
+    Call,
+    along,
+    output_for,
+    replaced,
+    require_poison,
 )
-@contract("padding, values", needs=["padding"], test=_padded)
+from attention_contracts._masks import within_length
+from attention_contracts._report import Contract, NotTested
+from attention_contracts._subject import Subject
+
+
 def assert_padding_invariant(
-    call: Call, valid_lens: Tensor, *, poison: float | None = None, tolerance: float | None = None
+    attend: Attend,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    valid_lens: Tensor,
+    *,
+    poison: float | None = None,
+    tolerance: float | None = None,
 ) -> None:
-    """Change what stands in the padding and see that no output moves."""
+    """Change what stands in the padding and see that no output moves.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)``, with its masks bound, returns the output, alone or first
+        in a tuple.
+    queries, keys, values : torch.Tensor
+        Shapes ``(batch, ..., len_q, d_k)``, ``(batch, ..., len_k, d_k)``,
+        ``(batch, ..., len_k, d_v)``.
+    valid_lens : torch.Tensor
+        Integers of shape ``(batch,)``: keys from there on are padding.
+    poison : float, optional
+        What replaces the padding; ``None`` means other random numbers. ``float("nan")`` is the
+        sharper test: a kernel that multiplies what is hidden by 0 fails it.
+    tolerance : float, optional
+        Largest difference, absolute and relative, that is no movement; ``None`` means
+        ``torch.testing``'s for the dtype.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
+    NotTested
+        If no key is padding, or no output moves when keys and values that may be read change.
+
+    Examples
+    --------
+    >>> lens = torch.tensor([1, 3])
+    >>> def attend(queries, keys, values):
+    ...     real = torch.arange(3) < lens[:, None, None]
+    ...     return torch.nn.functional.scaled_dot_product_attention(queries, keys, values, real)
+    >>> x = torch.ones(2, 3, 4)
+    >>> assert_padding_invariant(attend, x, x, x, lens)
+    """
+    require_poison(poison)
+    call = Call(attend, (queries, keys, values), tolerance)
+    _hides_padding(call, valid_lens, poison)
+
+
+def _hides_padding(call: Call, valid_lens: Tensor, poison: float | None = None) -> None:
     padding = _padding(call, valid_lens)  # (batch, ..., len_k, 1)
     after = call.changed(keys=padding, values=padding, poison=poison)
     if call.single:  # its padded queries have changed, too
         after = torch.where(padding, call.before, after)
     if moved := call.moved(after):
-        where, how = moved
         inputs = "tokens" if call.single else "keys and values"
-        place = {"where": where, "sequence": where[0], "query": where[-2]}
-        length = valid_lens[where[0]].item()
-        raise broken("padding leaks", inputs=inputs, length=length, **place, how=how)
+        sequence = moved.where[0]
+        raise AssertionError(
+            f"padding leaks: with the {inputs} from position {valid_lens[sequence].item()} on "
+            f"replaced in sequence {sequence}, {moved}"
+        )
     if not padding.any():
         raise NotTested(f"no key is padding, with lengths {valid_lens.tolist()}")
     after, rest = call.changed(keys=FIRST, values=FIRST), slice(int(call.single), None)
     call.moves(after, "no output moves when keys and values that may be read change", rest)
 
 
-def _without_padding(core: Callable[..., None], subject: Subject) -> None:
+def _padding_values(subject: Subject, poison: float | None = None) -> None:
+    subject.needs_padding()
+    _hides_padding(subject.call(subject.lens), subject.lens, poison)
+
+
+def _reads_its_mask(subject: Subject) -> None:
+    """Give the mask of padding and see that it does something, and leaves real keys alone."""
+    subject.needs_padding()
+    lens = subject.lens
+    without, masked = subject.call().before, subject.call(lens).before
+    call = subject.call()
+    everything = subject.call(torch.full_like(lens, call.lengths[1])).before
+    if moved := call.moved(everything, before=without):
+        raise AssertionError(
+            f"a mask that hides nothing changes the output: with it, {moved}; is it inverted?"
+        )
+    if not call.moved(masked, before=without):
+        raise AssertionError("the mask of padding is not read: with it every output is the same")
+    whole = int(lens.argmax())  # the sequence without padding
+    moved = call.moved(masked[whole], before=without[whole])
+    if moved and int(lens[whole]) == call.lengths[1]:
+        raise AssertionError(
+            f"the sequence without padding moves when its mask is given: {moved.how}; is the mask "
+            "inverted, or another sequence's?"
+        )
+
+
+def _removable(subject: Subject) -> None:
     """Test each sample by itself: whether samples are mixed is for another contract to say."""
+    subject.needs_padding()
     real = within_length(subject.lens, subject.inputs[1].shape[-2])
+    alone = subject.call()
     for sample in (~real).any(dim=-1).nonzero().flatten().tolist():
         call = subject.call()
         call.inputs = tuple(x[sample : sample + 1] for x in call.inputs)
-        core(call, real[sample : sample + 1])
+        _gives_what_it_gives_alone(call, real[sample : sample + 1], alone)
 
 
-@asserting
-@contract("padding removed", needs=["padding"], test=_without_padding)
-def assert_padding_removable(call: Call, real: Tensor, *, tolerance: float | None = None) -> None:
+def assert_padding_removable(
+    attend: Attend,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    real: Tensor,
+    *,
+    tolerance: float | None = None,
+) -> None:
     """Take the padding away and see that the outputs of the real tokens stay.
 
     The padding may stand on either side. On the left it moves every token on by some places, so
-    positions have to be counted in tokens. There are as many queries as keys, and ``attend`` is
-    called as ``attend(queries, keys, values, real)``.
+    positions have to be counted in tokens. There are as many queries as keys.
 
     Parameters
     ----------
+    attend : callable
+        ``attend(queries, keys, values, real)`` returns the output, alone or first in a tuple.
+    queries, keys, values : torch.Tensor
+        Shapes ``(batch, ..., len, d_k)``, ``(batch, ..., len, d_k)``, ``(batch, ..., len, d_v)``.
     real : torch.Tensor
         Boolean of shape ``(batch, len)``, True = no padding.
+    tolerance : float, optional
+        Largest difference, absolute and relative, that is no movement; ``None`` means
+        ``torch.testing``'s for the dtype.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
+    NotTested
+        If there is no padding, or no output moves when another token changes.
 
     Examples
     --------
-    >>> from attention_lib.attention import scaled_dot_product_attention
     >>> def attend(queries, keys, values, real):
-    ...     return scaled_dot_product_attention(queries, keys, values, mask=real[:, None])
+    ...     mask = real[:, None]
+    ...     return torch.nn.functional.scaled_dot_product_attention(queries, keys, values, mask)
     >>> x = torch.randn(1, 3, 4, generator=torch.Generator().manual_seed(0))
     >>> assert_padding_removable(attend, x, x, x, torch.tensor([[False, True, True]]))
     """
-    queries, keys, _ = call.inputs
+    call = Call(attend, (queries, keys, values), tolerance)
     len_q, len_k = call.lengths
     require_mask("real", real)
     if queries.dim() < 3 or len_q != len_k or real.shape != (len(keys), len_k):
@@ -87,38 +177,71 @@ def assert_padding_removable(call: Call, real: Tensor, *, tolerance: float | Non
             f"real: expected one boolean a token, (batch, len), for queries {shape_of(queries)} "
             f"and keys {shape_of(keys)}, got {shape_of(real)}"
         )
+    _gives_what_it_gives_alone(call, real, None)
+
+
+def _gives_what_it_gives_alone(call: Call, real: Tensor, alone: Call | None) -> None:
+    """Compare padded samples with the same without padding, called as ``alone`` without a mask."""
     call.each = (real,)
     for sample, row in enumerate(real):
         one = slice(sample, sample + 1)
         before = call.before[one][..., row, :]
         short = [x[one][..., row, :] for x in call.inputs]
-        alone = output_for(call.attend, *short, row[row].unsqueeze(0))
-        gone = int((~row).sum())
-        call.stays(alone, "padding counts", before=before, gone=gone, sequence=sample)
+        masks = [] if alone else [row[row].unsqueeze(0)]
+        after = output_for(alone.attend if alone else call.attend, *short, *masks)
+        if moved := call.moved(after, before=before):
+            raise AssertionError(
+                f"padding counts: without its {int((~row).sum())} places of padding, the output "
+                f"of token {moved.query} of sequence {sample} {moved.how}; are positions counted "
+                "in tokens?"
+            )
     if real.all():
         raise NotTested("there is no padding to take away")
-    first = _by_key(real.cumsum(-1).eq(1) & real, keys)
+    first = _by_key(real.cumsum(-1).eq(1) & real, call.inputs[1])
     # The outputs of the other real tokens: one that changed itself moves in any case.
-    other = _by_key(real, keys) & ~first
+    other = _by_key(real, call.inputs[1]) & ~first
     after = call.output(*(replaced(x, first) for x in call.inputs))
     after = torch.where(other, after, call.before)
     call.moves(after, "no output moves when another token changes")
 
 
-@contract("empty rows", needs=["padding", "three"], test=partial(_padded, empty=True), strict=True)
-def _answers_empty_rows(call: Call, valid_lens: Tensor) -> None:
-    queries, keys, values = call.inputs
-    assert_padding_invariant(call.attend, queries, keys, values, valid_lens)
-    assert_survives_empty_rows(call.attend, queries, keys, values, valid_lens)
-
-
-@asserting
-def assert_survives_empty_rows(call: Call, valid_lens: Tensor) -> None:
+def assert_survives_empty_rows(
+    attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, valid_lens: Tensor
+) -> None:
     """See that a query with nothing to attend to gives no NaN, neither forward nor backward.
 
-    The loss leaves the empty sequences out: a NaN there reaches the gradients all the same. One of
-    ``valid_lens`` is 0.
+    The loss leaves the empty sequences out: a NaN there reaches the gradients all the same.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)``, with its masks bound, returns the output, alone or first
+        in a tuple.
+    queries, keys, values : torch.Tensor
+        Shapes ``(batch, ..., len_q, d_k)``, ``(batch, ..., len_k, d_k)``,
+        ``(batch, ..., len_k, d_v)``.
+    valid_lens : torch.Tensor
+        Integers of shape ``(batch,)``, one of them 0: keys from there on are padding.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
+
+    Examples
+    --------
+    >>> lens = torch.tensor([0, 3])
+    >>> def attend(queries, keys, values):
+    ...     real = torch.arange(3) < lens[:, None, None]
+    ...     scores = (queries @ keys.mT / 2).masked_fill(~real, -1e9)
+    ...     return scores.softmax(dim=-1).masked_fill(~real, 0.0) @ values
+    >>> x = torch.ones(2, 3, 4)
+    >>> assert_survives_empty_rows(attend, x, x, x, lens)
     """
+    _survives_empty_rows(Call(attend, (queries, keys, values)), valid_lens)
+
+
+def _survives_empty_rows(call: Call, valid_lens: Tensor) -> None:
     _padding(call, valid_lens)
     empty = valid_lens == 0
     if not empty.any():
@@ -130,53 +253,121 @@ def assert_survives_empty_rows(call: Call, valid_lens: Tensor) -> None:
     for name, x in zip(names, (output, *gradients), strict=True):
         if x is not None and not x.isfinite().all():
             sequence = int((~x.isfinite()).flatten(1).any(dim=1).int().argmax())
-            known = {"empty": int(empty.int().argmax()), "name": name, "sequence": sequence}
-            raise broken("an empty row spoils the batch", **known)
+            raise AssertionError(
+                f"an empty row spoils the batch: with nothing to attend to in sequence "
+                f"{int(empty.int().argmax())}, {name} is NaN or infinite in sequence {sequence}"
+            )
 
 
-def _scores_alone(core: Callable[..., None], subject: Subject) -> None:
-    """Test an attention without another mask than that for padding, if it can be had."""
-    _padded(core, replace(subject, causal=False) if subject.adapted.maskable else subject)
+def _answers_empty_rows(subject: Subject) -> None:
+    subject.needs_padding()
+    lens = subject.lens
+    lens[1] = 0
+    call = subject.call(lens)
+    _hides_padding(call, lens)
+    _survives_empty_rows(call, lens)
 
 
-@asserting
-@contract("mask beats any score", needs=["padding", "three"], test=_scores_alone, plain=True)
-def assert_mask_beats_any_score(call: Call, valid_lens: Tensor) -> None:
+def assert_mask_beats_any_score(
+    attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, valid_lens: Tensor
+) -> None:
     """Score every key that may be seen far below -1e9, and see that padding gets no weight.
 
-    Where a mask is a large negative number, as -1e9, a lower score loses against it. ``attend``
-    has no projections; the inputs are float32 or float64, and their numbers are not used.
+    Where a mask is a large negative number, as -1e9, a lower score loses against it.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)``, with its masks bound and without projections, returns the
+        output, alone or first in a tuple.
+    queries, keys, values : torch.Tensor
+        Shapes ``(batch, ..., len_q, d_k)``, ``(batch, ..., len_k, d_k)``,
+        ``(batch, ..., len_k, d_v)``, in float32 or float64. Their numbers are not used.
+    valid_lens : torch.Tensor
+        Integers of shape ``(batch,)``: keys from there on are padding.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
+    NotTested
+        If the output is no mixture of the values, or the weights do not follow the scores.
+
+    Examples
+    --------
+    >>> lens = torch.tensor([1, 3])
+    >>> def attend(queries, keys, values):
+    ...     real = torch.arange(3) < lens[:, None, None]
+    ...     return torch.nn.functional.scaled_dot_product_attention(queries, keys, values, real)
+    >>> x = torch.ones(2, 3, 4)
+    >>> assert_mask_beats_any_score(attend, x, x, x, lens)
     """
+    _mask_beats_any_score(Call(attend, (queries, keys, values)), valid_lens)
+
+
+LOW = -1e12  # a score
+
+
+def _mask_beats_any_score(call: Call, valid_lens: Tensor) -> None:
     padding = _padding(call, valid_lens)
     queries, keys, values = call.inputs
     if queries.dtype not in (torch.float32, torch.float64):
         raise TypeError(f"queries: expected float32 or float64, got dtype {queries.dtype}")
-    score = -1e12
     ones = torch.ones_like(values).masked_fill(padding, 0.0)
     plain = call.output(queries * 0, keys * 0, ones)
     # Padding gets no weight if the mean of these values is 1, or 0 where nothing may be seen.
     empty = (valid_lens == 0).reshape(-1, *[1] * (keys.dim() - 1))
     wanted = torch.ones_like(plain).masked_fill(empty, 0.0)
     if call.moved(plain, before=wanted):
-        if call.moved(plain, before=ones.mean(dim=-2, keepdim=True).expand_as(plain)):
-            raise untested("no mean of values")
-        raise broken("a score of 0 beats the mask")
-    queries = along(queries, 0, 1e6)
-    seen = along(keys, 0, score / 1e6 * keys.shape[-1] ** 0.5)
-    # The control: a key with this score has no weight, where another key has a score of 0.
-    half, marks = seen.clone(), ones.clone()
-    half[..., 1::2, :] = marks[..., 1::2, :] = 0.0
-    even = call.output(queries * 0, keys * 0, marks)
-    uneven = call.output(queries, half, marks)
-    call.moves(uneven, "no weight moves with the scores", before=even)
+        everything = torch.ones_like(plain) * ones.mean(dim=-2, keepdim=True)[..., :1]
+        if call.moved(plain, before=everything):
+            raise NotTested(
+                "without scores the output is not the mean of the values that may be read: they "
+                "are projected, or another mask or a sink is at work"
+            )
+        raise AssertionError("a score beats the mask: even without scores padding has its share")
+    queries, seen = _lowest_scores(call, padding)
     output = call.output(queries, seen.masked_fill(padding, 0.0), ones)
     if moved := call.moved(output, before=wanted):
-        where = moved[0]
-        known = {"score": score, "query": where[-2], "sequence": where[0]}
-        raise broken("a score beats the mask", **known, weight=1 - output[where].item())
+        raise AssertionError(
+            f"a score beats the mask: with scores of {LOW:.0e} for all that may be seen, query "
+            f"{moved.query} of sequence {moved.where[0]} gives padding the weight "
+            f"{1 - output[moved.where].item():.3g}; a mask is -inf, no large number"
+        )
 
 
-@contract("packed documents", test=itself)
+def _lowest_scores(call: Call, padding: Tensor) -> tuple[Tensor, Tensor]:
+    """Return queries and keys that score low everywhere, along a coordinate where they really do.
+
+    Positions may turn them. The control: one key of 0 among them, the first, takes all weight.
+    """
+    queries, keys, values = call.inputs
+    width = keys.shape[-1]
+    marks = torch.zeros_like(values)
+    marks[..., FIRST, :] = 1.0
+    even = call.output(queries * 0, keys * 0, marks)
+    for coordinate in (0, -1):  # the last is turned most slowly
+        high = along(queries, coordinate, 1e6)
+        low = along(keys, coordinate, LOW / 1e6 * width**0.5)
+        spared = low.clone()
+        spared[..., FIRST, :] = 0.0
+        weights = call.output(high, spared.masked_fill(padding, 0.0), marks)
+        reading = weights[..., 1:, :] > 0.999
+        alone = even[..., 1:, :] > 0.999  # the first key is all that may be seen
+        moves = (weights - even)[..., 1:, :].abs() > 1e-3
+        if moves.any() and (reading | alone | ~moves).all() and (reading & ~alone).any():
+            return high, low
+    raise NotTested("no weight moves with the scores")
+
+
+def _beats_any_score(subject: Subject) -> None:
+    """Test without another mask than that for padding, if it can be had."""
+    subject.needs_padding()
+    if subject.adapted.maskable:
+        subject = replace(subject, causal=False, window=None)
+    _mask_beats_any_score(subject.bare(subject.lens), subject.lens)
+
+
 def _parts_documents(subject: Subject) -> None:
     """Two documents in one row give what the second gives alone."""
     call = subject.call()
@@ -189,15 +380,20 @@ def _parts_documents(subject: Subject) -> None:
         inputs = inputs[: 1 if call.single else 3]
     elif subject.adapted.maskable:
         blocks = ids[:, :, None] == ids[:, None, :]
-        blocks = blocks.tril() if subject.causal else blocks
+        order = subject.allowed(length, length, ids.device)
+        blocks = blocks if order is None else blocks & order
         attend = partial(subject.adapted.call, allowed=blocks, real=None)
     else:
         raise NotTested("no way to pass documents: documents=lambda ids: {…} gives one")
     packed = output_for(attend, *inputs)
     second = slice(length // 2, None)
     alone = call.output(*(x[..., second, :] for x in call.inputs))
+    if moved := call.moved(packed[..., second, :], before=alone):
+        raise AssertionError(
+            "documents meet: with another document before it in the row, the output of token "
+            f"{moved.query} of a document {moved.how}"
+        )
     call.moves(call.before[..., second, :], "without a mask nothing meets", before=alone)
-    call.stays(packed[..., second, :], "documents meet", before=alone)
 
 
 def _by_key(mask: Tensor, keys: Tensor) -> Tensor:
@@ -215,3 +411,59 @@ def _padding(call: Call, valid_lens: Tensor) -> Tensor:
             f"{shape_of(keys)}, got {shape_of(valid_lens)}"
         )
     return ~_by_key(valid, keys)
+
+
+WRONG_MASK = "the mask is missing, inverted, or applied in the wrong place"
+CONTRACTS = (
+    Contract(
+        "padding, values",
+        _padding_values,
+        how="other numbers stood in the padding",
+        means=WRONG_MASK,
+        chapter="mask-failures",
+    ),
+    Contract(
+        "padding, NaN",
+        partial(_padding_values, poison=float("nan")),
+        how="NaN stood in the padding",
+        means="a weight of 0 times NaN is NaN: fill values at padding with 0 first",
+        chapter="mask-failures",
+        strict=True,
+    ),
+    Contract(
+        "mask is read",
+        _reads_its_mask,
+        how="the mask of padding was given, and one that hides nothing",
+        means=WRONG_MASK,
+        chapter="mask-failures",
+    ),
+    Contract(
+        "padding removed",
+        _removable,
+        how="each sequence was given without its padding, and without a mask if it can be",
+        means="something averages over all places, or the mask marks other places",
+        chapter="mask-failures",
+    ),
+    Contract(
+        "empty rows",
+        _answers_empty_rows,
+        how="one sequence had nothing to attend to",
+        means="softmax over −∞ alone is NaN, and over a large number alone reads the padding",
+        chapter="mask-failures",
+        strict=True,
+    ),
+    Contract(
+        "mask beats any score",
+        _beats_any_score,
+        how="every real key scored −1e12",
+        means="hidden scores are filled with a large negative number in place of −∞",
+        chapter="mask-failures",
+    ),
+    Contract(
+        "packed documents",
+        _parts_documents,
+        how="two documents stood in one row",
+        means="the mask for documents does not reach the scores, or positions do not start anew",
+        chapter="masks-in-use",
+    ),
+)

@@ -1,57 +1,125 @@
 """Contracts about weights: what is read, how sharply, and whether the weights say so."""
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from attention_contracts._arguments import require_finite, shape_of
-from attention_contracts._attention import Subject, contract, itself, with_and_without_padding
-from attention_contracts._call import ALL, Call, asserting, mode, normal_like
-from attention_contracts._report import NotTested, broken, untested
+from attention_contracts._call import ALL, Attend, Call, mode, normal_like
+from attention_contracts._report import Contract, NotTested
+from attention_contracts._subject import Subject
+from attention_contracts.positions import scores_along
 
 
-@asserting
-@contract("reads values", needs=["three"])
-def assert_reads_values(call: Call) -> None:
+def assert_reads_values(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> None:
     """Change the values alone and see that the output moves.
 
     An attention that takes its values from the keys passes every test in which the two are
     the same.
-    """
-    if not call.moved(call.changed(values=ALL)):
-        raise broken("the values are not read")
-
-
-@asserting
-@contract("reads queries", needs=["three"])
-def assert_reads_queries(call: Call) -> None:
-    """Change the queries alone and see that the output moves.
-
-    Softmax cancels whatever all keys share. A score in which query and key do not meet, as an
-    additive score without its tanh, then gives the same weights to every query. There are at
-    least two keys, and they differ.
-    """
-    if not call.moved(call.changed(ALL)):
-        raise broken("the queries are not read")
-
-
-@asserting
-def assert_scaled(call: Call, *, scale: float | None = None, tolerance: float = 1e-3) -> None:
-    """Read the factor on the dot product off the output and see that it is the right one.
-
-    ``attend`` has no projections, and its last query sees every key, two at least. The shapes of
-    the inputs are used, not their numbers.
 
     Parameters
     ----------
+    attend : callable
+        ``attend(queries, keys, values)``, with its masks bound, returns the output, alone or first
+        in a tuple.
+    queries, keys, values : torch.Tensor
+        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
+
+    Examples
+    --------
+    >>> x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
+    >>> assert_reads_values(torch.nn.functional.scaled_dot_product_attention, x, x, x)
+    """
+    _reads_values(Call(attend, (queries, keys, values)))
+
+
+def _reads_values(call: Call) -> None:
+    if not call.moved(call.changed(values=ALL)):
+        raise AssertionError(
+            "the values are not read: with other values every output is the same; are they taken "
+            "from the keys?"
+        )
+
+
+def assert_reads_queries(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> None:
+    """Change the queries alone and see that the output moves.
+
+    Softmax cancels whatever all keys share. A score in which query and key do not meet, as an
+    additive score without its tanh, then gives the same weights to every query.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)``, with its masks bound, returns the output, alone or first
+        in a tuple.
+    queries, keys, values : torch.Tensor
+        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``, with at least
+        two keys that differ.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
+
+    Examples
+    --------
+    >>> x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
+    >>> assert_reads_queries(torch.nn.functional.scaled_dot_product_attention, x, x, x)
+    """
+    _reads_queries(Call(attend, (queries, keys, values)))
+
+
+def _reads_queries(call: Call) -> None:
+    if not call.moved(call.changed(ALL)):
+        raise AssertionError(
+            "the queries are not read: with other queries every output is the same; does a query "
+            "meet each key, or is it only added to all scores alike?"
+        )
+
+
+def assert_scaled(
+    attend: Attend,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    scale: float | None = None,
+    tolerance: float = 1e-3,
+) -> None:
+    """Read the factor on the dot product off the output and see that it is the right one.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)`` without projections returns the output, alone or first in
+        a tuple. Its last query sees every key.
+    queries, keys, values : torch.Tensor
+        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``, with at least
+        two keys. Their numbers are not used.
     scale : float, optional
         The factor that is right, not 0; ``None`` means ``1 / sqrt(d_k)``.
     tolerance : float
         Largest relative difference of the factor.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
+    NotTested
+        If the output is no mixture of the values, or the score no dot product.
+
+    Examples
+    --------
+    >>> x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
+    >>> assert_scaled(torch.nn.functional.scaled_dot_product_attention, x, x, x)
     """
-    queries, keys, _ = call.inputs
+    call = Call(attend, (queries, keys, values))
     if keys.shape[-2] < 2:
         raise ValueError(f"keys: expected at least two keys, got {shape_of(keys)}")
     d_k = queries.shape[-1]
@@ -60,145 +128,293 @@ def assert_scaled(call: Call, *, scale: float | None = None, tolerance: float = 
     right = d_k**-0.5 if scale is None else float(scale)
     if right == 0:
         raise ValueError(f"scale: expected another number than 0, got {scale!r}")
-    found, width = _measured_scale(call)
-    if not abs(found - right) <= tolerance * abs(right):
-        raise broken("wrong scale", found=_scaled_by(found, width, d_k), right=right, d_k=d_k)
+    factor, width = measured_scale(call)
+    if not abs(factor - right) <= tolerance * abs(right):
+        words = _scaled_by(factor, width, d_k)
+        raise AssertionError(f"{words}, expected {right:.4g} for d_k = {d_k}")
 
 
-@contract("scale", needs=["no window"], test=itself, plain=True)
-def _has_the_right_scale(subject: Subject) -> None:
-    call = subject.call()
-    found, width = _measured_scale(call)
-    stored = (getattr(subject.attend, name, None) for name in ("scaling", "scale", "softmax_scale"))
+def _has_the_right_scale(subject: Subject) -> str:
+    call = subject.bare()
+    factor, width = measured_scale(call)
+    names = ("scaling", "scale", "softmax_scale", "scale_factor")
+    stored = [getattr(subject.attend, name, None) for name in names]
+    stored = [1 / x if isinstance(x, float) and x > 1 else x for x in stored]  # a divisor
     right = subject.scale or next((x for x in stored if isinstance(x, float)), None)
     wanted = width**-0.5 if right is None else right
-    if abs(found - wanted) <= 1e-2 * abs(wanted):
-        return
-    said = _scaled_by(found, width, call.inputs[0].shape[-1])
-    if right is None and "(" not in said:
-        raise NotTested(f"{said}: scale={found:.4g} if that is right")
-    raise broken("wrong scale of a head", found=said, right=wanted, width=width)
+    wanted *= subject.adapted.lengthened**2
+    if abs(factor - wanted) <= 1e-2 * abs(wanted):
+        return f"the factor on the dot product is {factor:.4g}, for heads of width {width}"
+    words = _scaled_by(factor, width, call.inputs[0].shape[-1])
+    from_transformers = type(subject.attend).__module__.startswith("transformers.")
+    if right is None and ("(" not in words or from_transformers):
+        raise NotTested(f"{words}: scale={factor:.4g} if that is right")
+    raise AssertionError(f"{words}, expected {wanted:.4g} for heads of width {width}")
 
 
-def _measured_scale(call: Call) -> tuple[float, int]:
-    """Read the factor on the dot product off the output, and the width of a head.
+def measured_scale(call: Call) -> tuple[float, int]:
+    """Return the factor on the dot product, and the width of a head.
 
-    The last query meets one key along its own direction, which only the first coordinate has, and
-    zeros elsewhere.
+    One query meets its own key, of several lengths; the score is read off the weight that it gains.
     """
-    queries, keys, values = call.inputs
-    (len_q, len_k), d_k = call.lengths, queries.shape[-1]
-    own = int(call.single)  # then the key's value, a small one, stands beside the first coordinate
-    size = 1e-2 if call.single else 1.0
-    keys_alike = 2 if call.single and len_q > 1 else 1  # the last token is such a key as well
-    found = []
-    for square in (d_k**0.5, d_k**0.5 / 2):  # of the length of the vectors
-        first, last, marks = (torch.zeros_like(x) for x in (keys, queries, values))
-        last[..., -1, 0] = first[..., 0, 0] = square**0.5
-        marks[..., 0, :] = 1.0
-        if call.single:
-            last[..., 0, 0] = square**0.5
-            last[..., 0, 1:] = size
-        output = call.output(last, first, marks)
-        share = (output[..., -1, own:].double() / size).flatten(0, -2)  # (rows, d_v)
-        # Other heads do not see the first coordinate, so that all keys share their weight.
-        head = (share - 1 / len_k).abs() > 1e-3
-        same = torch.where(head, (share - share[:, :1]).abs(), 0.0).amax().item()
-        mean = share[:, 0].mean().item()
-        rest = 1 - keys_alike * mean
-        if not (head == head[:1]).all() or same > 1e-3 or not mean > 0 or rest <= 0:
+    queries, keys, _ = call.inputs
+    place = min(call.lengths) - 1
+    factors = []
+    for size in (1.0, 2**-0.5):  # along the first coordinate, which one head has
+        scores = scores_along(call, place, size * keys.shape[-1] ** 0.25)
+        of_head = scores.abs() > 1e-3 * scores.abs().amax()
+        if not (of_head == of_head[:1]).all() or not scores.abs().amax() > 1e-6:
+            raise NotTested("the score is no dot product: it does not follow the first coordinate")
+        factors.append(scores[of_head].mean().item() / (size**2 * keys.shape[-1] ** 0.5))
+        if (scores[of_head] / scores[of_head][0] - 1).abs().max() > 1e-2:
             raise NotTested("the output is no mixture of the values: they are projected, or masked")
-        found.append(math.log(mean * (len_k - keys_alike) / rest) / square)
-        width = int(head[0].sum()) + own
-    if abs(found[0] - found[1]) > 1e-2 * abs(found[0]) or not width:
+        width = int(of_head[0].sum())
+    if abs(factors[0] - factors[1]) > 1e-2 * abs(factors[0]):
         raise NotTested("the score is no dot product: it does not grow as the product of lengths")
-    return found[0], round(width * d_k / (share.shape[-1] + own))
+    return factors[0], round(width * queries.shape[-1] / scores.shape[-1])
 
 
-def _scaled_by(found: float, width: int, d_k: int) -> str:
+def _scaled_by(factor: float, width: int, d_k: int) -> str:
     """Return in words what the factor is, and what mistake makes it so, if one does."""
-    guesses = {"no scaling": 1.0, "division by d_k, not by its root": 1 / width}
+    guesses = {
+        "no scaling": 1.0,
+        "division by d_k, not by its root": 1 / width,
+        "twice the scale": 2 * width**-0.5,
+        "half the scale": 0.5 * width**-0.5,
+    }
     if width != d_k:
         guesses["the root of the whole width, not of a head's"] = d_k**-0.5
-    names = [name for name, guess in guesses.items() if abs(found / guess - 1) < 0.02]
+    names = [name for name, guess in guesses.items() if abs(factor / guess - 1) < 0.02]
     because = f" ({', or '.join(names)})" if names and d_k > 1 else ""
-    return f"scores are scaled by {found:.4g}{because}"
+    return f"scores are scaled by {factor:.4g}{because}"
 
 
-def _in_training(core: Callable[[Call], None], subject: Subject) -> None:
-    """Test a module in training mode."""
-    with mode(subject.attend, training=True):
-        core(subject.call())
+def _groups_heads_in_order(subject: Subject) -> str:
+    """Find out which head of keys, and which of values, each head of queries reads."""
+    call = subject.bare()
+    queries, keys, values = (torch.zeros_like(x) for x in call.inputs)
+    len_k = call.lengths[1]
+    groups = queries.shape[-1] // keys.shape[-1]
+    if groups < 2:
+        raise NotTested("as many heads of keys as of queries")
+    width = measured_scale(call)[1]
+    heads = range(queries.shape[-1] // width)
+    values[..., 0] = 1.0
+    outputs = call.output(queries, keys, values)[:, -1:].flatten(0, -2)
+    of_values = {head for head in heads if outputs[:, head * width].any()}
+    keys[..., len_k - 1, 0] = 1.0
+    marks = torch.ones_like(values)
+    marks[..., : len_k - 1, :] = 0.0
+    even = call.output(queries, keys, marks)[:, -1:]
+    of_keys = set()
+    for head in heads:
+        queries = torch.zeros_like(queries)
+        queries[..., head * width] = 1.0
+        if call.moved(call.output(queries, keys, marks)[:, -1:], before=even):
+            of_keys.add(head)
+    if of_keys != of_values:
+        raise AssertionError(
+            f"heads {sorted(of_keys)} of the queries read the first head of the keys, and heads "
+            f"{sorted(of_values)} that of the values"
+        )
+    if of_keys != {*range(groups)}:
+        # An order of its own is consistent; weights from elsewhere would be read wrongly.
+        raise AssertionError(
+            f"heads {sorted(of_keys)} of the queries share the first head of keys and values; "
+            f"published weights expect {[*range(groups)]}"
+        )
+    return f"{groups} heads of queries share each head of keys"
 
 
-@asserting
-@contract("rows sum to 1, training", needs=["module", "weights"], test=_in_training, strict=True)
-@contract("rows sum to 1", needs=["weights"], test=with_and_without_padding)
-def assert_rows_sum_to_one(call: Call, *, tolerance: float | None = None) -> None:
-    """See that weights are shares: none negative, each row summing to 1, or all 0 if masked."""
+def assert_rows_sum_to_one(
+    attend: Attend,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    tolerance: float | None = None,
+) -> None:
+    """See that weights are shares: none negative, each row summing to 1, or all 0 if masked.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)``, with its masks bound, returns output and weights.
+    queries, keys, values : torch.Tensor
+        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
+    tolerance : float, optional
+        Largest difference, absolute and relative, that is none; ``None`` means
+        ``torch.testing``'s for the dtype.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
+
+    Examples
+    --------
+    >>> def attend(queries, keys, values):
+    ...     weights = (queries @ keys.mT).softmax(dim=-1)
+    ...     return weights @ values, weights
+    >>> x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
+    >>> assert_rows_sum_to_one(attend, x, x, x)
+    """
+    _rows_sum_to_one(Call(attend, (queries, keys, values), tolerance))
+
+
+def _rows_sum_to_one(call: Call, sinks: bool = False) -> None:
     weights = call.output_and_weights()[1]
     lowest = weights.amin().item()
     if not lowest >= 0:  # NaN is not
         because = "is a row masked as a whole?" if math.isnan(lowest) else "weights are shares"
-        raise broken("no share", weight=lowest, because=because)
+        raise AssertionError(f"a weight is {lowest:.3g}, not from 0 to 1; {because}")
     sums = weights.double().sum(dim=-1, keepdim=True)  # (..., len_q, 1)
     wanted = (sums != 0).to(weights.dtype)
+    if sinks:  # which take a part
+        wanted = torch.where(sums <= 1, sums.to(weights.dtype), wanted)
     if moved := call.moved(sums.to(weights.dtype), before=wanted):
-        where = moved[0][:-1]
-        raise broken("wrong sum", where=where, sum=sums[where].item())
+        where = moved.where[:-1]
+        raise AssertionError(
+            f"the weights of row {where} sum to {sums[moved.where].item():.6g}, neither 1 nor 0"
+        )
 
 
-@asserting
-@contract("weights explain output", needs=["three", "weights"], plain=True)
-def assert_weights_explain_output(call: Call, *, tolerance: float | None = None) -> None:
+def _sums_of_rows(subject: Subject) -> str | None:
+    """Test it again with a padding mask, if it takes one: a mask may replace another."""
+    subject.needs_weights()
+    sinks = _has_sinks(subject.attend)
+    _rows_sum_to_one(subject.call(), sinks)
+    if subject.takes_padding:
+        _rows_sum_to_one(subject.call(subject.lens), sinks)
+    return "the weights of each query were added; a sink may take a part" if sinks else None
+
+
+def _has_sinks(attend: object) -> bool:
+    names = (
+        vars(attend) | dict(getattr(attend, "_parameters", {}))
+        if hasattr(attend, "__dict__")
+        else {}
+    )
+    return any("sink" in name and value is not None for name, value in names.items())
+
+
+def _sums_in_training(subject: Subject) -> None:
+    subject.needs_module()
+    subject.needs_weights()
+    with mode(subject.attend, training=True):
+        _rows_sum_to_one(subject.call(), _has_sinks(subject.attend))
+
+
+def assert_weights_explain_output(
+    attend: Attend,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    tolerance: float | None = None,
+) -> None:
     """Multiply the weights that come back with the values and see that this is the output.
 
     Weights of several heads, ``(batch, num_heads, len_q, len_k)``, meet their share of the
     values' width, the first head the first columns. The mean over heads explains nothing.
-    ``attend`` has no projections of values and output.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)``, with its masks bound and without projections of values
+        and output, returns output and weights.
+    queries, keys, values : torch.Tensor
+        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
+    tolerance : float, optional
+        Largest difference, absolute and relative, that is no movement; ``None`` means
+        ``torch.testing``'s for the dtype.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
+    NotTested
+        If the values are projected.
+
+    Examples
+    --------
+    >>> def attend(queries, keys, values):
+    ...     weights = (queries @ keys.mT).softmax(dim=-1)
+    ...     return weights @ values, weights
+    >>> x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
+    >>> assert_weights_explain_output(attend, x, x, x)
     """
+    _weights_explain_output(Call(attend, (queries, keys, values), tolerance))
+
+
+def _weights_explain_output(call: Call) -> None:
     queries, keys, values = call.inputs
     output, weights = call.output_and_weights()
     heads = weights.shape[-3] if weights.dim() == values.dim() + 1 else 1
-    if values.shape[-1] % heads or weights.dim() not in (values.dim(), values.dim() + 1):
+    shared = output.shape[-1] // values.shape[-1] if heads > 1 else 1  # heads of grouped queries
+    if output.shape[-1] % heads or weights.dim() not in (values.dim(), values.dim() + 1):
         raise ValueError(
             f"attend: expected weights (..., len_q, len_k), with heads or without, for values "
             f"{shape_of(values)}, got {shape_of(weights)}"
         )
     # Without scores every head has the same weights: projections of values still show.
     nothing, even = call.output_and_weights(queries * 0, keys * 0, values)
-    if call.moved(nothing, before=_explained(even, values)):
-        raise untested("projected values")
-    call.stays(output, "the weights are others", before=_explained(weights, values))
+    if call.moved(nothing, before=_explained(even, values, shared)):
+        raise NotTested(
+            "weights times values is not the output even without any scores: values are projected"
+        )
+    if moved := call.moved(output, before=_explained(weights, values, shared)):
+        raise AssertionError(
+            f"the weights are not those that were used: at {moved.where} the output differs from "
+            f"weights times values, it {moved.how}; are they averaged over heads, or dropped?"
+        )
 
 
-def _explained(weights: Tensor, values: Tensor) -> Tensor:
+def _explained(weights: Tensor, values: Tensor, shared: int) -> Tensor:
     """Return weights times values, each head's share of the values' width."""
     if weights.dim() == values.dim():
         return weights @ values
-    parts: Tensor = values.unflatten(-1, (weights.shape[-3], -1)).transpose(-3, -2)  # type: ignore[no-untyped-call]
+    parts: Tensor = values.unflatten(-1, (weights.shape[-3] // shared, -1)).transpose(-3, -2)  # type: ignore[no-untyped-call]
+    parts = parts.repeat_interleave(shared, dim=-3)
     return (weights @ parts).transpose(-3, -2).flatten(-2)
 
 
-@asserting
-def assert_looks_around(call: Call) -> None:
+def _explains_output(subject: Subject) -> None:
+    subject.needs_weights()
+    _weights_explain_output(subject.bare())
+
+
+def assert_looks_around(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> None:
     """Give unrelated tokens and see that they do not all look at themselves.
 
     Where queries and keys are the tokens themselves, the product of a token with itself grows
-    as the width, and that with another as its root: each token then reads itself alone. The three
-    inputs have one shape, which is used, and not their numbers; projections are in ``attend``.
+    as the width, and that with another as its root: each token then reads itself alone.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)``, its projections included, returns output and weights.
+    queries, keys, values : torch.Tensor
+        Of one shape, ``(..., len, width)``, which is used, and not their numbers.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
 
     Examples
     --------
-    >>> from attention_lib.attention import scaled_dot_product_attention
+    >>> def attend(queries, keys, values):
+    ...     weights = (queries @ keys.mT / 8).softmax(dim=-1)
+    ...     return weights @ values, weights
     >>> x = torch.ones(1, 5, 64)
-    >>> assert_looks_around(scaled_dot_product_attention, x, x, x)
+    >>> assert_looks_around(attend, x, x, x)
     Traceback (most recent call last):
         ...
     AssertionError: tokens look at themselves: 5 unrelated tokens of width 64 give themselves \
 0.987 of their weight; are queries and keys projected?
     """
-    queries, keys, values = call.inputs
+    call = Call(attend, (queries, keys, values))
     if not queries.shape == keys.shape == values.shape:
         raise ValueError(
             f"queries, keys, values: expected one shape, got {shape_of(queries)}, "
@@ -208,4 +424,62 @@ def assert_looks_around(call: Call) -> None:
     weights = call.output_and_weights(tokens, tokens, tokens)[1]
     if (own := weights.double().diagonal(dim1=-2, dim2=-1).mean().item()) > 0.5:
         count, width = keys.shape[-2:]
-        raise broken("tokens look at themselves", count=count, width=width, own=own)
+        raise AssertionError(
+            f"tokens look at themselves: {count} unrelated tokens of width {width} give themselves "
+            f"{own:.3f} of their weight; are queries and keys projected?"
+        )
+
+
+CONTRACTS = (
+    Contract(
+        "reads values",
+        lambda subject: _reads_values(subject.apart()),
+        how="the values were replaced",
+        means="values are taken from the keys",
+        chapter="bug-museum",
+    ),
+    Contract(
+        "reads queries",
+        lambda subject: _reads_queries(subject.apart()),
+        how="the queries were replaced",
+        means="softmax cancels what all keys share",
+        chapter="bug-museum",
+    ),
+    Contract(
+        "scale",
+        _has_the_right_scale,
+        how="the factor on the dot product was measured, without projections",
+        means="weights too sharp, or too flat",
+        chapter="variance",
+    ),
+    Contract(
+        "grouped heads",
+        _groups_heads_in_order,
+        how="the heads that share a head of keys and values were found",
+        means="repeat in place of repeat_interleave, or another order for values than for keys",
+        chapter="head-layouts",
+        strict=True,
+    ),
+    Contract(
+        "rows sum to 1",
+        _sums_of_rows,
+        how="the weights of each query were added",
+        means="a mask or dropout after the softmax, or a softmax over the wrong axis",
+        chapter="heatmaps",
+    ),
+    Contract(
+        "rows sum to 1, training",
+        _sums_in_training,
+        how="the weights of each query were added in training mode",
+        means="the weights that come back are those after dropout, as from PyTorch's layer",
+        chapter="heatmaps",
+        strict=True,
+    ),
+    Contract(
+        "weights explain output",
+        _explains_output,
+        how="weights were multiplied with the values",
+        means="the weights that come back are averaged over heads, or after dropout",
+        chapter="heatmaps",
+    ),
+)

@@ -3,39 +3,61 @@
 import copy
 import gc
 import weakref
-from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_contracts._arguments import require_tensor, shape_of
-from attention_contracts._attention import Subject, contract
-from attention_contracts._call import ALL, NAMES, Call, asserting, mode, movement, output_for
-from attention_contracts._report import NotTested, broken, first_line
+from attention_contracts._call import ALL, NAMES, Attend, Call, mode, movement, output_for
+from attention_contracts._report import Contract, NotTested, first_line
+from attention_contracts._subject import Subject
 
 SAME = "other inputs give the same output"
 
 
-def _in_batches(core: Callable[..., None], subject: Subject) -> None:
-    """Test batches of all and of two (as many as heads, perhaps), with padding and without."""
-    for size in (len(subject.lengths), 2):
-        for lens in ((), (subject.lens[:size],))[: 1 + subject.takes_padding]:
-            call = subject.call()
-            call.inputs = tuple(x[:size] for x in call.inputs)
-            core(call, *lens)
-
-
-@asserting
-@contract("batch = single", test=_in_batches)
-def assert_batch_independent(call: Call, *for_each: Tensor, tolerance: float | None = None) -> None:
+def assert_batch_independent(
+    attend: Attend,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *for_each: Tensor,
+    tolerance: float | None = None,
+) -> None:
     """Give each sample of the batch alone and see that its output is the one it had in company.
 
     Parameters
     ----------
+    attend : callable
+        ``attend(queries, keys, values, *for_each)`` returns the output, alone or first in a tuple.
+    queries, keys, values : torch.Tensor
+        Shapes ``(batch, ..., len_q, d_k)``, ``(batch, ..., len_k, d_k)``,
+        ``(batch, ..., len_k, d_v)``.
     *for_each : torch.Tensor
         What else has one entry a sample, lengths or a mask.
+    tolerance : float, optional
+        Largest difference, absolute and relative, that is no movement; ``None`` means
+        ``torch.testing``'s for the dtype.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
+    NotTested
+        If other inputs give the same output.
+
+    Examples
+    --------
+    >>> x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
+    >>> assert_batch_independent(torch.nn.functional.scaled_dot_product_attention, x, x, x)
     """
+    call = Call(attend, (queries, keys, values), tolerance)
+    _keeps_samples_apart(call, *for_each)
+
+
+def _keeps_samples_apart(call: Call, *for_each: Tensor) -> None:
     call.each = for_each
     tensors = (*call.inputs, *for_each)
     batch = len(tensors[0])
@@ -47,141 +69,278 @@ def assert_batch_independent(call: Call, *for_each: Tensor, tolerance: float | N
         one = slice(sample, sample + 1)
         alone = output_for(call.attend, *(x[one] for x in tensors))
         if moved := call.moved(alone, before=call.before[one]):
-            where = (sample, *moved[0][1:])
-            raise broken("samples are mixed", sample=sample, where=where, how=moved[1])
+            where = (sample, *moved.where[1:])
+            raise AssertionError(
+                f"samples are mixed: given alone, the output of sample {sample} at {where} "
+                f"{moved.how}"
+            )
     call.moves(call.changed(ALL, ALL, ALL), SAME)
 
 
-@asserting
-@contract("gradients")
-def assert_differentiable(call: Call, *, tolerance: float | None = None) -> None:
-    """See that recording gradients changes no output, and that they reach what is read."""
+def _in_batches(subject: Subject) -> None:
+    """Test batches of all and of two (as many as heads, perhaps), with padding and without."""
+    for size in (len(subject.lengths), 2):
+        for lens in ((), (subject.lens[:size],))[: 1 + subject.takes_padding]:
+            call = subject.call()
+            call.inputs = tuple(x[:size] for x in call.inputs)
+            _keeps_samples_apart(call, *lens)
+
+
+def assert_differentiable(
+    attend: Attend,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    tolerance: float | None = None,
+) -> None:
+    """See that recording gradients changes no output, and that they reach what is read.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)``, with its masks bound, returns the output, alone or first
+        in a tuple.
+    queries, keys, values : torch.Tensor
+        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
+    tolerance : float, optional
+        Largest difference, absolute and relative, that is no movement; ``None`` means
+        ``torch.testing``'s for the dtype.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
+    NotTested
+        If there is no way back on this device.
+
+    Examples
+    --------
+    >>> x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
+    >>> assert_differentiable(torch.nn.functional.scaled_dot_product_attention, x, x, x)
+    """
+    _has_gradients(Call(attend, (queries, keys, values), tolerance))
+
+
+def _has_gradients(call: Call) -> None:
     before = call.output(*(x.clone() for x in call.inputs))
     try:
         leaves, output = call.with_gradients()
+    except NotImplementedError as error:  # of a kernel that has none here
+        raise NotTested(f"no gradients on this device: {first_line(error)}") from error
     except RuntimeError as error:
-        raise broken("gradients fail", error=first_line(error)) from error
-    call.stays(output.detach(), "gradients change the output", before=before)
+        raise AssertionError(
+            f"with gradients recorded the call fails: {first_line(error)}"
+        ) from error
+    if moved := call.moved(output.detach(), before=before):
+        raise AssertionError(
+            "the output depends on whether gradients are recorded: with them, at "
+            f"{moved.where} it {moved.how}"
+        )
     gradients: list[Tensor | None] = [None] * 3
     if output.requires_grad:
         loss = output.double().square().sum()
-        gradients = list(torch.autograd.grad(loss, leaves, allow_unused=True))
+        try:
+            gradients = list(torch.autograd.grad(loss, leaves, allow_unused=True))
+        except NotImplementedError as error:
+            raise NotTested(f"no gradients on this device: {first_line(error)}") from error
     for name, gradient in zip(NAMES[: 1 if call.single else 3], gradients, strict=False):
         if gradient is not None and not gradient.isfinite().all():
-            raise broken("no finite gradient", name=name)
+            raise AssertionError(f"the gradient of {name} is NaN or infinite")
         there = (ALL if name == x else None for x in NAMES)
         if gradient is None and call.moved(call.changed(*there), before=before):
-            raise broken("no gradient", name=name)
+            raise AssertionError(f"{name} move the output and get no gradient; is it detached?")
 
 
-def _on_the_inputs_themselves(core: Callable[[Call], None], subject: Subject) -> None:
-    core(subject.call(copies=False))
-    if subject.takes_padding:
-        core(subject.call(subject.lens, copies=False))
+def assert_pure(
+    attend: Attend,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    tolerance: float | None = None,
+) -> None:
+    """See that a call changes none of its inputs, and depends on no call before it.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)``, with its masks bound, returns the output, alone or first
+        in a tuple.
+    queries, keys, values : torch.Tensor
+        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
+    tolerance : float, optional
+        Largest difference, absolute and relative, that is no movement; ``None`` means
+        ``torch.testing``'s for the dtype.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
+    NotTested
+        If other inputs give the same output.
+
+    Examples
+    --------
+    >>> x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
+    >>> assert_pure(torch.nn.functional.scaled_dot_product_attention, x, x, x)
+    """
+    _changes_nothing(Call(attend, (queries, keys, values), tolerance))
 
 
-@asserting
-@contract("inputs unchanged, no state", test=_on_the_inputs_themselves)
-def assert_pure(call: Call, *, tolerance: float | None = None) -> None:
-    """See that a call changes none of its inputs, and depends on no call before it."""
+def _changes_nothing(call: Call) -> None:
     given = [x.clone() for x in call.inputs]
     before = call.output(*given)
     for name, x, used in zip(NAMES, call.inputs, given, strict=True):
         if moved := movement(x, used, 0.0):
-            raise broken("inputs changed", name=name, where=moved[0], how=moved[1])
+            raise AssertionError(f"{name} changed in the call: at {moved.where} it {moved.how}")
     between = call.changed(ALL, ALL, ALL)
     again = call.output(*(x.clone() for x in call.inputs))
-    call.stays(again, "state", before=before)
+    if moved := call.moved(again, before=before):
+        raise AssertionError(
+            f"the same call gave another output after a call in between: at {moved.where} it "
+            f"{moved.how}"
+        )
     call.moves(between, SAME, before=before)
 
 
-@asserting
-@contract(
-    "evaluation twice", test=lambda core, subject: core(replace(subject, random=False).call())
-)
-def assert_deterministic_in_eval(call: Call) -> None:
+def _on_the_inputs_themselves(subject: Subject) -> None:
+    _changes_nothing(subject.call(copies=False))
+    if subject.takes_padding:
+        _changes_nothing(subject.call(subject.lens, copies=False))
+
+
+def assert_deterministic_in_eval(
+    attend: Attend, queries: Tensor, keys: Tensor, values: Tensor
+) -> None:
     """See that nothing is random in evaluation mode.
 
     A ``torch.nn.Module`` is put in evaluation mode for the test, and back after; bind nothing
     around it, or put it there yourself.
 
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)`` returns the output, alone or first in a tuple.
+    queries, keys, values : torch.Tensor
+        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
+    NotTested
+        If other inputs give the same output.
+
     Examples
     --------
-    >>> from attention_lib.attention import DotProductAttention
+    >>> class Drops(torch.nn.Dropout):
+    ...     def forward(self, queries, keys, values):
+    ...         return super().forward(queries)
     >>> x = torch.ones(1, 3, 4)
-    >>> assert_deterministic_in_eval(DotProductAttention(dropout=0.5), x, x, x)
+    >>> assert_deterministic_in_eval(Drops(), x, x, x)
     """
+    module = attend if isinstance(attend, nn.Module) else None
+    with mode(module, training=False):
+        _is_not_random(Call(attend, (queries, keys, values)))
+
+
+def _is_not_random(call: Call) -> None:
     outputs = []
     devices = [x.device for x in call.inputs[:1] if x.is_cuda]
-    with mode(call.module, training=False):
-        for seed in (0, 1):
-            with torch.random.fork_rng(devices):
-                torch.manual_seed(seed)
-                outputs.append(call.output(*call.inputs))
+    for seed in (0, 1):
+        with torch.random.fork_rng(devices):
+            torch.manual_seed(seed)
+            outputs.append(call.output(*call.inputs))
     first, second = outputs
     if moved := movement(first, second, 0.0):
-        raise broken("random in evaluation mode", where=moved[0], how=moved[1])
+        raise AssertionError(
+            f"random in evaluation mode: with another random state the output at {moved.where} "
+            f"{moved.how}; is dropout still on?"
+        )
     call.moves(call.changed(ALL, ALL, ALL), SAME, before=first)
 
 
-@asserting
-@contract("owns parameters", needs=["module"])
-def assert_owns_parameters(call: Call) -> None:
+def assert_owns_parameters(
+    attend: nn.Module, queries: Tensor, keys: Tensor, values: Tensor
+) -> None:
     """See that all that is learned belongs to the module before its first call.
 
     Layers that are made in ``forward`` work, and are never trained nor saved; layers that are
-    made at the first call come too late for an optimiser and for a seed. ``attend`` is a fresh
-    ``torch.nn.Module``, not called before.
+    made at the first call come too late for an optimiser and for a seed.
+
+    Parameters
+    ----------
+    attend : torch.nn.Module
+        A fresh module, not called before: ``attend(queries, keys, values)`` returns the output,
+        alone or first in a tuple.
+    queries, keys, values : torch.Tensor
+        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
 
     Examples
     --------
-    >>> from attention_lib.multihead import MultiHeadAttention
     >>> x = torch.ones(1, 3, 4)
-    >>> assert_owns_parameters(MultiHeadAttention(4, 2), x, x, x)
+    >>> assert_owns_parameters(torch.nn.MultiheadAttention(4, 2), x, x, x)
     """
-    if call.module is None:
-        raise TypeError(f"attend: expected a torch.nn.Module, got {call.attend!r}")
-    named = dict(call.module.named_parameters())
-    if late := call.late or [name for name, x in named.items() if nn.parameter.is_lazy(x)]:
-        raise broken("no shape yet", names=", ".join(late))
+    if not isinstance(attend, nn.Module):
+        raise TypeError(f"attend: expected a torch.nn.Module, got {attend!r}")
+    late = [name for name, x in attend.named_parameters() if nn.parameter.is_lazy(x)]
+    _owns_parameters(attend, Call(attend, (queries, keys, values), late=late))
+
+
+def _owns_parameters(module: nn.Module, call: Call) -> None:
+    if call.late:
+        raise AssertionError(f"{', '.join(call.late)}: no shape before the first call; give sizes")
+    named = dict(module.named_parameters())
     leaves, output = call.with_gradients()
     known = {id(x) for x in (*leaves, *named.values())}
     if strangers := [x for x in _leaves_of(output) if id(x) not in known]:
         shapes = ", ".join(sorted(shape_of(x) for x in strangers))
-        raise broken("learned but not owned", count=len(strangers), shapes=shapes)
+        raise AssertionError(
+            f"learned but not owned: {len(strangers)} tensors of shape {shapes} were no "
+            "parameters before the call; no optimiser trains them"
+        )
+
+
+def _owns(subject: Subject) -> None:
+    subject.needs_module()
+    _owns_parameters(subject.attend, subject.call())
 
 
 def _leaves_of(output: Tensor) -> list[Tensor]:
     """Return the leaves of an output's graph: what its gradients would be added to."""
-    found, seen, todo = [], set(), [output.grad_fn]
+    leaves, visited, todo = [], set(), [output.grad_fn]
     while todo:
         node = todo.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
-            found += [node.variable] if hasattr(node, "variable") else []
+        if node is not None and node not in visited:
+            visited.add(node)
+            leaves += [node.variable] if hasattr(node, "variable") else []
             todo += [before for before, _ in node.next_functions]
-    return found
+    return leaves
 
 
-def _with_random_weights(core: Callable[[Call], None], subject: Subject) -> None:
-    """Test a copy in which no matrix begins as zeros, as adapters do and last layers may."""
+def _reads_its_weights(subject: Subject) -> None:
+    """See that each row of a matrix gets a gradient; rows of a table may be for other inputs.
+
+    It is tried on a copy in which no matrix begins as zeros, as adapters do and last layers may.
+    """
+    subject.needs_module()
     module = copy.deepcopy(subject.attend)
     with torch.no_grad():
         for weight in module.parameters():
             if weight.dim() == 2:
                 weight.normal_(std=weight.shape[-1] ** -0.5)
-    core(replace(subject, attend=module).call())
-
-
-@contract("weights are read", needs=["module"], test=_with_random_weights, strict=True)
-def _reads_its_weights(call: Call) -> None:
-    """See that each row of a matrix gets a gradient; rows of a table may be for other inputs."""
-    assert call.module is not None
-    tables = {id(x.weight) for x in call.module.modules() if isinstance(x, nn.Embedding)}
+    call = replace(subject, attend=module).call()
+    tables = {id(x.weight) for x in module.modules() if isinstance(x, nn.Embedding)}
     width = call.inputs[0].shape[-1]
     named = {
         name: x
-        for name, x in call.module.named_parameters()
+        for name, x in module.named_parameters()
         if x.dim() == 2 and width in x.shape and x.requires_grad and id(x) not in tables
     }
     if not named:
@@ -192,57 +351,195 @@ def _reads_its_weights(call: Call) -> None:
         for axis, line in enumerate(("column", "row")):
             dead = gradient.eq(0).all(dim=axis)
             if count := int(dead.sum()):
-                raise broken("never read", name=name, dead=count, lines=len(dead), line=line)
+                raise AssertionError(
+                    f"{name} is never read, in {count} of its {len(dead)} {line}s: they get no "
+                    "gradient"
+                )
 
 
-@asserting
-@contract("forgets", strict=True)
-def assert_forgets(call: Call) -> None:
+def assert_forgets(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> None:
     """See that nothing of a call's graph is alive once its output is gone.
 
     Weights that are stored on the module keep it all: the memory of the last call of every layer.
+
+    Parameters
+    ----------
+    attend : callable
+        ``attend(queries, keys, values)`` returns the output, alone or first in a tuple.
+    queries, keys, values : torch.Tensor
+        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
+
+    Examples
+    --------
+    >>> x = torch.ones(1, 3, 4)
+    >>> assert_forgets(torch.nn.functional.scaled_dot_product_attention, x, x, x)
     """
-    kept: list[weakref.ref[Tensor]] = []
+    _forgets(Call(attend, (queries, keys, values)))
+
+
+def _forgets(call: Call) -> None:
+    saved_tensors: list[weakref.ref[Tensor]] = []
 
     def keep(tensor: Tensor) -> Tensor:
         saved = tensor.detach()  # with its graph it would be a circle that never goes
-        kept.append(weakref.ref(saved))
+        saved_tensors.append(weakref.ref(saved))
         return saved
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda saved: saved):
         call.with_gradients()
-    if any(saved() is not None for saved in kept):
+    if any(saved() is not None for saved in saved_tensors):
         gc.collect()  # takes its time: only where something may be a circle that nobody holds
-    if alive := sum(saved() is not None for saved in kept):
-        raise broken("the call is not forgotten", alive=alive)
+    if alive := sum(saved() is not None for saved in saved_tensors):
+        raise AssertionError(
+            f"the call is not forgotten: {alive} tensors of its graph are alive when its output is "
+            "gone; are weights stored on the module?"
+        )
 
 
-def _moved(core: Callable[[Call], None], subject: Subject) -> None:
-    if isinstance(subject.attend, nn.Module):
-        subject = replace(subject, attend=copy.deepcopy(subject.attend).to("meta"))
-    core(subject.call())
-
-
-@asserting
-@contract("any device", test=_moved, strict=True)
-def assert_device_independent(call: Call, *for_each: Tensor) -> None:
+def assert_device_independent(
+    attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, *for_each: Tensor
+) -> None:
     """Call with tensors on another device, and see that all is made where they are.
 
-    No GPU is needed: PyTorch's device ``meta`` has shapes, dtypes and errors, and no numbers. An
-    attention that looks at numbers, by ``.item()`` or through NumPy, fails there, too; on a GPU
-    it would have to wait for them. Of a module a copy is moved.
+    No GPU is needed: PyTorch's device ``meta`` has shapes, dtypes and errors, and no numbers. Code
+    that looks at numbers, by ``.item()``, ``if`` or NumPy, is reported, too, wherever it does so:
+    on a GPU it would have to wait for them.
 
     Parameters
     ----------
+    attend : callable
+        ``attend(queries, keys, values, *for_each)`` returns the output, alone or first in a tuple.
+        Of a module a copy is moved.
+    queries, keys, values : torch.Tensor
+        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
     *for_each : torch.Tensor
         What else goes to the device: lengths, or a mask.
+
+    Raises
+    ------
+    AssertionError
+        If the contract is broken.
+
+    Examples
+    --------
+    >>> x = torch.ones(1, 3, 4)
+    >>> assert_device_independent(torch.nn.functional.scaled_dot_product_attention, x, x, x)
     """
-    attend = call.attend
-    if isinstance(attend, nn.Module):
-        attend = copy.deepcopy(attend).to("meta")
+    call = Call(attend, (queries, keys, values))
+    moved = copy.deepcopy(attend).to("meta") if isinstance(attend, nn.Module) else attend
+    _runs_anywhere(moved, *call.inputs, *for_each)
+    _reads_no_numbers(attend, *call.inputs, *for_each)
+
+
+def _runs_anywhere(attend: Attend, *tensors: Tensor) -> None:
     try:
-        output = output_for(attend, *(x.to("meta") for x in (*call.inputs, *for_each)))
+        output = output_for(attend, *(x.to("meta") for x in tensors))
     except (RuntimeError, TypeError, ValueError) as error:
-        raise broken("tied to a device", error=first_line(error)) from error
+        raise AssertionError(
+            f"tied to a device: elsewhere the call fails: {first_line(error)}"
+        ) from error
     if output.device.type != "meta":
-        raise broken("tied to another device", device=output.device)
+        raise AssertionError(
+            f"tied to a device: with inputs elsewhere the output is on {output.device}"
+        )
+
+
+class _CountsReadings(TorchDispatchMode):
+    """Count how often a number is taken out of a tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        names = ("_local_scalar_dense", "is_nonzero", "equal", "nonzero", "masked_select")
+        self.count += func.overloadpacket.__name__ in names
+        return func(*args, **(kwargs or {}))
+
+
+def _reads_no_numbers(attend: Attend, *tensors: Tensor) -> None:
+    with _CountsReadings() as readings:
+        output_for(attend, *tensors)
+    if readings.count:
+        raise AssertionError(
+            f"tied to a device: numbers are read {readings.count} times in a call; each time a GPU "
+            "would have to wait"
+        )
+
+
+def _device(subject: Subject) -> None:
+    moved = subject
+    if isinstance(subject.attend, nn.Module):
+        moved = replace(subject, attend=copy.deepcopy(subject.attend).to("meta"))
+    call = subject.call()
+    _runs_anywhere(moved.call().attend, *call.inputs)
+    _reads_no_numbers(call.attend, *call.inputs)
+
+
+CONTRACTS = (
+    Contract(
+        "batch = single",
+        _in_batches,
+        how="each sequence was given alone",
+        means="samples are mixed: a softmax or a statistic over the batch, or masks of heads and "
+        "samples in the wrong order",
+        chapter="bug-museum",
+    ),
+    Contract(
+        "gradients",
+        lambda subject: _has_gradients(subject.call()),
+        how="the output was computed with gradients and without",
+        means="a detach, or a path of its own for inference",
+        chapter="softmax-gradient",
+    ),
+    Contract(
+        "inputs unchanged, no state",
+        _on_the_inputs_themselves,
+        how="the same call was made again after another",
+        means="an operation in place, or a cache that is not emptied",
+        chapter="bug-museum",
+    ),
+    Contract(
+        "evaluation twice",
+        lambda subject: _is_not_random(replace(subject, random=False).call()),
+        how="two calls had different random states",
+        means="dropout is on in evaluation",
+        chapter="bug-museum",
+    ),
+    Contract(
+        "owns parameters",
+        _owns,
+        how="the leaves of the output's graph were listed",
+        means="layers are made in forward, where no optimiser sees them",
+        chapter="bug-museum",
+    ),
+    Contract(
+        "weights are read",
+        _reads_its_weights,
+        how="gradients were looked for in each row and column of the matrices",
+        means="a projection is used twice and another one never, or only one head's part of it",
+        chapter="bug-museum",
+        strict=True,
+    ),
+    Contract(
+        "forgets",
+        lambda subject: _forgets(subject.call()),
+        how="the graph was looked for after the call",
+        means="weights are stored on the module",
+        chapter="bug-museum",
+        strict=True,
+    ),
+    Contract(
+        "any device",
+        _device,
+        how="the call was made on the device meta, and readings of numbers were counted",
+        means="a mask is made without a device, or numbers are read by .item()",
+        chapter="bug-museum",
+        strict=True,
+    ),
+)

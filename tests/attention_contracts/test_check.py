@@ -104,7 +104,7 @@ def test_what_is_broken_is_found(attend, contract, says):
     [finding] = [finding for finding in report.broken if finding.name == contract]
     assert re.search(says, finding.says)
     assert finding.means and finding.chapter
-    with pytest.raises(AssertionError, match="contracts are broken"):
+    with pytest.raises(AssertionError, match=r"kept, \d broken, \d+ not tested"):
         report.raise_if_broken()
 
 
@@ -196,7 +196,7 @@ MODEL_BREAKS = {
 def test_a_right_model_keeps_all_that_can_be_tested():
     report = contracts.check_model(Model())
     assert not report.broken, str(report)
-    assert names(report.not_tested) == {"eager = fused"}
+    assert names(report.not_tested) == {"eager = fused", "positions shifted"}
 
 
 @pytest.mark.parametrize("mistake", MODEL_BREAKS)
@@ -233,7 +233,7 @@ def test_the_exit_code_of_the_command(arguments, code, capsys):
 def test_the_fixture_fails_where_a_contract_is_broken(attention_report):
     assert attention_report(F.scaled_dot_product_attention, causal=True).kept
     assert attention_report(Model(), vocab_size=50).kept
-    with pytest.raises(AssertionError, match="1 contracts are broken"):
+    with pytest.raises(AssertionError, match="15 kept, 1 broken, 21 not tested"):
         attention_report(unscaled)
 
 

@@ -1,21 +1,16 @@
 """Contracts in detail: tolerances, poisons, dtypes, shapes, and where a break is said to be."""
 
-import ast
 import copy
 import inspect
 import re
-import string
 import warnings
-from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
 import attention_contracts as contracts
-from attention_contracts._attention import HAS, contract
-from attention_contracts._call import movement, replaced
-from attention_contracts._report import LABELS, LabelError, untested
+from attention_contracts._call import Movement, movement, replaced
 from attention_lib.attention import scaled_dot_product_attention
 from attention_lib.masking import causal_mask, length_mask
 from attention_lib.multihead import MultiHeadAttention, merge_heads, split_heads
@@ -392,65 +387,6 @@ def test_evaluation_mode_is_given_back(x):
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-def fields(sentence):
-    """Return what a sentence names, to be filled in."""
-    return {field for _, field, *_ in string.Formatter().parse(sentence) if field is not None}
-
-
-def given_in(call, function):
-    """Return the names of a call's keywords, those in a dictionary of the function included."""
-    known = {
-        target.id: {key.value for key in node.value.keys}
-        for node in ast.walk(function)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict)
-        for target in node.targets
-    }
-    each = [{x.arg} if x.arg else known[x.value.id] for x in call.keywords]
-    return set().union(*each) - {"before"}
-
-
-def sentences_in(tree):
-    """Yield a kind of sentence, its name, and what is given to it, for each use in a module."""
-    for function in tree.body:
-        for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
-            called = getattr(call.func, "attr", getattr(call.func, "id", None))
-            text = [x.value for x in call.args if isinstance(x, ast.Constant)]
-            if called == "stays":
-                yield "says", text[0], given_in(call, function) | {"where", "query", "how"}
-            elif called in ("broken", "untested") and text:
-                kind = {"broken": "says"}.get(called, called)
-                yield kind, text[0], given_in(call, function)
-
-
-def test_each_sentence_about_a_contract_is_used_and_can_be_filled_in():
-    folder = Path(contracts.__file__).parent
-    uses = [
-        use
-        for path in folder.glob("*.py")
-        for use in sentences_in(ast.parse(path.read_text(encoding="utf-8")))
-    ]
-    excuses = {"not promised", "an order may be meant"}
-    uses += [("untested", need, {"names"}) for need in HAS]
-    uses += [("untested", excuse, {"error"}) for excuse in excuses]
-    for kind in ("says", "untested"):
-        assert {what for each, what, _ in uses if each == kind} >= {*LABELS[kind]}
-    for kind, what, given in uses:
-        assert fields(LABELS[kind][what]) <= given, what
-
-
-def test_a_mistake_in_a_sentence_hides_no_broken_contract(monkeypatch):
-    monkeypatch.setitem(LABELS["says"], "not causal", "not causal: {nobody gives this}")
-    with pytest.raises(LabelError, match=r"not causal.*nobody gives this"):
-        contracts.check(unmasked, causal=True)
-    with pytest.raises(LabelError, match="no such sentence"):
-        raise untested("no such sentence")
-
-
-def test_a_need_has_to_be_known():
-    with pytest.raises(ValueError, match=r"needs: expected some of causal, .*, got casual"):
-        contract("causality", needs=["causal", "casual"])
-
-
 def test_a_padded_call_that_proves_nothing_is_not_called_pure():
     def forgets_all_when_padded(queries, keys, values, real=None):
         output = unmasked(queries, keys, values)
@@ -476,4 +412,4 @@ def test_a_method_train_of_the_module_is_not_run():
 def test_an_infinite_movement_is_called_infinite(x):
     after = x.clone()
     after[0, 1, 2] = torch.inf
-    assert movement(x, after) == ((0, 1, 2), "became NaN or infinite")
+    assert movement(x, after) == Movement((0, 1, 2), "became NaN or infinite")

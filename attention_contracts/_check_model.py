@@ -1,0 +1,350 @@
+"""``check_model``: contracts of a whole model, from token ids to logits."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from attention_contracts._arguments import require_a, require_count, require_flag
+from attention_contracts._call import mode
+from attention_contracts._model import CACHES, Model
+from attention_contracts._report import (
+    Contract,
+    NotTested,
+    Report,
+    Run,
+    first_line,
+    names_required,
+)
+
+
+def check_model(
+    model: nn.Module,
+    vocab_size: int | None = None,
+    *,
+    causal: bool = True,
+    length: int = 130,
+    require: Sequence[str] = (),
+) -> Report:
+    """Test a model on random token ids: the future, padding, batches, caches, packed documents.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        ``model(ids)`` for integers ``(batch, length)`` returns logits ``(batch, length, vocab)``,
+        or a tuple that begins with them, or an object with ``.logits`` or ``.last_hidden_state``. A
+        model of Hugging Face is recognised by its configuration, and all its arguments are found;
+        of an encoder-decoder the decoder is tested. It is tested in evaluation mode, and its mode
+        is restored. Take a small one.
+    vocab_size : int, optional
+        Token ids are below it; by default that of the model's configuration.
+    causal : bool
+        Whether the future must not reach the past, and a cache must agree.
+    length : int
+        Tokens of the longest text. It grows to cross the chunks, windows and blocks that the
+        configuration names, and shrinks to what the model can take.
+    require : sequence of str
+        Names of contracts, or "causality", "padding", "cache", "documents": the report is false if
+        one of them could not be tested.
+
+    Returns
+    -------
+    Report
+        What is kept, broken, and not tested.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``vocab_size`` is missing, or an argument is of another kind; if ``model(ids)`` returns
+        no logits.
+
+    Examples
+    --------
+    >>> leaky = nn.Sequential(nn.Embedding(50, 8), nn.Conv1d(12, 12, 1), nn.Linear(8, 50))
+    >>> print(check_model(leaky, 50, length=12).broken[0].says)
+    with the tokens after position 0 replaced, the logits at position ... moved by ...
+    """
+    require_a("model", model, nn.Module)
+    require_flag("causal", causal)
+    require_count("length", length, 8)
+    required = names_required(require, CONTRACTS)
+    with mode(model, training=False), torch.no_grad(), torch.random.fork_rng(devices=[]):
+        subject = Model(model, vocab_size, causal, length)
+        return Run(CONTRACTS).on(subject).report(subject.title, required=required)
+
+
+def _future(subject: Model) -> str:
+    if not subject.causal:
+        raise NotTested("causal=False: the model may read the future")
+    length = subject.length
+    sizes = {16, 32, 64, 128} | {*subject.sizes.values()}
+    edges = {n * size + off for size in sizes for n in (1, 2) for off in (-1, 0)}
+    for last in sorted(x for x in edges | {0, length // 2, length - 2} if 0 <= x < length - 1):
+        changed = subject.ids[:1].clone()
+        changed[:, last + 1 :] = subject.others[:1, last + 1 :]
+        before, after = subject.whole[0], subject.logits(changed)[0]
+        what = f"with the tokens after position {last} replaced"
+        try:
+            subject.same(before[: last + 1], after[: last + 1], what)
+        except AssertionError as error:
+            layer = subject.first_layer_that_differs(subject.ids[:1], changed, last + 1)
+            raise AssertionError(f"{error}" + (f"; first in {layer}" if layer else "")) from None
+    subject.tokens_meet()
+    return f"later tokens were replaced, {subject.bound()}"
+
+
+def _padded(subject: Model, left: bool) -> str:
+    """A short text, padded to the length of another, gives the logits that it gives alone."""
+    subject.needs("attention_mask")
+    ids, length = subject.ids, subject.length
+    short = length - length // 3
+    at = slice(length - short, None) if left else slice(None, short)
+    batch, real = ids.clone(), torch.ones_like(ids)
+    batch[1], real[1] = subject.pad, 0
+    batch[1, at], real[1, at] = ids[1, :short], 1
+    alone = subject.logits(ids[1:, :short])[0]
+    what = f"with {length - short} tokens of padding on the {'left' if left else 'right'}"
+    positions = {"position_ids", "decoder_position_ids"} & subject.accepts
+    if not left or not positions:
+        what += " (forward takes no position_ids)" if left else ""
+        subject.same(alone, subject.logits(batch, attention_mask=real)[1, at], what)
+        if left or not subject.causal:
+            unmasked = subject.logits(batch)[1, at]
+            subject.moves(alone, unmasked, "without a mask, padding changes nothing either")
+        else:
+            subject.tokens_meet()
+        return f"a text was padded on the {'left' if left else 'right'}, and its mask given"
+    # Most count from 0, some from the padding's id on, and some find the positions themselves.
+    places = (real.cumsum(-1) - 1).clamp(min=0)
+    offset = torch.where(real.bool(), places + subject.pad + 1, subject.pad)
+    ways: dict[str, dict[str, Any]] = {
+        "position_ids that count tokens": {"position_ids": places},
+        "no position_ids": {},
+        "position_ids from pad_token_id + 1 on": {"position_ids": offset},
+    }
+    failed = []
+    for way, more in ways.items():
+        try:
+            given_back = subject.logits(batch, attention_mask=real, **more)[1, at]
+            subject.same(alone, given_back, f"{what} and {way}")
+        except (AssertionError, IndexError) as error:
+            failed.append(str(error))
+        else:
+            unmasked = subject.logits(batch)[1, at]
+            subject.moves(alone, unmasked, "without a mask, padding changes nothing either")
+            return f"a text was padded on the left, its mask given, and {way}"
+    raise AssertionError(failed[0])
+
+
+def _single(subject: Model) -> None:
+    together = subject.logits(subject.ids)
+    for row in (0, 1):
+        alone = subject.logits(subject.ids[row : row + 1])[0]
+        subject.same(together[row], alone, f"text {row} given alone")
+    subject.moves(together[0], together[1], "two texts give the same logits")
+
+
+def _cached(subject: Model, size: int) -> str:
+    if not subject.causal:
+        raise NotTested("causal=False: no cache can agree")
+    subject.needs("use_cache")
+    name = subject.needs(*CACHES)
+    ids = subject.ids[:1, : max(130, 8 * size)]  # the last tokens of a longer text take too long
+    cache: Any = None
+    for start in range(0, ids.shape[1], size):
+        step = ids[:, start : start + size]
+        given = {} if cache is None else {name: cache}
+        output = subject.run(step, use_cache=True, **given)
+        found = (getattr(output, each, None) for each in (name, *CACHES))
+        cache = next((x for x in found if x is not None), None)
+        if cache is None:
+            raise NotTested(f"no {name} came back with use_cache=True")
+        what = f"with {start} tokens in the cache and {step.shape[1]} given"
+        before = subject.whole[0, start : start + size]
+        subject.same(before, subject.read(output, step)[0], what, start)
+    subject.tokens_meet()
+    return f"{ids.shape[1]} tokens were given in steps of {size} with a cache"
+
+
+def _shifted(subject: Model) -> str:
+    """Rotary positions are relative: moved all alike they change nothing."""
+    subject.needs("position_ids")
+    text = getattr(subject.config, "get_text_config", lambda: subject.config)()
+    rotary = ("rope_theta", "rope_parameters", "rope_scaling", "rotary_pct", "rotary_dim")
+    if not any(getattr(text, name, None) for name in rotary):
+        raise NotTested("the configuration names no rotary positions: they may be absolute")
+    places = torch.arange(subject.length, device=subject.ids.device)[None]
+    moved = subject.logits(subject.ids[:1], position_ids=places + 3)[0]
+    # Turning by other angles rounds in other places.
+    if (moved - subject.whole[0]).abs().max() > 10 * subject.noise:
+        subject.same(subject.whole[0], moved, "with all positions moved by 3")
+    gap = places + 3 * (places >= subject.length // 2)
+    after = subject.logits(subject.ids[:1], position_ids=gap)[0]
+    subject.moves(subject.whole[0], after, "position_ids are not read")
+    return "all positions were moved by 3"
+
+
+def _documents(subject: Model) -> str:
+    """Two texts in one row: position ids that start anew, or a mask in blocks, part them."""
+    subject.needs("position_ids")
+    length = subject.length
+    half = length // 2
+    alone = subject.logits(subject.ids[:1, half:])[0]
+    subject.moves(alone, subject.whole[0, half:], "a text before changes nothing in any case")
+    places = torch.arange(length, device=subject.ids.device)
+    document = (places >= half).long()
+    ways: dict[str, dict[str, Any]] = {"position ids that start anew": {}}
+    if "attention_mask" in subject.accepts:
+        blocks = document[:, None] == document
+        visible = blocks.tril() if subject.causal else blocks
+        added = torch.zeros_like(visible, dtype=subject.dtype)
+        added.masked_fill_(~visible, torch.finfo(added.dtype).min)
+        ways["a mask (1, 1, length, length)"] = {"attention_mask": added[None, None]}
+    anew, failed = (places - half * document)[None], []
+    for way, more in ways.items():
+        try:
+            packed = subject.logits(subject.ids[:1], position_ids=anew, **more)[0]
+            subject.same(alone, packed[half:], f"with {way}", half)
+        except (AssertionError, RuntimeError, ValueError, TypeError, IndexError) as error:
+            failed.append(f"{way}: {first_line(error)}")
+        else:
+            return f"two texts in one row, parted by {way}"
+    raise NotTested("nothing that was tried parts two texts in one row; " + "; ".join(failed))
+
+
+def _fused(subject: Model) -> str:
+    """The same model with its plain and with its fused attention."""
+    model: Any = subject.model
+    chosen = getattr(subject.config, "_attn_implementation", None)
+    if chosen is None or not hasattr(model, "set_attn_implementation"):
+        raise NotTested("the model has no set_attn_implementation")
+    other = "sdpa" if chosen == "eager" else "eager"
+    try:
+        with suppress(ValueError, ImportError):
+            model.set_attn_implementation(other)
+        if getattr(model.config, "_attn_implementation", None) != other:
+            raise NotTested(f"the model has no {other} attention")
+        after = subject.logits(subject.ids[:1])[0]
+    finally:
+        with suppress(ValueError):
+            model.set_attn_implementation(chosen)
+    subject.same(subject.whole[0], after, f"with {other} in place of {chosen}")
+    subject.tokens_meet()
+    return f"{other} gives what {chosen} gives"
+
+
+def _again(subject: Model) -> None:
+    together = subject.logits(subject.ids)
+    torch.manual_seed(1)
+    again = subject.logits(subject.ids[:1])[0]
+    subject.same(subject.whole[0], again, "called again, after another text")
+    subject.moves(together[0], together[1], "two texts give the same logits")
+
+
+class _WithoutDropout(TorchFunctionMode):
+    """Replace dropout by the identity, in PyTorch's fused attention as well."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func in (F.dropout, torch.dropout):
+            return args[0] if args else kwargs["input"]
+        if func is F.scaled_dot_product_attention:
+            kwargs["dropout_p"] = 0.0
+        return func(*args, **kwargs)
+
+
+def _training(subject: Model) -> None:
+    with mode(subject.model, training=True), _WithoutDropout():
+        first, second = (subject.logits(subject.ids[:1])[0] for _ in range(2))
+    if not torch.equal(first, second):
+        raise NotTested("training mode is random beside dropout: layer drop, noise in a router")
+    subject.same(subject.whole[0], first, "in training mode, with dropout left out")
+    subject.tokens_meet()
+
+
+CONTRACTS = (
+    Contract(
+        "future",
+        _future,
+        how="later tokens were replaced",
+        means="the mask is missing or not causal; every loss measured with it is too good",
+        chapter="mask-failures",
+    ),
+    Contract(
+        "right padding",
+        partial(_padded, left=False),
+        how="a text was padded on the right, and its mask given",
+        means="the padding mask does not reach every layer, or something averages over all "
+        "positions",
+        chapter="mask-failures",
+    ),
+    Contract(
+        "left padding",
+        partial(_padded, left=True),
+        how="a text was padded on the left, its mask and its positions given",
+        means="positions count places instead of tokens, or a state reads the padding; batched "
+        "generation gives other texts than single",
+        chapter="positions",
+    ),
+    Contract(
+        "batch = single",
+        _single,
+        how="each text was given alone",
+        means="samples are mixed: an axis is taken for another, or statistics run over the batch",
+        chapter="bug-museum",
+    ),
+    Contract(
+        "cached, one token",
+        partial(_cached, size=1),
+        how="the text was given token by token with a cache",
+        means="positions or masks do not count what is in the cache",
+        chapter="masks-in-use",
+    ),
+    Contract(
+        "cached, chunks",
+        partial(_cached, size=5),
+        how="the text was given in chunks of 5 with a cache",
+        means="the causal mask of a chunk is aligned with the first key instead of the last",
+        chapter="masks-in-use",
+    ),
+    Contract(
+        "positions shifted",
+        _shifted,
+        how="all positions were moved by 3",
+        means="only queries or only keys are turned, or positions are added as well",
+        chapter="positions",
+    ),
+    Contract(
+        "packed documents",
+        _documents,
+        how="two texts were given in one row",
+        means="texts that share a row read each other",
+        chapter="masks-in-use",
+    ),
+    Contract(
+        "eager = fused",
+        _fused,
+        how="the implementation of attention was exchanged",
+        means="one implementation gets another mask or another scale",
+        chapter="mask-failures",
+    ),
+    Contract(
+        "evaluation twice",
+        _again,
+        how="the same text was given again, with another random state",
+        means="dropout is on, or a state survives the call",
+        chapter="bug-museum",
+    ),
+    Contract(
+        "training = evaluation",
+        _training,
+        how="training mode without dropout was compared with evaluation",
+        means="a path that only one of the two modes takes",
+        chapter="mask-failures",
+    ),
+)

@@ -1,0 +1,167 @@
+"""The projections of a module: found by their names, and replaced to see what stands between them.
+
+With what its projections return replaced by chosen queries, keys and values, and the last
+projection left out, a module of one input answers like a function of three. It keeps all else that
+it does: heads, positions, masks, normalisation.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+WORDS = re.compile(r"(^|_)(proj|projection|projector|linear|lin|layer|to|fc|attn|att|w)(?=_|$)")
+ROLES = {
+    "query": ("q", "qs", "query", "queries", "wq", "toqueries"),
+    "key": ("k", "ks", "key", "keys", "wk", "tokeys"),
+    "value": ("v", "vs", "value", "values", "wv", "tovalues"),
+    "memory": ("kv", "keyvalue", "wkv"),
+    "all": ("qkv", "querykeyvalue", "wqkv"),
+}
+OTHER_NAMES = {"c_attn": "qkv", "in_proj": "qkv", "att_proj": "qkv", "Wqkv": "qkv"}
+HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "heads")
+
+
+@dataclass(frozen=True)
+class Projections:
+    """The modules whose outputs become queries, keys and values, and the one that comes last.
+
+    ``widths`` are those of queries, and of keys and values. ``heads`` is their number where the
+    output of a shared matrix holds each head's query, key and value side by side.
+    """
+
+    inputs: tuple[nn.Module, ...]
+    last: nn.Module | None
+    widths: tuple[int, int]
+    heads: int | None = None
+
+    def replaced(
+        self, call: Callable[[], Any], queries: Tensor, keys: Tensor, values: Tensor
+    ) -> Any:
+        """Make a call in which the projections return these."""
+        outputs = self._outputs(queries, keys, values)
+        with ExitStack() as hooks:
+            for module, output in zip(self.inputs, outputs, strict=True):
+                hooks.callback(module.register_forward_hook(_returning(output)).remove)
+            if self.last is not None:
+                hooks.callback(self.last.register_forward_hook(_input).remove)
+            return call()
+
+    def _outputs(self, queries: Tensor, keys: Tensor, values: Tensor) -> Sequence[Tensor]:
+        if len(self.inputs) == 3:
+            return queries, keys, values
+        if len(self.inputs) == 2:
+            return queries, torch.cat([keys, values], dim=-1)
+        if self.heads is None:
+            return [torch.cat([queries, keys, values], dim=-1)]
+        parts = [x.unflatten(-1, (self.heads, -1)) for x in (queries, keys, values)]  # type: ignore[no-untyped-call]
+        return [torch.cat(parts, dim=-1).flatten(-2)]
+
+
+def _returning(output: Tensor) -> Callable[..., Tensor]:
+    return lambda *_: output
+
+
+def _input(_module: nn.Module, inputs: tuple[Any, ...], _output: Any) -> Any:
+    return inputs[0]
+
+
+@dataclass
+class _Seen:
+    """A module that was called once: the widths of its input and its output, and when."""
+
+    module: nn.Module
+    name: str
+    width_in: int
+    width: int
+    time: int
+
+
+def find(module: nn.Module, call: Callable[[], Any]) -> list[Projections]:
+    """Return the projections that a module may have, more than one where a layout is unknown."""
+    seen = _called_once(module, call)
+    roles: dict[str, list[_Seen]] = {
+        role: [x for x in seen if _role(x.name) in names] for role, names in ROLES.items()
+    }
+    lists = (
+        [roles[role] for role in kinds]
+        for kinds in (("query", "key", "value"), ("query", "memory"), ("all",))
+    )
+    for found in lists:
+        if all(len(x) == 1 for x in found):
+            return [*_layouts(module, [x[0] for x in found], seen)]
+    return []
+
+
+def _role(name: str) -> str:
+    """Return a module's own name without the words that mean a projection."""
+    *_, last = [part for part in name.split(".") if not part.isdigit()] or [""]
+    return OTHER_NAMES.get(last, WORDS.sub("", last.lower()).replace("_", ""))
+
+
+def _called_once(module: nn.Module, call: Callable[[], Any]) -> list[_Seen]:
+    """Return the matrices that one call uses once, in their order."""
+    seen: list[_Seen] = []
+
+    def watch(part: nn.Module, name: str) -> Callable[..., None]:
+        def note(_module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+            tensors = [x for x in (*inputs[:1], output) if isinstance(x, Tensor) and x.dim() >= 2]
+            if len(tensors) == 2:
+                widths = (x.shape[-1] for x in tensors)
+                seen.append(_Seen(part, name, *widths, time=len(seen)))
+
+        return note
+
+    with ExitStack() as hooks:
+        for name, part in module.named_modules():
+            weight = getattr(part, "weight", None)
+            if name and isinstance(weight, Tensor) and weight.dim() == 2:
+                hooks.callback(part.register_forward_hook(watch(part, name)).remove)
+        call()
+    return [x for x in seen if sum(x.module is y.module for y in seen) == 1]
+
+
+def _layouts(module: nn.Module, inputs: list[_Seen], seen: list[_Seen]) -> Sequence[Projections]:
+    after = [x for x in seen if x.time > max(y.time for y in inputs)]
+    last = after[-1] if after else None
+    modules = tuple(x.module for x in inputs)
+    if len(inputs) == 3:
+        widths = (inputs[0].width, inputs[1].width)
+        return [Projections(modules, last and last.module, widths)]
+    if len(inputs) == 2:
+        widths = (inputs[0].width, inputs[1].width // 2)
+        return [Projections(modules, last and last.module, widths)]
+    whole = inputs[0].width
+    width = last.width_in if last else whole // 3
+    widths = (width, (whole - width) // 2)
+    if widths[1] < 1 or width + 2 * widths[1] != whole:
+        return []
+    layouts = [Projections(modules, last and last.module, widths)]
+    heads = [x for part in module.modules() for x in _numbers_of_heads(part)]
+    if heads and widths[0] == widths[1] and width % heads[0] == 0:
+        layouts.append(Projections(modules, last and last.module, widths, heads=heads[0]))
+    return layouts
+
+
+def _numbers_of_heads(part: nn.Module) -> list[int]:
+    found = (
+        getattr(holder, name, None)
+        for holder in (part, getattr(part, "config", None))
+        for name in HEADS
+    )
+    return [x for x in found if isinstance(x, int) and x > 0]
+
+
+def random_inputs(widths: tuple[int, int], like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return normal queries, keys and values for projections of these widths."""
+    generator = torch.Generator().manual_seed(1)
+    sizes = (widths[0], widths[1], widths[1])
+    queries, keys, values = (
+        torch.randn(*like.shape[:-1], width, generator=generator, device="cpu").to(like)
+        for width in sizes
+    )
+    return queries, keys, values

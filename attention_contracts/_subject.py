@@ -1,0 +1,239 @@
+"""What ``check`` tests: an attention, and the calls that contracts are made of."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_contracts import _adapters, _projections
+from attention_contracts._adapters import Extra
+from attention_contracts._arguments import require_count, require_finite, require_flag
+from attention_contracts._call import Call
+from attention_contracts._masks import named_sizes, visible, within_length
+from attention_contracts._projections import Projections
+from attention_contracts._report import NotTested
+
+CACHES = ("cache", "kv_cache", "past_key_value", "past_key_values", "layer_past")
+POSITIONS = ("positions", "position_ids")
+ONE_INPUT = "a single input, and its projections could not be told apart"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An attention, how it is called, and what it is called with: see ``check``."""
+
+    attend: Any
+    causal: bool = False
+    window: int | None = None
+    padding: Extra | None = None
+    documents: Extra | None = None
+    d_q: int | None = None
+    d_k: int | None = None
+    d_v: int | None = None
+    num_heads: int | None = None
+    lengths: Sequence[int] = (7, 4, 6)
+    up_to: int = 130
+    dtype: torch.dtype = torch.float32
+    scale: float | None = None
+    like: Any = None
+    random: bool = False  # whether two calls in evaluation differ
+    late: Sequence[str] = ()  # parameters that had no shape before the first call
+
+    def __post_init__(self) -> None:
+        require_flag("causal", self.causal)
+        for name in ("window", "d_q", "d_k", "d_v", "num_heads"):
+            if getattr(self, name) is not None:
+                require_count(name, getattr(self, name))
+        require_count("up_to", self.up_to)
+        if self.scale is not None:
+            require_finite("scale", self.scale)
+        for number, length in enumerate(self.lengths):
+            require_count(f"lengths[{number}]", length, 0)
+        longest, *others = (*self.lengths, 0)
+        if len(others) < 2 or longest < max(4, *others):
+            raise ValueError(
+                f"lengths: expected two at least, the first the largest and at least 4, "
+                f"got {tuple(self.lengths)}"
+            )
+
+    @cached_property
+    def adapted(self) -> _adapters.Adapted:
+        return _adapters.adapt(self.attend, self.padding, self.documents, self.lengths[0])
+
+    @cached_property
+    def like_numbers(self) -> Tensor:
+        """A tensor of the dtype and on the device of the weights, or of the inputs."""
+        weights = self.attend.parameters() if isinstance(self.attend, nn.Module) else ()
+        made = (x for x in weights if not nn.parameter.is_lazy(x) and x.is_floating_point())
+        return next(made, torch.zeros((), dtype=self.dtype)).detach()
+
+    def draw(self, length: int, batch: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Draw normal queries, keys and values."""
+        own = _adapters.input_widths(self.attend) or (8, 8, 8)
+        d_q, d_k, d_v = (self.d_k, self.d_k, self.d_k) if self.d_k else own
+        before = (batch, *([self.num_heads] if self.num_heads else []), length)
+        generator = torch.Generator().manual_seed(0)
+        like = self.like_numbers
+        q, k, v = (
+            torch.randn(*before, width, generator=generator, device="cpu").to(like)
+            for width in (self.d_q or d_q, d_k, self.d_v or d_v)
+        )
+        return (q, q, q) if self.adapted.single else (q, k, v)
+
+    @cached_property
+    def drawn(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.draw(self.lengths[0], len(self.lengths))
+
+    @property
+    def inputs(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Copies of them, of an attention whose answers can be compared."""
+        if self.random:
+            raise NotTested("outputs are random in evaluation mode: nothing can be compared")
+        queries, keys, values = (x.clone() for x in self.drawn)
+        return queries, keys, values
+
+    @property
+    def lens(self) -> Tensor:
+        """Lengths of the sequences, none of them empty."""
+        return torch.tensor(self.lengths, device=self.like_numbers.device).clamp(min=1)
+
+    @property
+    def takes_padding(self) -> bool:
+        return self.padding is not None or self.adapted.maskable
+
+    @property
+    def returns_weights(self) -> bool:
+        with suppress(TypeError):
+            self.call().output_and_weights()
+            return True
+        return False
+
+    def argument(self, names: Sequence[str]) -> str:
+        """Return which of these arguments it has, or an empty name."""
+        named = _adapters.parameters(self.attend)
+        return next((name for name in names if name in named), "")
+
+    def needs_padding(self) -> None:
+        """Demand a way to say which keys are padding."""
+        if not self.takes_padding:
+            seen = ", ".join(self.adapted.unused)
+            raise NotTested(
+                "no way to pass padding: padding=lambda valid_lens, length: {…} gives one"
+                + (f", for {seen} perhaps" if seen else "")
+            )
+
+    def needs_module(self) -> None:
+        if not isinstance(self.attend, nn.Module):
+            raise NotTested("a function: it has no parameters and no training mode")
+
+    def needs_causal(self) -> None:
+        if not self.causal:
+            raise NotTested("causal=False")
+
+    def needs_weights(self) -> None:
+        if not self.returns_weights:
+            raise NotTested("no weights are returned")
+
+    def allowed(self, len_q: int, len_k: int, device: torch.device) -> Tensor | None:
+        """Return the mask of order that an adapter gives, where it can give one."""
+        if not self.adapted.maskable:
+            return None
+        return visible(len_q, len_k, device, causal=self.causal, window=self.window)
+
+    def call(
+        self,
+        padding: Tensor | None = None,
+        *,
+        copies: bool = True,
+        run: Callable[..., Any] | None = None,
+    ) -> Call:
+        """Return the call that contracts change, with lengths or booleans for the real keys.
+
+        It is made with copies, so that changing its inputs breaks one contract and not all.
+        """
+        run = run or self.adapted.call
+
+        def attend(*given: Tensor) -> Any:
+            queries, keys, values, *each = (x.clone() for x in given) if copies else given
+            real = each[0] if each else padding
+            if real is not None and real.dtype != torch.bool:
+                real = within_length(real, keys.shape[-2])
+            allowed = self.allowed(queries.shape[-2], keys.shape[-2], keys.device)
+            return run(queries, keys, values, allowed, real)
+
+        return Call(attend, self.inputs, single=self.adapted.single, late=self.late)
+
+    def apart(self, padding: Tensor | None = None) -> Call:
+        """Return a call of queries, keys and values, whose projections may be replaced."""
+        if not self.adapted.single:
+            return self.call(padding)
+        if self.opened is None:
+            raise NotTested(ONE_INPUT)
+        return self._opened_call(self.opened, padding)
+
+    def bare(self, padding: Tensor | None = None) -> Call:
+        """Return a call of queries, keys and values without any projections."""
+        if self.opened is not None:
+            return self._opened_call(self.opened, padding)
+        if self.adapted.single:
+            raise NotTested(ONE_INPUT)
+        module = _adapters.without_projections(self.attend, self.inputs[0].shape[-1])
+        return replace(self, attend=module).call(padding)
+
+    @cached_property
+    def opened(self) -> Projections | None:
+        """Its projections, where they are known: values of 0 then give an output of 0."""
+        if not isinstance(self.attend, nn.Module):
+            return None
+        inputs = self.inputs
+        attend = self.call().attend
+        with torch.no_grad():
+            for found in _projections.find(self.attend, lambda: attend(*inputs)):
+                with suppress(Exception):  # what a wrong layout may raise
+                    call = self._opened_call(found, None)
+                    queries, keys, values = call.inputs
+                    nothing = call.output(queries, keys, values * 0)
+                    if not nothing.any() and call.before.any():
+                        return found
+        return None
+
+    def _opened_call(self, found: Projections, padding: Tensor | None) -> Call:
+        def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Any:
+            batch, length = queries.shape[0], queries.shape[-2]
+            x = [self.drawn[0][:1, ..., :1, :].expand(batch, length, -1)] * 3
+            if not self.adapted.single:
+                x = [y[:1, :1].expand(batch, length, -1) for y in self.drawn]
+            real = None if padding is None else within_length(padding, keys.shape[-2])
+            allowed = self.allowed(length, keys.shape[-2], keys.device)
+            run = partial(self.adapted.call, *x, allowed, real)
+            return found.replaced(run, *(y.clone() for y in (queries, keys, values)))
+
+        return Call(attend, _projections.random_inputs(found.widths, self.inputs[0]))
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Chunks, windows and blocks that its code or configuration names."""
+        return named_sizes(self.attend) | ({"window": self.window} if self.window else {})
+
+    @cached_property
+    def long(self) -> "Subject | None":
+        """The same with one long sequence that crosses those, if it can be called so."""
+        largest = max(self.sizes.values(), default=0)
+        wanted = self.up_to if largest < self.up_to else min(2 * largest + 2, 4 * self.up_to)
+        for length in dict.fromkeys((wanted, self.up_to, self.up_to // 8 * 8, 64, 32, 16)):
+            if self.lengths[0] < length <= wanted:
+                longer = replace(self, lengths=(length, length // 2, length - 1))
+                with suppress(Exception):  # of a length that it cannot take
+                    longer.call().output(*longer.draw(length, 1))
+                    return longer
+        return None
+
+    def bound(self) -> str:
+        """Return up to which length, and across which sizes, contracts of order are tried."""
+        length = self.lengths[0] if self.long is None else self.long.lengths[0]
+        crossed = [f"{name} of {size}" for name, size in self.sizes.items() if size < length]
+        return f"up to {length} positions" + (f"; crossed: {', '.join(crossed)}" if crossed else "")

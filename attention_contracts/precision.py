@@ -1,0 +1,127 @@
+"""Contracts about numbers: large scores, half precision inside, and float16."""
+
+import copy
+
+import torch
+from torch import nn
+
+from attention_contracts._masks import within_length
+from attention_contracts._report import Contract, NotTested
+from attention_contracts._subject import Subject
+
+LARGE = 40.0  # the factor on queries and keys
+STEP = 1e-4
+ROUNDING = 3e-5  # relative to the largest output; float32 explains a thirtieth of it
+
+
+def _survives_large_scores(subject: Subject) -> None:
+    """Multiply queries and keys, and see that the output stays finite: exp overflows beyond 88."""
+    openable = not subject.adapted.single or subject.opened is not None
+    call = subject.apart() if openable else subject.call()
+    queries, keys, values = call.inputs
+    if not call.before.isfinite().all():
+        raise NotTested("the output is not finite to begin with")
+    if call.single:
+        after = call.output(*[queries * LARGE] * 3)
+    else:
+        after = call.output(queries * LARGE, keys * LARGE, values)
+    if not after.isfinite().all():
+        place = (~after.isfinite()).nonzero()[0].tolist()
+        raise AssertionError(
+            f"large scores overflow: with inputs {LARGE:.0f} times as large the output at "
+            f"{tuple(place)} is NaN or infinite; is the largest score subtracted first?"
+        )
+    call.moves(after, "larger inputs give the same output")
+
+
+def _is_smooth(subject: Subject) -> None:
+    """Move the inputs in tiny even steps: in float32 the output follows, in half it jumps."""
+    call = subject.call()
+    if call.inputs[0].dtype not in (torch.float32, torch.float64):
+        raise NotTested("the inputs are of half precision themselves")
+    generator = torch.Generator().manual_seed(2)
+    directions = [
+        torch.randn(x.shape, generator=generator, device="cpu").to(x) for x in call.inputs
+    ]
+    if call.single:
+        directions = [directions[0]] * 3
+    outputs = torch.stack(
+        [
+            call.output(*(x + n * STEP * y for x, y in zip(call.inputs, directions, strict=True)))
+            for n in range(9)
+        ]
+    ).double()
+    if not outputs.isfinite().all():
+        raise NotTested("the output is not finite")
+    size = outputs.abs().amax()
+    second = (outputs[2:] - 2 * outputs[1:-1] + outputs[:-2]).abs()
+    jump = second.amax() / size
+    if not (outputs[-1] - outputs[0]).any():
+        raise NotTested("no output moves with the inputs")
+    if jump > 1e-2:
+        raise NotTested("the output jumps by more than rounding explains: is something chosen?")
+    if jump > ROUNDING:
+        raise AssertionError(
+            f"the output moves in steps of {jump:.1e} of its size where the inputs move evenly; is "
+            "a softmax computed in half precision?"
+        )
+
+
+def _answers_in_half(subject: Subject) -> str:
+    """Compare float16 with float32, padding included where there is a mask."""
+    before = subject.call()
+    if subject.like_numbers.dtype != torch.float32:
+        raise NotTested("the attention is not of float32")
+    half = _in_half(subject)
+    inputs = [x.half() for x in before.inputs]
+    results = [(before.before, half.call().output(*inputs))]
+    if subject.takes_padding:
+        lens = subject.lens
+        after = half.call(lens).output(*inputs)
+        masked = subject.call(lens).before
+        if before.single:  # what stands at padded places is nobody's
+            real = within_length(lens, masked.shape[-2])[..., None]
+            masked, after = masked.where(real, 0.0), after.where(real, 0.0)
+        results.append((masked, after))
+    for right, after in results:
+        if right.isfinite().all() and not after.isfinite().all():
+            raise AssertionError("in float16 the output is NaN or infinite")
+        error = ((after.float() - right).abs().amax() / right.abs().amax().clamp(min=1e-6)).item()
+        if error > 0.05:
+            raise AssertionError(f"in float16 the output differs by {error:.2g} of its size")
+    return "the output in float16 was compared with that in float32"
+
+
+def _in_half(subject: Subject) -> Subject:
+    from dataclasses import replace
+
+    attend = subject.attend
+    if isinstance(attend, nn.Module):
+        attend = copy.deepcopy(attend).half()
+    return replace(subject, attend=attend, dtype=torch.float16)
+
+
+CONTRACTS = (
+    Contract(
+        "large scores",
+        _survives_large_scores,
+        how="queries and keys were made 40 times as large",
+        means="exp without the largest score subtracted first",
+        chapter="bug-museum",
+    ),
+    Contract(
+        "single precision",
+        _is_smooth,
+        how="the inputs moved in tiny even steps",
+        means="scores or softmax in float16 or bfloat16 inside a float32 attention",
+        chapter="bug-museum",
+    ),
+    Contract(
+        "float16",
+        _answers_in_half,
+        how="the output in float16 was compared with that in float32",
+        means="a mask or a sum that float16 does not hold",
+        chapter="mask-failures",
+        strict=True,
+    ),
+)
