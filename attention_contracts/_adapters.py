@@ -5,7 +5,6 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -40,25 +39,7 @@ class Adapted:
     lengthened: float = 1.0
 
 
-def adapt(attend: Any, padding: Extra | None, documents: Extra | None, longest: int) -> Adapted:
-    """Find out how an attention is called; ``longest`` is the length that ``padding`` may mean."""
-    from attention_contracts import _transformers
-
-    if padding is not None or documents is not None:
-        return _given(attend, padding, documents, longest)
-    if attend is F.scaled_dot_product_attention:
-        return Adapted(_function, "PyTorch's function, True = may attend", maskable=True)
-    if isinstance(attend, nn.MultiheadAttention):
-        return Adapted(partial(_layer, attend), "PyTorch's layer, True = ignore", maskable=True)
-    if layer := _transformers.layer_in(attend):
-        return _transformers.adapt(attend, layer)
-    if {"valid_lens", "mask"} <= parameters(attend).keys():
-        kind = "valid_lens and mask, True = may attend"
-        return Adapted(partial(_ours, attend), kind, maskable=True)
-    return _given(attend, None, None, longest)
-
-
-def _given(attend: Any, padding: Extra | None, documents: Extra | None, longest: int) -> Adapted:
+def given(attend: Any, padding: Extra | None, documents: Extra | None, longest: int) -> Adapted:
     """Call with what the caller says; a single required argument means one input."""
     named = parameters(attend).values()
     places = [x for x in named if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
@@ -125,12 +106,12 @@ def merged(allowed: Mask, real: Mask, several: bool) -> Tensor | None:
     return allowed.unsqueeze(1) if several and allowed is not None else allowed
 
 
-def _function(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Tensor:
+def function(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Tensor:
     mask = merged(allowed, real, queries.dim() == 4)
     return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
 
 
-def _ours(
+def ours(
     attend: Any, queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask
 ) -> Any:
     valid_lens = None if real is None else real.sum(dim=-1)
@@ -142,7 +123,7 @@ def _ours(
         return attend(queries, keys, values, valid_lens, mask=mask)
 
 
-def _layer(
+def layer(
     layer: Any, queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask
 ) -> Any:
     hidden = None

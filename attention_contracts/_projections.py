@@ -111,8 +111,8 @@ def _called_once(module: nn.Module, call: Callable[[], Any]) -> list[_Seen]:
         def note(_module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
             tensors = [x for x in (*inputs[:1], output) if isinstance(x, Tensor) and x.dim() >= 2]
             if len(tensors) == 2:
-                widths = (x.shape[-1] for x in tensors)
-                seen.append(_Seen(part, name, *widths, time=len(seen)))
+                width_in, width = (x.shape[-1] for x in tensors)
+                seen.append(_Seen(part, name, width_in, width, time=len(seen)))
 
         return note
 
@@ -129,21 +129,22 @@ def _layouts(module: nn.Module, inputs: list[_Seen], seen: list[_Seen]) -> Seque
     after = [x for x in seen if x.time > max(y.time for y in inputs)]
     last = after[-1] if after else None
     modules = tuple(x.module for x in inputs)
+    last_module = None if last is None else last.module
     if len(inputs) == 3:
         widths = (inputs[0].width, inputs[1].width)
-        return [Projections(modules, last and last.module, widths)]
+        return [Projections(modules, last_module, widths)]
     if len(inputs) == 2:
         widths = (inputs[0].width, inputs[1].width // 2)
-        return [Projections(modules, last and last.module, widths)]
+        return [Projections(modules, last_module, widths)]
     whole = inputs[0].width
     width = last.width_in if last else whole // 3
     widths = (width, (whole - width) // 2)
     if widths[1] < 1 or width + 2 * widths[1] != whole:
         return []
-    layouts = [Projections(modules, last and last.module, widths)]
+    layouts = [Projections(modules, last_module, widths)]
     heads = [x for part in module.modules() for x in _numbers_of_heads(part)]
     if heads and widths[0] == widths[1] and width % heads[0] == 0:
-        layouts.append(Projections(modules, last and last.module, widths, heads=heads[0]))
+        layouts.append(Projections(modules, last_module, widths, heads=heads[0]))
     return layouts
 
 

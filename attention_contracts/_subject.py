@@ -7,10 +7,11 @@ from functools import cached_property, partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_contracts import _adapters, _projections
-from attention_contracts._adapters import Extra
+from attention_contracts import _adapters, _projections, _transformers
+from attention_contracts._adapters import Adapted, Extra
 from attention_contracts._arguments import require_count, require_finite, require_flag
 from attention_contracts._call import Call
 from attention_contracts._masks import named_sizes, visible, within_length
@@ -20,6 +21,24 @@ from attention_contracts._report import NotTested
 CACHES = ("cache", "kv_cache", "past_key_value", "past_key_values", "layer_past")
 POSITIONS = ("positions", "position_ids")
 ONE_INPUT = "a single input, and its projections could not be told apart"
+
+
+def _adapted(attend: Any, padding: Extra | None, documents: Extra | None, longest: int) -> Adapted:
+    """Find out how an attention is called; ``longest`` is the length that ``padding`` may mean."""
+    if padding is not None or documents is not None:
+        return _adapters.given(attend, padding, documents, longest)
+    if attend is F.scaled_dot_product_attention:
+        kind = "PyTorch's function, True = may attend"
+        return Adapted(_adapters.function, kind, maskable=True)
+    if isinstance(attend, nn.MultiheadAttention):
+        kind = "PyTorch's layer, True = ignore"
+        return Adapted(partial(_adapters.layer, attend), kind, maskable=True)
+    if layer := _transformers.layer_in(attend):
+        return _transformers.adapt(attend, layer)
+    if {"valid_lens", "mask"} <= _adapters.parameters(attend).keys():
+        kind = "valid_lens and mask, True = may attend"
+        return Adapted(partial(_adapters.ours, attend), kind, maskable=True)
+    return _adapters.given(attend, None, None, longest)
 
 
 @dataclass(frozen=True)
@@ -61,8 +80,8 @@ class Subject:
             )
 
     @cached_property
-    def adapted(self) -> _adapters.Adapted:
-        return _adapters.adapt(self.attend, self.padding, self.documents, self.lengths[0])
+    def adapted(self) -> Adapted:
+        return _adapted(self.attend, self.padding, self.documents, self.lengths[0])
 
     @cached_property
     def like_numbers(self) -> Tensor:

@@ -101,8 +101,8 @@ def _matrices(subject: Subject) -> list[Matrix] | None:
         if rows == [0]:
             parts.append((weight, bias))
             continue
-        cut = [None] * len(rows) if bias is None else bias.split(rows)
-        parts += [*zip(weight.split(rows), cut, strict=True)]
+        cut = [None] * len(rows) if bias is None else torch.split(bias, rows)
+        parts += [*zip(torch.split(weight, rows), cut, strict=True)]
     return [*parts, _linear(found.last)]
 
 

@@ -126,10 +126,13 @@ def assert_rotary_layout(
 def _turns_queries_and_keys(subject: Subject) -> None:
     """A vector meets itself: turned twice alike, it has the same score at every position."""
     call = subject.bare()
-    scores = [own_score(call, place) for place in range(1, call.lengths[0])]
+    places = range(1, call.lengths[0])
+    scores, smaller = ([own_score(call, place, size) for place in places] for size in (1.0, 0.5))
     largest = max(abs(score) for score in scores)
     if largest < 1e-3:
         raise NotTested("no query has a score with a key that is the same vector")
+    if max(abs(x - 4 * y) for x, y in zip(scores, smaller, strict=True)) > 0.01 * largest:
+        raise NotTested("the score is no dot product: it does not grow as the product of lengths")
     if min(scores) < -0.01 * largest:
         place = 1 + scores.index(min(scores))
         raise AssertionError(

