@@ -69,6 +69,12 @@ def metadata(text, home):
     return text.replace("\n[tool.", f"\n{table}\n\n[tool.", 1)
 
 
+def messages(text, home):
+    """Let reports of the contracts lead to the pages that explain them."""
+    pages = f"{home.site}/book/" if home.site else ""
+    return re.sub(r'^ADDRESS = ".*"$', f'ADDRESS = "{pages}"', text, flags=re.MULTILINE)
+
+
 def citation(text, home):
     """Give the citation the addresses of the book and of its code."""
     text = re.sub(r"^(?:url|repository-code): .*\n", "", text, flags=re.MULTILINE)
@@ -89,6 +95,7 @@ WRITTEN = {
     "README.md": readme,
     "pyproject.toml": metadata,
     "attention_contracts/pyproject.toml": metadata,
+    "attention_contracts/_report.py": messages,
     "CITATION.cff": citation,
     "SECURITY.md": security,
 }
