@@ -6,6 +6,8 @@ Examples
 Not yet: that is the weight without a cut. Now nothing tells it what to look for.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -18,7 +20,9 @@ less_certain, cut_by_hand, quiz = questions("two_looks")
 _normal, _double = draws(13), draws(14, torch.float64)
 
 
-def _two_heads(d_model: int, d_k: int, d_v: int, draw=_normal) -> tuple[Tensor, ...]:
+def _two_heads(
+    d_model: int, d_k: int, d_v: int, draw: Callable[..., Tensor] = _normal
+) -> tuple[Tensor, ...]:
     first = draw(d_model, d_k), draw(d_model, d_k), draw(d_model, d_model)
     return *first, draw(d_model, d_k), draw(d_model, d_k), draw(d_model, d_v)
 
