@@ -20,6 +20,7 @@ class AttentionLayer(Protocol):
         valid_lens: Tensor | None = None,
         *,
         mask: Tensor | None = None,
+        causal: bool = False,
         need_weights: Literal[True] = True,
     ) -> tuple[Tensor, Tensor]: ...
 
@@ -32,6 +33,7 @@ class AttentionLayer(Protocol):
         valid_lens: Tensor | None = None,
         *,
         mask: Tensor | None = None,
+        causal: bool = False,
         need_weights: bool,
     ) -> tuple[Tensor, Tensor | None]: ...
 
@@ -48,6 +50,7 @@ class CachedLayer(Protocol):
         valid_lens: Tensor | None = None,
         *,
         mask: Tensor | None = None,
+        causal: bool = False,
         need_weights: Literal[True] = True,
         cache: KeyValueCache | None = None,
     ) -> tuple[Tensor, Tensor]: ...
@@ -61,6 +64,7 @@ class CachedLayer(Protocol):
         valid_lens: Tensor | None = None,
         *,
         mask: Tensor | None = None,
+        causal: bool = False,
         need_weights: bool,
         cache: KeyValueCache | None = None,
     ) -> tuple[Tensor, Tensor | None]: ...
@@ -78,6 +82,7 @@ class DotProductFunction(Protocol):
         valid_lens: Tensor | None = None,
         *,
         mask: Tensor | None = None,
+        causal: bool = False,
         scale: float | None = None,
         need_weights: Literal[True] = True,
     ) -> tuple[Tensor, Tensor]: ...
@@ -91,6 +96,7 @@ class DotProductFunction(Protocol):
         valid_lens: Tensor | None = None,
         *,
         mask: Tensor | None = None,
+        causal: bool = False,
         scale: float | None = None,
         need_weights: bool,
     ) -> tuple[Tensor, Tensor | None]: ...

@@ -5,17 +5,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_lib._arguments import (
-    require_all,
-    require_flag,
-    require_known,
-    require_probability,
-)
-from attention_lib._engine.compute import compute, prepare
+from attention_lib._arguments import refuse, require_known, scores_shape
+from attention_lib._engine import fused_attention, is_grouped, with_last_keys, without_padding
 from attention_lib._signatures import AttentionLayer, knows_weights
-from attention_lib.scoring import AdditiveScore, knows_positions, resolve_scale, scaled_dot_scores
+from attention_lib.masking import causal_mask, masked_softmax, one_mask
+from attention_lib.scoring import AdditiveScore, scaled_dot_scores
 
 __all__ = [
     "AdditiveAttention",
@@ -26,7 +23,6 @@ __all__ = [
 ]
 
 Score = Callable[[Tensor, Tensor], Tensor]
-Softmax = Callable[[Tensor], Tensor]
 
 
 def attend(
@@ -34,13 +30,13 @@ def attend(
     queries: Tensor,
     keys: Tensor,
     values: Tensor,
-    softmax: Softmax,
+    mask: Tensor | None = None,
     dropout_p: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
     r"""Attend as the textbook does, :math:`\mathrm{softmax}(\mathrm{score}(Q, K))\,V`.
 
     Every attention of this library runs these lines, except where PyTorch's fused kernel computes
-    a call without weights. ``_engine/compute.py`` prepares the arguments.
+    scaled dot products without weights.
 
     Parameters
     ----------
@@ -48,8 +44,8 @@ def attend(
         ``score(queries, keys)`` returns scores ``(..., len_q, len_k)``.
     queries, keys, values : torch.Tensor
         Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)`` and ``(..., len_k, d_v)``.
-    softmax : callable
-        Turns scores into weights over the last axis, with or without a mask.
+    mask : torch.Tensor, optional
+        Boolean, True = may attend; broadcasts to ``(..., len_q, len_k)``.
     dropout_p : float
         Probability that a weight is dropped; the others are divided by ``1 - dropout_p``.
 
@@ -61,14 +57,13 @@ def attend(
     Examples
     --------
     >>> keys, values = torch.tensor([[1.0], [1.0]]), torch.tensor([[0.0], [6.0]])
-    >>> softmax = partial(torch.softmax, dim=-1)
-    >>> output, weights = attend(scaled_dot_scores, keys[:1], keys, values, softmax)
+    >>> output, weights = attend(scaled_dot_scores, keys[:1], keys, values)
     >>> output, weights
     (tensor([[3.]]), tensor([[0.5000, 0.5000]]))
     """
     scores = score(queries, keys)  # (..., len_q, len_k)
-    weights = softmax(scores)  # (..., len_q, len_k)
-    kept = torch.nn.functional.dropout(weights, dropout_p) if dropout_p else weights
+    weights = masked_softmax(scores, mask=mask)  # (..., len_q, len_k)
+    kept = F.dropout(weights, dropout_p) if dropout_p else weights
     return kept @ values, weights
 
 
@@ -80,6 +75,7 @@ def scaled_dot_product_attention(
     valid_lens: Tensor | None = None,
     *,
     mask: Tensor | None = None,
+    causal: bool = False,
     scale: float | None = None,
     need_weights: bool = True,
     **others: object,
@@ -100,8 +96,10 @@ def scaled_dot_product_attention(
         Integers of shape ``(batch,)`` or ``(batch, len_q)``: how many keys, counted from
         the first, may be attended to.
     mask : torch.Tensor, optional
-        Boolean, True = may attend; broadcasts to ``(..., len_q, len_k)``. With both given,
-        a key must pass both.
+        Boolean, True = may attend; broadcasts to ``(..., len_q, len_k)``.
+    causal : bool
+        Whether each query may attend only to its own position and the ones before it, as under
+        :func:`~attention_lib.masking.causal_mask`: the last query sees every key.
     scale : float, optional
         The factor on the dot product; ``None`` means ``1 / sqrt(d_k)``.
     need_weights : bool
@@ -120,21 +118,16 @@ def scaled_dot_product_attention(
     TypeError
         If a dtype does not fit; lengths given as ``mask`` or booleans as ``valid_lens``.
     ValueError
-        If a rank, a shape, a length or a device does not fit.
-    RuntimeError
-        If a second derivative is taken with ``need_weights=False``.
+        If a rank, a shape, a length or a device does not fit. On a GPU, lengths out of range are
+        not refused: it would have to wait until they are read.
 
     Notes
     -----
-    Vaswani et al. (2017), equation 1. Nothing at a masked position reaches the output or a
-    gradient, not even NaN or infinity. With a mask, a query that may attend to NaN or infinity gets
-    the output NaN and sends no gradient back; other queries are unaffected. A number counts as
-    infinite if its square overflows, and in float16 if a score computed from it overflows.
+    Vaswani et al. (2017), equation 1. With lengths, a mask and ``causal``, a key must pass all.
 
-    A call with a mask reads the lengths, whether the mask hides anything, and how large the
-    numbers are; on a GPU it has to wait for them. A causal mask, or a slice of one, is read once.
-    In a traced graph (``torch.compile``) and under ``torch.func`` nothing is read. The result is
-    the same there, but a length out of range is not refused.
+    A key that no query of its sequence may see is padding: nothing there reaches the output or a
+    gradient, not even NaN or infinity. Elsewhere arithmetic is PyTorch's, where a weight of 0 times
+    NaN is NaN.
 
     Examples
     --------
@@ -147,17 +140,68 @@ def scaled_dot_product_attention(
     tensor([[[0.5000, 0.5000, 0.0000]]])
     """
     require_known(others)
-    require_flag("need_weights", need_weights)
-    shape = require_all(queries, keys, values)
-    prepared = prepare((queries, keys, values), shape, valid_lens, mask)
-    return compute(
-        attend,
-        partial(scaled_dot_scores, scale=scale),
-        prepared,
-        shape,
-        kernel_scale=resolve_scale(scale, queries.shape[-1]),
-        need_weights=need_weights,
-    )
+    prepared = _prepared(queries, keys, values, valid_lens, mask, causal, is_dot_product=True)
+    output, weights = _attend_in_heads(None, *prepared, scale=scale, need_weights=need_weights)
+    return output, with_last_keys(weights, keys.shape[-2])
+
+
+def _prepared(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    valid_lens: Tensor | None,
+    mask: Tensor | None,
+    causal: bool,
+    *,
+    is_dot_product: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None, bool]:
+    """Check the arguments, join lengths and mask, and take the padding out."""
+    shape = scores_shape(queries, keys, values, same_width=is_dot_product)
+    mask, causal = one_mask(shape, queries.device, valid_lens, mask, causal=causal)
+    if queries.shape[:-2] != shape[:-2]:
+        queries = queries.expand(*shape[:-2], *queries.shape[-2:])
+    keys, values, mask = without_padding(keys, values, mask, cut=is_dot_product)
+    return queries, keys, values, mask, causal
+
+
+def _attend_in_heads(
+    score: Score | None,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor | None,
+    causal: bool,
+    *,
+    scale: float | None = None,
+    need_weights: bool,
+    dropout_p: float = 0.0,
+) -> tuple[Tensor, Tensor | None]:
+    """Attend as the textbook does, where each head of keys may serve several heads of queries.
+
+    Without a score it computes scaled dot products; the fused kernel does, if no weights are
+    needed.
+    """
+    # Some versions of the kernel divide by an axis of length 0, which ends the process.
+    has_numbers = 0 not in (*queries.shape, *keys.shape, *values.shape)
+    if score is None and not need_weights and has_numbers:
+        output = fused_attention(
+            queries, keys, values, mask, causal, scale=scale, dropout_p=dropout_p
+        )
+        return output, None
+    if causal:
+        mask = causal_mask(queries.shape[-2], keys.shape[-2], queries.device)
+        mask = mask[(None,) * (queries.dim() - 2)]  # (..., len_q, len_k)
+    if is_grouped(queries, keys):
+        served = queries.shape[1] // keys.shape[1]
+        keys, values = (x.repeat_interleave(served, dim=1) for x in (keys, values))
+    widen = score is None and queries.dtype == torch.float16  # which cannot hold a large score
+    if widen:  # to float32, in which the kernel computes, too
+        queries, keys, values = queries.float(), keys.float(), values.float()
+    score = score or partial(scaled_dot_scores, scale=scale)
+    output, weights = attend(score, queries, keys, values, mask, dropout_p)
+    if widen:
+        output, weights = output.half(), weights.half()
+    return output, weights if need_weights else None
 
 
 class Attention(nn.Module):
@@ -167,10 +211,8 @@ class Attention(nn.Module):
     ----------
     score : callable
         ``score(queries, keys)`` returns scores ``(..., len_q, len_k)``; a function of
-        :mod:`attention_lib.scoring` or a module with parameters. The score of a pair may
-        depend on the query, the key and their positions, and on no other pair. An attribute
-        ``knows_positions`` that is False says that it does not depend on positions; then it is
-        not given the keys beyond the longest of ``valid_lens``.
+        :mod:`attention_lib.scoring` or a module with parameters. A bias is part of the score:
+        ``lambda queries, keys: scaled_dot_scores(queries, keys) + bias``.
     dropout : float
         Probability that a weight is dropped, in training only.
 
@@ -191,11 +233,15 @@ class Attention(nn.Module):
     if TYPE_CHECKING:
         __call__: AttentionLayer
 
+    # Other scores may take queries and keys of different widths, and count positions from the last
+    # key, so that none may be left out.
+    is_dot_product = False
+    scale: float | None = None
+
     def __init__(self, score: Score, dropout: float = 0.0) -> None:
         super().__init__()
         if not callable(score):
-            raise TypeError(f"score: expected a callable (queries, keys), got {score!r}")
-        require_probability("dropout", dropout)
+            refuse("no callable", "score", repr(score), axes="queries, keys")
         self.score = score
         self.dropout = nn.Dropout(dropout)
 
@@ -207,28 +253,40 @@ class Attention(nn.Module):
         valid_lens: Tensor | None = None,
         *,
         mask: Tensor | None = None,
+        causal: bool = False,
         need_weights: bool = True,
         **others: object,
     ) -> tuple[Tensor, Tensor | None]:
         """Return ``(output, weights)``; the weights are those before dropout, or ``None``."""
         require_known(others)
-        require_flag("need_weights", need_weights)
-        shape = require_all(queries, keys, values, same_width=False)
-        cut = not knows_positions(self.score)
-        prepared = prepare((queries, keys, values), shape, valid_lens, mask, cut=cut)
-        return compute(
-            attend,
-            self.score,
-            prepared,
-            shape,
-            dropout_p=self.dropout.p if self.training else 0.0,
-            kernel_scale=self.kernel_scale(queries),
-            need_weights=need_weights,
+        prepared = _prepared(
+            queries, keys, values, valid_lens, mask, causal, is_dot_product=self.is_dot_product
         )
+        output, weights = self.compute(*prepared, need_weights=need_weights)
+        return output, with_last_keys(weights, keys.shape[-2])
 
-    def kernel_scale(self, queries: Tensor) -> float | None:
-        """Return the factor on the dot product if PyTorch's kernel computes this score."""
-        return None
+    def compute(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor | None,
+        causal: bool,
+        *,
+        need_weights: bool,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend, once the arguments are checked and prepared; ``causal`` comes without a mask."""
+        return _attend_in_heads(
+            None if self.is_dot_product else self.score,
+            queries,
+            keys,
+            values,
+            mask,
+            causal,
+            scale=self.scale,
+            need_weights=need_weights,
+            dropout_p=self.dropout.p if self.training else 0.0,
+        )
 
 
 class DotProductAttention(Attention):
@@ -253,13 +311,11 @@ class DotProductAttention(Attention):
     (torch.Size([2, 1, 5]), torch.Size([2, 1, 4]))
     """
 
+    is_dot_product = True
+
     def __init__(self, dropout: float = 0.0, scale: float | None = None) -> None:
-        resolve_scale(scale, 1)
         super().__init__(partial(scaled_dot_scores, scale=scale), dropout)
         self.scale = scale
-
-    def kernel_scale(self, queries: Tensor) -> float | None:
-        return resolve_scale(self.scale, queries.shape[-1])
 
     def extra_repr(self) -> str:
         return "" if self.scale is None else f"scale={self.scale}"

@@ -3,16 +3,16 @@
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attention_lib._arguments import (
+    refuse,
+    require_alike,
     require_count,
     require_float,
-    require_mask_for,
-    require_same_kind,
+    require_tensor,
     shape_of,
 )
-from attention_lib.masking import causal_mask, combine_masks, window_mask
 
 __all__ = ["KeyValueCache"]
 
@@ -84,6 +84,17 @@ class KeyValueCache:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_layer": None}  # a copy may serve a copy of the layer
 
+    def serve(self, layer: object) -> None:
+        """Refuse a second layer, which needs a cache of its own."""
+        if self._layer not in (None, id(layer)):
+            refuse("one layer", "cache", "that of another layer")
+        self._layer = id(layer)
+
+    def number_seen(self, len_q: int) -> int:
+        """Return how many keys the next ``len_q`` positions may see, their own included."""
+        old = self._length if self.window is None else min(self._length, self.window - 1)
+        return old + len_q
+
     def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Append the keys and values of new positions.
 
@@ -116,57 +127,72 @@ class KeyValueCache:
         first = self._end - seen
         return all_keys.narrow(2, first, seen), all_values.narrow(2, first, seen)
 
-    def number_seen(self, len_q: int) -> int:
-        """Return how many keys the next ``len_q`` positions may see, their own included."""
-        old = self._length if self.window is None else min(self._length, self.window - 1)
-        return old + len_q
+    def crop(self, length: int) -> None:
+        """Go back to the first ``length`` positions, as after a draft that was refused.
 
-    def mask_for(
-        self,
-        layer: nn.Module,
-        shape: tuple[int, int, int, int],
-        device: torch.device,
-        valid_lens: Tensor | None,
-        mask: Tensor | None,
-    ) -> Tensor | None:
-        """Return which of the keys that ``extend`` will return each new query may see.
+        Parameters
+        ----------
+        length : int
+            From 0 to ``len(cache)``.
 
-        ``shape`` is that of the scores of the new positions alone,
-        ``(batch, num_heads, len_q, len_k)``.
+        Raises
+        ------
+        TypeError, ValueError
+            If ``length`` is out of range, or the window has forgotten keys that the next position
+            would see.
+
+        Examples
+        --------
+        >>> cache = KeyValueCache()
+        >>> _ = cache.extend(torch.ones(1, 2, 5, 4), torch.ones(1, 2, 5, 4))
+        >>> cache.crop(3)
+        >>> cache
+        KeyValueCache(length=3)
         """
-        batch, num_heads, len_q, len_k = shape
-        if self._layer not in (None, id(layer)):
-            raise ValueError("cache: expected one cache for each layer, got that of another layer")
-        if len_k != len_q:
-            raise ValueError(
-                f"keys: expected the positions of the queries, {len_q}, with a cache, got {len_k}"
-            )
-        if valid_lens is not None:
-            raise ValueError(
-                "valid_lens: expected None with a cache, where prompts are padded on the left and "
-                f"mask= hides the padding, got {type(valid_lens).__name__}"
-            )
-        self._layer = id(layer)
-        seen, causal = self.number_seen(len_q), None
-        if self.window is not None and seen > self.window:
-            causal = window_mask(len_q, seen, window=self.window, device=device)
-        elif len_q > 1:
-            causal = causal_mask(len_q, seen, device)
-        if mask is None:
-            return causal
-        per_head = isinstance(mask, Tensor) and mask.dim() == 4
-        total = self._length + len_q
-        require_mask_for((batch, *((num_heads,) if per_head else ()), len_q, total), device, mask)
-        mask = mask.unsqueeze(1) if mask.dim() == 3 else mask  # alike in every head
-        return combine_masks(causal, mask if mask.shape[-1] == 1 else mask[..., total - seen :])
+        require_count("length", length, minimum=0)
+        if length > self._length:
+            refuse("length", "length", length, length=self._length)
+        wanted = length if self.window is None else min(length, self.window - 1)
+        end = max(self._end - (self._length - length), 0)
+        if end < wanted:
+            refuse("forgotten", "length", length, window=self.window)
+        self._length, self._end = length, end
+
+    def reorder(self, rows: Tensor) -> None:
+        """Keep these sequences of the batch, in this order, as beam search does after each step.
+
+        Parameters
+        ----------
+        rows : torch.Tensor
+            Integers of shape ``(new_batch,)``, from 0 to before ``batch``. A row may be repeated
+            or left out.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``rows`` is no tensor of integers with one axis.
+
+        Examples
+        --------
+        >>> cache = KeyValueCache()
+        >>> keys = torch.arange(3.0).reshape(3, 1, 1, 1)  # a batch of three
+        >>> _ = cache.extend(keys, keys)
+        >>> cache.reorder(torch.tensor([2, 2, 0, 1]))
+        >>> cache.extend(keys.new_zeros(4, 1, 0, 1), keys.new_zeros(4, 1, 0, 1))[0].flatten()
+        tensor([2., 2., 0., 1.])
+        """
+        require_tensor("rows", rows, "(new_batch,)", rank=1)
+        if rows.dtype == torch.bool or rows.is_floating_point():
+            refuse("ids", "rows", f"dtype {rows.dtype}")
+        with torch.inference_mode(False):  # what is made in inference mode, only it can write
+            self._buffers = tuple(buffer.index_select(0, rows) for buffer in self._buffers)
 
     def _make_room(self, old: int, seen: int, keys: Tensor, values: Tensor) -> None:
         """Move the last ``old`` keys to the start of new buffers, with room for ``seen`` keys."""
         room = seen + seen // 2 + 16
         if self.window is not None:
             room = max(seen, min(room, self.window + self.window // 8 + 1))
-        # What is made in inference mode cannot be written outside of it.
-        with torch.inference_mode(False):
+        with torch.inference_mode(False):  # what is made in inference mode, only it can write
             buffers = [x.new_empty(*x.shape[:2], room, x.shape[3]) for x in (keys, values)]
         for buffer, before in zip(buffers, self._buffers, strict=False):
             buffer.narrow(2, 0, old).copy_(before.narrow(2, self._end - old, old))
@@ -174,22 +200,17 @@ class KeyValueCache:
 
     def _require_fitting(self, keys: Tensor, values: Tensor) -> None:
         for name, x in (("keys", keys), ("values", values)):
-            require_float(name, x, rank=4, axes="(batch, num_kv_heads, len, width)")
+            require_float(name, x, "(batch, num_kv_heads, len, width)", rank=4)
         if values.shape[:-1] != keys.shape[:-1]:
-            raise ValueError(
-                f"values: expected batch, heads and length of keys, {shape_of(keys)}, "
-                f"got {shape_of(values)}"
+            wanted = (*keys.shape[:-1], values.shape[-1])
+            refuse(
+                "shape", "values", shape_of(values), other="keys but for the width", shape=wanted
             )
         if torch.is_grad_enabled() and (keys.requires_grad or values.requires_grad):
-            raise ValueError(
-                "cache: expected a call under torch.no_grad() or torch.inference_mode(), "
-                "got keys or values that need a gradient"
-            )
+            refuse("gradient", "cache", "keys or values that need one")
         for name, x, buffer in zip(("keys", "values"), (keys, values), self._buffers, strict=False):
             batch, heads, _, width = buffer.shape
-            if (x.shape[0], x.shape[1], x.shape[3]) != (batch, heads, width):
-                raise ValueError(
-                    f"{name}: expected what the cache holds, ({batch}, {heads}, len, {width}), "
-                    f"got {shape_of(x)}; cache.reset() empties the cache"
-                )
-            require_same_kind("the cache", buffer, name, x)
+            wanted = (batch, heads, x.shape[2], width)
+            if tuple(x.shape) != wanted:
+                refuse("shape", name, shape_of(x), other="the cache", shape=wanted)
+            require_alike("the cache", buffer, name, x)

@@ -1,28 +1,21 @@
 """Masks say which keys a query may attend to (True = may attend); the masked softmax obeys them."""
 
+import warnings
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from attention_lib._arguments import (
-    INTEGER_DTYPES,
     broadcast,
+    refuse,
     require_count,
     require_device,
     require_float,
     require_lengths,
-    require_lengths_for,
     require_mask,
-    require_same_device,
     require_tensor,
     shape_of,
-)
-from attention_lib._engine.visibility import (
-    lengths_over_pairs,
-    mask_over_pairs,
-    remember_causal,
-    up_to,
 )
 
 __all__ = [
@@ -66,9 +59,10 @@ def length_mask(valid_lens: Tensor, len_k: int) -> Tensor:
     <BLANKLINE>
             [[ True,  True,  True]]])
     """
-    require_count("len_k", len_k, minimum=0)
     require_lengths(valid_lens, len_k)
-    return up_to(valid_lens, len_k)
+    if valid_lens.dim() == 1:
+        valid_lens = valid_lens.unsqueeze(-1)  # (batch, 1)
+    return torch.arange(len_k, device=valid_lens.device) < valid_lens.unsqueeze(-1)
 
 
 def padding_mask(tokens: Tensor, pad_id: int = 0) -> Tensor:
@@ -98,11 +92,9 @@ def padding_mask(tokens: Tensor, pad_id: int = 0) -> Tensor:
     >>> padding_mask(torch.tensor([[5, 2, 1, 0, 0]]))
     tensor([[[ True,  True,  True, False, False]]])
     """
-    require_tensor("tokens", tokens, rank=2, axes="(batch, len_k)")
-    if tokens.dtype not in INTEGER_DTYPES:
-        raise TypeError(f"tokens: expected integer token ids, got dtype {tokens.dtype}")
-    if isinstance(pad_id, bool) or not isinstance(pad_id, int):
-        raise TypeError(f"pad_id: expected a whole number, got {pad_id!r}")
+    _require_ids("tokens", tokens, "(batch, len_k)")
+    if tokens.dim() != 2:
+        refuse("rank", "tokens", f"shape {shape_of(tokens)}", rank=2, axes="(batch, len_k)")
     return (tokens != pad_id).unsqueeze(-2)  # (batch, 1, len_k)
 
 
@@ -129,13 +121,12 @@ def causal_mask(
     Returns
     -------
     torch.Tensor
-        Boolean of shape ``(len_q, len_k)``, True = may attend. Attention recognises this tensor
-        without reading it, unless it was changed, and PyTorch's kernel then runs its causal form.
+        Boolean of shape ``(len_q, len_k)``, True = may attend.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a length is no whole number, or negative.
+    Notes
+    -----
+    Attention also takes ``causal=True``, which means this mask. PyTorch's kernel then knows that
+    it is one, and leaves out the half that it hides.
 
     Examples
     --------
@@ -143,16 +134,8 @@ def causal_mask(
     tensor([[ True,  True, False],
             [ True,  True,  True]])
     """
-    require_count("len_q", len_q, minimum=0)
     len_k = len_q if len_k is None else len_k
-    require_count("len_k", len_k, minimum=0)
-    require_device("device", device)
-    with torch.inference_mode(False):  # a tensor of inference mode would not count its changes
-        everything = torch.ones(len_q, len_k, dtype=torch.bool, device=device)
-        mask = everything.tril(diagonal=len_k - len_q)
-    if not torch.compiler.is_compiling():
-        remember_causal(mask, True)
-    return mask
+    return torch.ones(len_q, len_k, dtype=torch.bool, device=device).tril(len_k - len_q)
 
 
 def window_mask(
@@ -187,7 +170,7 @@ def window_mask(
     Raises
     ------
     TypeError, ValueError
-        If a length is no whole number, or negative, or the window below 1.
+        If the window is no whole number of at least 1.
 
     Notes
     -----
@@ -239,15 +222,9 @@ def document_mask(documents: Tensor) -> Tensor:
             [1, 1, 0],
             [0, 0, 1]], dtype=torch.int32)
     """
-    require_tensor("documents", documents, axes="of integers, (len,) or (batch, len)")
-    if documents.dtype not in INTEGER_DTYPES:
-        raise TypeError(
-            f"documents: expected integer document numbers, got dtype {documents.dtype}"
-        )
+    _require_ids("documents", documents, "(len,) or (batch, len)")
     if documents.dim() not in (1, 2):
-        raise ValueError(
-            f"documents: expected shape (len,) or (batch, len), got {shape_of(documents)}"
-        )
+        refuse("lengths' shape", "documents", shape_of(documents), shape="(len,) or (batch, len)")
     return documents.unsqueeze(-1) == documents.unsqueeze(-2)
 
 
@@ -277,22 +254,17 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
     tensor([[ True, False],
             [ True, False]])
     """
-    combined = None
+    combined: Tensor | None = None
     for position, mask in enumerate(masks):
         if mask is None:
             continue
         name = f"masks[{position}]"
         require_mask(name, mask)
-        if combined is None:
-            combined = mask
-            continue
-        require_same_device("the masks before it", combined, name, mask)
-        if broadcast(combined.shape, mask.shape) is None:
-            raise ValueError(
-                f"{name}: expected a shape that broadcasts with the masks before it, "
-                f"{shape_of(combined)}, got {shape_of(mask)}"
-            )
-        combined = combined & mask
+        if combined is not None:
+            require_device("the masks before it", combined.device, name, mask)
+            if broadcast(combined.shape, mask.shape) is None:
+                refuse("masks' shapes", name, shape_of(mask), shape=shape_of(combined))
+        combined = mask if combined is None else combined & mask
     return combined
 
 
@@ -332,28 +304,82 @@ def masked_softmax(
     <BLANKLINE>
             [[0.0000, 0.0000, 0.0000, 0.0000]]])
     """
-    require_float("scores", scores, min_rank=2, axes="(..., len_q, len_k)")
-    mask = resolve_mask(scores.shape, scores.device, valid_lens, mask)
+    require_float("scores", scores, "(..., len_q, len_k)", min_rank=2)
+    mask, _ = one_mask(scores.shape, scores.device, valid_lens, mask)
     if mask is None:
-        return torch.softmax(scores, dim=-1)
-    # A row in which every key is masked is filled with 0 instead of -inf, so that its softmax is
-    # finite; the last line then sets the row to 0, with gradient 0.
-    empty = ~mask.any(dim=-1, keepdim=True)  # (..., len_q, 1)
-    fill = torch.zeros_like(empty, dtype=scores.dtype).masked_fill(~empty, float("-inf"))
-    weights = torch.softmax(torch.where(mask, scores, fill), dim=-1)
-    return weights.masked_fill(~mask, 0.0)
+        return scores.softmax(dim=-1)
+    hidden = ~mask
+    empty = hidden.all(dim=-1, keepdim=True)  # (..., len_q, 1): queries that may see nothing
+    # Their softmax would be NaN: give them ordinary scores first, and weights of 0 afterwards.
+    scores = scores.masked_fill(hidden, -torch.inf).masked_fill(empty, 0.0)
+    return scores.softmax(dim=-1).masked_fill(hidden, 0.0)
 
 
-def resolve_mask(
-    shape: Sequence[int], device: torch.device, valid_lens: Tensor | None, mask: Tensor | None
-) -> Tensor | None:
-    """Join lengths and mask into one mask of at least two axes; ``None`` if there is neither.
+def one_mask(
+    shape: Sequence[int],
+    device: torch.device,
+    valid_lens: Tensor | None = None,
+    mask: Tensor | None = None,
+    *,
+    causal: bool = False,
+) -> tuple[Tensor | None, bool]:
+    """Join lengths, mask and causality into one mask.
 
-    It broadcasts to ``shape``, ``(..., len_q, len_k)``, whose first axis is the batch of
-    ``valid_lens``.
+    Parameters
+    ----------
+    shape, device
+        Of the scores, ``(..., len_q, len_k)``; their first axis is the batch of ``valid_lens``.
+    valid_lens, mask, causal
+        As attention gets them.
+
+    Returns
+    -------
+    mask : torch.Tensor or None
+        Boolean, with as many axes as the scores, to whose shape it broadcasts.
+    causal : bool
+        Whether attention is causal and nothing else. Then no mask is made, because PyTorch's
+        kernel needs none.
     """
-    lengths = None
     if valid_lens is not None:
-        require_lengths_for(shape, device, valid_lens)
-        lengths = lengths_over_pairs(up_to(valid_lens, shape[-1]), shape)
-    return combine_masks(lengths, mask_over_pairs(mask, shape, device))
+        lengths = length_mask(valid_lens, shape[-1])  # (batch, 1 or len_q, len_k)
+        require_device("the scores", device, "valid_lens", valid_lens)
+        if len(shape) < 3:
+            refuse("lengths' batch", "valid_lens", f"scores {tuple(shape)}")
+        if tuple(valid_lens.shape) != (shape[0], shape[-2])[: valid_lens.dim()]:
+            fitting = f"({shape[0]},) or ({shape[0]}, {shape[-2]}) for scores {tuple(shape)}"
+            refuse("lengths' shape", "valid_lens", shape_of(valid_lens), shape=fitting)
+        heads = (1,) * (len(shape) - 3)  # the lengths hold for every head
+        lengths = lengths.reshape(lengths.shape[0], *heads, *lengths.shape[1:])
+    if mask is not None:
+        require_mask("mask", mask)
+        require_device("the scores", device, "mask", mask)
+        sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
+        if mask.dim() > len(shape) or any(size not in (1, whole) for size, whole in sizes):
+            refuse("mask's shape", "mask", shape_of(mask), shape=tuple(shape))
+        if mask.dim() < len(shape):
+            _warn_of_two_meanings(mask, shape)
+            mask = mask[(None,) * (len(shape) - mask.dim())]
+    if valid_lens is not None:
+        mask = lengths if mask is None else mask & lengths
+    if causal and mask is not None:
+        mask, causal = mask & causal_mask(shape[-2], shape[-1], device), False
+    return mask, causal
+
+
+def _warn_of_two_meanings(mask: Tensor, shape: Sequence[int]) -> None:
+    """Say how a mask is understood that could be ``(batch, len_k)`` as well."""
+    batch, len_q, len_k = shape[0], *shape[-2:]
+    alike = batch == len_q > 1 and len_k > 1 and mask.shape == (len_q, len_k)
+    if alike and len(shape) > 2 and not torch.compiler.is_compiling():
+        warnings.warn(
+            f"mask: {shape_of(mask)} is understood as (len_q, len_k), the same for each sequence; "
+            "a mask (batch, len_k) is written mask.unsqueeze(1), and mask.unsqueeze(0) says that "
+            "(len_q, len_k) is meant",
+            stacklevel=5,
+        )
+
+
+def _require_ids(name: str, ids: Tensor, axes: str) -> None:
+    require_tensor(name, ids, f"of integers, {axes}")
+    if ids.dtype == torch.bool or ids.is_floating_point():
+        refuse("ids", name, f"dtype {ids.dtype}")

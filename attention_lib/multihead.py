@@ -1,31 +1,26 @@
 """Many heads: split the width, attend in each head separately, join the outputs."""
 
-from functools import partial
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor, nn
 
 from attention_lib._arguments import (
-    require_a,
+    refuse,
+    require_alike,
     require_count,
-    require_flag,
+    require_divisor,
     require_float,
     require_known,
-    require_mask_for,
-    require_parameter_kind,
-    require_probability,
-    require_queries_and_keys,
-    require_size,
-    require_values,
+    require_width,
     shape_of,
 )
-from attention_lib._engine.compute import compute, prepare, prepare_heads
+from attention_lib._engine import with_last_keys, without_padding
 from attention_lib._signatures import CachedLayer
-from attention_lib.attention import Attention, DotProductAttention, Score, attend
+from attention_lib.attention import Attention, DotProductAttention, Score
 from attention_lib.cache import KeyValueCache
-from attention_lib.positions import rotary_options, rotate_by_position
-from attention_lib.scoring import knows_positions, resolve_scale, scaled_dot_scores
+from attention_lib.masking import combine_masks, one_mask, window_mask
 
 __all__ = ["AddNorm", "MultiHeadAttention", "merge_heads", "split_heads"]
 
@@ -66,13 +61,9 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
             [4., 5.],
             [8., 9.]])
     """
-    require_float("x", x, rank=3, axes="(batch, len, d_model)")
+    require_float("x", x, "(batch, len, d_model)", rank=3)
     require_count("num_heads", num_heads)
-    _require_divisible("the width of x", x.shape[-1], "num_heads", num_heads)
-    return _split(x, num_heads)
-
-
-def _split(x: Tensor, num_heads: int) -> Tensor:
+    require_divisor("num_heads", num_heads, "the width of x", x.shape[-1])
     batch, length, d_model = x.shape
     x = x.reshape(batch, length, num_heads, d_model // num_heads)
     return x.transpose(1, 2)  # (batch, num_heads, len, d_k)
@@ -102,13 +93,8 @@ def merge_heads(x: Tensor) -> Tensor:
     >>> torch.equal(merge_heads(split_heads(x, 2)), x)
     True
     """
-    require_float("x", x, rank=4, axes="(batch, num_heads, len, d_k)")
+    require_float("x", x, "(batch, num_heads, len, d_k)", rank=4)
     return x.transpose(1, 2).flatten(-2)  # (batch, len, num_heads * d_k)
-
-
-def _require_divisible(whole_name: str, whole: int, name: str, part: int) -> None:
-    if whole % part:
-        raise ValueError(f"{name}: expected a divisor of {whole_name}, {whole}, got {part}")
 
 
 class MultiHeadAttention(nn.Module):
@@ -122,16 +108,20 @@ class MultiHeadAttention(nn.Module):
     d_model : int
         Width of queries, keys, values and output.
     num_heads : int
-        Number of query heads; divides ``d_model``.
+        Number of query heads.
+    d_k : int, optional
+        Width of a head. ``None`` means ``d_model / num_heads``.
     num_kv_heads : int, optional
         Number of key and value heads, each for ``num_heads / num_kv_heads`` neighbouring query
         heads. ``None`` means ``num_heads``.
     score : callable, optional
         ``score(queries, keys)`` of the heads, ``(batch, num_heads, len, d_k)``, returns
         ``(batch, num_heads, len_q, len_k)``. ``None`` means scaled dot products. Keys arrive in
-        the order of their positions, and the last query stands at the last key. For
-        :func:`~attention_lib.positions.rotary_scores`, also in a ``functools.partial``, the layer
-        rotates queries and keys first, and the fused kernel can do the rest.
+        the order of their positions, and the last query stands at the last key.
+    rotary : callable, optional
+        ``rotary(x, positions)`` rotates queries and keys, ``(batch, num_heads, len, d_k)``, by
+        their positions, ``(len,)``: :func:`~attention_lib.positions.rotate_by_position`, or a
+        ``functools.partial`` of it with another base or layout.
     dropout : float
         Probability that a weight is dropped, in training only.
     bias : bool
@@ -156,7 +146,7 @@ class MultiHeadAttention(nn.Module):
     --------
     >>> attention = MultiHeadAttention(d_model=8, num_heads=2)
     >>> x = torch.ones(3, 5, 8)
-    >>> output, weights = attention(x, x, x)
+    >>> output, weights = attention(x, x, x, causal=True)
     >>> output.shape, weights.shape
     (torch.Size([3, 5, 8]), torch.Size([3, 2, 5, 5]))
     """
@@ -169,8 +159,10 @@ class MultiHeadAttention(nn.Module):
         d_model: int,
         num_heads: int,
         *,
+        d_k: int | None = None,
         num_kv_heads: int | None = None,
         score: Score | None = None,
+        rotary: Callable[[Tensor, Tensor], Tensor] | None = None,
         dropout: float = 0.0,
         bias: bool = False,
     ) -> None:
@@ -179,21 +171,23 @@ class MultiHeadAttention(nn.Module):
         require_count("d_model", d_model)
         require_count("num_heads", num_heads)
         require_count("num_kv_heads", num_kv_heads)
-        require_flag("bias", bias)
-        _require_divisible("d_model", d_model, "num_heads", num_heads)
-        _require_divisible("num_heads", num_heads, "num_kv_heads", num_kv_heads)
+        require_divisor("num_kv_heads", num_kv_heads, "num_heads", num_heads)
+        if d_k is None:
+            require_divisor("num_heads", num_heads, "d_model", d_model)
+            d_k = d_model // num_heads
         self.d_model = d_model
         self.num_heads = num_heads
         self.num_kv_heads = num_kv_heads
-        d_kv = d_model // num_heads * num_kv_heads
-        self.W_q = nn.Linear(d_model, d_model, bias=bias)
-        self.W_k = nn.Linear(d_model, d_kv, bias=bias)
-        self.W_v = nn.Linear(d_model, d_kv, bias=bias)
-        self.W_o = nn.Linear(d_model, d_model, bias=bias)
-        self.attention: Attention = DotProductAttention(dropout)
-        if score is not None:
-            self.attention = Attention(score, dropout)
+        self.rotary = rotary
+        self.W_q = nn.Linear(d_model, num_heads * d_k, bias=bias)
+        self.W_k = nn.Linear(d_model, num_kv_heads * d_k, bias=bias)
+        self.W_v = nn.Linear(d_model, num_kv_heads * d_k, bias=bias)
+        self.W_o = nn.Linear(num_heads * d_k, d_model, bias=bias)
+        self.attention = (
+            DotProductAttention(dropout) if score is None else Attention(score, dropout)
+        )
         self.reset_parameters()
+        self.register_load_state_dict_pre_hook(_name_from_torch)  # type: ignore[no-untyped-call]
 
     def reset_parameters(self) -> None:
         """Draw the projections anew, Xavier uniform; biases become 0."""
@@ -214,6 +208,7 @@ class MultiHeadAttention(nn.Module):
         valid_lens: Tensor | None = None,
         *,
         mask: Tensor | None = None,
+        causal: bool = False,
         need_weights: bool = True,
         cache: KeyValueCache | None = None,
         **others: object,
@@ -232,6 +227,8 @@ class MultiHeadAttention(nn.Module):
             Boolean, True = may attend. Up to three axes, it broadcasts to
             ``(batch, len_q, len_k)`` and holds for every head; with four, it broadcasts to
             ``(batch, num_heads, len_q, len_k)``.
+        causal : bool
+            Whether each query may attend only to its own position and the ones before it.
         need_weights : bool
             ``False`` leaves the work to PyTorch's fused kernel.
         cache : KeyValueCache, optional
@@ -249,88 +246,83 @@ class MultiHeadAttention(nn.Module):
             counts the keys that it still holds.
         """
         require_known(others)
-        require_flag("need_weights", need_weights)
         self._require_inputs(queries, keys, values)
-        batch, len_q, len_k = queries.shape[0], queries.shape[1], keys.shape[1]
-        shape = (batch, self.num_heads, len_q, len_k)
-        if cache is None:
-            first_query, first_key = len_k - len_q, 0  # the last query stands at the last key
-            if isinstance(mask, Tensor) and mask.dim() == 3:  # alike in every head
-                require_mask_for((batch, len_q, len_k), queries.device, mask)
-                mask = mask.unsqueeze(1)
-            # Keys at the end may be left out; of a rotary score, the layer counts the positions.
-            score = self.attention.score
-            cut = not knows_positions(score) or rotary_options(score) is not None
-            # Before the projections, because these and their gradients multiply every position.
-            tensors, masked = (queries, keys, values), mask is not None or valid_lens is not None
-            if masked:  # by an axis for the heads
-                tensors = queries.unsqueeze(1), keys.unsqueeze(1), values.unsqueeze(1)
-            inputs = prepare(tensors, shape, valid_lens, mask, cut=cut)
-            if masked:
-                queries, keys, values = (x.squeeze(1) for x in inputs.tensors)
-        else:
-            require_a("cache", cache, KeyValueCache)
-            mask = cache.mask_for(self, shape, queries.device, valid_lens, mask)
-            first_query = first_key = len(cache)
-        queries = _split(self.W_q(queries), self.num_heads)  # (batch, num_heads, len_q, d_k)
-        keys = _split(self.W_k(keys), self.num_kv_heads)  # (batch, num_kv_heads, ...)
-        values = _split(self.W_v(values), self.num_kv_heads)
-        score, scale, queries, keys = self._rotated(queries, keys, first_query, first_key)
-        if cache is None:
-            heads = prepare_heads(inputs, (queries, keys, values), shape)
-        else:
-            keys, values = cache.extend(keys, values)
-            shape = (*shape[:-1], keys.shape[-2])
-            heads = prepare((queries, keys, values), shape, None, mask)
-        dropout = self.attention.dropout
-        output, weights = compute(
-            attend,
-            score,
-            heads,
-            shape,
-            dropout_p=dropout.p if dropout.training else 0.0,
-            kernel_scale=scale,
-            need_weights=need_weights,
+        if cache is not None:
+            return self._decode(queries, keys, values, valid_lens, mask, need_weights, cache)
+        shape = (len(queries), self.num_heads, queries.shape[1], keys.shape[1])
+        mask, causal = one_mask(
+            shape, queries.device, valid_lens, _for_all_heads(mask), causal=causal
         )
-        has_nan = heads.sees_nan is not None or heads.may_overflow
-        return self._joined(merge_heads(output), has_nan), weights
+        len_q, len_k = shape[-2:]
+        keys, values, mask = without_padding(
+            keys, values, mask, cut=self.attention.is_dot_product, split=False
+        )
+        queries, keys, values = self._heads(queries, keys, values, len_k - len_q, 0)
+        output, weights = self.attention.compute(
+            queries, keys, values, mask, causal, need_weights=need_weights
+        )
+        return self.W_o(merge_heads(output)), with_last_keys(weights, len_k)
+
+    def _heads(
+        self, queries: Tensor, keys: Tensor, values: Tensor, first_query: int, first_key: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Project, split, and rotate by the positions, of which the first ones are given."""
+        queries = split_heads(self.W_q(queries), self.num_heads)  # (batch, num_heads, len_q, d_k)
+        keys = split_heads(self.W_k(keys), self.num_kv_heads)  # (batch, num_kv_heads, len_k, d_k)
+        values = split_heads(self.W_v(values), self.num_kv_heads)
+        if self.rotary is not None:
+            positions = torch.arange(queries.shape[2], device=queries.device)
+            queries = self.rotary(queries, positions + first_query)
+            positions = torch.arange(keys.shape[2], device=keys.device)
+            keys = self.rotary(keys, positions + first_key)
+        return queries, keys, values
+
+    def _decode(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        valid_lens: Tensor | None,
+        mask: Tensor | None,
+        need_weights: bool,
+        cache: KeyValueCache,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend causally from the next positions to those in the cache and to themselves."""
+        if not isinstance(cache, KeyValueCache):
+            refuse("kind", "cache", type(cache).__name__, kind="KeyValueCache")
+        batch, len_q, offset = len(queries), queries.shape[1], len(cache)
+        if valid_lens is not None:
+            refuse("lengths with a cache", "valid_lens", type(valid_lens).__name__)
+        if keys.shape[1] != len_q:
+            refuse("positions", "keys", keys.shape[1], len_q=len_q)
+        cache.serve(self)
+        shape, seen = (batch, self.num_heads, len_q, offset + len_q), cache.number_seen(len_q)
+        mask, causal = one_mask(shape, queries.device, None, _for_all_heads(mask), causal=len_q > 1)
+        if mask is not None:
+            mask = mask.expand(*mask.shape[:-1], offset + len_q)
+            keys, values, _ = without_padding(
+                keys, values, mask[..., offset:], cut=False, split=False
+            )
+            mask = mask[..., -seen:]  # older keys are forgotten
+        if cache.window is not None and seen > cache.window:
+            near = window_mask(len_q, seen, window=cache.window, device=queries.device)
+            mask, causal = combine_masks(mask, near[None, None]), False
+        queries, keys, values = self._heads(queries, keys, values, offset, offset)
+        output, weights = self.attention.compute(
+            queries, *cache.extend(keys, values), mask, causal, need_weights=need_weights
+        )
+        return self.W_o(merge_heads(output)), weights
 
     def _require_inputs(self, queries: Tensor, keys: Tensor, values: Tensor) -> None:
-        inputs = {"queries": queries, "keys": keys, "values": values}
-        if queries is keys is values:
-            del inputs["keys"], inputs["values"]
-        for name, x in inputs.items():
-            length = "len_q" if name == "queries" else "len_k"
-            require_float(name, x, rank=3, axes=f"(batch, {length}, d_model)")
-            require_size(name, x, -1, self.d_model, "features (d_model)")
-            if type(self.W_q) is nn.Linear:  # what wraps or replaces it has its own kind
-                require_parameter_kind(name, x, self.W_q.weight)
-        if len(inputs) > 1:
-            require_queries_and_keys(queries, keys)
-            require_values(keys, values)
-            for name in ("keys", "values"):
-                require_size(name, inputs[name], 0, queries.shape[0], "sequences (batch)")
-
-    def _rotated(
-        self, queries: Tensor, keys: Tensor, first_query: int, first_key: int
-    ) -> tuple[Score, float | None, Tensor, Tensor]:
-        """Return score, scale of the fused kernel, queries and keys; for rotary scores, rotated."""
-        score, scale = self.attention.score, self.attention.kernel_scale(queries)
-        options = rotary_options(score)
-        if options is None:
-            return score, scale, queries, keys
-        scale = resolve_scale(options.pop("scale", None), queries.shape[-1])
-        positions = torch.arange(first_query, first_query + queries.shape[2], device=queries.device)
-        queries = rotate_by_position(queries, positions, **options)
-        positions = torch.arange(first_key, first_key + keys.shape[2], device=keys.device)
-        keys = rotate_by_position(keys, positions, **options)
-        return partial(scaled_dot_scores, scale=scale), scale, queries, keys
-
-    def _joined(self, output: Tensor, has_nan: bool) -> Tensor:
-        """Apply W_o; a NaN of one query reaches its own output, but not the gradient of W_o."""
-        nan = output.isnan().any(dim=-1, keepdim=True) if has_nan else None  # (batch, len_q, 1)
-        joined: Tensor = self.W_o(output if nan is None else output.masked_fill(nan, 0.0))
-        return joined if nan is None else joined.masked_fill(nan, torch.nan)
+        for name, x in (("queries", queries), ("keys", keys), ("values", values)):
+            require_float(name, x, "(batch, len, d_model)", rank=3)
+            require_width(name, x, self.d_model, "d_model")
+            require_alike("queries", queries, name, x)
+            if len(x) != len(queries):
+                refuse("batch", name, f"shape {shape_of(x)}", batch=len(queries))
+        if keys.shape[1] != values.shape[1]:
+            got = f"keys {shape_of(keys)} and values {shape_of(values)}"
+            refuse("values' length", "values", got)
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> Self:
@@ -363,16 +355,13 @@ class MultiHeadAttention(nn.Module):
         True
         """
         if not isinstance(module, nn.MultiheadAttention):
-            raise TypeError(
-                f"module: expected a torch.nn.MultiheadAttention, got {type(module).__name__}"
-            )
+            got = type(module).__name__
+            refuse("kind", "module", got, kind="torch.nn.MultiheadAttention")
         if module.in_proj_weight is None:
-            raise ValueError(
-                "module: expected kdim and vdim equal to embed_dim "
-                f"{module.embed_dim}, got kdim {module.kdim} and vdim {module.vdim}"
-            )
+            got = f"kdim {module.kdim} and vdim {module.vdim}"
+            refuse("stacked", "module", got, embed_dim=module.embed_dim)
         if module.bias_k is not None or module.add_zero_attn:
-            raise ValueError("module: expected no add_bias_kv and no add_zero_attn")
+            refuse("no extra key", "module", "one of them")
         bias = module.in_proj_bias is not None
         with module.in_proj_weight.device:
             ours = cls(module.embed_dim, module.num_heads, dropout=module.dropout, bias=bias)
@@ -400,7 +389,8 @@ class MultiHeadAttention(nn.Module):
         Raises
         ------
         ValueError
-            If the layer has a score of its own, which PyTorch's layer could not compute.
+            If the layer has a score, rotary positions or a width ``d_k`` that PyTorch's layer
+            does not have.
 
         Examples
         --------
@@ -409,12 +399,9 @@ class MultiHeadAttention(nn.Module):
         >>> torch.allclose(ours.to_torch()(x, x, x)[0], ours(x, x, x)[0], atol=1e-6)
         True
         """
-        require_flag("batch_first", batch_first)
-        if getattr(self.attention, "scale", 0.0) is not None:  # of DotProductAttention() it is None
-            raise ValueError(
-                "score: expected scaled dot products, as torch.nn.MultiheadAttention computes "
-                "them, got a score of its own"
-            )
+        plain = isinstance(self.attention, DotProductAttention) and self.attention.scale is None
+        if not plain or self.rotary is not None or self.W_q.out_features != self.d_model:
+            refuse("plain", "layer", "a score, a scale, rotary positions or a width of its own")
         bias = self.W_q.bias is not None
         theirs = nn.MultiheadAttention(
             self.d_model,
@@ -439,6 +426,20 @@ class MultiHeadAttention(nn.Module):
         return heads.repeat_interleave(self.num_heads // self.num_kv_heads, dim=0).flatten(0, 1)
 
 
+def _for_all_heads(mask: Tensor | None) -> Tensor | None:
+    """Give a mask ``(batch, len_q, len_k)`` an axis for the heads."""
+    three = isinstance(mask, Tensor) and mask.dim() == 3
+    return mask.unsqueeze(1) if mask is not None and three else mask
+
+
+def _name_from_torch(_: nn.Module, state: dict[str, Any], prefix: str, *others: Any) -> None:
+    """Refuse the weights of PyTorch's layer, which are stacked, and say who takes them."""
+    if f"{prefix}in_proj_weight" in state:
+        refuse(
+            "own weights", "state_dict", f"{prefix}in_proj_weight of torch.nn.MultiheadAttention"
+        )
+
+
 class AddNorm(nn.Module):
     """Add a sublayer's output to its input and normalise the sum.
 
@@ -452,7 +453,7 @@ class AddNorm(nn.Module):
     Raises
     ------
     TypeError, ValueError
-        In ``forward``, if dtype, width or device are not the module's, or the shapes differ.
+        In ``forward``, if the width is not the module's, or the shapes differ.
 
     Notes
     -----
@@ -468,8 +469,6 @@ class AddNorm(nn.Module):
 
     def __init__(self, d_model: int, dropout: float = 0.0) -> None:
         super().__init__()
-        require_count("d_model", d_model)
-        require_probability("dropout", dropout)
         self.dropout = nn.Dropout(dropout)
         self.norm = nn.LayerNorm(d_model)
 
@@ -479,14 +478,11 @@ class AddNorm(nn.Module):
 
     def forward(self, x: Tensor, sublayer_output: Tensor) -> Tensor:
         """Return the normalised sum, in the shape of ``x``, ``(..., d_model)``."""
-        for name, tensor in (("x", x), ("sublayer_output", sublayer_output)):
-            require_float(name, tensor, min_rank=1, axes="(..., d_model)")
-            require_parameter_kind(name, tensor, self.norm.weight)
-        require_size("x", x, -1, self.norm.weight.shape[0], "features (d_model)")
+        require_float("x", x, "(..., d_model)", min_rank=1)
+        require_float("sublayer_output", sublayer_output, "(..., d_model)", min_rank=1)
+        require_width("x", x, self.norm.weight.shape[0], "d_model")
         if sublayer_output.shape != x.shape:
-            raise ValueError(
-                f"sublayer_output: expected the shape of x, {shape_of(x)}, "
-                f"got {shape_of(sublayer_output)}"
-            )
+            got = shape_of(sublayer_output)
+            refuse("shape", "sublayer_output", got, other="x", shape=shape_of(x))
         normalised: Tensor = self.norm(x + self.dropout(sublayer_output))
         return normalised

@@ -4,23 +4,18 @@ Sinusoidal positions are added to the vectors. Rotary positions rotate queries a
 their score depends on the distance between them.
 """
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, Self
-
 import torch
 from torch import Tensor, nn
 
 from attention_lib._arguments import (
-    broadcast,
+    refuse,
     require_count,
+    require_device,
     require_float,
     require_positive,
-    require_probability,
     require_queries_and_keys,
-    require_same_device,
-    require_size,
     require_tensor,
+    require_width,
     shape_of,
 )
 from attention_lib.scoring import scaled_dot_scores
@@ -57,7 +52,7 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     Raises
     ------
     TypeError, ValueError
-        If an argument is not a whole number of at least 1, or ``d_model`` is odd.
+        If ``d_model`` is not an even whole number.
 
     Notes
     -----
@@ -69,12 +64,7 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
-    require_count("length", length)
-    require_count("d_model", d_model)
-    if d_model % 2:
-        raise ValueError(
-            f"d_model: expected an even width (pairs of sine and cosine), got {d_model}"
-        )
+    _require_even("d_model", d_model)
     # In float64: at large positions float32 angles would lose their digits.
     positions = torch.arange(length, dtype=torch.float64).unsqueeze(-1)  # (length, 1)
     angles = positions * _frequencies(d_model, 10_000.0, positions.device)  # (length, d_model / 2)
@@ -97,14 +87,14 @@ class PositionalEncoding(nn.Module):
     Raises
     ------
     TypeError, ValueError
-        In ``forward``, if dtype, axes, width or device of ``x`` do not fit, ``offset`` is not a
-        whole number, or the last position is not below ``max_len``.
+        In ``forward``, if ``x`` or ``offset`` do not fit, or the last position is not below
+        ``max_len``.
 
     Notes
     -----
     Vaswani et al. (2017), section 3.5. ``forward(x, offset=0)`` takes the position of the first
     vector; a decoder passes the number of tokens before it, ``len(cache)``. The positions are not
-    in the state dict: they are computed again whenever the module moves, by ``to_empty``, too.
+    in the state dict. After ``to_empty``, ``reset_parameters`` computes them again.
 
     Examples
     --------
@@ -120,36 +110,23 @@ class PositionalEncoding(nn.Module):
 
     def __init__(self, d_model: int, max_len: int = 1024, dropout: float = 0.0) -> None:
         super().__init__()
-        require_count("max_len", max_len)
-        require_probability("dropout", dropout)
         self.dropout = nn.Dropout(dropout)
         self.register_buffer("positions", sinusoidal_positions(max_len, d_model), persistent=False)
 
     def reset_parameters(self) -> None:
         """Compute the positions again, where they are and in their dtype."""
-        if not self.positions.is_meta:
-            with torch.no_grad(), torch.device("cpu"):  # not every device has float64
-                self.positions.copy_(sinusoidal_positions(*self.positions.shape))
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Move the module, then compute the positions, which ``to_empty`` leaves unwritten."""
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        self.reset_parameters()
-        return self
+        with torch.device("cpu"):  # not every device has float64
+            self.positions.copy_(sinusoidal_positions(*self.positions.shape))
 
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:
         """Return ``x``, shape ``(..., length, d_model)``, plus the positions from ``offset`` on."""
-        require_float("x", x, min_rank=2, axes="(..., length, d_model)")
-        require_same_device("the module's positions", self.positions, "x", x)
-        require_count("offset", offset, minimum=0)
         max_len, d_model = self.positions.shape
-        require_size("x", x, -1, d_model, "features (d_model)")
+        require_float("x", x, "(..., length, d_model)", min_rank=2)
+        require_width("x", x, d_model, "d_model")
+        require_count("offset", offset, minimum=0)
         end = offset + x.shape[-2]
         if end > max_len:
-            after = f" after offset {offset}" if offset else ""
-            raise ValueError(
-                f"x: expected at most max_len = {max_len} positions, got {shape_of(x)}{after}"
-            )
+            refuse("too long", "x", f"{shape_of(x)} after offset {offset}", max_len=max_len)
         output: Tensor = self.dropout(x + self.positions[offset:end].to(x.dtype))
         return output
 
@@ -174,7 +151,7 @@ def rotary_frequencies(d_k: int, base: float = 10_000.0) -> Tensor:
     Raises
     ------
     TypeError, ValueError
-        If ``d_k`` is not an even whole number of at least 2, or ``base`` not positive.
+        If ``d_k`` is not an even whole number of at least 2, or ``base`` is not positive.
 
     Notes
     -----
@@ -185,17 +162,21 @@ def rotary_frequencies(d_k: int, base: float = 10_000.0) -> Tensor:
     >>> rotary_frequencies(4)
     tensor([1.0000, 0.0100], dtype=torch.float64)
     """
-    require_count("d_k", d_k, minimum=2)
-    require_positive("base", base)
-    if d_k % 2:
-        raise ValueError(f"d_k: expected an even width (pairs that turn), got {d_k}")
+    _require_even("d_k", d_k)
     return _frequencies(d_k, base, torch.device("cpu"))
 
 
 def _frequencies(d_k: int, base: float, device: torch.device) -> Tensor:
+    require_positive("base", base)
     exponents = torch.arange(0, d_k, 2, dtype=torch.float64, device=device) / d_k  # (d_k / 2,)
     frequencies: Tensor = float(base) ** -exponents
     return frequencies
+
+
+def _require_even(name: str, width: int) -> None:
+    require_count(name, width, minimum=2)
+    if width % 2:
+        refuse("odd", name, width)
 
 
 def rotate_by_position(
@@ -235,7 +216,9 @@ def rotate_by_position(
     Notes
     -----
     Su et al. (2021), equation 34. The angles are computed in float64: in float32 those of far
-    positions would lose their digits.
+    positions would lose their digits. As ``rotary=`` of a
+    :class:`~attention_lib.multihead.MultiHeadAttention`, this function or a ``functools.partial``
+    of it rotates the queries and keys of each head.
 
     Examples
     --------
@@ -244,37 +227,19 @@ def rotate_by_position(
     tensor([[1.0000, 0.0000],
             [0.5403, 0.8415]])
     """
-    return _rotated("x", x, "positions", positions, base, layout)
-
-
-def _rotated(
-    x_name: str, x: Tensor, name: str, positions: Tensor | None, base: float, layout: str
-) -> Tensor:
-    """Rotate by positions; a refusal calls both tensors by the names that the caller gave them."""
-    require_float(x_name, x, min_rank=2, axes="(..., length, d_k)")
-    if x.shape[-1] % 2 or x.shape[-1] == 0:
-        raise ValueError(
-            f"{x_name}: expected an even width d_k (pairs that turn), got {shape_of(x)}"
-        )
-    require_positive("base", base)
+    require_float("x", x, "(..., length, d_k)", min_rank=2)
+    _require_even("the width of x", x.shape[-1])
     if layout not in ("pairs", "halves"):
-        raise ValueError(f"layout: expected 'pairs' or 'halves', got {layout!r}")
+        refuse("choice", "layout", repr(layout), choices="'pairs' or 'halves'")
     if positions is None:
         positions = torch.arange(x.shape[-2], device=x.device)
-    require_tensor(name, positions, axes="(..., length)")
-    if positions.dtype == torch.bool or positions.is_complex():
-        raise TypeError(f"{name}: expected real numbers, got dtype {positions.dtype}")
-    require_same_device(x_name, x, name, positions)
-    if broadcast(positions.shape, x.shape[:-1]) != tuple(x.shape[:-1]):
-        raise ValueError(
-            f"{name}: expected a shape that broadcasts to {tuple(x.shape[:-1])} "
-            f"(..., length), got {shape_of(positions)}"
-        )
+    require_tensor("positions", positions, "(..., length)")
+    require_device("x", x.device, "positions", positions)
     angles = positions.double().unsqueeze(-1) * _frequencies(x.shape[-1], base, x.device)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)  # (..., length, d_k / 2)
     half = x.shape[-1] // 2
-    axis, shape = (-1, (half, 2)) if layout == "pairs" else (-2, (2, half))
-    first, second = x.reshape(*x.shape[:-1], *shape).unbind(axis)  # (..., length, d_k / 2) each
+    axis, pairs = (-1, (half, 2)) if layout == "pairs" else (-2, (2, half))
+    first, second = x.reshape(*x.shape[:-1], *pairs).unbind(axis)  # (..., length, d_k / 2) each
     rotated = torch.stack([first * cos - second * sin, first * sin + second * cos], dim=axis)
     return rotated.flatten(-2)
 
@@ -330,19 +295,6 @@ def rotary_scores(
     if query_positions is None:
         len_q, len_k = queries.shape[-2], keys.shape[-2]
         query_positions = torch.arange(len_k - len_q, len_k, device=queries.device)
-    queries = _rotated("queries", queries, "query_positions", query_positions, base, layout)
-    keys = _rotated("keys", keys, "key_positions", key_positions, base, layout)
+    queries = rotate_by_position(queries, query_positions, base=base, layout=layout)
+    keys = rotate_by_position(keys, key_positions, base=base, layout=layout)
     return scaled_dot_scores(queries, keys, scale)
-
-
-def rotary_options(score: object) -> dict[str, Any] | None:
-    """Return the options of a rotary score; ``None`` if the score is another one.
-
-    Rotary are :func:`rotary_scores` and a ``functools.partial`` of it with scale, base or layout.
-    """
-    if score is rotary_scores:
-        return {}
-    if isinstance(score, partial) and score.func is rotary_scores and not score.args:
-        options = score.keywords
-        return dict(options) if options.keys() <= {"scale", "base", "layout"} else None
-    return None

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from attention_lib._arguments import require_count, require_finite, require_float
+from attention_lib._arguments import require_count, require_float
 
 __all__ = ["effective_keys", "entropy", "sample_scores", "softmax_jacobian"]
 
@@ -35,7 +35,7 @@ def softmax_jacobian(weights: Tensor) -> Tensor:
     tensor([[ 0.2500, -0.2500],
             [-0.2500,  0.2500]])
     """
-    require_float("weights", weights, min_rank=1, axes="(..., len_k)")
+    require_float("weights", weights, "(..., len_k)", min_rank=1)
     products = weights.unsqueeze(-1) * weights.unsqueeze(-2)
     shared = products - torch.diag_embed(products.diagonal(dim1=-2, dim2=-1))  # diagonal 0
     return torch.diag_embed(shared.sum(dim=-1)) - shared
@@ -64,7 +64,7 @@ def entropy(weights: Tensor) -> Tensor:
     >>> entropy(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
     tensor([0.0000, 0.6931])
     """
-    require_float("weights", weights, min_rank=1, axes="(..., len_k)")
+    require_float("weights", weights, "(..., len_k)", min_rank=1)
     shares: Tensor = torch.special.entr(weights.masked_fill(weights == 0, 1.0))  # both give 0
     return shares.sum(dim=-1)
 
@@ -119,8 +119,7 @@ def sample_scores(
     Raises
     ------
     TypeError, ValueError
-        If a size is not a whole number of at least 1, ``scale`` not a finite number, or
-        ``generator`` not a ``torch.Generator``.
+        If a size is not a whole number of at least 1.
 
     Examples
     --------
@@ -131,9 +130,6 @@ def sample_scores(
     """
     for name, count in (("d", d), ("len_k", len_k), ("rows", rows)):
         require_count(name, count)
-    require_finite("scale", scale)
-    if not isinstance(generator, torch.Generator):
-        raise TypeError(f"generator: expected a torch.Generator, got {type(generator).__name__}")
     scores = []
     # A few rows at a time: the keys of all rows at once would take rows * len_k * d numbers.
     step = max(1, 2**22 // (len_k * d))

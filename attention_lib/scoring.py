@@ -1,25 +1,17 @@
 """Score functions: how well does a key answer a query? One number for each pair."""
 
 import math
-from collections.abc import Callable
-from functools import partial
-from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from attention_lib._arguments import (
     require_count,
-    require_device,
-    require_finite,
     require_float,
-    require_float_dtype,
-    require_parameter_kind,
     require_positive,
     require_queries_and_keys,
-    require_size,
+    require_width,
 )
-from attention_lib._derivatives import additive_scores, fast_or_plain
 
 __all__ = [
     "AdditiveScore",
@@ -34,26 +26,6 @@ __all__ = [
 ]
 
 
-Function = TypeVar("Function", bound=Callable[..., Tensor])
-
-
-def _position_free(score: Function) -> Function:
-    """Declare that the score of a pair depends on its two vectors alone, wherever they stand.
-
-    Attention then leaves keys out that no query sees. It shows all of them to any other score.
-    """
-    score.knows_positions = False  # type: ignore[attr-defined]
-    return score
-
-
-def knows_positions(score: Callable[..., Tensor]) -> bool:
-    """Say whether a score may depend on where a key stands: any may that does not deny it."""
-    while isinstance(score, partial):
-        score = score.func
-    return bool(getattr(score, "knows_positions", True))
-
-
-@_position_free
 def dot_scores(queries: Tensor, keys: Tensor) -> Tensor:
     r"""Score by the dot product, :math:`a(\mathbf q, \mathbf k) = \mathbf q^\top \mathbf k`.
 
@@ -89,7 +61,6 @@ def dot_scores(queries: Tensor, keys: Tensor) -> Tensor:
     return queries @ keys.transpose(-2, -1)  # (..., len_q, len_k)
 
 
-@_position_free
 def scaled_dot_scores(queries: Tensor, keys: Tensor, scale: float | None = None) -> Tensor:
     r"""Score by the dot product divided by :math:`\sqrt{d_k}`.
 
@@ -119,19 +90,10 @@ def scaled_dot_scores(queries: Tensor, keys: Tensor, scale: float | None = None)
     tensor([[4.]])
     """
     require_queries_and_keys(queries, keys)
-    queries = queries * resolve_scale(scale, queries.shape[-1])
-    return queries @ keys.transpose(-2, -1)  # (..., len_q, len_k)
+    scale = 1 / math.sqrt(queries.shape[-1]) if scale is None else scale
+    return queries * scale @ keys.transpose(-2, -1)  # (..., len_q, len_k)
 
 
-def resolve_scale(scale: float | None, d_k: int) -> float:
-    """Return the factor on the dot product: ``1 / sqrt(d_k)`` unless one is given."""
-    if scale is None:
-        return 1.0 / math.sqrt(d_k)
-    require_finite("scale", scale, what="a number or None")
-    return float(scale)
-
-
-@_position_free
 def gaussian_scores(queries: Tensor, keys: Tensor, bandwidth: float = 1.0) -> Tensor:
     r"""Score by closeness, :math:`-\lVert\mathbf q-\mathbf k\rVert^2 / (2\,\text{bandwidth}^2)`.
 
@@ -152,13 +114,12 @@ def gaussian_scores(queries: Tensor, keys: Tensor, bandwidth: float = 1.0) -> Te
     Raises
     ------
     TypeError, ValueError
-        As :func:`dot_scores`; or if ``bandwidth`` is no positive number.
+        As :func:`dot_scores`; or if ``bandwidth`` is not positive.
 
     Notes
     -----
-    Nadaraya (1964), Watson (1964). The differences are summed up one by one as
-    :func:`torch.cdist` does without matrix products, which loses no digits and keeps none of
-    them; the expanded form ``|q|^2 + |k|^2 - 2 q.k`` cancels when a query is near a key.
+    Nadaraya (1964), Watson (1964). The distances are computed from differences: the expanded form
+    ``|q|^2 + |k|^2 - 2 q.k``, a matrix product, loses its digits when a query is near a key.
 
     Examples
     --------
@@ -169,30 +130,13 @@ def gaussian_scores(queries: Tensor, keys: Tensor, bandwidth: float = 1.0) -> Te
     """
     require_queries_and_keys(queries, keys)
     require_positive("bandwidth", bandwidth)
-    by_distance = partial(_gaussian_by_distance, bandwidth)
-    by_difference = partial(_gaussian_by_difference, bandwidth)
-    return fast_or_plain(by_distance, by_difference, queries, keys)
+    wide = torch.promote_types(queries.dtype, torch.float32)  # cdist takes no half precision
+    distances = torch.cdist(
+        queries.to(wide), keys.to(wide), compute_mode="donot_use_mm_for_euclid_dist"
+    )
+    return (-((distances / bandwidth) ** 2) / 2).to(queries.dtype)  # (..., len_q, len_k)
 
 
-def _gaussian_by_distance(bandwidth: float, queries: Tensor, keys: Tensor) -> Tensor:
-    dtype = torch.promote_types(queries.dtype, keys.dtype)
-    wide = torch.promote_types(dtype, torch.float32)
-    exact = "donot_use_mm_for_euclid_dist"
-    distances = torch.cdist(queries.to(wide), keys.to(wide), compute_mode=exact)
-    if bandwidth != 1:
-        distances = distances / bandwidth
-    beyond = 2 * torch.finfo(wide).max ** 0.5  # its square is infinite, and 0 times it is 0
-    near = distances.clamp(max=beyond)
-    return (near * near / -2).to(dtype)  # (..., len_q, len_k)
-
-
-def _gaussian_by_difference(bandwidth: float, queries: Tensor, keys: Tensor) -> Tensor:
-    differences = (queries.unsqueeze(-2) - keys.unsqueeze(-3)) / bandwidth
-    # A product: square() would double the largest numbers in its derivative, to infinity.
-    return -(differences * differences).sum(dim=-1) / 2  # (..., len_q, len_k)
-
-
-@_position_free
 def cosine_scores(queries: Tensor, keys: Tensor) -> Tensor:
     r"""Score by the cosine of the angle between query and key, from -1 to 1.
 
@@ -224,9 +168,6 @@ def cosine_scores(queries: Tensor, keys: Tensor) -> Tensor:
 
 def _directions(vectors: Tensor) -> Tensor:
     """Divide each vector by its length; a zero vector stays zero."""
-    # The largest coordinate goes first, so that no square leaves the range of float16.
-    largest = vectors.detach().abs().amax(dim=-1, keepdim=True)
-    vectors = vectors / largest.masked_fill(largest == 0, 1.0)
     lengths: Tensor = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
     return vectors / lengths.masked_fill(lengths == 0, 1.0)
 
@@ -252,7 +193,7 @@ def soft_cap(scores: Tensor, cap: float) -> Tensor:
     Raises
     ------
     TypeError, ValueError
-        If ``scores`` is no floating-point tensor, or ``cap`` no positive number.
+        If ``scores`` is no floating-point tensor, or ``cap`` is not positive.
 
     Notes
     -----
@@ -299,11 +240,11 @@ def alibi_slopes(num_heads: int) -> Tensor:
     >>> alibi_slopes(4)
     tensor([0.2500, 0.0625, 0.0156, 0.0039])
     """
+    return _slopes(num_heads, torch.device("cpu"))
+
+
+def _slopes(num_heads: int, device: torch.device) -> Tensor:
     require_count("num_heads", num_heads)
-    return _slopes(num_heads)
-
-
-def _slopes(num_heads: int, device: torch.device | None = None) -> Tensor:
     power = 2 ** int(math.log2(num_heads))  # the largest that is not above num_heads
     numbers = torch.arange(num_heads, dtype=torch.float64, device=device)
     exponents = torch.cat([8 * (numbers[:power] + 1), 8 * numbers[: num_heads - power] + 4]) / power
@@ -344,7 +285,7 @@ def alibi_bias(
     Raises
     ------
     TypeError, ValueError
-        If a number is no whole number, or too small.
+        If ``num_heads`` is no whole number of at least 1.
 
     Notes
     -----
@@ -357,15 +298,10 @@ def alibi_bias(
     tensor([[-1.0000, -0.5000, -0.0000]])
     """
     len_k = len_q if len_k is None else len_k
-    require_count("num_heads", num_heads)
-    require_count("len_q", len_q, minimum=0)
-    require_count("len_k", len_k, minimum=0)
-    require_device("device", device)
-    require_float_dtype("dtype", dtype)
     own = torch.arange(len_k - len_q, len_k, device=device)  # where each query stands
     distances = (own.unsqueeze(-1) - torch.arange(len_k, device=device)).abs()  # (len_q, len_k)
-    bias = -_slopes(num_heads, distances.device)[:, None, None] * distances
-    return bias if dtype is None else bias.to(dtype)
+    slopes = _slopes(num_heads, own.device)[:, None, None]  # (num_heads, 1, 1)
+    return (-slopes * distances).to(dtype or slopes.dtype)
 
 
 class BilinearScore(nn.Module):
@@ -386,7 +322,7 @@ class BilinearScore(nn.Module):
     Raises
     ------
     TypeError, ValueError
-        If a width is no whole number of at least 1; in ``forward``, as :func:`dot_scores`.
+        In ``forward``, as :func:`dot_scores`.
 
     Notes
     -----
@@ -399,21 +335,20 @@ class BilinearScore(nn.Module):
     torch.Size([2, 7])
     """
 
-    knows_positions = False
-
     def __init__(self, d_q: int, d_k: int) -> None:
         super().__init__()
-        require_count("d_q", d_q)
-        require_count("d_k", d_k)
         self.W = nn.Parameter(torch.empty(d_q, d_k))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the matrix anew, Xavier uniform."""
         nn.init.xavier_uniform_(self.W)
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         """Score ``(..., len_q, d_q)`` against ``(..., len_k, d_k)``: ``(..., len_q, len_k)``."""
         require_queries_and_keys(queries, keys, same_width=False)
-        require_parameter_kind("queries", queries, self.W)
-        require_size("queries", queries, -1, self.W.shape[0], "features (d_q)")
-        require_size("keys", keys, -1, self.W.shape[1], "features (d_k)")
+        require_width("queries", queries, self.W.shape[0], "d_q")
+        require_width("keys", keys, self.W.shape[1], "d_k")
         return dot_scores(queries @ self.W, keys)
 
     def extra_repr(self) -> str:
@@ -442,14 +377,12 @@ class AdditiveScore(nn.Module):
     Raises
     ------
     TypeError, ValueError
-        If a width is no whole number of at least 1; in ``forward``, as :func:`dot_scores`.
+        In ``forward``, as :func:`dot_scores`.
 
     Notes
     -----
-    Bahdanau, Cho, Bengio (2015), appendix A.1.2. All hidden features at once would take
-    ``batch * len_q * len_k * num_hiddens`` numbers. Where these are more than ``2**20``, the
-    queries are taken in blocks that make no more at a time, and the features are computed
-    again on the way back. (Not under ``torch.compile``, which fuses, nor ``torch.func``.)
+    Bahdanau, Cho, Bengio (2015), appendix A.1.2. The hidden features of all pairs take
+    ``batch * len_q * len_k * num_hiddens`` numbers.
 
     Examples
     --------
@@ -458,29 +391,23 @@ class AdditiveScore(nn.Module):
     torch.Size([2, 7])
     """
 
-    knows_positions = False
-
     def __init__(self, d_q: int, d_k: int, num_hiddens: int) -> None:
         super().__init__()
-        require_count("d_q", d_q)
-        require_count("d_k", d_k)
-        require_count("num_hiddens", num_hiddens)
-        self.d_q, self.d_k = d_q, d_k
         self.W_q = nn.Linear(d_q, num_hiddens, bias=False)
         self.W_k = nn.Linear(d_k, num_hiddens, bias=False)
         self.w_v = nn.Linear(num_hiddens, 1, bias=False)
 
+    def reset_parameters(self) -> None:
+        """Draw the three matrices anew, as ``torch.nn.Linear`` does."""
+        for layer in (self.W_q, self.W_k, self.w_v):
+            layer.reset_parameters()
+
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         """Score ``(..., len_q, d_q)`` against ``(..., len_k, d_k)``: ``(..., len_q, len_k)``."""
         require_queries_and_keys(queries, keys, same_width=False)
-        if type(self.W_q) is nn.Linear:  # what wraps or replaces it has its own kind
-            require_parameter_kind("queries", queries, self.W_q.weight)
-        require_size("queries", queries, -1, self.d_q, "features (d_q)")
-        require_size("keys", keys, -1, self.d_k, "features (d_k)")
-        hidden_q, hidden_k = self.W_q(queries), self.W_k(keys)  # (..., len, num_hiddens)
-        if type(self.w_v) is not nn.Linear:
-            features = torch.tanh(hidden_q.unsqueeze(-2) + hidden_k.unsqueeze(-3))
-            scores: Tensor = self.w_v(features).squeeze(-1)
-            return scores
-        direction = self.w_v.weight.squeeze(0)  # (num_hiddens,)
-        return additive_scores(hidden_q, hidden_k, direction)
+        require_width("queries", queries, self.W_q.in_features, "d_q")
+        require_width("keys", keys, self.W_k.in_features, "d_k")
+        hidden_q = self.W_q(queries).unsqueeze(-2)  # (..., len_q, 1, num_hiddens)
+        hidden_k = self.W_k(keys).unsqueeze(-3)  # (..., 1, len_k, num_hiddens)
+        scores: Tensor = self.w_v(torch.tanh(hidden_q + hidden_k)).squeeze(-1)
+        return scores  # (..., len_q, len_k)

@@ -103,7 +103,8 @@ def function_cases(tensors, lens):
     # what, our arguments, the kernel's best call, the textbook's mask
     made = [
         ("no mask", {}, kernel, None),
-        ("causal", {"mask": causal}, partial(kernel, is_causal=True), causal),
+        ("causal", {"causal": True}, partial(kernel, is_causal=True), causal),
+        ("a causal tensor", {"mask": causal}, partial(kernel, attn_mask=causal), causal),
     ]
     for percent in (25, 50, 100):
         valid = length * percent // 100

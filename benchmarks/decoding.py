@@ -12,8 +12,13 @@ import time
 import torch
 import torch.nn.functional as F
 
-from attention_lib import KeyValueCache, MultiHeadAttention, merge_heads, rotary_scores, split_heads
-from attention_lib.positions import rotate_by_position
+from attention_lib import (
+    KeyValueCache,
+    MultiHeadAttention,
+    merge_heads,
+    rotate_by_position,
+    split_heads,
+)
 
 D_MODEL, NUM_HEADS, STEPS = 512, 8, 20
 
@@ -55,8 +60,8 @@ def seconds(step, token):
 @torch.no_grad()
 def ratios(num_keys, num_kv_heads, rotary, rounds):
     """Time ``STEPS`` steps after ``num_keys`` keys, ours and by hand in turn."""
-    score = rotary_scores if rotary else None
-    layer = MultiHeadAttention(D_MODEL, NUM_HEADS, num_kv_heads=num_kv_heads, score=score)
+    turn = rotate_by_position if rotary else None
+    layer = MultiHeadAttention(D_MODEL, NUM_HEADS, num_kv_heads=num_kv_heads, rotary=turn)
     prompt, tokens = torch.randn(1, num_keys, D_MODEL), torch.randn(STEPS, 1, 1, D_MODEL)
     found = []
     for _ in range(rounds):

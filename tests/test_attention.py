@@ -26,6 +26,7 @@ from attention_lib import (
 )
 from tests.strategies import (
     DTYPES,
+    INF,
     NAN,
     assert_close,
     attend_by_loop,
@@ -114,6 +115,84 @@ def test_attention_equals_a_loop_over_queries(name, visibility, need_weights):
         assert not weights[~visible].any()
     else:
         assert weights is None
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("len_k", [LEN_Q, LEN_K, LEN_Q - 2, 1])
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_causal_means_the_causal_mask(name, len_k, need_weights):
+    """Alone, and with lengths that hide the last keys of all sequences."""
+    attention = ATTENTIONS[name][0]
+    tensors = inputs((BATCH, LEN_Q, D), (BATCH, len_k, D), (BATCH, len_k, D_V))
+    for lens in (None, torch.tensor([1, 1]), torch.tensor([0, len_k])):
+        found, expected = (
+            attention(*tensors, lens, need_weights=need_weights, **given)
+            for given in ({"causal": True}, {"mask": causal_mask(LEN_Q, len_k)})
+        )
+        assert_close(found[0], expected[0])
+        assert not need_weights or error(found[1], expected[1]) < 1e-10
+
+
+# Lengths, mask, and the keys that no query of their sequence may see, (BATCH, LEN_K)
+PADDING = {
+    "lengths": (torch.tensor([3, 7]), None, [3, 7]),
+    "lengths that leave nothing": (torch.tensor([0, 5]), None, [0, 5]),
+    "a mask": (None, torch.arange(LEN_K) < 5, [5, 5]),
+    "lengths per query": (torch.tensor([[0, 2, 3, 2, 1], [7, 6, 5, 4, 1]]), None, [3, 7]),
+    "lengths and causal": (torch.tensor([2, 7]), causal_mask(LEN_Q, LEN_K), [2, 7]),
+}
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("number", [NAN, INF, torch.finfo(torch.float64).max])
+@pytest.mark.parametrize("padding", PADDING)
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_numbers_in_the_padding_reach_nothing(name, padding, number, need_weights):
+    """No output and no gradient, of inputs and of parameters; and they stay where they are."""
+    valid_lens, mask, first = PADDING[padding]
+    at, results = torch.arange(LEN_K) >= torch.tensor(first).unsqueeze(-1), []
+    for fill in (0.0, number):
+        tensors = [x.detach().clone() for x in drawn()]
+        tensors[1][at], tensors[2][at] = fill, fill
+        before = [x.clone() for x in tensors]
+        tensors = [x.requires_grad_() for x in tensors]
+        with torch.autograd.set_detect_anomaly(True):
+            output, weights = attend(name, tensors, valid_lens, mask, need_weights)
+            loss = (output * numbers(*output.shape, seed=9)).sum()
+            gradients = torch.autograd.grad(loss, (*tensors, *parameters(name)))
+        results.append([output, *gradients] + ([weights] if need_weights else []))
+        for x, was in zip(tensors, before, strict=True):
+            assert torch.equal(x.detach().nan_to_num(), was.nan_to_num()), "changed in place"
+    for found, expected in zip(*reversed(results), strict=True):
+        assert_close(found, expected)
+
+
+def test_padding_is_what_no_head_may_see():
+    """A key that one head may see counts for it, and its NaN is arithmetic's for the others."""
+    queries, keys, values = (x.detach() for x in inputs(*[(1, 2, 3, D)] * 3))
+    mask = torch.ones(1, 2, 3, 3, dtype=torch.bool)
+    mask[..., 2] = False
+    for attention in (scaled_dot_product_attention, Attention(gaussian_scores)):
+        expected, _ = attention(queries, keys, values, mask=mask)
+        spoiled = keys.clone()
+        spoiled[..., 2, :] = NAN
+        assert_close(attention(queries, spoiled, values, mask=mask)[0], expected)
+        mask[0, 0, 0, 2] = True
+        assert attention(queries, spoiled, values, mask=mask)[0][0, 0, 0].isnan().all()
+        mask[0, 0, 0, 2] = False
+
+
+def test_without_weights_the_output_is_the_same_for_large_numbers_in_float16():
+    """Scores of 160 000, which float16 cannot hold, and the kernel can."""
+    queries = torch.full((1, 2, 2, 4), 400.0, dtype=torch.float16)
+    keys = torch.cat([queries[..., :1, :], queries[..., 1:, :] / 8], dim=-2)
+    values = numbers(1, 2, 2, 3, dtype=torch.float16)
+    for options in ({"scale": 0.25}, {"causal": True}):
+        outputs = [
+            scaled_dot_product_attention(queries, keys, values, need_weights=need, **options)[0]
+            for need in (True, False)
+        ]
+        assert outputs[0].isfinite().all() and torch.equal(*outputs)
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
@@ -229,19 +308,6 @@ def test_a_score_that_knows_positions_gets_all_keys(name):
     assert_close(weights[:, 0], masked_softmax(score(*projected), lens))
 
 
-def test_a_score_may_declare_that_it_knows_no_positions():
-    lengths = []
-
-    def score(queries, keys):
-        lengths.append(keys.shape[-2])
-        return dot_scores(queries, keys)
-
-    for knows in (True, False):
-        score.knows_positions = knows
-        Attention(score)(*drawn(), torch.tensor([3, 3]))
-    assert lengths == [LEN_K, 3]
-
-
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("visibility", ["all", "lengths", "causal"])
 def test_one_head_of_keys_serves_several_heads_of_queries(visibility, need_weights):
@@ -258,10 +324,10 @@ def test_one_head_of_keys_serves_several_heads_of_queries(visibility, need_weigh
 
 
 HABITS = {
-    "is_causal": (True, "mask=causal_mask"),
+    "is_causal": (True, "causal=True"),
     "attn_mask": (torch.ones(LEN_Q, LEN_K), "goes to mask="),
     "key_padding_mask": (torch.ones(BATCH, LEN_K, dtype=torch.bool), "valid_lens="),
-    "valid_len": (torch.tensor([3, 7]), "expected an argument among"),
+    "valid_len": (torch.tensor([3, 7]), "valid_len=tensor"),
 }
 
 
@@ -273,7 +339,7 @@ def test_pytorchs_arguments_are_answered_with_ours(habit):
         Attention(dot_scores),
         MultiHeadAttention(D, 1),
     ):
-        with pytest.raises(TypeError, match=f"{habit}: expected an argument") as refused:
+        with pytest.raises(TypeError, match=f"{habit}: expected no such argument") as refused:
             attention(*drawn(), **{habit: value})
         assert hint in str(refused.value)
 
@@ -397,5 +463,5 @@ def test_gradients_agree_with_finite_differences(name, need_weights):
 
     given = (*tensors, *parameters(name))
     assert torch.autograd.gradcheck(run, given)
-    if need_weights or name not in FUSED:  # the fused kernels have no second derivative
+    if name != "gaussian" and (need_weights or name not in FUSED):  # these have no second one
         assert torch.autograd.gradgradcheck(run, given)

@@ -13,6 +13,7 @@ from attention_lib import (
     alibi_bias,
     causal_mask,
     rotary_scores,
+    rotate_by_position,
     scaled_dot_scores,
     window_mask,
 )
@@ -26,21 +27,19 @@ def alibi(queries, keys):
     return scaled_dot_scores(queries, keys) + bias
 
 
-SCORES = {
-    "dot product": None,
-    "rotary": rotary_scores,
-    "rotary in halves": partial(rotary_scores, base=50.0, layout="halves", scale=0.3),
-    "wrapped rotary": lambda queries, keys: rotary_scores(queries, keys),
-    "ALiBi": alibi,
+KINDS = {
+    "dot product": {},
+    "rotary": {"rotary": rotate_by_position},
+    "rotary in halves": {"rotary": partial(rotate_by_position, base=50.0, layout="halves")},
+    "rotary scores": {"score": rotary_scores},
+    "ALiBi": {"score": alibi},
 }
 CHUNKS = {"single": [1] * LENGTH, "prompt": [9] + [1] * 14, "chunks": [3, 7, 1, 12]}
 
 
-def layer_of(score=None, num_kv_heads=None, dtype=torch.float64):
+def layer_of(kind="dot product", dtype=torch.float64, **options):
     torch.manual_seed(0)
-    return MultiHeadAttention(D_MODEL, HEADS, num_kv_heads=num_kv_heads, score=score, bias=True).to(
-        dtype
-    )
+    return MultiHeadAttention(D_MODEL, HEADS, bias=True, **KINDS[kind], **options).to(dtype)
 
 
 def decoded(layer, cache, x, chunks, **options):
@@ -53,9 +52,9 @@ def decoded(layer, cache, x, chunks, **options):
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("window", [None, 1, 5, 40])
 @pytest.mark.parametrize("chunks", CHUNKS)
-@pytest.mark.parametrize("score", SCORES)
-def test_decoding_equals_the_whole_pass(score, chunks, window, need_weights):
-    layer, x = layer_of(SCORES[score], num_kv_heads=2), numbers(BATCH, LENGTH, D_MODEL)
+@pytest.mark.parametrize("kind", KINDS)
+def test_decoding_equals_the_whole_pass(kind, chunks, window, need_weights):
+    layer, x = layer_of(kind, num_kv_heads=2), numbers(BATCH, LENGTH, D_MODEL)
     mask = causal_mask(LENGTH) if window is None else window_mask(LENGTH, window=window)
     expected, _ = layer(x, x, x, mask=mask)
     cache = KeyValueCache(window)
@@ -69,7 +68,7 @@ def test_decoding_equals_the_whole_pass(score, chunks, window, need_weights):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_decoding_in_every_dtype(dtype):
-    layer, x = layer_of(rotary_scores, dtype=dtype), numbers(BATCH, LENGTH, D_MODEL, dtype=dtype)
+    layer, x = layer_of("rotary", dtype), numbers(BATCH, LENGTH, D_MODEL, dtype=dtype)
     expected, _ = layer(x, x, x, mask=causal_mask(LENGTH))
     assert_close(decoded(layer, KeyValueCache(), x, CHUNKS["prompt"]), expected)
 
@@ -100,10 +99,10 @@ def test_memory_is_allocated_a_few_times():
 
 
 @pytest.mark.parametrize("window", [None, 6])
-@pytest.mark.parametrize("score", ["dot product", "rotary", "ALiBi"])
-def test_prompts_padded_on_the_left(score, window):
+@pytest.mark.parametrize("kind", ["dot product", "rotary", "ALiBi"])
+def test_prompts_padded_on_the_left(kind, window):
     """A mask hides the padding, which may hold NaN; each prompt is decoded as if alone."""
-    layer, x = layer_of(SCORES[score]), numbers(BATCH, LENGTH, D_MODEL)
+    layer, x = layer_of(kind), numbers(BATCH, LENGTH, D_MODEL)
     start = torch.tensor([4, 0])  # the first sequence has four places of padding
     x[0, :4] = NAN
     cache, found = KeyValueCache(window), []
@@ -138,6 +137,37 @@ def test_a_copy_goes_its_own_way():
     found = decoded(copy.deepcopy(layer), fork, x[:, 9:], 1)
     expected, _ = layer(x, x, x, mask=causal_mask(LENGTH))
     assert_close(found, expected[:, 9:])
+
+
+@pytest.mark.parametrize("window", [None, 5])
+def test_a_cropped_cache_goes_on_from_an_earlier_position(window):
+    """As after a draft of which only some tokens were accepted."""
+    layer, x, cache = layer_of("rotary"), numbers(BATCH, LENGTH, D_MODEL), KeyValueCache(window)
+    expected = decoded(layer, KeyValueCache(window), x, LENGTH)
+    decoded(layer, cache, torch.cat([x[:, :9], -x[:, 9:11]], dim=1), [9, 2])
+    cache.crop(9)
+    assert len(cache) == 9
+    assert_close(decoded(layer, cache, x[:, 9:], 1), expected[:, 9:])
+    cache.crop(0)
+    assert_close(decoded(layer, cache, x, [4] + [1] * 19), expected)
+
+
+def test_a_window_refuses_to_go_back_to_what_it_has_forgotten():
+    layer, x, cache = layer_of(), numbers(BATCH, LENGTH, D_MODEL), KeyValueCache(window=5)
+    decoded(layer, cache, x, 1)
+    with pytest.raises(ValueError, match="length: expected a position whose window of 5 keys"):
+        cache.crop(9)
+    assert len(cache) == LENGTH
+
+
+@pytest.mark.parametrize("rows", [[1, 0], [1, 1, 0], [1]])
+def test_a_reordered_cache_serves_other_sequences(rows):
+    """In another order, repeated, left out: as beam search wants them after each step."""
+    layer, x, cache = layer_of("rotary"), numbers(BATCH, LENGTH, D_MODEL), KeyValueCache()
+    expected, _ = layer(x, x, x, causal=True)
+    decoded(layer, cache, x[:, :9], 9)
+    cache.reorder(torch.tensor(rows))
+    assert_close(decoded(layer, cache, x[rows, 9:], [1, 13]), expected[rows, 9:])
 
 
 def test_steps_in_inference_mode_and_out_of_it():

@@ -21,20 +21,18 @@ PACKAGES = ("attention_contracts", "attention_lib", "workbook")
 # before it. The workbook may import the library; the library never imports the workbook.
 MATHEMATICS = [
     "_arguments",
-    "_derivatives",
-    "_engine",
     "scoring",
     "masking",
+    "_engine",
     "cache",
     "_signatures",
     "attention",
     "positions",
     "multihead",
+    "saturation",
 ]
-MATHEMATICS += ["saturation"]
 LIBRARY = {
     **{part: ({*MATHEMATICS[:n]}, {"torch"}) for n, part in enumerate(MATHEMATICS)},
-    "_engine": ({"_arguments", "_derivatives", "_engine"}, {"torch"}),
     "notebook": (set(), {"torch", "numpy", "transformers"}),  # the last where it is installed
     "palette": (set(), set()),
     "_pictures": (set(), set()),

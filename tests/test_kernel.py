@@ -6,13 +6,11 @@ import torch.nn.functional as F
 
 from attention_lib import (
     MultiHeadAttention,
-    causal_mask,
-    rotary_scores,
+    rotate_by_position,
     scaled_dot_product_attention,
 )
-from tests.strategies import NAN, inputs, numbers
+from tests.strategies import inputs
 from tests.test_attention import ATTENTIONS, BATCH, FUSED, LEN_Q, VISIBILITY, D, attend, drawn
-from workbook import cost
 
 
 @pytest.fixture
@@ -44,9 +42,9 @@ def test_other_scores_never_call_the_kernel(kernel_calls):
 
 
 @pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("score", [None, rotary_scores])
-def test_without_weights_the_kernel_does_the_work_of_a_layer(score, training, kernel_calls):
-    layer = MultiHeadAttention(12, 6, num_kv_heads=2, score=score, dropout=0.25).train(training)
+@pytest.mark.parametrize("rotary", [None, rotate_by_position])
+def test_without_weights_the_kernel_does_the_work_of_a_layer(rotary, training, kernel_calls):
+    layer = MultiHeadAttention(12, 6, num_kv_heads=2, rotary=rotary, dropout=0.25).train(training)
     x = torch.ones(BATCH, LEN_Q, 12)
     layer(x, x, x, torch.tensor([3, 5]))
     assert not kernel_calls
@@ -63,12 +61,26 @@ def test_the_kernel_gets_no_fully_masked_row(kernel_calls):
     assert kernel_calls[0]["attn_mask"].any(dim=-1).all()
 
 
-def test_the_kernel_gets_is_causal_instead_of_a_causal_mask(kernel_calls):
-    """Some of PyTorch's kernels refuse to be given both."""
-    scaled_dot_product_attention(
-        *inputs(*[(BATCH, LEN_Q, D)] * 3), mask=causal_mask(LEN_Q), need_weights=False
-    )
-    assert kernel_calls[0]["is_causal"] and kernel_calls[0]["attn_mask"] is None
+def test_the_kernel_hears_of_causality_where_it_means_the_same(kernel_calls):
+    """As many keys as queries: the whole triangle. One query: it sees all. Else a mask."""
+    for len_q, len_k in ((LEN_Q, LEN_Q), (1, LEN_Q), (3, LEN_Q)):
+        shapes = (BATCH, len_q, D), (BATCH, len_k, D), (BATCH, len_k, D)
+        scaled_dot_product_attention(*inputs(*shapes), causal=True, need_weights=False)
+    assert [call["is_causal"] for call in kernel_calls] == [True, False, False]
+    assert [call["attn_mask"] is None for call in kernel_calls] == [True, True, False]
+
+
+def test_the_kernel_gets_no_keys_at_the_end_that_nobody_sees(kernel_calls):
+    """Lengths that are all alike need no mask then; others are rounded up to full vectors."""
+    x = inputs(*[(BATCH, 1, 40, D)] * 3)
+    for lens in ([17, 17], [17, 3], [40, 40], [0, 40]):
+        scaled_dot_product_attention(*x, torch.tensor(lens), need_weights=False)
+    mask = torch.arange(40) < 17
+    scaled_dot_product_attention(*x, mask=mask, need_weights=False)
+    assert [call["shapes"][1][2] for call in kernel_calls] == [17, 32, 40, 40, 17]
+    assert [call["attn_mask"] is None for call in kernel_calls] == [True, False, True, False, True]
+    _, weights = scaled_dot_product_attention(*x, mask=mask)
+    assert weights.shape == (BATCH, 1, 40, 40) and not weights[..., 17:].any()
 
 
 @pytest.mark.parametrize(
@@ -81,36 +93,3 @@ def test_the_kernel_gets_tensors_with_two_leading_axes(leading, kernel_calls):
     batch, heads, *_ = kernel_calls[0]["shapes"][0]
     assert kernel_calls[0]["shapes"] == [(batch, heads, 3, D)] * 3
     assert batch * heads == torch.empty(torch.broadcast_shapes(*leading)).numel()
-
-
-def test_a_slice_of_a_causal_buffer_is_recognised_as_causal(kernel_calls):
-    """The most common idiom, ``self.mask[:length, :length]``; a slice elsewhere is not causal."""
-    buffer = torch.ones(9, 9, dtype=torch.bool).tril()
-    x = inputs(*[(BATCH, LEN_Q, D)] * 3)
-    for mask in (buffer[:LEN_Q, :LEN_Q], buffer.view(1, 9, 9)[:, :LEN_Q, :LEN_Q], buffer[2:7, 2:7]):
-        scaled_dot_product_attention(*x, mask=mask, need_weights=False)
-    for mask in (buffer[1:6, :LEN_Q], buffer[:LEN_Q, 1:6], buffer.T[:LEN_Q, :LEN_Q]):
-        scaled_dot_product_attention(*x, mask=mask, need_weights=False)
-    assert [call["is_causal"] for call in kernel_calls] == [True] * 3 + [False] * 3
-    buffer[0, 1] = True
-    scaled_dot_product_attention(*x, mask=buffer[:LEN_Q, :LEN_Q], need_weights=False)
-    assert not kernel_calls[-1]["is_causal"]
-
-
-def test_a_visible_nan_costs_the_kernel_no_more_memory(kernel_calls):
-    """The kernel still does the work, and no tensor of all pairs is made for each head."""
-    queries, keys, values = (numbers(2, 4, 512, 3) for _ in range(3))
-    values[0, 0, 0, 0] = NAN
-    peak = cost.peak_bytes(fused, queries, keys, values, torch.tensor([400, 512]))
-    assert len(kernel_calls) == 1 and peak < 2 * 4 * 512 * 512  # a byte a pair would be more
-
-
-def fused(queries, keys, values, valid_lens):
-    return scaled_dot_product_attention(queries, keys, values, valid_lens, need_weights=False)[0]
-
-
-def test_a_second_derivative_without_weights_is_refused_in_words():
-    tensors = drawn()
-    output = fused(*tensors, torch.tensor([3, 7]))
-    with pytest.raises(RuntimeError, match="need_weights: expected True for a second derivative"):
-        torch.autograd.grad(output.sum(), tensors, create_graph=True)

@@ -11,15 +11,8 @@ from attention_lib import (
     length_mask,
     masked_softmax,
     padding_mask,
+    scaled_dot_product_attention,
     window_mask,
-)
-from attention_lib._arguments import INTEGER_DTYPES
-from attention_lib._engine import visibility
-from attention_lib._engine.visibility import (
-    Visible,
-    known_causal,
-    resolve_visible,
-    without_empty_rows,
 )
 from tests.strategies import (
     DTYPES,
@@ -35,6 +28,7 @@ from tests.strategies import (
 )
 
 BATCH, HEADS, LEN_Q, LEN_K = 2, 3, 5, 7
+INTEGER_DTYPES = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 T, F = True, False
 
@@ -132,80 +126,6 @@ def test_document_mask_shows_the_keys_of_the_own_document():
     assert torch.equal(document_mask(documents[1].to(torch.uint8)), made[1])
 
 
-# valid_lens, mask -> mask (shape or None), len_k, is_causal, some_empty, for (2, 3, 5, 7)
-KNOWN = {
-    "nothing": (None, None, (None, 7, False, False)),
-    "every key": (torch.tensor([7, 7]), None, (None, 7, False, False)),
-    "lengths alike": (torch.tensor([3, 3]), None, (None, 3, False, False)),
-    "no keys": (torch.tensor([0, 0]), None, (None, 0, False, True)),
-    "lengths": (torch.tensor([2, 4]), None, ((2, 1, 1, 4), 4, False, False)),
-    "lengths, one of them 0": (torch.tensor([0, 4]), None, ((2, 1, 1, 4), 4, False, True)),
-    "a mask that hides nothing": (None, torch.tensor(True), (None, 7, False, False)),
-    "a mask": (None, torch.arange(7) > 1, ((1, 7), 7, False, True)),
-    "lower right": (None, causal_mask(5, 7), ((5, 7), 7, False, False)),
-    "a causal mask of one key for all": (None, causal_mask(5, 1), ((5, 1), 7, False, True)),
-    "both": (torch.tensor([2, 4]), causal_mask(5, 7), ((2, 1, 5, 4), 4, False, False)),
-    "both, of four axes": (
-        torch.tensor([2, 4]),
-        torch.arange(7).expand(1, 3, 1, 7) < 6,
-        ((2, 3, 1, 4), 4, False, True),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", KNOWN)
-def test_lengths_and_mask_are_reduced_to_the_smallest_equal_mask(name):
-    valid_lens, mask, (shape, *known) = KNOWN[name]
-    visible = resolve_visible((2, 3, 5, 7), torch.device("cpu"), valid_lens, mask)
-    assert (None if visible.mask is None else tuple(visible.mask.shape)) == shape
-    assert list(visible[1:]) == known
-    whole = visible_by_loop((2, 3, 5, 7), valid_lens, mask)
-    assert not whole[..., visible.len_k :].any()
-    if visible.mask is not None:
-        assert torch.equal(visible.mask.expand(2, 3, 5, visible.len_k), whole[..., : visible.len_k])
-
-
-def test_fully_masked_rows_are_opened_for_the_kernel_and_reported():
-    mask = torch.tensor([[[T, F, T], [F, F, F]]])
-    empty = torch.tensor([[[F], [T]]])
-    shown, hidden = without_empty_rows(Visible(mask, 3, some_empty=True))
-    assert torch.equal(shown, mask | empty) and torch.equal(hidden, empty)
-    for visible in (Visible(mask, 3), Visible(mask[:, :1], 3, some_empty=True)):
-        shown, hidden = without_empty_rows(visible)
-        assert shown is visible.mask and hidden is None  # nothing is said to be, or is, empty
-    assert without_empty_rows(Visible(None, 0, some_empty=True)) == (None, None)
-
-
-def test_a_causal_mask_is_recognised_until_it_is_written_to():
-    """Its numbers are read once, and not at all where causal_mask made it."""
-    masks = [causal_mask(5), torch.ones(5, 5).tril().bool(), causal_mask(3, 5), causal_mask(1)]
-    assert all(map(known_causal, masks))
-    others = [window_mask(5, window=2), masks[0][:, :3], masks[0][1:4], ~masks[0], masks[0][0]]
-    assert not any(map(known_causal, others))
-    for mask in masks[:2]:
-        mask[0].fill_(True)
-        assert not known_causal(mask)
-    with torch.inference_mode():
-        mask = causal_mask(LEN_Q)
-        assert known_causal(mask)
-        mask[0, 1] = True
-    assert not known_causal(mask)
-
-
-def test_recognising_a_causal_mask_reads_no_numbers(monkeypatch):
-    mask, device = causal_mask(5), torch.device("cpu")
-    monkeypatch.setattr(visibility, "numbers_in", None)
-    visible = resolve_visible((2, 5, 5), device, None, mask)
-    assert visible.is_causal and not visible.some_empty
-    assert resolve_visible((2, 5, 5), device, None, mask.view(1, 5, 5)).is_causal
-    assert resolve_visible((2, 1, 5), device, None, causal_mask(1, 5)).mask is None
-    assert resolve_visible((2, 7, 5), device, None, causal_mask(7, 5)).some_empty
-    for lens in ([3, 5], [3, 3]):
-        assert not resolve_visible((2, 5, 5), device, torch.tensor(lens), mask).is_causal
-    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
-    assert not known_causal(mask)
-
-
 def test_padding_mask_hides_the_padding_token():
     tokens = torch.tensor([[5, 0, 2, 0], [1, 1, 1, 1]])
     assert padding_mask(tokens).tolist() == [[[T, F, T, F]], [[T, T, T, T]]]
@@ -237,6 +157,18 @@ def test_masked_softmax_equals_a_softmax_over_the_visible_keys(lens, mask_shape)
         assert not row[~seen].any()
         if seen.any():
             assert_close(row[seen], given[seen].exp() / given[seen].exp().sum(), 1e-12)
+
+
+def test_a_mask_with_two_meanings_is_not_read_in_silence():
+    """(len_q, len_k) or (batch, len_k): a third axis says which, and so does another batch."""
+    scores, mask = numbers(3, 3, 5), booleans((3, 5), seed=1, share=0.7)
+    with pytest.warns(UserWarning, match=r"mask: \(3, 5\) is understood as \(len_q, len_k\)"):
+        weights = masked_softmax(scores, mask=mask)
+    assert torch.equal(weights, masked_softmax(scores, mask=mask.unsqueeze(0)))
+    masked_softmax(scores, mask=mask.unsqueeze(1))
+    masked_softmax(scores[:2], mask=mask)
+    with pytest.warns(UserWarning, match="mask"):
+        scaled_dot_product_attention(scores, numbers(3, 5, 5), numbers(3, 5, 5), mask=mask)
 
 
 def test_masked_weights_computed_by_hand():

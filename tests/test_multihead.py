@@ -1,5 +1,6 @@
 """Multi-head attention against a loop over its heads, and against PyTorch's module."""
 
+import copy
 from functools import partial
 
 import pytest
@@ -17,9 +18,11 @@ from attention_lib import (
     gaussian_scores,
     merge_heads,
     rotary_scores,
+    scaled_dot_product_attention,
     scaled_dot_scores,
     split_heads,
 )
+from attention_lib import rotate_by_position as rotate
 from tests.strategies import (
     DTYPES,
     INF,
@@ -211,38 +214,6 @@ def test_padding_reaches_no_output_and_no_gradient(num_kv_heads, bias, filler, n
             assert_close(poisoned, clean)
 
 
-@pytest.mark.parametrize("need_weights", [True, False])
-def test_a_future_nan_reaches_no_output_of_the_past_and_no_head_that_is_masked(need_weights):
-    made, (queries, keys, values) = module(), drawn()
-    clean, _ = made(queries, keys, values, mask=causal_mask(LEN_Q, LEN_K))
-    keys, values = keys.detach().clone(), values.detach().clone()
-    keys[:, -1], values[:, -1] = NAN, INF
-    output, weights = made(
-        queries, keys, values, mask=causal_mask(LEN_Q, LEN_K), need_weights=need_weights
-    )
-    assert_close(output[:, :-1], clean[:, :-1])
-    assert output[:, -1].isnan().all(), "a visible NaN is hidden"
-    per_head = torch.ones(1, HEADS, 1, LEN_K, dtype=torch.bool)
-    per_head[:, 1:, :, -1] = False  # the first head alone sees the NaN
-    _, weights = made(queries, keys, values, mask=per_head)
-    assert weights[:, 0].isnan().all() and weights[:, 1:].isfinite().all()
-
-
-@pytest.mark.parametrize("need_weights", [True, False])
-@pytest.mark.parametrize("lens", [[[7, 0, 3, 2, 1], [7, 7, 7, 0, 0]], [[0] * LEN_Q] * BATCH])
-def test_a_nan_query_with_nothing_to_attend_to_reaches_no_gradient(lens, need_weights):
-    made, tensors = module(), [x.detach().clone() for x in drawn()]
-    lens = torch.tensor(lens)
-    tensors[0][lens == 0] = NAN
-    for x in tensors:
-        x.requires_grad_()
-    with torch.autograd.set_detect_anomaly(True):
-        output, _ = made(*tensors, lens, need_weights=need_weights)
-        output.sum().backward()
-    assert output.isfinite().all()
-    assert all(x.grad.isfinite().all() for x in (*tensors, *made.parameters()))
-
-
 def test_weights_are_those_before_dropout_and_dropout_acts_in_training_only():
     made, tensors = module(dropout=0.5), [x.detach() for x in drawn()]
     lens = torch.tensor([5, 0])
@@ -344,21 +315,52 @@ def test_a_custom_score_gets_each_head_with_all_keys(score, visibility, replaced
     assert_close(made(queries, keys, values, valid_lens, mask=mask, need_weights=False)[0], output)
 
 
-@pytest.mark.parametrize("need_weights", [True, False])
-def test_padding_whose_projection_overflows_in_float16_reaches_nothing(need_weights):
-    x = numbers(BATCH, LEN_K, 64, dtype=torch.float16)
-    torch.manual_seed(0)
-    made, lens, found = MultiHeadAttention(64, 4).half(), torch.tensor([3, 5]), []
-    for filler in (0.0, 6e4):
-        given = x.masked_fill(torch.arange(LEN_K).unsqueeze(-1) >= lens[:, None, None], filler)
-        output, _ = made(given, given, given, lens, need_weights=need_weights)
-        output = torch.cat([output[0, :3], output[1, :5]])
-        made.zero_grad()
-        output.float().sum().backward()
-        found.append([output, *(p.grad for p in made.parameters())])
-    assert made.W_k(given).isinf().any(), "the case does not overflow"
-    for clean, padded in zip(*found, strict=True):
-        assert_close(padded, clean)
+@pytest.mark.parametrize("options", [{}, {"base": 50.0, "layout": "halves"}], ids=str)
+@pytest.mark.parametrize("visibility", VISIBILITY)
+def test_rotary_positions_turn_queries_and_keys(visibility, options):
+    """As rotary scores, which know where the keys stand; also where the last ones are left out."""
+    valid_lens, mask = VISIBILITY[visibility]
+    width = 4 * HEADS
+    tensors = inputs((BATCH, LEN_Q, width), *[(BATCH, LEN_K, width)] * 2)
+    made = MultiHeadAttention(width, HEADS, num_kv_heads=3, rotary=partial(rotate, **options))
+    other = MultiHeadAttention(
+        width, HEADS, num_kv_heads=3, score=partial(rotary_scores, **options)
+    )
+    other.load_state_dict(made.state_dict())
+    expected, expected_weights = other.double()(*tensors, valid_lens, mask=mask)
+    output, weights = made.double()(*tensors, valid_lens, mask=mask)
+    assert_close(output, expected)
+    assert_close(weights, expected_weights)
+    assert_close(made(*tensors, valid_lens, mask=mask, need_weights=False)[0], expected)
+
+
+def test_the_width_of_a_head_may_be_chosen():
+    """gpt-oss, for example, has 64 heads of width 64 in a model of width 2,880."""
+    made = MultiHeadAttention(10, 4, num_kv_heads=2, d_k=3, bias=True)
+    assert made.W_q.weight.shape == (12, 10) and made.W_k.weight.shape == (6, 10)
+    assert made.W_v.weight.shape == (6, 10) and made.W_o.weight.shape == (10, 12)
+    x = numbers(2, 5, 10, dtype=torch.float32)
+    output, weights = made(x, x, x, causal=True)
+    heads = split_heads(made.W_q(x), 4), split_heads(made.W_k(x), 2), split_heads(made.W_v(x), 2)
+    expected, _ = scaled_dot_product_attention(*heads, causal=True)
+    assert output.shape == x.shape and weights.shape == (2, 4, 5, 5)
+    assert_close(output, made.W_o(merge_heads(expected)))
+
+
+def test_weights_of_pytorchs_layer_are_sent_to_from_torch():
+    model = nn.Sequential(MultiHeadAttention(6, 2, bias=True))
+    theirs = nn.Sequential(nn.MultiheadAttention(6, 2))
+    with pytest.raises(RuntimeError, match="from_torch"):
+        model.load_state_dict(theirs.state_dict())
+    copy.deepcopy(model).load_state_dict(model.state_dict())
+
+
+@pytest.mark.parametrize(
+    "options", [{"score": gaussian_scores}, {"rotary": rotate}, {"d_k": 5}], ids="".join
+)
+def test_to_torch_refuses_what_pytorchs_layer_lacks(options):
+    with pytest.raises(ValueError, match=r"layer: expected what torch\.nn\.MultiheadAttention has"):
+        MultiHeadAttention(8, 2, **options).to_torch()
 
 
 def test_reset_parameters_draws_new_parameters():

@@ -30,6 +30,9 @@ from tests.strategies import (
     numbers,
 )
 
+# Of a causal mask where there are as many sequences as queries.
+pytestmark = pytest.mark.filterwarnings("ignore:mask. .* is understood as")
+
 # Random cases for each of the four dtypes.
 KERNEL_CASES, MODULE_CASES = 200, 80
 

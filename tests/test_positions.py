@@ -85,12 +85,8 @@ def test_positions_are_not_saved_and_survive_the_meta_device():
         empty = PositionalEncoding(D_MODEL, max_len=LENGTH)
     empty.to("meta")
     assert empty.positions.is_meta
-    empty.to_empty(device="cpu").load_state_dict(encode.state_dict())
+    empty.to_empty(device="cpu").reset_parameters()
     assert torch.equal(empty.positions, encode.positions)
-    empty.positions.fill_(0)
-    empty.reset_parameters()
-    assert torch.equal(empty.positions, encode.positions)
-    assert torch.equal(empty.half().float().positions, encode.positions)
 
 
 def test_gradient_agrees_with_finite_differences():

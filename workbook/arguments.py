@@ -1,5 +1,6 @@
 """Refusals in words: each names the argument, what was expected and what came."""
 
+import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
@@ -94,6 +95,61 @@ def require_flag(name: str, value: object) -> None:
     """Refuse anything but True and False."""
     if not isinstance(value, bool):
         raise TypeError(f"{name}: expected True or False, got {value!r}")
+
+
+def require_attention(queries: Tensor, keys: Tensor, values: Tensor) -> tuple[int, ...]:
+    """Refuse queries, keys and values that do not fit; return the shape of their scores."""
+    require_float("queries", queries, min_rank=2, axes="(..., len_q, d_k)")
+    require_float("keys", keys, min_rank=2, axes="(..., len_k, d_k)")
+    require_float("values", values, min_rank=2, axes="(..., len_k, d_v)")
+    require_same_kind("queries", queries, "keys", keys)
+    require_same_kind("keys", keys, "values", values)
+    if queries.shape[-1] != keys.shape[-1]:
+        raise ValueError(
+            "keys: expected the width of queries on the last axis, got "
+            f"queries {shape_of(queries)} and keys {shape_of(keys)}"
+        )
+    if values.shape[-2] != keys.shape[-2]:
+        raise ValueError(
+            "values: expected one value a key (len_k on axis -2), got "
+            f"keys {shape_of(keys)} and values {shape_of(values)}"
+        )
+    leading = broadcast(*(x.shape[:-2] for x in (queries, keys, values)))
+    if leading is None:
+        shapes = f"queries {shape_of(queries)}, keys {shape_of(keys)}, values {shape_of(values)}"
+        raise ValueError(f"leading axes: expected shapes that broadcast, got {shapes}")
+    return (*leading, queries.shape[-2], keys.shape[-2])
+
+
+def require_mask(name: str, mask: Tensor, shape: Sequence[int] | None = None) -> None:
+    """Refuse a mask that is not boolean, or does not broadcast to the shape of the scores."""
+    require_tensor(name, mask, axes="of booleans")
+    if mask.dtype != torch.bool:
+        raise TypeError(f"{name}: expected booleans (True = may attend), got dtype {mask.dtype}")
+    if shape is not None and broadcast(mask.shape, shape) != tuple(shape):
+        raise ValueError(
+            f"{name}: expected a shape that broadcasts to the scores' {tuple(shape)}, "
+            f"got {shape_of(mask)}"
+        )
+
+
+def broadcast(*shapes: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the common shape, or ``None`` where there is none."""
+    try:
+        return tuple(torch.broadcast_shapes(*map(tuple, shapes)))  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        return None
+
+
+def resolve_scale(scale: float | None, d_k: int) -> float:
+    """Return the factor on the dot product: ``1 / sqrt(d_k)`` unless one is given."""
+    if scale is None:
+        return 1.0 / math.sqrt(d_k)
+    if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+        raise TypeError(f"scale: expected a number or None, got {scale!r}")
+    if not math.isfinite(scale):
+        raise ValueError(f"scale: expected a finite number, got {scale!r}")
+    return float(scale)
 
 
 def require_a(name: str, value: object, *kinds: type) -> None:

@@ -136,8 +136,7 @@ def test_positions_and_caches_of_a_single_input_are_tested():
         offset = 0 if cache is None else cache.shape[1]
         memory = x if cache is None else torch.cat([cache, x], dim=1)
         turned = x * (1 + places + offset)[:, None]
-        mask = causal_mask(x.shape[1], memory.shape[1])
-        return scaled_dot_product_attention(turned, memory, memory, mask=mask)[0], memory
+        return scaled_dot_product_attention(turned, memory, memory, causal=True)[0], memory
 
     def wrong(x, cache=None, positions=None):
         output, memory = right(x, cache)

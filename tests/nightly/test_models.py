@@ -16,7 +16,7 @@ from attention_lib import (
     MultiHeadAttention,
     PositionalEncoding,
     causal_mask,
-    rotary_scores,
+    rotate_by_position,
 )
 from workbook import _safetensors
 
@@ -60,7 +60,7 @@ class Decoder(nn.Module):
 
     def __init__(self, positions="sinusoidal", cross=False):
         super().__init__()
-        rotary = {"score": rotary_scores, "num_kv_heads": 2} if positions == "rotary" else {}
+        rotary = {"rotary": rotate_by_position, "num_kv_heads": 2} if positions == "rotary" else {}
         self.embedding = nn.Embedding(VOCABULARY, D_MODEL)
         self.positions = None
         if positions == "sinusoidal":

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attention_lib.masking import causal_mask
 from attention_lib.multihead import MultiHeadAttention
 from attention_lib.positions import sinusoidal_positions
 from workbook._training import require_ids
@@ -126,9 +125,8 @@ class Copier(nn.Module):
         length = ids.shape[1]
         x = self.embedding(ids) + self.get_buffer("positions")[:length]  # (batch, len, d_model)
         writes, weights = [x], []
-        mask = causal_mask(length, device=ids.device)
         for layer, attention in enumerate(self.attentions):
-            output, looks = attention(x, x, x, mask=mask)
+            output, looks = attention(x, x, x, causal=True)
             output = change(layer, output) if change else output
             x = x + output
             writes.append(output)

@@ -7,10 +7,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_lib._arguments import broadcast, require_all
-from attention_lib._engine.visibility import mask_over_pairs
-from attention_lib.scoring import resolve_scale
-from workbook.arguments import require_count, shape_of
+from workbook.arguments import (
+    broadcast,
+    require_attention,
+    require_count,
+    require_mask,
+    resolve_scale,
+    shape_of,
+)
 
 __all__ = ["Tally", "attend_in_blocks", "merge", "read_block"]
 
@@ -200,7 +204,11 @@ def fitting_mask(
     queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
 ) -> Tensor | None:
     """Refuse tensors that do not fit, and a mask that does not fit them; give it two axes."""
-    return mask_over_pairs(mask, require_all(queries, keys, values), queries.device)
+    shape = require_attention(queries, keys, values)
+    if mask is None:
+        return None
+    require_mask("mask", mask, shape)
+    return mask if mask.dim() >= 2 else mask[(None,) * (2 - mask.dim())]
 
 
 def cleaned(keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -17,13 +17,15 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from attention_lib._arguments import require_all, require_lengths_for
-from attention_lib.scoring import resolve_scale
+from attention_lib.masking import length_mask
 from workbook.arguments import (
+    require_attention,
     require_count,
     require_each,
     require_positive,
+    require_size,
     require_tensor,
+    resolve_scale,
     shape_of,
 )
 from workbook.cost.blocks import (
@@ -136,7 +138,7 @@ def understood(
     ring: "Ring",
 ) -> tuple[object, ...]:
     """Refuse what does not fit here; return what has to be alike on all processes."""
-    require_all(queries, keys, values)
+    require_attention(queries, keys, values)
     for name, tensor in (("keys", keys), ("values", values)):
         if tensor.shape[:-1] != queries.shape[:-1]:
             raise ValueError(
@@ -149,8 +151,8 @@ def understood(
     lens = None
     if valid_lens is not None:
         require_tensor("valid_lens", valid_lens, rank=1, axes="of integers, (batch,)")
-        scores = (*queries.shape[:-1], ring.size * queries.shape[-2])
-        require_lengths_for(scores, queries.device, valid_lens)
+        require_size("valid_lens", valid_lens, 0, len(queries), "lengths (batch)")
+        length_mask(valid_lens, ring.size * queries.shape[-2])  # refuses lengths out of range
         lens = tuple(valid_lens.tolist())
     kind = (tuple(queries.shape), tuple(values.shape), str(queries.dtype))
     return (*kind, lens, causal, resolve_scale(scale, queries.shape[-1]))

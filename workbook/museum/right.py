@@ -9,13 +9,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_lib._arguments import require_all, require_mask
 from attention_lib.attention import Attention, scaled_dot_product_attention
 from attention_lib.masking import causal_mask, masked_softmax, window_mask
 from attention_lib.multihead import merge_heads, split_heads
 from attention_lib.positions import rotary_scores, sinusoidal_positions
 from attention_lib.scoring import AdditiveScore, scaled_dot_scores
-from workbook.arguments import require_flag, require_size, require_tensor
+from workbook.arguments import (
+    require_attention,
+    require_flag,
+    require_mask,
+    require_size,
+    require_tensor,
+)
 
 Pair = tuple[Tensor, Tensor | None]
 
@@ -57,7 +62,7 @@ def right_attention(
     tensor([[[1., 0.],
              [1., 0.]]])
     """
-    require_all(queries, keys, values)
+    require_attention(queries, keys, values)
     require_flag("causal", causal)
     if real is not None:
         require_mask("real", real)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from attention_lib.cache import KeyValueCache
 from attention_lib.masking import window_mask
 from attention_lib.multihead import AddNorm, MultiHeadAttention
-from attention_lib.positions import rotary_scores
+from attention_lib.positions import rotate_by_position
 from workbook._training import require_ids
 from workbook.arguments import require_a, require_count, require_each
 
@@ -50,7 +50,7 @@ class LanguageModel(nn.Module):
         self.embedding = nn.Embedding(len(letters), d_model)
         layers = range(num_layers)
         self.attentions = nn.ModuleList(
-            MultiHeadAttention(d_model, num_heads, score=rotary_scores) for _ in layers
+            MultiHeadAttention(d_model, num_heads, rotary=rotate_by_position) for _ in layers
         )
         wide = 4 * d_model
         self.feed_forwards = nn.ModuleList(
