@@ -4,6 +4,7 @@
     python tools/notebooks.py book/masking.ipynb   run these only
     python tools/notebooks.py --fresh              keep no stored output: after a new matplotlib
     python tools/notebooks.py --check              run nothing: are the stored files canonical?
+    python tools/notebooks.py --stills             run nothing: draw all figures' stills anew
     python tools/notebooks.py --report             run nothing: what nbval does not compare, and why
 
 Running twice changes no byte: whatever depends on the moment or the machine is left out (counts of
@@ -357,6 +358,7 @@ def main():
     parser.add_argument("notebooks", nargs="*", type=Path, help="instead of those of _toc.yml")
     parser.add_argument("--fresh", action="store_true", help="keep no stored output")
     parser.add_argument("--check", action="store_true", help="run nothing, compare the form")
+    parser.add_argument("--stills", action="store_true", help="run nothing, draw the stills anew")
     parser.add_argument("--report", action="store_true", help="run nothing, list tagged cells")
     arguments = parser.parse_args()
     paths = [path.resolve() for path in arguments.notebooks] or chapters()
@@ -365,6 +367,11 @@ def main():
     if arguments.report:
         print(report(paths))
         return
+    from website import stills  # which reads notebooks by this module
+
+    if arguments.stills:
+        stills.store()
+        return
     if arguments.check:
         failures = not_canonical(paths)
     else:
@@ -372,5 +379,6 @@ def main():
             failures = asyncio.run(run_all(paths, arguments.fresh))
         except KeyboardInterrupt:
             sys.exit("Stopped: each notebook is whole, stored anew or as it was.")
+        stills.store(paths if arguments.notebooks else None)
     if failures:
         sys.exit("\n".join(failures))

@@ -40,7 +40,7 @@ def test_the_writer_writes_through_the_kernel(notebook):
     slider = first.control("temperature").locator("input")
     slider.press("Home")
     first.locator.get_by_role("button", name="Write").click()
-    letters = second.locator.locator(".attention-letter:not([hidden])")
+    letters = second.locator.locator(".attention-writing > text")
     notebook.until(lambda: letters.count() > 40)
     first.locator.get_by_role("button", name="Stop").click()
     notebook.until(lambda: first.readouts() == second.readouts())

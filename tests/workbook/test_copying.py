@@ -128,22 +128,6 @@ def test_javascript_agrees_with_pytorch_on_two_hundred_texts(node):
     assert largest_difference(load_copier(), many, seen) < 1e-5
 
 
-def test_python_says_in_words_what_javascript_says(node):
-    figures = [
-        CopyingHeads(),
-        CopyingHeads(text="To be, or not to be", place=3),
-        CopyingHeads(text="abcabc", without=1, place=39),
-        CopyingHeads(text="a", without=2),
-    ]
-    program = """(state) => {
-        state.packed = new Uint8Array(state.packed);
-        const seen = measure(state);
-        return words(state, seen, hopsOf(state, seen));
-    }"""
-    said = node(SCRIPT, program, [[plain(f)] for f in figures], ["measure", "words", "hopsOf"])
-    assert said == [figure.words() for figure in figures]
-
-
 @pytest.mark.browser
 def test_typing_a_text_and_switching_a_layer_off(show):
     page = show(CopyingHeads())

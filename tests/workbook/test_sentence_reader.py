@@ -105,20 +105,6 @@ def test_every_example_is_read_right(text):
     assert (reading.words[reading.meant] if sure else "unsure") == MEANT[text]
 
 
-def test_python_says_in_words_what_javascript_says(node):
-    figures = [
-        SentenceReader(text=text, head=head, word=word)
-        for text, head, word in zip(EXAMPLES, HEADS, ASKING, strict=True)
-    ]
-    program = """(state) => {
-        state.packed = new Uint8Array(state.packed);
-        return words(state, measure(state));
-    }"""
-    said = node(SCRIPT, program, [[plain(f)] for f in figures], ["words", "measure"])
-    for figure, sentence in zip(figures, said, strict=True):
-        assert figure.words().endswith(f". {sentence}"), figure
-
-
 @pytest.mark.parametrize("text", UNREADABLE, ids=lambda text: text[:20] or "empty")
 def test_what_cannot_be_read_gets_the_same_sentence_in_both_worlds(node, text):
     figure = SentenceReader(wanted=True)
@@ -175,7 +161,7 @@ def test_changing_tired_to_wide_turns_the_conclusion(show):
     page = show(SentenceReader())
     figure = page.figure()
     assert figure.read("meant") == 2 and figure.read("weight_2") > 0.9
-    page.locator(".attention-worded select").last.select_option("wide")
+    page.locator(".attention-exchange > select").last.select_option("wide")
     page.settle()
     assert figure.read("meant") == 7 and figure.read("weight_7") > 0.9
     assert "“It” means street" in page.locator(".attention-finding").inner_text()
@@ -187,7 +173,7 @@ def test_changing_tired_to_wide_turns_the_conclusion(show):
 @pytest.mark.browser
 def test_a_word_exchanged_plays_all_three_steps(show):
     page = show(SentenceReader(), reduced_motion="no-preference")
-    page.locator(".attention-worded select").last.select_option("wide")
+    page.locator(".attention-exchange > select").last.select_option("wide")
     for hop in (1, 2, 3):
         page.locator(f"[data-trait=hop] input[value='{hop}']:checked").wait_for(timeout=5000)
 
@@ -359,8 +345,8 @@ def test_an_address_with_an_unknown_word_says_so_and_leaves_a_sentence_to_read(s
     assert (
         "does not know the word “zzz”" in page.locator(".attention-own [role=alert]").inner_text()
     )
-    assert SentenceReader().words().endswith(page.locator(".attention-finding").inner_text())
-    assert page.locator(".attention-word").count() > 5 and page.errors == []
+    assert page.locator(".attention-finding").inner_text().startswith("“It” means animal")
+    assert page.locator(".attention-cell").count() > 5 and page.errors == []
 
 
 @pytest.mark.browser

@@ -34,13 +34,6 @@ def test_javascript_reads_the_stored_numbers_as_pytorch_does(node):
     assert max(differences(figures, seen_in_javascript(node, figures))) < 1e-4
 
 
-def test_python_says_in_words_what_javascript_says(node):
-    figures = [Writer(), Writer(text="A\nb c", temperature=0, head=5, place=2), Writer(head=12)]
-    program = "(state) => words(state, state)"
-    said = node(SCRIPT, program, [[f.state() | {"packed": None}] for f in figures], ["words"])
-    assert said == [figure.words() for figure in figures]
-
-
 def test_the_cache_changes_no_score():
     model, text = load_writer(), split_prose()[1][:200]
     ids, caches = torch.tensor([model.encode(text)]), model.new_caches()
@@ -79,7 +72,7 @@ def test_pressing_write_fetches_the_model_and_writes(show):
     before = Writer().text
     page.get_by_role("button", name="Write").click()
     page.wait_for_function(
-        "(n) => document.querySelectorAll('.attention-letter:not([hidden])').length > n + 20",
+        "(n) => document.querySelectorAll('.attention-writing > text').length > n + 20",
         arg=len(before),
     )
     page.get_by_role("button", name="Stop").click()
@@ -121,7 +114,7 @@ def test_numbers_that_cannot_be_fetched_are_spoken_of_and_asked_for_again(show):
     page.unroute("**/Writer.data.js")
     page.get_by_role("button", name="Write").click()
     page.wait_for_function(
-        "(n) => document.querySelectorAll('.attention-letter:not([hidden])').length > n",
+        "(n) => document.querySelectorAll('.attention-writing > text').length > n",
         arg=len(Writer().text) + 5,
     )
     page.get_by_role("button", name="Stop").click()

@@ -22,7 +22,7 @@ UNWRITTEN = re.compile(
 
 def assets():
     """Return the texts of all files that pages with questions load, by file name."""
-    module = as_expression((SOURCES / "exercise.js").read_text(encoding="utf-8"))
+    module = as_expression(SOURCES / "exercise.js")
     return {
         "exercise.js": f"({module}).attachExercises(document);\n",
         "exercise.css": (SOURCES / "exercise.css").read_text(encoding="utf-8"),

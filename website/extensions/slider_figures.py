@@ -6,8 +6,8 @@ page those that its figures need, and offers directives for pages that are no no
 page on which a widget would vanish is a warning, thus an error.
 """
 
+import html
 import json
-import re
 from pathlib import Path
 
 from docutils import nodes
@@ -15,37 +15,31 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from website import stills
 from website.rules.prose import FIGURE_LINK
 from workbook.figures import _bundle
-from workbook.figures._figure import _binary
-from workbook.figures._markup import tag
+from workbook.figures._figure import as_json
+from workbook.figures._stills import figure_html, still_of
 from workbook.figures.catalogue import FIGURES
 
 FOLDER = "attention_widgets"
 VIEW = "application/vnd.jupyter.widget-view+json"
 _HOST = Path(__file__).with_name("slider_host.js")
-_FIGURE = re.compile(r'<figure class="attention-widget" data-widget="(\w+)"')
-
-# A still without its task, which needs the sliders, and without a ground of its own.
-_TASK = re.compile(r"(<figcaption><strong>[^<]*</strong>) [A-Z][^<.!?]*[.?](?= )")
-_GROUND = re.compile(r"(%3C/defs%3E)%3Crect (?:(?!%3E).)*?fill=%22%23faf9f6%22%3E%3C/rect%3E")
 
 log = logging.getLogger(__name__)
 
 
 def assets():
     """Return the texts of all files that static pages load, by file name."""
-    host = _bundle.as_expression(_HOST.read_text(encoding="utf-8"))
+    host, shared = _bundle.as_expression(_HOST), _bundle.as_expression(_bundle.SHARED)
     texts = {
         "figure.css": _bundle.stylesheet(),
-        "host.js": f"window.attentionWidgets = {host}"
-        f".createHost(document, () => {_bundle.shared_source()});\n",
+        "host.js": f"window.attentionWidgets = {host}.createHost(document, () => {shared});\n",
     }
     for name, figure in FIGURES.items():
         texts[f"{name}.js"] = _bundle.script_source(name, figure.script())
         if fetched := figure().fetched():
-            state = json.dumps(fetched, default=_binary)
-            given = f"{json.dumps(name)}, {json.dumps(state)}"
+            given = f"{json.dumps(name)}, {json.dumps(as_json(fetched))}"
             texts[f"{name}.data.js"] = f"attentionWidgets.deliver({given});\n"
     return texts
 
@@ -59,7 +53,7 @@ def write_assets(folder):
 
 def figures_of(page):
     """Return the class names of the figures in a page's HTML, each once, in order."""
-    return list(dict.fromkeys(_FIGURE.findall(page)))
+    return list(dict.fromkeys(name for name, _ in stills.figures_in(page)))
 
 
 def lost_widgets(notebook):
@@ -78,26 +72,28 @@ class SliderFigure(SphinxDirective):
     required_arguments = 1
     final_argument_whitespace = True
 
-    def figure(self):
-        """The figure of the class, with the traits that follow its name."""
-        name, *given = self.arguments[0].split()
-        if name not in FIGURES:
-            raise self.error(f"no figure {name!r}; there are {', '.join(FIGURES)}")
-        pairs = (one.split("=", 1) for one in given)
-        return FIGURES[name](**{k: int(v) if v.isdigit() else v for k, v in pairs})
+    def shown_state(self):
+        """The figure that is named, as its class's name and its state; it needs a still."""
+        try:
+            name, state = stills.state_of(stills.named(self.arguments[0]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise self.error(f"no figure {self.arguments[0]!r} ({error})") from error
+        if still_of(name, state) is None:
+            raise self.error(f"no still of {self.arguments[0]!r}: run make notebooks")
+        return name, state
 
     def run(self):
-        return [nodes.raw("", self.figure().to_html(), format="html")]
+        return [nodes.raw("", figure_html(*self.shown_state()), format="html")]
 
 
 class SliderStill(SliderFigure):
     """``{slider-still} ClassName trait=value …`` shows a figure's still with what it shows."""
 
     def run(self):
-        figure = self.figure()
-        caption = tag("figcaption", figure.words())
-        still = tag("figure", figure.still(), caption, class_="attention-step")
-        return [nodes.raw("", still, format="html")]
+        still = still_of(*self.shown_state())
+        caption = f"<figcaption>{html.escape(still.words)}</figcaption>"
+        markup = f'<figure class="attention-step">{still.image(ground=False)}{caption}</figure>'
+        return [nodes.raw("", markup, format="html")]
 
 
 class FigureLinks(SphinxTransform):
@@ -119,7 +115,7 @@ def _write(app):
 def _load(app, pagename, templatename, context, doctree):
     if doctree is None:
         return
-    body = _GROUND.sub(r"\1", _TASK.sub(r"\1", context.get("body", "")))
+    body = stills.refreshed(context.get("body", ""), ground=False)
     figures = figures_of(body)
     source = Path(app.env.doc2path(pagename))
     if source.suffix == ".ipynb":

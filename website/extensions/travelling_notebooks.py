@@ -25,6 +25,8 @@ from IPython.core.inputtransformer2 import TransformerManager
 from sphinx.errors import ConfigError
 
 from website import ROOT
+from website.stills import states_in
+from workbook.figures._stills import FOLDER, path_of
 
 BRANCH = "notebooks"
 COLAB = "https://colab.research.google.com/github"
@@ -127,15 +129,18 @@ def modules(source, root=ROOT):
     return found
 
 
-def carried_files(source, root=ROOT):
+def carried_files(source, stills=(), root=ROOT):
     """Return the modules that Python needs and the data beside them: scripts, styles, weights.
 
-    Data in a folder without modules belongs to the package above.
+    Data in a folder without modules belongs to the package above. Of the figures' stills only these
+    are carried.
     """
     found = modules(source, root)
     homes = {path.parent for path in found}
     for package in PACKAGES:
         for path in (root / package).rglob("*"):
+            if path.parent == FOLDER and path not in stills:
+                continue
             if path.is_file() and path.suffix not in (".py", ".pyc") and path.name[0] != ".":
                 home = next(folder for folder in path.parents if any(folder.glob("*.py")))
                 found |= {path} if home in homes else set()
@@ -153,9 +158,9 @@ def pack(files, root=ROOT):
     return base64.b85encode(bz2.compress(json.dumps(texts, ensure_ascii=False).encode())).decode()
 
 
-def carrier(source):
+def carrier(source, stills=()):
     """Return the cell that makes the book's packages importable, as far as Python needs them."""
-    return CARRIER.format(packed=pack(carried_files(source)))
+    return CARRIER.format(packed=pack(carried_files(source, stills)))
 
 
 def redirect(text, website):
@@ -182,7 +187,7 @@ def travelling(notebook, website=""):
         "cell_type": "code",
         "id": "carried",
         "metadata": {"cellView": "form", "jupyter": {"source_hidden": True}},  # folded: Colab, Lab
-        "source": carrier(python(notebook)),
+        "source": carrier(python(notebook), [path_of(*state) for state in states_in(notebook)]),
         "execution_count": 1,
         "outputs": [],
     }

@@ -1,10 +1,11 @@
 """Each figure's view as one text: a module for Jupyter, a script for a page; and the stylesheet.
 
-A view is written once, as a plain ES module that begins with one ``import { … } from
-"./_shared/index.js";`` (or the path from its own folder to there) and ends with
-``export default { render };``. Jupyter loads a module as one text (relative imports do not resolve
-there); a page opened from a folder loads classic scripts only. :func:`module_source` and
-:func:`script_source` make both out of the same file.
+A view is written as ES modules that import each other: ``{ … } from "./other.js"``, or all of
+another by ``export *``. Jupyter loads a module as one text (relative imports do not resolve there);
+a page opened from a folder loads classic scripts only. :func:`module_source` and
+:func:`script_source` make both out of the same files, each module a function that returns what it
+exports. We do not leave that to esbuild, because a kernel, and a notebook that carries the figures
+along, has no Node.
 """
 
 import html
@@ -15,38 +16,53 @@ from pathlib import Path
 from attention_lib import palette
 
 FOLDER = Path(__file__).parent
-_IMPORT = re.compile(r'^import (\{[^}]*\}) from "[./\w]*/_shared/index\.js";$', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
-_EXPORTED = re.compile(r"^export (?:async )?(?:function|const|class) (\w+)", re.MULTILINE)
-_PART = re.compile(r'^export \* from "\./(\w+\.js)";$', re.MULTILINE)
-_FROM_PART = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
+SHARED = FOLDER / "_shared" / "index.js"
+_IMPORT = re.compile(r'^(?:import (\{[^}]*\})|export \*) from "(\.[^"]+)";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.MULTILINE)
 _VIEW = "export default { render };\n"
 
 
-def as_expression(module: str) -> str:
-    """Return a module without imports as an expression: an object of what it exports."""
-    names = ", ".join(_EXPORTED.findall(module))
-    return f"(() => {{\n{_EXPORT.sub('', module)}\nreturn {{ {names} }};\n}})()"
+def as_expression(entry: Path, given: dict[Path, str] | None = None) -> str:
+    """Return a module, and those that it imports, as one expression: an object of its exports.
 
-
-def shared_source() -> str:
-    """Return the helpers that all figures share as one JavaScript expression.
-
-    ``_shared/index.js`` names the modules, each after those that it imports.
+    ``given`` names modules that stand already, by the variable that holds their exports.
     """
-    parts = [_read(f"_shared/{name}") for name in _PART.findall(_read("_shared/index.js"))]
-    return as_expression("\n".join(_FROM_PART.sub("", part) for part in parts))
+    names = dict(given or {})
+    parts: list[str] = []
+
+    def add(path: Path) -> None:
+        if path in names:
+            return
+        source = path.read_text(encoding="utf-8").removesuffix(_VIEW)
+        exported = _EXPORT.findall(source)
+
+        def imported(match: re.Match[str]) -> str:
+            other = (path.parent / match[2]).resolve()
+            add(other)
+            if match[1] is None:
+                exported.append(f"...{names[other]}")
+                return ""
+            return f"const {match[1]} = {names[other]};"
+
+        body = _EXPORT.sub("", _IMPORT.sub(imported, source))
+        names[path] = f"module{len(parts)}"
+        result = f"return {{ {', '.join(exported)} }};"
+        parts.append(f"const {names[path]} = (() => {{\n{body}\n{result}\n}})();\n")
+
+    add(entry.resolve())
+    return f"(() => {{\n{''.join(parts)}return {names[entry.resolve()]};\n}})()"
 
 
 def module_source(script: Path) -> str:
     """Return a figure's view as one ES module that imports nothing (for Jupyter)."""
-    return f"const shared = {shared_source()};\n{_figure_source(script)}"
+    view = as_expression(script, {SHARED: "shared"})
+    return f"const shared = {as_expression(SHARED)};\nconst {{ render }} = {view};\n{_VIEW}"
 
 
 def script_source(name: str, script: Path) -> str:
     """Return a figure's view as a classic script that registers ``name`` with the host page."""
-    body = _figure_source(script).replace("\nexport default ", "\nreturn ")
-    return f"attentionWidgets.register({json.dumps(name)}, (shared) => {{\n{body}}});\n"
+    view = as_expression(script, {SHARED: "shared"})
+    return f"attentionWidgets.register({json.dumps(name)}, (shared) => {view});\n"
 
 
 def page_source(figure: str, script: Path, title: str) -> str:
@@ -60,24 +76,18 @@ def page_source(figure: str, script: Path, title: str) -> str:
     )
 
 
+def variables(colors: dict[str, str]) -> dict[str, str]:
+    """Return one of the palettes as CSS variables."""
+    own = {"--aw-on-light": "black", "--aw-on-dark": "white"}  # ink and paper are not far enough
+    return palette.css_variables(colors) | own  # from every colour of a map
+
+
 def stylesheet() -> str:
     """Return the one stylesheet of all figures: the palette's colours, then the rules."""
-    light = palette.css_variables(palette.LIGHT) | {
-        "--aw-on-light": "black",  # ink and paper are not far enough from every colour of a map
-        "--aw-on-dark": "white",
-    }
-    dark = palette.css_variables(palette.DARK)
+    light, dark = variables(palette.LIGHT), variables(palette.DARK)
     changed = {name: value for name, value in dark.items() if value != light[name]}
-    rules = _read("figure.css")
-    for theme, variables in (("light", light), ("dark", changed)):
-        declarations = " ".join(f"{name}: {value};" for name, value in variables.items())
+    rules = (FOLDER / "figure.css").read_text(encoding="utf-8")
+    for theme, colors in (("light", light), ("dark", changed)):
+        declarations = " ".join(f"{name}: {value};" for name, value in colors.items())
         rules = rules.replace(f"/* colours: {theme} */", declarations)
     return rules
-
-
-def _figure_source(script: Path) -> str:
-    return _EXPORT.sub("", _IMPORT.sub(r"const \1 = shared;", script.read_text(encoding="utf-8")))
-
-
-def _read(name: str) -> str:
-    return (FOLDER / name).read_text(encoding="utf-8")

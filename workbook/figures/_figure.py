@@ -1,15 +1,14 @@
-"""The base of every figure with sliders: its state, its still picture, its HTML."""
+"""The base of every figure with sliders: its state and its HTML."""
 
 import base64
 import json
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import traitlets
 
 from workbook.figures._bundle import FOLDER, module_source, page_source, stylesheet
-from workbook.figures._markup import Markup, tag
+from workbook.figures._stills import figure_html
 
 Bundle = tuple[dict[str, Any], dict[str, Any]]
 
@@ -22,21 +21,18 @@ except ModuleNotFoundError:
 
         def _repr_mimebundle_(self, **kwargs: Any) -> Bundle:
             missing = "For sliders: pip install anywidget, restart the kernel, run this cell again."
-            return {"text/plain": repr(self), "text/html": tag("p", missing)}, {}
+            return {"text/plain": repr(self), "text/html": f"<p>{missing}</p>"}, {}
 
 
 class Figure(AnyWidget):
     """Base of all figures with sliders; README.md beside this file has the recipe.
 
-    A subclass names its view in ``_script`` (a file of this folder, or a whole path), its title in
-    ``_title`` and what its reader is asked to do in ``_task`` (one sentence each, as in the view),
-    declares its traits with ``.tag(sync=True)``, and says what it looks like at rest in
-    :meth:`picture` and :meth:`words`.
+    A subclass names its view in ``_script`` (a file of this folder) and declares its traits with
+    ``.tag(sync=True)``. What it looks like, moving and at rest, its title and its words are the
+    view's.
     """
 
-    _script: str | Path
-    _title: str
-    _task: str
+    _script: str
     _css = stylesheet()
     # ipywidgets 7 would display itself through this method, and leave the still picture out.
     _ipython_display_ = None
@@ -74,31 +70,9 @@ class Figure(AnyWidget):
             if not name.startswith("_")
         }
 
-    def picture(self) -> Markup:
-        """Return the still picture of the present state, made by :func:`svg`."""
-        raise NotImplementedError
-
-    def words(self) -> str:
-        """Return what the still picture shows, its numbers included, in sentences."""
-        raise NotImplementedError
-
-    def still(self) -> Markup:
-        """Return the still picture as an image that carries its own data."""
-        picture = "data:image/svg+xml," + quote(_whole(self.picture()), safe=" =:/;,'()")
-        return tag("img", src=picture, alt=f"Still picture of {self!r}")
-
     def to_html(self) -> str:
         """Return the figure as HTML: a still picture that the host script brings to life."""
-        return self._html(self.state())
-
-    def _html(self, state: dict[str, Any]) -> str:
-        text = json.dumps(
-            state, default=_binary, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-        )
-        title, name = tag("strong", f"{self._title}."), type(self).__name__
-        said = tag("figcaption", title, f" {self._task} {self.words()}")
-        look = {"class_": "attention-widget", "data_widget": name, "data_state": text}
-        return _whole(tag("figure", self.still(), said, **look))
+        return figure_html(type(self).__name__, as_json(self.state()))
 
     def fetched(self) -> dict[str, Any]:
         """Return the traits that a page fetches when its reader asks for them."""
@@ -109,7 +83,8 @@ class Figure(AnyWidget):
         state = self.state()
         if not state.get("wanted", True):  # what a page would fetch goes into the file
             state |= self.fetched() | {"wanted": True}
-        page = page_source(self._html(state), self.script(), self._title)
+        name = type(self).__name__
+        page = page_source(figure_html(name, as_json(state)), self.script(), name)
         Path(path).write_text(page, encoding="utf-8")
 
     def __repr__(self) -> str:
@@ -122,11 +97,14 @@ class Figure(AnyWidget):
         return {**bundle, "text/html": self.to_html() + bundle.get("text/html", "")}, metadata
 
 
-def _binary(value: bytes) -> dict[str, str]:
-    """Return bytes as JSON; the host script makes a DataView of them, as Jupyter does."""
-    return {"base64": base64.b64encode(value).decode("ascii")}
-
-
-def _whole(text: str) -> str:
-    """Return the text without lone surrogates, which no page could be written with."""
+def as_json(state: dict[str, Any]) -> str:
+    """Return a state as JSON, bytes in base 64; the host script makes a DataView of them, as
+    Jupyter does. Lone surrogates, with which no page could be written, become question marks."""
+    text = json.dumps(
+        state, default=_binary, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    )
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _binary(value: bytes) -> dict[str, str]:
+    return {"base64": base64.b64encode(value).decode("ascii")}

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import traitlets
 
+DTYPES = ("float16", "bfloat16", "float32", "float64")
+
 
 class Real(traitlets.Float[float, float]):
     """A number between ``min`` and ``max``."""

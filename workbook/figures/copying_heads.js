@@ -84,7 +84,7 @@ export function hopsOf({ place }, { letters, weights, probabilities }) {
   return { asking, second, target, first, before: first.indexOf(Math.max(...first)), next, most };
 }
 
-/** The finding in words; `CopyingHeads.words` says the same in Python. */
+/** The finding in words. */
 export function words(
   { without },
   { letters },

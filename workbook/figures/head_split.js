@@ -30,7 +30,7 @@ export function measure({ length, d_model, num_heads, wrong, number }) {
   return { heads, right, d_k, number: followed, places, misplaced, ...places[followed] };
 }
 
-/** The finding in words; `HeadSplit.words` says the same in Python. */
+/** The finding in words. */
 export function words({ length, d_model, wrong }, { number, head, position, column, misplaced }) {
   const way = wrong ? "Straight to the final shape" : "Cut the columns, then swap the axes";
   const verdict = misplaced
@@ -65,6 +65,11 @@ function tile({ value, head, chosen, stray, x = 0, y = 0 }) {
       String(value),
     ],
   ];
+}
+
+/** What is set, for a still picture. */
+export function setting({ length, d_model, num_heads }) {
+  return `${length} positions of width ${d_model} in ${num_heads} ${num_heads > 1 ? "heads" : "head"} of width ${d_model / num_heads}.`;
 }
 
 export function render({ model, el }) {
@@ -243,7 +248,7 @@ export function render({ model, el }) {
         ? "Choose the right way, and watch the numbers go home."
         : "Click a number, and say first in which head it will land.",
     );
-    view.say(words(settings, seen));
+    view.say(words(settings, seen), setting(settings));
   });
   return view.cleanup;
 }

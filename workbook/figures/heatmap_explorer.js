@@ -124,7 +124,7 @@ function named(position, tokens) {
 
 const headName = (names, head) => names[head] ?? `head ${head}`;
 
-/** The finding in words; `HeatmapExplorer.words` says the same in Python. */
+/** The finding in words. */
 export function words(state, seen, now = given(state)) {
   const { shape, layer, head, beside, head_names, query, key, query_tokens, key_tokens } = now;
   const where = [shape[0] > 1 && `layer ${layer}`, shape[1] > 1 && headName(head_names, head)]
@@ -146,6 +146,16 @@ export function words(state, seen, now = given(state)) {
       ? ""
       : ` Beside it: ${headName(head_names, beside)}, where this cell has ${fixed(seen.other)}.`;
   return `${asked[0].toUpperCase()}${asked.slice(1)} ${cell} ${row}${other}`;
+}
+
+/** What is set, for a still picture. */
+export function setting({ shape }) {
+  const names = [["layer"], ["head"], ["query", "queries"], ["key"]];
+  const counts = shape.map((count, i) => {
+    const [one, many = `${one}s`] = names[i];
+    return `${count} ${count === 1 ? one : many}`;
+  });
+  return `${counts.join(", ")}.`;
 }
 
 // ---------------------------------------------------------------- drawing
@@ -227,7 +237,7 @@ export function render({ model, el }) {
 
   // A heatmap: a canvas for the cells, hatched behind, and an SVG above it for all else.
   const looks = view.stage.appendChild(element("div", { class: "attention-looks" }));
-  const pair = looks.appendChild(element("div", { class: "attention-pair" }));
+  const pair = looks.appendChild(element("div", { class: "attention-pair", "data-columns": 2 }));
   function createMap() {
     const plot = view.plot({
       height: 100,
@@ -277,7 +287,7 @@ export function render({ model, el }) {
   });
   const legend = element(
     "div",
-    { class: "attention-legend", "aria-hidden": "true" },
+    { class: "attention-legend", "aria-hidden": "true", "data-drawn": true },
     element("span", {}, "0"),
     element("span", { class: "attention-ramp" }),
     element("span", {}, "1"),
@@ -702,7 +712,7 @@ export function render({ model, el }) {
     const column = `Mean of column ${clipped(named(now.key, now.key_tokens), 150).text}`;
     setText(mean.card.firstChild, column);
     setAttributes(mean.card.lastChild, { "aria-label": column });
-    view.say(words(view.state(), seen, now));
+    view.say(words(view.state(), seen, now), setting(now));
   });
   return view.cleanup;
 }

@@ -1,6 +1,5 @@
 """Heatmap explorer: the weights of any number of layers and heads, cell by cell."""
 
-import math
 import re
 import struct
 from collections.abc import Sequence
@@ -11,10 +10,7 @@ import traitlets
 from numpy.typing import ArrayLike, NDArray
 
 from attention_lib._pictures import plain
-from attention_lib.palette import LIGHT
 from workbook.figures._figure import Figure
-from workbook.figures._markup import Markup, map_color, svg, tag
-from workbook.figures._rounding import fixed, short
 from workbook.figures._traits import Whole, refusal
 
 _SENTENCE = tuple(["the", "cat", "sat", "on", "the", "mat", "because", "it", "was", "tired"])
@@ -22,7 +18,6 @@ _AXES = ("layer", "head", "query", "key")
 _MOST_WEIGHTS = 2**24
 _FINE_WEIGHTS = 2**16  # up to here a weight has 24 bits, and the numbers are exact to 1e-6
 _ROOM = 1_800_000  # bytes of packed weights; base64 adds a third, and the page stays under 3 MB
-_SHADES = 64  # of the still picture
 _MOST_PASTED = 64  # rows and columns
 
 
@@ -113,16 +108,11 @@ class HeatmapExplorer(Figure):
 
     Examples
     --------
-    >>> figure = HeatmapExplorer([[[1.0, 0.0], [0.25, 0.75]]], ["we", "look"], query=1)
-    >>> figure
+    >>> HeatmapExplorer([[[1.0, 0.0], [0.25, 0.75]]], ["we", "look"], query=1)
     HeatmapExplorer(layer=0, head=0, query=1, key=0, beside=-1)
-    >>> figure.words()  # doctest: +ELLIPSIS
-    '1 layer, 1 head, 2 queries, 2 keys. Query 1 “look” gives key 0 “we” the weight 0.250. ...
     """
 
     _script = "heatmap_explorer.js"
-    _title = "Who looks at whom"
-    _task = "Point at a word: where does it look, and who looks at this word?"
 
     shape: traitlets.List[int] = traitlets.List(read_only=True).tag(sync=True)
     query_tokens: traitlets.List[str] = traitlets.List(read_only=True).tag(sync=True)
@@ -165,15 +155,12 @@ class HeatmapExplorer(Figure):
             names, queries, keys = ("tokens", "tokens"), tokens, tokens
         queries = _read_tokens(names[0], queries, len_q)
         keys = _read_tokens(names[1], keys, len_k)
-        self._mask = _read_mask(mask, weights.shape)
-        bits, self._codes, packed = _pack(weights)
-        self.levels = 2**bits - 1
         for name, value in {
             "shape": list(weights.shape),
             "query_tokens": queries,
             "key_tokens": keys,
-            "packed": packed,
-            "packed_mask": _pack_mask(self._mask),
+            "packed": _pack(weights),
+            "packed_mask": _pack_mask(_read_mask(mask, weights.shape)),
             "head_names": []
             if head_names is None
             else _read_tokens("head_names", head_names, weights.shape[1]),
@@ -185,128 +172,6 @@ class HeatmapExplorer(Figure):
         """Return the shape of what is shown."""
         own = _read_text(self.pasted)
         return [1, 1, len(own), len(own[0])] if own else self.shape
-
-    def _cell(self) -> list[int]:
-        """Return layer, head, query and key; a place beyond the last one is the last."""
-        places = (self.layer, self.head, self.query, self.key)
-        return [min(place, size - 1) for place, size in zip(places, self._shape(), strict=True)]
-
-    def _tokens(self) -> tuple[list[str], list[str]]:
-        """Return the tokens that are shown, of queries and of keys."""
-        counts, typed = self._shape()[2:], self.typed.split()
-        given = [self.query_tokens, self.key_tokens]
-        if self.pasted:
-            given = [[str(place) for place in range(count)] for count in counts]
-        queries, keys = (
-            typed if len(typed) == count else tokens
-            for count, tokens in zip(counts, given, strict=True)
-        )
-        return queries, keys
-
-    def _table(self, head: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return weights, as they are shown, and mask of a head."""
-        if own := _read_text(self.pasted):
-            return np.array(own), np.broadcast_to(True, np.shape(own))
-        place = self.layer, head
-        return self._codes[place] / self.levels, self._mask[place]
-
-    def _head_name(self, head: int) -> str:
-        return self.head_names[head] if self.head_names else f"head {head}"
-
-    def words(self) -> str:
-        layers, heads, len_q, len_k = self._shape()
-        layer, head, query, key = self._cell()
-        queries, keys = self._tokens()
-        weights, mask = self._table(head)
-        row = weights[query]
-        asking, told = _named("query", query, queries), _named("key", key, keys)
-        weight = row[key]
-        if mask[query, key]:
-            cell = f"gives {told} the weight {fixed(weight)}."
-        elif weight == 0:
-            cell = f"may not attend to {told}."
-        else:
-            cell = f"may not attend to {told}, yet gives it the weight {fixed(weight)}: a leak."
-        places = [f"layer {layer}"] * (layers > 1) + [self._head_name(head)] * (heads > 1)
-        asked = f"{', '.join(places)}: {asking}" if places else asking
-        entropy = -sum(weight * math.log(weight) for weight in row.tolist() if weight > 0)
-        largest = _named("key", int(row.argmax()), keys)
-        said = "This row has no weight at all."
-        if row.max() > 0:
-            said = (
-                f"The largest weight of this row is {fixed(row.max())}, at {largest}; its entropy "
-                f"is {fixed(entropy)}, that of {fixed(math.exp(entropy), 1)} equal weights."
-            )
-        if self.beside >= 0 and not self.pasted:
-            other = self._table(self.beside)[0][query, key]
-            name = self._head_name(self.beside)
-            said += f" Beside it: {name}, where this cell has {fixed(other)}."
-        return (
-            f"{_count(layers, 'layer')}, {_count(heads, 'head')}, {_count(len_q, 'query')}, "
-            f"{_count(len_k, 'key')}. {asked[0].upper()}{asked[1:]} {cell} {said}"
-        )
-
-    def picture(self) -> Markup:
-        _, head, *_ = self._cell()
-        first, height = self._map(head)
-        if self.beside < 0 or self.pasted:
-            return svg(*first, width=640, height=height)
-        second, _ = self._map(self.beside)
-        names = [
-            tag("text", self._head_name(one), x=624, y=y, text_anchor="end", font_weight="bold")
-            for one, y in ((head, 20), (self.beside, height + 20))
-        ]
-        below = tag("g", *second, transform=f"translate(0 {height})")
-        return svg(*first, below, *names, width=640, height=2 * height)
-
-    def _map(self, head: int) -> tuple[list[Markup], int]:
-        """Return the parts of one head's heatmap, and how high it is."""
-        weights, mask = self._table(head)
-        len_q, len_k = weights.shape
-        *_, query, key = self._cell()
-        names = [[_visible(token) for token in each] for each in self._tokens()]
-        left = 22 + min(7 * max(map(len, names[0])), 98)
-        top = 34 + min(7 * max(map(len, names[1])), 70)
-        side = min((640 - left - 60) / len_k, 420 / len_q, 64.0)
-
-        def rows(where: NDArray[Any]) -> str:
-            """Return lines through the cells, neighbours of a row joined."""
-            edges = np.diff(np.pad(where, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-            starts, ends = np.argwhere(edges == 1), np.argwhere(edges == -1)
-            return "".join(
-                f"M{left + side * j:.4g} {top + side * (i + 0.5):.4g}h{side * (k - j):.4g}"
-                for (i, j), (_, k) in zip(starts.tolist(), ends.tolist(), strict=True)
-            )
-
-        shades = np.floor(weights * (_SHADES - 1) + 0.5).astype(int)
-        ground = np.bincount(shades.ravel()).argmax()
-        area = {"x": left, "y": top, "width": side * len_k, "height": side * len_q}
-        parts = [tag("rect", **area, fill=map_color(ground / (_SHADES - 1)))]
-        line = {"stroke_width": side, "shape_rendering": "crispEdges"}
-        parts += [
-            tag("path", d=rows(shades == shade), stroke=map_color(shade / (_SHADES - 1)), **line)
-            for shade in np.unique(shades).tolist()
-            if shade != ground
-        ]
-        if not mask.all():
-            parts.append(tag("path", d=rows(~mask), stroke="url(#masked)", **line))
-            for i, j in np.argwhere(~mask & (weights > 0)).tolist():
-                place = {"x": left + side * (j + 0.3), "y": top + side * (i + 0.3)}
-                color = map_color(weights[i, j])
-                parts.append(tag("rect", **place, width=side * 0.4, height=side * 0.4, fill=color))
-        for i in range(0, len_q, max(1, math.ceil(15 / side))):
-            place = {"x": left - 8, "y": top + side * (i + 0.5) + 4, "text_anchor": "end"}
-            parts.append(tag("text", _elided(names[0][i]), **place, fill=LIGHT["ink"]))
-        for j in range(0, len_k, max(1, math.ceil(18 / side))):
-            x, y = left + side * (j + 0.5) + 4, top - 8
-            turn = f"rotate(-60 {x:.1f} {y:.1f})"
-            text = tag("text", _elided(names[1][j]), x=x, y=y, transform=turn, fill=LIGHT["ink"])
-            parts.append(text)
-        cell = {"x": left + side * key, "y": top + side * query}
-        cell |= {"width": side, "height": side, "fill": "none"}
-        for color, wide in ((LIGHT["paper"], 4), (LIGHT["ink"], 2)):
-            parts.append(tag("rect", **cell, stroke=color, stroke_width=wide))
-        return parts, math.ceil(top + side * len_q + 16)
 
 
 # ---------------------------------------------------------------- reading what is given
@@ -402,11 +267,11 @@ def _read_mask(given: Any, shape: tuple[int, ...]) -> NDArray[Any]:
 # ---------------------------------------------------------------- packing
 
 
-def _pack(weights: NDArray[Any]) -> tuple[int, NDArray[Any], bytes]:
-    """Return how many bits a weight has, the weights in these steps, and these packed.
+def _pack(weights: NDArray[Any]) -> bytes:
+    """Return weights in whole steps, packed.
 
-    One byte for the bits; then for each head the length in bytes (four, little end first), the
-    order of its code (one), and the code words, the highest bit first.
+    One byte for the bits of a weight; then for each head the length in bytes (four, little end
+    first), the order of its code (one), and the code words, the highest bit first.
     """
     for bits in (24,) if weights.size <= _FINE_WEIGHTS else range(12, 7, -1):
         codes = np.floor(weights * (2**bits - 1) + 0.5).astype(np.int32)
@@ -416,7 +281,7 @@ def _pack(weights: NDArray[Any]) -> tuple[int, NDArray[Any], bytes]:
         )
         if len(packed) <= _ROOM:
             break
-    return bits, codes, packed
+    return packed
 
 
 def _golomb(codes: NDArray[Any], bits: int) -> tuple[int, bytes]:
@@ -446,25 +311,3 @@ def _pack_mask(mask: NDArray[Any]) -> bytes:
     tables = mask.reshape(-1, mask[0, 0].size)
     same = (tables == tables[0]).all()
     return np.packbits(tables[:1] if same else tables, axis=1).tobytes()
-
-
-# ---------------------------------------------------------------- words
-
-
-def _count(count: int, name: str) -> str:
-    plural = "queries" if name == "query" else f"{name}s"
-    return f"{short(count, 9)} {name if count == 1 else plural}"
-
-
-def _visible(token: str) -> str:
-    """Return a token whose blanks can be seen."""
-    return "".join("␣" if character.isspace() else character for character in token)
-
-
-def _named(kind: str, position: int, tokens: list[str]) -> str:
-    token = tokens[position]
-    return f"{kind} {position}" + ("" if token == str(position) else f" “{_visible(token)}”")
-
-
-def _elided(text: str, most: int = 12) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

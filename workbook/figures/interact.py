@@ -1,6 +1,7 @@
 """Sliders for a function of the reader's: a view for a kernel, a still for a page without one."""
 
 import contextlib
+import html
 import inspect
 import io
 import math
@@ -8,8 +9,6 @@ import numbers
 import traceback
 from collections.abc import Callable
 from typing import Any
-
-from workbook.figures._markup import tag
 
 try:
     import ipywidgets
@@ -86,15 +85,13 @@ class Still:
     def to_html(self) -> str:
         """Return the sliders' values, what the function prints, what is needed to move them."""
         values = ", ".join(f"{name} = {value}" for name, value in self._values.items())
-        return str(
-            tag(
-                "div",
-                tag("p", tag("strong", values)),
-                tag("pre", self._text),
-                tag("p", self._needs),
-                class_="attention-still",
-            )
+        return (
+            f'<div class="attention-still"><p><strong>{html.escape(values)}</strong></p>'
+            f"{self._shown_text()}<p>{self._needs}</p></div>"
         )
+
+    def _shown_text(self) -> str:
+        return f"<pre>{html.escape(self._text)}</pre>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         return {"text/html": self.to_html(), "text/plain": repr(self)}
@@ -111,7 +108,7 @@ class Interact(Still, VBox):  # type: ignore[misc]
         self, function: Callable[..., object], values: dict[str, Any], kinds: dict[str, Kind]
     ) -> None:
         Still.__init__(self, function, values)
-        self._shown = ipywidgets.HTML(tag("pre", self._text))
+        self._shown = ipywidgets.HTML(self._shown_text())
         style, sliders = {"description_width": "initial"}, []
         for name, (kind, limits) in kinds.items():
             make = getattr(ipywidgets, kind)
@@ -128,7 +125,7 @@ class Interact(Still, VBox):  # type: ignore[misc]
             told = traceback.TracebackException.from_exception(error)
             del told.stack[:2]  # without our two lines
             self._text = "".join(told.format()).rstrip("\n")
-        self._shown.value = tag("pre", self._text)
+        self._shown.value = self._shown_text()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         view = {"model_id": self.model_id, "version_major": 2, "version_minor": 0}

@@ -70,7 +70,7 @@ export function measure(settings) {
   };
 }
 
-/** The finding in words; `KernelRegression.words` says the same in Python. */
+/** The finding in words. */
 export function words(
   { query },
   { weights, estimate, in_reach, effective_keys, mean_squared_error },
@@ -81,6 +81,11 @@ export function words(
         `${weights.length} points are in reach, as good as ${fixed(effective_keys, 1)} of equal weight. `
       : "No point is in reach: a row with nothing to attend to. Its weights are 0, and the curve has a gap. ";
   return `${found}Mean squared error of the curve at the points: ${fixed(mean_squared_error)}.`;
+}
+
+/** What is set, for a still picture. */
+export function setting({ query, kernel, bandwidth }) {
+  return `Query ${fixed(query, 2)}, ${kernel} kernel of bandwidth ${short(bandwidth)}.`;
 }
 
 export function render({ model, el }) {
@@ -115,7 +120,7 @@ export function render({ model, el }) {
   const gap = view.stage.appendChild(
     element(
       "div",
-      { class: "attention-legend" },
+      { class: "attention-legend", "data-drawn": true },
       element("span", { class: "attention-swatch" }),
       "no key in reach",
     ),
@@ -334,7 +339,7 @@ export function render({ model, el }) {
     );
     shown(seen, { estimate: seen.in_reach === 0 ? "none" : undefined });
     further(seen, { in_reach: String(seen.in_reach) });
-    view.say(words(settings, seen));
+    view.say(words(settings, seen), setting(settings));
   });
   return view.cleanup;
 }

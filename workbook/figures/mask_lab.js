@@ -99,7 +99,7 @@ export function percent(share) {
   return `${fixed(100 * share, share === 0 || share === 1 ? 0 : 1)} %`;
 }
 
-/** The finding in words; `MaskLab.words` says the same in Python. */
+/** The finding in words. */
 export function words({ fill }, { leak, leaks, nan_cells, empty_rows, masked, overflows }) {
   const said = [];
   if (overflows) {
@@ -137,12 +137,29 @@ export function compact(value, digits = 3) {
   return value.toExponential(1).replace(".0e", "e").replace("e+", "e").replaceAll("-", "−");
 }
 
+/** What is set, for a still picture. */
+export function setting({ valid_len, left, causal, low, fill, dtype }, seen) {
+  const { leak, nan_cells, row_sum_error, empty_rows } = seen;
+  const masks = [
+    `${valid_len} of 5 keys valid`,
+    `padding on the ${left ? "left" : "right"}`,
+    causal && "causal mask",
+    low && "one row of very low scores",
+  ];
+  return (
+    `5 queries, ${masks.filter(Boolean).join(", ")}; fill ${FILLS[fill].text}, in ${dtype}: leaked weight ` +
+    `${fixed(leak)}, NaN cells ${nan_cells}, row sum error ${fixed(row_sum_error)}, empty rows ${empty_rows}.`
+  );
+}
+
 export function render({ model, el }) {
   const traits = ["valid_len", "fill", "dtype", "causal", "left", "low", "hidden", "scores"];
   const view = createView({ model, el }, { label: "Mask and softmax", traits });
-  const pair = view.stage.appendChild(element("div", { class: "attention-pair" }));
+  const pair = view.stage.appendChild(
+    element("div", { class: "attention-pair", "data-columns": 2 }),
+  );
   let place; // of the cells: where they begin, and their size
-  const table = (title, description) => {
+  const table = (title, description, hint = "") => {
     const plot = view.plot({ height: 290, parent: pair, description });
     plot.svg.addEventListener(
       "click",
@@ -153,8 +170,16 @@ export function render({ model, el }) {
       { signal: view.signal },
     );
     const fills = addPatterns(plot.svg);
-    const name = plot.svg.appendChild(svg("text", { class: "attention-muted", y: 13 }, title));
+    const name = plot.svg.appendChild(
+      svg(
+        "text",
+        { class: "attention-muted", y: 13 },
+        title,
+        svg("tspan", { "data-live": true }, hint),
+      ),
+    );
     return {
+      title,
       plot,
       fills,
       name,
@@ -176,8 +201,9 @@ export function render({ model, el }) {
       );
   }
   const before = table(
-    "scores; click one to mask it",
+    "scores",
     "The scores of five queries, down, and five keys, across; masked ones are hatched",
+    "; click one to mask it",
   );
   const after = table(
     "weights",
@@ -237,10 +263,10 @@ export function render({ model, el }) {
   tableField("scores", "Your own scores: five lines of five numbers from −100 to 100", -100, 100);
 
   /** Cells with their numbers, and the tokens; where `leaks`, a number above 0 in a masked cell has a colour. */
-  function draw({ plot, fills, name, content }, { tokens, allowed }, numbers, color, leaks) {
+  function draw({ title, plot, fills, name, content }, { tokens, allowed }, numbers, color, leaks) {
     // Colours and numbers flow from cell to cell. NaN has a colour of its own.
     const shades = view.glide(
-      name.textContent,
+      title,
       numbers.map((row) => row.map((value) => (Number.isFinite(value) ? value : 0))),
     );
     const [left, top, gap] = [39, 46, 2];
@@ -356,7 +382,7 @@ export function render({ model, el }) {
       leak: seen.nan_cells === 25 ? "NaN" : undefined,
     });
     view.task(seen.leak > 0 ? "Stop the leak." : "Make the mask leak.");
-    view.say(words(settings, seen));
+    view.say(words(settings, seen), setting(settings, seen));
   });
   return view.cleanup;
 }

@@ -1,34 +1,10 @@
 """Mask and softmax: what each fill value does in each dtype, and where weight leaks."""
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-from attention_lib.palette import LIGHT, SCORE_MAP, readable_on
 from workbook.figures._figure import Figure
-from workbook.figures._markup import Markup, map_color, svg, tag
-from workbook.figures._rounding import DTYPES, fixed, rounded, rounded_softmax
-from workbook.figures._traits import Numbers, OneOf, Switch, Whole
+from workbook.figures._traits import DTYPES, Numbers, OneOf, Switch, Whole
 
 _TOKENS = ("so", "it", "was", "too", "tired")
 _SIZE = len(_TOKENS)
-_LOW_ROW = 2
-_FILLS = {  # the number, and how it is written
-    "0": (0.0, "0"),
-    "-1e-6": (-1e-6, "−10⁻⁶"),
-    "-1e6": (-1e6, "−10⁶"),
-    "-1e9": (-1e9, "−10⁹"),
-    "-inf": (-np.inf, "−∞"),
-    "safe": (-np.inf, "−∞, and 0 for an empty row"),
-}
-# Half of the lowest finite number of each dtype.
-_LOW = {
-    "float16": float(np.finfo(np.float16).min) / 2,
-    "bfloat16": -(2 - 2**-7) * 2.0**126,
-    "float32": float(np.finfo(np.float32).min) / 2,
-    "float64": float(np.finfo(np.float64).min) / 2,
-}
 # No weight they give is closer to a tie of float16 or bfloat16 than 2e-5 of itself, whatever the
 # mask: the exponentials of different machines round to the same weights.
 _SCORES = [
@@ -75,144 +51,12 @@ class MaskLab(Figure):
     """
 
     _script = "mask_lab.js"
-    _title = "Mask and softmax"
 
     valid_len = Whole(3, min=0, max=_SIZE).tag(sync=True)
-    fill = OneOf(list(_FILLS), "0").tag(sync=True)
+    fill = OneOf(["0", "-1e-6", "-1e6", "-1e9", "-inf", "safe"], "0").tag(sync=True)
     dtype = OneOf(list(DTYPES), "float32").tag(sync=True)
     causal = Switch(False).tag(sync=True)
     left = Switch(False).tag(sync=True)
     low = Switch(False).tag(sync=True)
     hidden = Numbers([[0] * 5] * 5, shape=(_SIZE, _SIZE), min=0, max=1).tag(sync=True)
     scores = Numbers(_SCORES, shape=(_SIZE, _SIZE), min=-100, max=100).tag(sync=True)
-
-    @property
-    def _task(self) -> str:  # type: ignore[override]
-        allowed, _, weights = self._tables()
-        leaks = bool((~allowed & (weights > 0)).any())
-        return "Stop the leak." if leaks else "Make the mask leak."
-
-    def _real(self) -> NDArray[Any]:
-        """Return which positions are no padding."""
-        position = np.arange(_SIZE)
-        return position >= _SIZE - self.valid_len if self.left else position < self.valid_len
-
-    def _tables(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Return mask (True = may attend), scores as filled, and weights."""
-        allowed = np.broadcast_to(self._real(), (_SIZE, _SIZE))
-        if self.causal:
-            allowed = np.tril(allowed)
-        allowed = allowed & (np.array(self.hidden) == 0)
-        empty = ~allowed.any(axis=1, keepdims=True)
-        scores = rounded(self.scores, self.dtype).astype(np.float64)
-        if self.low:
-            scores[_LOW_ROW] = rounded(scores[_LOW_ROW] + _LOW[self.dtype], self.dtype)
-        fill = rounded(_FILLS[self.fill][0], self.dtype)
-        if self.fill == "safe":
-            fill = np.where(empty, 0.0, fill)
-        filled = np.where(allowed, scores, fill)
-        weights = rounded_softmax(filled, self.dtype).astype(np.float64)
-        if self.fill == "safe":
-            weights[~allowed] = 0.0
-        return allowed, filled, weights
-
-    def words(self) -> str:
-        allowed, _, weights = self._tables()
-        empty = ~allowed.any(axis=1)
-        nan_cells, empty_rows = int(np.isnan(weights).sum()), int(empty.sum())
-        leaking = ~allowed & (weights > 0)
-        leak = weights[leaking].sum()
-        missed = np.abs(weights[~empty].sum(axis=1) - 1).max(initial=0.0)
-        number, fill = _FILLS[self.fill]
-        said = []
-        if np.isfinite(number) and not np.isfinite(rounded(number, self.dtype)):
-            said.append(
-                f"float16 ends at −65504: masked_fill raises; assigned, as here, {fill} becomes −∞."
-            )
-        if nan_cells:
-            said.append(f"{nan_cells} weights are NaN: a row of −∞ alone has no softmax.")
-        if allowed.all():
-            said.append("Nothing is masked.")
-        elif leak > 0:
-            rows = leaking.any(axis=1)
-            is_low = self.low & (np.arange(_SIZE) == _LOW_ROW)
-            nearly = "" if number == 0 else "nearly "
-            reasons = {
-                f"e to the power of {fill} is {nearly}1": rows & ~empty & ~is_low,
-                "the low row lies below the fill": rows & ~empty & is_low,
-                "a row with nothing to attend to is shared out evenly among them": rows & empty,
-            }
-            why = "; ".join(reason for reason, where in reasons.items() if where.any())
-            said.append(
-                f"Masked keys get {fixed(leak)} of the weight of 5 rows: {why}. "
-                "Yet all rows sum to 1, to rounding."
-            )
-        elif nan_cells == 0:
-            rest = ", and rows with nothing to attend to are 0" if empty_rows else ""
-            said.append(f"Masked keys get exactly 0{rest}.")
-        elif empty_rows < _SIZE:
-            said.append("In the other rows masked keys get exactly 0.")
-        masks = f"{self.valid_len} of 5 keys valid, padding on the "
-        masks += "left" if self.left else "right"
-        masks += ", causal mask" if self.causal else ""
-        masks += ", one row of very low scores" if self.low else ""
-        return (
-            f"5 queries, {masks}; fill {fill}, in {self.dtype}: leaked weight "
-            f"{fixed(leak)}, NaN cells {nan_cells}, row sum error {fixed(missed)}, "
-            f"empty rows {empty_rows}. {' '.join(said)}"
-        )
-
-    def picture(self) -> Markup:
-        allowed, filled, weights = self._tables()
-        largest = max(np.abs(self.scores).max(), 1e-3)
-        shades = (filled / largest + 1) / 2
-        tokens = [t if real else "–" for t, real in zip(_TOKENS, self._real(), strict=True)]
-        wide, tall, top = 52, 40, 56
-        parts = []
-        for left, title, numbers, shares, stops in (
-            (44, "scores, masked ones overwritten", filled, shades, SCORE_MAP),
-            (368, "weights", weights, weights, None),
-        ):
-            parts.append(tag("text", title, x=left, y=22, fill=LIGHT["muted"]))
-            for i, token in enumerate(tokens):
-                across = {"x": left + (i + 0.5) * wide, "y": top - 10, "text_anchor": "middle"}
-                down = {"x": left - 8, "y": top + (i + 0.5) * tall + 4, "text_anchor": "end"}
-                parts.append(tag("text", token, **across, fill=LIGHT["key"]))
-                parts.append(tag("text", token, **down, fill=LIGHT["query"], font_weight=600))
-            for i, j in np.ndindex(_SIZE, _SIZE):
-                x, y, number = left + j * wide, top + i * tall, float(numbers[i, j])
-                edge = 0 if allowed[i, j] else 5
-                inner = {"x": x + edge, "y": y + edge, "rx": 3}
-                inner |= {"width": wide - 2 - 2 * edge, "height": tall - 2 - 2 * edge}
-                place = {"x": x + wide / 2 - 1, "y": y + tall / 2 + 3}
-                place |= {"text_anchor": "middle", "font_size": 11.5}
-                color, halo = LIGHT["ink"], LIGHT["mask"]
-                if edge:
-                    size = {"width": wide - 2, "height": tall - 2, "rx": 3}
-                    parts.append(tag("rect", x=x, y=y, **size, fill="url(#masked)"))
-                if np.isnan(number):
-                    parts.append(tag("rect", **inner, fill="url(#nan)"))
-                    color, halo = LIGHT["paper"], LIGHT["nan"]
-                elif not edge or (stops is None and number > 0):
-                    ground = map_color(float(shares[i, j]), *([stops] if stops else []))
-                    parts.append(tag("rect", **inner, fill=ground))
-                    color, halo = readable_on(ground), ""
-                around = {"stroke": halo, "stroke_width": 4, "paint_order": "stroke"}
-                parts.append(
-                    tag("text", _compact(number), **place, **(around if halo else {}), fill=color)
-                )
-        return svg(*parts, width=640, height=top + _SIZE * tall + 14)
-
-
-def _compact(value: float) -> str:
-    """Return a number in a few letters, as ``compact`` of ``mask_lab.js`` does."""
-    if np.isnan(value):
-        return "NaN"
-    if np.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    if value == 0:
-        return "0"
-    if 0.001 <= abs(value) < 1000:
-        return fixed(value)
-    digits, power = f"{value:.1e}".split("e")
-    return f"{digits.removesuffix('.0')}e{int(power)}".replace("-", "−")

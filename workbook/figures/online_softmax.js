@@ -52,7 +52,7 @@ export function measure({ block_size, step, scores, outcomes }) {
   };
 }
 
-/** The finding in words; `OnlineSoftmax.words` says the same in Python. */
+/** The finding in words. */
 export function words(
   { block_size },
   { blocks, read, seen, maximum, normaliser, output, factor, raised },

@@ -7,6 +7,7 @@ import {
   fixed,
   isStill,
   roundedSoftmax,
+  setAttributes,
   setChildren,
   setText,
   short,
@@ -62,7 +63,7 @@ export function measure(settings) {
   };
 }
 
-/** The finding in words; `SoftmaxSaturation.words` says the same in Python. */
+/** The finding in words. */
 export function words(settings, seen) {
   const { dead, jacobian_norm: norm } = seen;
   const size = norm > 0 && norm < 0.0005 ? "below 0.001" : fixed(norm);
@@ -75,6 +76,11 @@ export function words(settings, seen) {
     `${settings.len_k} weights is ${fixed(seen.max_weight)}, the entropy ${fixed(seen.entropy)} ` +
     `(that of ${fixed(seen.effective_keys, 1)} equal weights), ‖J‖ ${size}. ${gradient}`
   );
+}
+
+/** What is set, for a still picture. */
+export function setting({ d, exponent, temperature }) {
+  return `Width d = ${d}, scores ${DIVISORS[exponent]}, temperature ${short(temperature)}.`;
 }
 
 export function render({ model, el }) {
@@ -96,7 +102,7 @@ export function render({ model, el }) {
       const card = element(
         "span",
         { class: "attention-panel" },
-        element("span", {}, DIVISORS[exponent]),
+        element("span", { "data-drawn": true }, DIVISORS[exponent]),
       );
       const bars = view.plot({
         height: BARS.height,
@@ -116,6 +122,7 @@ export function render({ model, el }) {
     options: panels.map(({ exponent, card }) => [exponent, card]),
   });
   view.stage.append(ways[0].closest("fieldset"));
+  setAttributes(ways[0].closest(".attention-options"), { "data-columns": panels.length });
   const show = view.numbers({
     max_weight: "Largest weight",
     entropy: "Entropy",
@@ -271,7 +278,7 @@ export function render({ model, el }) {
       flows.card.classList.toggle("attention-strong", dead);
       setText(zeros, `zero weights: ${now.zeros[i]}`);
     });
-    view.say(words(settings, now));
+    view.say(words(settings, now), setting(settings));
   });
   return view.cleanup;
 }

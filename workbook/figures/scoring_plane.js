@@ -135,7 +135,7 @@ export function agreed({ count, name, most }) {
   return most > 1 ? `No two scores agree; ${elsewhere}.` : "No two scores agree.";
 }
 
-/** The finding in words; `ScoringPlane.words` says the same in Python. */
+/** The finding in words. */
 export function words({ score }, { scores, max_weight, entropy: nats }) {
   const kind =
     Math.max(...scores) - Math.min(...scores) < 1e-9
@@ -235,6 +235,11 @@ function paintField(canvas, settings, shades, across, up) {
   return field;
 }
 
+/** What is set, for a still picture. */
+export function setting({ query_x, query_y, score, key_points }, { weights }) {
+  return `Query (${fixed(query_x, 2)}, ${fixed(query_y, 2)}), score: ${score}. Weights: ${key_points.map(([name], i) => `${name} ${fixed(weights[i])}`).join(", ")}.`;
+}
+
 export function render({ model, el }) {
   const traits = ["query_x", "query_y", "score", "key_points", "W", "W_q", "W_k", "w_v"];
   const view = createView(
@@ -275,7 +280,7 @@ export function render({ model, el }) {
   view.stage.append(
     element(
       "div",
-      { class: "attention-legend" },
+      { class: "attention-legend", "data-drawn": true },
       element("span", {}, "score"),
       low,
       element("span", { class: "attention-ramp attention-scores" }),
@@ -488,7 +493,7 @@ export function render({ model, el }) {
       share.card.classList.toggle("attention-won", i === top);
     });
     show(seen);
-    view.say(words(settings, seen));
+    view.say(words(settings, seen), setting(settings, seen));
   });
   return view.cleanup;
 }

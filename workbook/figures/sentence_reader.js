@@ -1,6 +1,7 @@
 import {
   areListed,
   baseOf,
+  breadth,
   createView,
   element,
   fixed,
@@ -9,7 +10,6 @@ import {
   isStill,
   readLexicon,
   runReader,
-  setAttributes,
   setChildren,
   setText,
   svg,
@@ -98,13 +98,13 @@ const nameOf = (words, place) => (place === 0 ? "none of these words" : words[pl
 const rivals = ({ words, meant, second, shares }) =>
   [meant, second].map((place) => `${nameOf(words, place)} ${fixed(shares[place], 2)}`).join(", ");
 
-/** What the reader concludes, in a sentence; `conclusion` says the same in Python. */
+/** What the reader concludes, in a sentence. */
 export function conclusion(seen) {
   if (seen.probability < SURE) return `Unsure: ${rivals(seen)}.`;
   return `“It” means ${nameOf(seen.words, seen.meant)} (probability ${fixed(seen.probability, 2)}).`;
 }
 
-/** The words that another word stands for, in a sentence; `replaced` says the same in Python. */
+/** The words that another word stands for, in a sentence. */
 export function replaced(all, { lexicon: { ids, forms, readAs }, lexicon }) {
   const isOther = (word) => ids.has(word) === forms.has(word); // neither, or both: a word with a better one
   const pairs = all
@@ -117,7 +117,7 @@ export function replaced(all, { lexicon: { ids, forms, readAs }, lexicon }) {
     : "";
 }
 
-/** The finding in words; `SentenceReader.words` says the same in Python. */
+/** The finding in words. */
 export function words(state, seen) {
   const said = conclusion(seen) + seen.replaced;
   if (state.head < 0) return said;
@@ -145,6 +145,22 @@ export function alike(word, { lexicon }, { sections, offered }) {
     start += count;
   }
   return [];
+}
+
+// ---------------------------------------------------------------- where everything is
+
+const [LETTER, BOX, ABOVE, STEP] = [17, 34, 46, 102]; // a word, its box, and from line to line
+
+/** The boxes of the words, line by line in a width: `x` and `y` of each, and how `wide` it is. */
+export function layWords(words, width) {
+  let [x, y] = [0, ABOVE];
+  return words.map((word) => {
+    const wide = Math.min(Math.max(breadth(word) * LETTER + 14, BOX), width);
+    if (x > 0 && x + wide > width) [x, y] = [0, y + STEP];
+    const box = { x, y, wide, middle: x + wide / 2 };
+    x += wide + 2;
+    return box;
+  });
 }
 
 // ---------------------------------------------------------------- the view
@@ -177,18 +193,19 @@ export function render({ model, el }) {
   let reader = openReader(given);
 
   const sentence = view.stage.appendChild(element("div", { class: "attention-sentence" }));
-  const drawing = sentence.appendChild(
-    svg("svg", {
-      class: "attention-strands",
-      role: "img",
-      "aria-label": "Lines from words to the words they read, as thick as the weights",
-    }),
-  );
-  const cells = sentence.appendChild(element("div", { class: "attention-words" }));
+  const plot = view.plot({
+    height: STEP,
+    parent: sentence,
+    description: "Lines from words to the words they read, as thick as the weights",
+  });
+  const drawing = plot.svg.appendChild(svg("g", { class: "attention-strands" }));
+  const cells = plot.svg.appendChild(svg("g", { "text-anchor": "middle" }));
+  const lists = sentence.appendChild(element("div"));
   const verdict = view.stage.appendChild(element("div", { class: "attention-verdict" }));
   const meant = view.readout({ name: "meant", label: "“it” means", parent: verdict });
   const sure = view.readout({ name: "probability", label: "Probability", parent: verdict });
-  let shown = [];
+  let boxes = [];
+  let exchanges = [];
   let seen = measure(given, reader);
 
   let whole = model.get("wanted"); // all words are here
@@ -234,77 +251,109 @@ export function render({ model, el }) {
     playing.play();
   }
 
-  /** The words; one that may be exchanged is a list of the words to take. */
-  function writeWords(all) {
-    shown = all.map((word, place) => {
+  /** Over each word that may be exchanged, a list of the words to take. */
+  function writeLists(all) {
+    exchanges = all.map((word, place) => {
       const others = place ? alike(word, reader, given) : [];
-      const list =
-        others.length > 1 &&
-        element(
-          "select",
-          { "aria-label": `Exchange “${word}”` },
-          ...others.map((other) => element("option", { value: other }, other)),
-        );
-      if (list) {
-        list.value = word;
-        list.addEventListener(
-          "change",
-          () => {
-            read(
-              all
-                .slice(1)
-                .map((other, i) => (i + 1 === place ? list.value : other))
-                .join(" "),
-            );
-            cells.children[place]?.querySelector("select")?.focus();
-          },
-          { signal: view.signal },
-        );
-      }
-      const shownWord = element(
-        "span",
-        { class: "attention-word", "data-exchange": String(Boolean(list)) },
-        word,
-        list || null,
+      if (others.length < 2) return null;
+      const list = element(
+        "select",
+        { "aria-label": `Exchange “${word}”` },
+        ...others.map((other) => element("option", { value: other }, other)),
       );
-      const weight = element("output", {
-        "data-readout": `weight_${place}`,
-        "aria-label": `Weight of ${word}`,
-        "aria-live": "off",
-      });
-      return {
-        word: shownWord,
-        weight,
-        cell: element("div", { class: "attention-worded" }, shownWord, weight),
-      };
+      list.value = word;
+      list.addEventListener(
+        "change",
+        () => {
+          const words = all.slice(1).map((other, i) => (i + 1 === place ? list.value : other));
+          read(words.join(" "));
+          exchanges[place]?.querySelector("select").focus();
+        },
+        { signal: view.signal },
+      );
+      return element("span", { class: "attention-exchange" }, list);
     });
-    cells.replaceChildren(...shown.map(({ cell }) => cell));
+    lists.replaceChildren(...exchanges.filter(Boolean));
+  }
+
+  /** Give the words their places, and the lists with them. */
+  function place() {
+    boxes = layWords(seen.words, plot.width);
+    const high = boxes.at(-1).y + BOX + 22;
+    plot.setHeight(high);
+    exchanges.forEach((exchange, i) => {
+      const { x, y, wide } = boxes[i];
+      const shares = { left: x / plot.width, top: y / high, width: wide / plot.width };
+      for (const [name, share] of Object.entries({ ...shares, height: BOX / high }))
+        exchange?.style.setProperty(name, `${(100 * share).toFixed(3)}%`);
+    });
+  }
+
+  /** The words, and below each the weight that it gets from the one that asks. */
+  function drawWords(asking, weights) {
+    const text = (x, y, more, said) => ["text", { x, y, ...more }, said];
+    setChildren(
+      cells,
+      seen.words.flatMap((word, i) => {
+        const { x, y, wide, middle } = boxes[i];
+        const box = { x, y, width: wide, height: BOX, rx: 6, class: "attention-word" };
+        const isMeant = i === seen.meant && seen.probability >= SURE;
+        const bold = isMeant || i === asking;
+        const long = breadth(word) * LETTER * 0.45;
+        const under = { x1: middle - long, x2: middle + long, y1: y + 28, y2: y + 28 };
+        return [
+          ["rect", { ...box, "data-asks": i === asking }],
+          ["rect", { ...box, class: "attention-share", "fill-opacity": 0.3 * weights[i] }],
+          ["line", { ...under, class: "attention-meant", display: isMeant ? null : "none" }],
+          [
+            "path",
+            {
+              d: `M${x + 5} ${y + BOX}h${wide - 10}`,
+              class: "attention-exchanged",
+              "data-live": true,
+              display: exchanges[i] ? null : "none",
+            },
+          ],
+          text(
+            middle,
+            y + 23,
+            {
+              class: `attention-cell ${i ? "" : "attention-muted"}${bold ? "attention-chosen" : ""}`,
+              "font-size": i ? LETTER : 14,
+            },
+            word,
+          ),
+          text(
+            middle,
+            y + BOX + 15,
+            {
+              class: "attention-muted",
+              "data-readout": `weight_${i}`,
+              "data-value": String(weights[i]),
+            },
+            weights[i] < 0.005 ? "\u00a0" : fixed(weights[i], 2),
+          ),
+        ];
+      }),
+    );
   }
 
   /** Lines from the tops of words to the tops of others; between rows, through the gap. */
   function drawStrands(lines) {
-    const places = shown.map(({ word, cell }) => ({
-      x: word.offsetLeft + word.offsetWidth / 2,
-      y: word.offsetTop,
-      bottom: cell.offsetTop + cell.offsetHeight,
-    }));
-    setAttributes(drawing, { width: sentence.clientWidth, height: sentence.clientHeight });
     setChildren(
       drawing,
       lines
         .filter(([, , weight]) => weight >= 0.05)
         .map(([by, of, weight, role]) => {
-          const [{ x: x1, y: y1, bottom: b1 }, { x: x2, y: y2, bottom: b2 }] = [
-            places[by],
-            places[of],
-          ];
+          const [{ middle: x1, y: y1 }, { middle: x2, y: y2 }] = [boxes[by], boxes[of]];
+          const [b1, b2] = [y1 + BOX + 18, y2 + BOX + 18];
           const rise = Math.min(20 + Math.abs(x2 - x1) / 6, 44);
           let d =
             by === of
               ? `M${x1 - 7} ${y1}c-14 -30 28 -30 14 0`
               : `M${x1} ${y1}C${x1} ${y1 - rise} ${x2} ${y2 - rise} ${x2} ${y2}`;
-          if (y2 < y1 - 20) d = `M${x1} ${y1}C${x1} ${y1 - 30} ${x2} ${b2 + 30} ${x2} ${b2}`;
-          if (y2 > y1 + 20) d = `M${x1} ${b1}C${x1} ${b1 + 30} ${x2} ${y2 - 30} ${x2} ${y2}`;
+          if (y2 < y1) d = `M${x1} ${y1}C${x1} ${y1 - 30} ${x2} ${b2 + 30} ${x2} ${b2}`;
+          if (y2 > y1) d = `M${x1} ${b1}C${x1} ${b1 + 30} ${x2} ${y2 - 30} ${x2} ${y2}`;
           return [
             "path",
             {
@@ -481,9 +530,6 @@ export function render({ model, el }) {
     ),
   );
 
-  let strands = () => {};
-  const resizing = new ResizeObserver(() => strands());
-  view.signal.addEventListener("abort", () => resizing.disconnect());
   view.start(() => {
     const state = view.state();
     let problem = "";
@@ -498,7 +544,7 @@ export function render({ model, el }) {
       }
     });
     view.part("words", seen.words.join(" "), () => {
-      writeWords(seen.words);
+      writeLists(seen.words);
       typed.value = seen.words.slice(1).join(" ");
       setText(other, typed.value);
       offered.value = given.examples.includes(typed.value) ? typed.value : "";
@@ -506,26 +552,16 @@ export function render({ model, el }) {
     });
     if (problem) refuse(problem);
     const { asking, weights } = rowOf(state, seen);
-    shown.forEach(({ weight, cell }, place) => {
-      setAttributes(cell, {
-        "data-meant": String(place === seen.meant && seen.probability >= SURE),
-        "data-asks": String(place === asking),
-      });
-      setText(weight, weights[place] < 0.005 ? "\u00a0" : fixed(weights[place], 2));
-      setAttributes(weight, { "data-value": String(weights[place]) });
-      cell.style.setProperty("--share", weights[place].toFixed(4));
-    });
-    const lines = linesOf(state);
-    strands = () => drawStrands(lines);
-    strands();
+    view.part("places", `${seen.words.join(" ")} ${plot.width}`, place);
+    drawWords(asking, weights);
+    drawStrands(linesOf(state));
     meant(
       seen.meant,
       seen.probability < SURE ? `unsure: ${rivals(seen)}` : nameOf(seen.words, seen.meant),
     );
     sure(seen.probability, fixed(seen.probability, 2));
-    view.say(words(state, seen));
+    view.say(words(state, seen), `${state.text[0].toUpperCase()}${state.text.slice(1)}.`);
   });
-  resizing.observe(sentence);
   return view.cleanup;
 }
 

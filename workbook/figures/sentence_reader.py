@@ -1,18 +1,14 @@
 """Sentence reader: a small trained transformer that says which word *it* means."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from attention_lib.palette import LIGHT
 from workbook.figures._figure import Figure
-from workbook.figures._markup import Markup, svg, tag
-from workbook.figures._rounding import fixed
 from workbook.figures._traits import Switch, Whole, refusal
 
 if TYPE_CHECKING:
-    from workbook.reader import Reader, Reading
+    from workbook.reader import Reader
 
 EXAMPLES = [
     "the animal did not cross the street because it was too tired",
@@ -24,7 +20,6 @@ EXAMPLES = [
     "the girl ate the pizza because it was delicious",
     "the horse did not jump over the fence because it was too high",
 ]
-SURE = 0.75  # below, the reader says that it is unsure
 
 
 class _Text(traitlets.Unicode[str, str]):
@@ -84,14 +79,12 @@ class SentenceReader(Figure):
 
     Examples
     --------
-    >>> figure = SentenceReader(text="The animal did not cross the street because it was too wide.")
-    >>> figure.words()  # doctest: +ELLIPSIS
-    'The animal did not cross the street because it was too wide. “It” means street (probability ...
+    >>> figure = SentenceReader(text="The ball broke the table because it was too heavy.")
+    >>> figure.text
+    'the ball broke the table because it was too heavy'
     """
 
-    _script = Path(__file__).with_name("sentence_reader.js")
-    _title = "A reader at work"
-    _task = "Click a word to exchange it, and see what “it” means then."
+    _script = "sentence_reader.js"
 
     text = _Text(EXAMPLES[0]).tag(sync=True)
     hop = Whole(3, min=1, max=3).tag(sync=True)
@@ -149,134 +142,6 @@ class SentenceReader(Figure):
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in ("text", "hop", "head", "word")}
         return f"SentenceReader({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
-
-    def _drawn(self, reading: "Reading") -> "list[tuple[int, int, float, str]]":
-        """Return the lines to draw: from, to, weight, colour."""
-        if self.head >= 0:
-            asking, weights = self._row(reading)
-            return [(asking, place, weight, "weight") for place, weight in enumerate(weights)]
-        rows = [
-            (layer[self.followed[i]] if self.followed else layer.mean(0))[reading.it]
-            for i, layer in enumerate(reading.weights[-3:-1])
-        ]
-        steps = [("key", rows[:1]), ("query", rows[1:]), ("weight", [reading.probabilities])]
-        return [
-            (reading.it, place, weight, role)
-            for role, some in steps[: self.hop]
-            for row in some
-            for place, weight in enumerate(row.tolist())
-        ]
-
-    def _row(self, reading: "Reading") -> "tuple[int, list[float]]":
-        """Return the word that asks in the chosen head, and the weights that it gives."""
-        asking = reading.it if not 0 <= self.word < len(reading.words) else self.word
-        heads = [head for layer in reading.weights[:-1] for head in layer]
-        table = reading.weights[-1][0] if self.head == 0 else heads[self.head - 1]
-        return asking, table[asking].tolist()
-
-    def _head_name(self) -> str:
-        names = [
-            f"layer {layer + 1}, head {head + 1}"
-            for layer, heads in enumerate(self.num_heads)
-            for head in range(heads)
-        ]
-        return ["the pointing head", *names][self.head]
-
-    def words(self) -> str:
-        from workbook.reader import read
-
-        reading = read(self.reader, self.text)
-        sentence = f"{self.text[0].upper()}{self.text[1:]}."
-        said = conclusion(reading) + replaced(self.reader.vocabulary.replaced(reading.words[1:]))
-        if self.head < 0:
-            return f"{sentence} {said}"
-        asking, weights = self._row(reading)
-        most = max(weights)
-        return (
-            f"{sentence} {said} In {self._head_name()}, "
-            f"“{reading.words[asking]}” looks most at “{reading.words[weights.index(most)]}” "
-            f"(weight {fixed(most)})."
-        )
-
-    def picture(self) -> Markup:
-        from workbook.reader import read
-
-        reading = read(self.reader, self.text)
-        places, x, y = [], 16.0, 78.0
-        for word in reading.words:
-            wide = 9.2 * len(word) + 10
-            if x + wide > 628:
-                x, y = 16.0, y + 92
-            places.append((x + wide / 2, y))
-            x += wide + 6
-        parts: list[Markup] = []
-        for start, end, weight, role in self._drawn(reading):
-            if weight < 0.05:
-                continue
-            (x1, y1), (x2, y2) = places[start], places[end]
-            rise = min(20 + abs(x2 - x1) / 6, 44)
-            curve = (
-                f"M{x1:.1f} {y1 - 16}C{x1:.1f} {y1 - 16 - rise:.1f} {x2:.1f} {y2 - 16 - rise:.1f}"
-            )
-            loop = f"M{x1 - 7:.1f} {y1 - 16}c-14 -30 28 -30 14 0"
-            parts.append(
-                tag(
-                    "path",
-                    d=loop if start == end else f"{curve} {x2:.1f} {y2 - 16}",
-                    fill="none",
-                    stroke=LIGHT[role],
-                    stroke_linecap="round",
-                    stroke_width=1 + 7 * weight if role == "weight" else 1 + 3 * weight,
-                    stroke_opacity=0.25 + 0.75 * weight,
-                )
-            )
-        asking, shares = (
-            self._row(reading) if self.head > 0 else (reading.it, reading.probabilities.tolist())
-        )
-        for place, ((x, y), word) in enumerate(zip(places, reading.words, strict=True)):
-            role = "query" if place == asking else "output" if place == reading.meant else "ink"
-            look = {"x": x, "text_anchor": "middle"}
-            bold = "bold" if role != "ink" else None
-            parts.append(
-                tag("text", word, y=y, **look, fill=LIGHT[role], font_size=16, font_weight=bold)
-            )
-            if shares[place] >= 0.005:
-                parts.append(
-                    tag("text", fixed(shares[place], 2), y=y + 20, **look, fill=LIGHT["muted"])
-                )
-        return svg(*parts, width=640, height=int(places[-1][1] + 40))
-
-
-def conclusion(reading: "Reading") -> str:
-    """Return in a sentence what *it* means, or between what the reader is unsure.
-
-    Examples
-    --------
-    >>> from workbook.reader import load_reader, read
-    >>> text = "the animal did not cross the street because it was too wide"
-    >>> conclusion(read(load_reader(), text))
-    '“It” means street (probability 1.00).'
-    """
-    shares = reading.probabilities.tolist()
-    first, second, *_ = sorted(range(len(shares)), key=lambda place: -shares[place])
-    named = ["none of these words", *reading.words[1:]]
-    if shares[first] >= SURE:
-        return f"“It” means {named[first]} (probability {fixed(shares[first], 2)})."
-    both = (f"{named[place]} {fixed(shares[place], 2)}" for place in (first, second))
-    return f"Unsure: {', '.join(both)}."
-
-
-def replaced(pairs: list[tuple[str, str]]) -> str:
-    """Return in a sentence which words are read as which others; nothing if none are.
-
-    Examples
-    --------
-    >>> replaced([("puppy", "dog")])
-    ' It reads “puppy” as “dog”.'
-    """
-    if not pairs:
-        return ""
-    return f" It reads {', '.join(f'“{word}” as “{base}”' for word, base in pairs)}."
 
 
 def words_of(reader: "Reader") -> dict[str, Any]:

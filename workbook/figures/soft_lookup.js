@@ -33,7 +33,7 @@ export function measure({ query_x, query_y, temperature, key_points, value_point
   };
 }
 
-/** The finding in words; `SoftLookup.words` says the same in Python. */
+/** The finding in words. */
 export function words({ tokens }, { weights, output_x, output_y }) {
   const top = Math.max(...weights);
   let kind = "It lies inside the tinted area between the values.";
@@ -178,6 +178,11 @@ function createPlane(view, parent, name, description) {
   };
 }
 
+/** What is set, for a still picture. */
+export function setting({ query_x, query_y, temperature, tokens }, { weights }) {
+  return `Query (${fixed(query_x, 2)}, ${fixed(query_y, 2)}), temperature ${short(temperature)}. Weights: ${tokens.map((token, i) => `${token} ${fixed(weights[i])}`).join(", ")}.`;
+}
+
 export function render({ model, el }) {
   const traits = ["query_x", "query_y", "temperature", "key_points", "value_points", "tokens"];
   const view = createView(
@@ -188,7 +193,9 @@ export function render({ model, el }) {
       traits,
     },
   );
-  const pair = view.stage.appendChild(element("div", { class: "attention-pair" }));
+  const pair = view.stage.appendChild(
+    element("div", { class: "attention-pair", "data-columns": 2 }),
+  );
   const asked = createPlane(
     view,
     pair,
@@ -303,7 +310,7 @@ export function render({ model, el }) {
     });
     shares.forEach((show, i) => show(seen.weights[i]));
     rest(seen);
-    view.say(words(settings, seen));
+    view.say(words(settings, seen), setting(settings, seen));
   });
   return view.cleanup;
 }

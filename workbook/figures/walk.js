@@ -1,4 +1,5 @@
 import {
+  breadth,
   addPatterns,
   colorMap,
   createView,
@@ -136,7 +137,7 @@ export function believed(step, { answers, swapped, alone }) {
   return step === BRIGHTEST ? swapped.answers[2] : answers[2];
 }
 
-/** The finding of each step in words; `Walk.words` says the same in Python. */
+/** The finding of each step in words. */
 export function words({ step, word, swap }, seen) {
   const { it, nouns, row, dots, scores, size, start, layers, swapped } = seen;
   const names = seen.words;
@@ -208,13 +209,6 @@ export function sizes(width, count) {
     track: top + count * row + bottom - (wide ? 18 : 12),
   };
 }
-
-/** About how wide a word is, in letters' heights. */
-const breadth = (word) =>
-  [...word].reduce(
-    (sum, letter) => sum + (/[mw]/.test(letter) ? 0.86 : /[ijlt()f]/.test(letter) ? 0.36 : 0.58),
-    0,
-  );
 
 /** The words of the sentence as it is written, line by line: `[x, y, size]`. */
 function written(names, { width, height, wide }) {

@@ -1,15 +1,11 @@
 """Walk: one sentence goes through the trained reader, step by step, with all its numbers."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
 from workbook.figures._figure import Figure
-from workbook.figures._markup import Markup
 from workbook.figures._traits import Whole, refusal
-from workbook.figures._walk_numbers import STEPS, Array, Seen, Trace, sentence, trace
-from workbook.figures._walk_still import still
 
 if TYPE_CHECKING:
     from workbook.reader import Reader
@@ -56,15 +52,13 @@ class Walk(Figure):
 
     Examples
     --------
-    >>> Walk(step=11).words()
-    'With “tired”, “it” means animal (probability 1.00).'
+    >>> Walk(step=11, word="wide").text[-3:]
+    ['was', 'too', 'tired']
     """
 
-    _script = Path(__file__).with_name("walk.js")
-    _title = "A sentence goes through attention"
-    _task = "Go on step by step, and watch how “it” finds its meaning."
+    _script = "walk.js"
 
-    step = Whole(1, min=1, max=len(STEPS)).tag(sync=True)
+    step = Whole(1, min=1, max=13).tag(sync=True)
     word = _Chosen(CHOICES[0]).tag(sync=True, options="choices")
     swap = _Chosen("nothing").tag(sync=True, options="_swaps")
     text: traitlets.List[str] = traitlets.List(read_only=True).tag(sync=True)
@@ -84,14 +78,13 @@ class Walk(Figure):
         whole = model.load_reader() if reader is None else reader
         if not isinstance(whole, model.Reader):
             raise TypeError(f"reader: expected a Reader, got {type(reader).__name__}")
-        self._model = whole
         heads = [f"{i + 1}.{j + 1}" for i, many in enumerate(whole.num_heads) for j in range(many)]
         self._swaps = ["nothing", *heads]
         words = whole.vocabulary.parse(SENTENCE)
         choices = [word for word in CHOICES if word in whole.vocabulary.words]
         known = list(dict.fromkeys([*words, *choices]))
         nouns = [words.index(noun) for noun in NOUNS]
-        first = trace(whole, words).layers[0].weights[:, words.index("it")]
+        first = model.read(whole, SENTENCE).weights[0][:, words.index("it")]
         for name, value in {
             "text": list(words),
             "choices": choices,
@@ -102,24 +95,3 @@ class Walk(Figure):
         }.items():
             self.set_trait(name, value)
         super().__init__(**traits)
-
-    def seen(self) -> Seen:
-        """Return all numbers of the present state."""
-
-        def read(word: str, lent: dict[tuple[int, int], Array] | None = None) -> Trace:
-            return trace(self._model, (*self.text[:-1], word), lent)
-
-        mine = read(self.word)
-        other = next((w for w in self.choices if read(w).meant != mine.meant), self.word)
-        swapped = mine
-        if self.swap != "nothing":
-            layer, head = (int(number) - 1 for number in self.swap.split("."))
-            it = mine.words.index("it")
-            swapped = read(self.word, {(layer, head): read(other).layers[layer].brought[head, it]})
-        return Seen(mine, swapped, other, self.head, tuple(self.nouns), self.swap)
-
-    def words(self) -> str:
-        return sentence(self.step, self.seen())
-
-    def picture(self) -> Markup:
-        return still(self.step, self.seen())

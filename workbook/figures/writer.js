@@ -2,12 +2,11 @@ import {
   attend,
   bytesOf,
   createView,
-  element,
   fixed,
   linear,
   mixture,
   normalise,
-  setAttributes,
+  setChildren,
   setText,
   softmax,
   textField,
@@ -16,6 +15,7 @@ import {
 const WINDOW = 128; // letters that a head sees, as in network.py
 const LONGEST = 400; // letters of a text, as in writer.py
 const SHOWN = 6; // candidates for the next letter
+const [CELL, LINE, BAR] = [9.6, 27, 26]; // a letter, a line of letters, a line of candidates
 
 // ---------------------------------------------------------------- the model
 
@@ -175,7 +175,7 @@ export function headName({ head, num_heads }) {
   return `layer ${Math.floor((head - 1) / num_heads) + 1}, head ${((head - 1) % num_heads) + 1}`;
 }
 
-/** The finding in words; `Writer.words` says the same in Python. */
+/** The finding in words. */
 export function words(state, { logits, weights }) {
   const probabilities = chances(logits, state.temperature);
   const most = Math.max(...weights);
@@ -187,6 +187,29 @@ export function words(state, { logits, weights }) {
     `(probability ${fixed(likely)} at this temperature). Through ${headName(state)}, it looks most at ` +
     `“${visible(state.text[target])}”, ${back} back (weight ${fixed(most)}).`
   );
+}
+
+// ---------------------------------------------------------------- where everything is
+
+/** Column and row of each letter and of the place after the last, in so many columns; a line ends
+    after a blank where it can. */
+export function layLetters(text, columns) {
+  const places = [];
+  let [row, start] = [0, 0]; // the line, and its first letter
+  const end = (place) => {
+    row += 1;
+    start = place;
+  };
+  for (let place = 0; place <= text.length; place += 1) {
+    if (place > 0 && text[place - 1] === "\n") end(place);
+    if (place - start === columns) {
+      const blank = text.lastIndexOf(" ", place - 1);
+      end(blank >= start && text[place] !== " " ? blank + 1 : place);
+      for (let i = start; i < place; i += 1) places[i] = { column: i - start, row };
+    }
+    places[place] = { column: place - start, row };
+  }
+  return places;
 }
 
 // ---------------------------------------------------------------- the view
@@ -211,35 +234,82 @@ export function render({ model, el }) {
     node,
     refuse,
   } = textField({ label: "A beginning of your own", maxlength: LONGEST, signal: view.signal });
-  const page = element("div", { class: "attention-writing" });
-  const candidates = element("div", { class: "attention-candidates", "aria-hidden": "true" });
-  view.stage.append(node, page, candidates);
+  view.stage.append(node);
+  const page = view.plot({
+    height: LINE,
+    description: "The text, each letter as green as it is looked at",
+  });
+  const candidates = view.plot({ height: BAR, description: "The most probable next letters" });
   const show = view.numbers(
     { expected: "It expects", probability: "Probability", weight: "Largest weight" },
     view.readouts,
   );
-  const letters = Array.from({ length: LONGEST + 1 }, (_, place) => {
-    const letter = page.appendChild(element("span", { class: "attention-letter" }));
-    letter.addEventListener(
-      "click",
-      () => {
-        if (place > 0) view.set("place", place);
-      },
-      { signal: view.signal },
-    );
-    return letter;
-  });
-  const bars = Array.from({ length: SHOWN }, () =>
-    candidates.appendChild(
-      element(
-        "span",
-        { class: "attention-candidate" },
-        element("b", {}, " "),
-        element("i"),
-        element("span", {}, " "),
-      ),
-    ),
+  const columns = () => Math.max(Math.floor((page.width - 2) / CELL), 1);
+  page.svg.classList.add("attention-writing");
+  page.svg.addEventListener(
+    "click",
+    (event) => {
+      const [x, y] = page.under(event);
+      const [column, row] = [Math.floor((x - 1) / CELL), Math.floor(y / LINE)];
+      const place = layLetters(model.get("text"), columns()).findIndex(
+        (letter) => letter.column === column && letter.row === row,
+      );
+      if (place > 0) view.set("place", place);
+    },
+    { signal: view.signal },
   );
+
+  /** The letters on their grounds, and a mark after the last. */
+  function drawLetters(text, asked, shares) {
+    const places = layLetters(text, columns());
+    page.setHeight(LINE * (places.at(-1).row + 1) + 2);
+    setChildren(
+      page.svg,
+      places.flatMap(({ column, row }, place) => {
+        const [x, y] = [1 + CELL * column, 1 + LINE * row];
+        const letter = text[place]?.replace("\n", "↵") ?? "▁";
+        return [
+          [
+            "rect",
+            {
+              x,
+              y,
+              width: CELL,
+              height: LINE - 2,
+              class: "attention-share",
+              "fill-opacity": 0.55 * (shares[place] ?? 0),
+            },
+          ],
+          ["text", { x: x + CELL / 2, y: y + 17.5 }, letter],
+          ...(place === asked
+            ? [["rect", { x, y, width: CELL, height: LINE - 2, rx: 2, class: "attention-asked" }]]
+            : []),
+        ];
+      }),
+    );
+  }
+
+  /** The most probable letters, as bars in one or more columns. */
+  function drawCandidates(chosen) {
+    const across = Math.min(Math.max(Math.floor(candidates.width / 200), 1), 3);
+    const wide = candidates.width / across;
+    candidates.setHeight(BAR * Math.ceil(chosen.length / across));
+    setChildren(
+      candidates.svg,
+      chosen.flatMap(([share, letter], i) => {
+        const [x, y] = [wide * (i % across), BAR * Math.floor(i / across)];
+        const long = share * (wide - 80);
+        return [
+          ["text", { x: x + 8, y: y + 17.5, class: "attention-code" }, visible(letter)],
+          [
+            "rect",
+            { x: x + 20, y: y + 6, width: long, height: 14, rx: 2, fill: "var(--aw-output)" },
+          ],
+          ["text", { x: x + 28 + long, y: y + 17.5 }, fixed(share, 2)],
+        ];
+      }),
+    );
+  }
 
   /** Ask for the model: a kernel, or the host of a page, answers by setting `packed`. */
   function ask() {
@@ -265,7 +335,7 @@ export function render({ model, el }) {
     timer = setInterval(step, 60);
     return setText(button, "Stop");
   });
-  candidates.before(button);
+  candidates.svg.parentNode.before(button);
   /** Let what was typed go: the text that stands is in the field. */
   function settle() {
     typed.value = model.get("text");
@@ -339,25 +409,13 @@ export function render({ model, el }) {
     const seen = given ? first : writer && measure(state, writer);
     const at = placeOf(state);
     const largest = seen ? Math.max(...seen.weights) : 1;
-    letters.forEach((letter, place) => {
-      setText(
-        letter,
-        place === state.text.length ? "▁" : (state.text[place]?.replace("\n", "↵\n") ?? ""),
-      );
-      setAttributes(letter, { hidden: place > state.text.length, "data-asks": place === at });
-      letter.style.setProperty("--share", ((seen && seen.weights[place]) || 0) / largest);
-    });
+    drawLetters(state.text, at, seen ? seen.weights.map((weight) => weight / largest) : []);
     if (!seen) return view.say("The writer's numbers are on their way.");
     const probabilities = chances(seen.logits, state.temperature);
     const order = probabilities
       .map((share, id) => [share, id])
       .sort(([a, one], [b, other]) => b - a || one - other);
-    bars.forEach((bar, i) => {
-      const [share, id] = order[i];
-      setText(bar.children[0], visible(state.letters[id]));
-      setText(bar.children[2], fixed(share, 2));
-      bar.style.setProperty("--share", share.toFixed(4));
-    });
+    drawCandidates(order.slice(0, SHOWN).map(([share, id]) => [share, state.letters[id]]));
     const [[likely, id]] = order;
     show(
       { expected: id, probability: likely, weight: largest },

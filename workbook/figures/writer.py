@@ -1,21 +1,14 @@
 """Writer: a small trained language model that continues a text, letter by letter."""
 
-import math
 from pathlib import Path
 from typing import Any
 
 import traitlets
 
-from attention_lib.palette import LIGHT
 from workbook.figures._figure import Figure
-from workbook.figures._markup import Markup, svg, tag
-from workbook.figures._rounding import fixed
 from workbook.figures._traits import Real, Switch, Whole, refusal
 
 LONGEST = 400  # letters of a text
-COLUMNS = 48  # letters in a line of the still picture
-SHOWN = 6  # candidates for the next letter
-_NAMES = {ord(" "): "␣", ord("\n"): "↵"}
 
 
 class _Text(traitlets.Unicode[str, str]):
@@ -48,13 +41,11 @@ class Writer(Figure):
     Examples
     --------
     >>> figure = Writer(text="The quer", temperature=0)
-    >>> figure.words()[:48]
-    'For letter 9, it expects “y” (probability 1.000 '
+    >>> figure.letters[figure.logits.index(max(figure.logits))]
+    'y'
     """
 
-    _script = Path(__file__).with_name("writer.js")
-    _title = "A writer at work"
-    _task = "Press Write, then try another temperature or a beginning of your own."
+    _script = "writer.js"
 
     text = _Text("The query asks, and each key").tag(sync=True)
     temperature = Real(0.7, min=0.0, max=2.0).tag(sync=True)
@@ -107,45 +98,3 @@ class Writer(Figure):
     def _at(self) -> int:
         """Return the place of the letter that is asked about."""
         return self.place if 1 <= self.place < len(self.text) else len(self.text)
-
-    def _chances(self, logits: list[float]) -> list[float]:
-        """Return the probabilities of all letters at this temperature."""
-        highest = max(logits)
-        if self.temperature == 0:
-            return [float(i == logits.index(highest)) for i in range(len(logits))]
-        powers = [math.exp((x - highest) / self.temperature) for x in logits]
-        return [power / sum(powers) for power in powers]
-
-    def words(self) -> str:
-        logits, weights = self._seen()
-        at, chances, most = self._at(), self._chances(logits), max(weights)
-        target = max(place for place, weight in enumerate(weights) if weight == most)
-        likely = chances.index(max(chances))
-        layer, head = divmod(self.head - 1, self.num_heads)
-        through = f"layer {layer + 1}, head {head + 1}" if self.head else "all heads, averaged"
-        return (
-            f"For letter {at + 1}, it expects “{self.letters[likely].translate(_NAMES)}” "
-            f"(probability {fixed(chances[likely])} at this temperature). Through {through}, it "
-            f"looks most at “{self.text[target].translate(_NAMES)}”, {at - target} back "
-            f"(weight {fixed(most)})."
-        )
-
-    def picture(self) -> Markup:
-        logits, weights = self._seen()
-        most, chances, parts = max(weights), self._chances(logits), []
-        for place, letter in enumerate(self.text + "▁"):
-            x, y = 16 + 12.6 * (place % COLUMNS), 20 + 30 * (place // COLUMNS)
-            share = weights[place] / most if place < len(weights) else 0
-            box = {"x": x, "y": y, "width": 12.6, "height": 24}
-            role = "query" if place == self._at() else "ink"
-            middle = {"x": x + 6.3, "y": y + 17, "text_anchor": "middle", "fill": LIGHT[role]}
-            parts.append(tag("rect", **box, fill=LIGHT["weight"], fill_opacity=0.6 * share))
-            parts.append(tag("text", letter.strip(), **middle, font_family="monospace"))
-        below = 60 + 30 * (len(self.text) // COLUMNS)
-        for row, i in enumerate(sorted(range(len(chances)), key=lambda i: -chances[i])[:SHOWN]):
-            y = below + 24 * row
-            wide, letter = 460 * chances[i], self.letters[i].translate(_NAMES)
-            parts.append(tag("text", letter, x=22, y=y + 15, text_anchor="middle"))
-            parts.append(tag("rect", x=40, y=y + 3, width=wide, height=15, fill=LIGHT["output"]))
-            parts.append(tag("text", fixed(chances[i], 2), x=48 + wide, y=y + 15))
-        return svg(*parts, width=640, height=below + 24 * SHOWN + 16)

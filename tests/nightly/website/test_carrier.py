@@ -91,7 +91,7 @@ READER |= {
 )
 def test_a_notebook_carries_what_its_imports_need_and_no_more(packages, cell, files):
     notebook = {"cells": [{"cell_type": "code", "source": cell}]}
-    found = travelling_notebooks.carried_files(travelling_notebooks.python(notebook), packages)
+    found = travelling_notebooks.carried_files(travelling_notebooks.python(notebook), root=packages)
     assert {path.relative_to(packages).as_posix() for path in found} == files
     packed = travelling_notebooks.pack(found, packages)
     assert unpack(packed) == {name: (packages / name).read_bytes() for name in sorted(files)}

@@ -128,7 +128,7 @@ def test_an_address_beyond_a_controls_range_is_not_taken(show):
 def test_the_figure_of_the_address_is_what_is_seen_first(show):
     figures = [FIGURES[name]() for name in FIGURES]
     page = show(*figures, address="#KernelRegression.query=1")
-    box = page.get_by_role("group", name=KernelRegression._title).bounding_box()
+    box = page.get_by_role("group", name="Regression as attention").bounding_box()
     assert -20 <= box["y"] <= 120
 
 

@@ -2,14 +2,12 @@
 
 import itertools
 import math
-import re
 
 import pytest
 import torch
 import traitlets
 
 from attention_lib import effective_keys, gaussian_scores, masked_softmax
-from attention_lib.palette import LIGHT
 from workbook.figures import KernelRegression
 
 from .conftest import spread
@@ -116,23 +114,6 @@ def test_a_gaussian_reaches_keys_where_exp_underflows(node):
     assert seen == pytest.approx(truth(figure), abs=1e-9)
     (curve,) = node("kernel_regression.js", "curve", [[figure.state(), [5.0]]])
     assert curve == pytest.approx([seen["estimate"]], abs=1e-9)
-    (sentence,) = node(
-        "kernel_regression.js", "words", [[figure.state(), {**seen, "weights": [0] * 30}]]
-    )
-    assert figure.words().endswith(sentence)
-
-
-def test_python_says_in_words_what_javascript_says(node):
-    figures = [figure_of(setting) for setting in SETTINGS]
-    measured = node("kernel_regression.js", "measure", [[figure.state()] for figure in figures])
-    pairs = [[figure.state(), seen] for figure, seen in zip(figures, measured, strict=True)]
-    said = node("kernel_regression.js", "words", pairs)
-    for figure, sentence in zip(figures, said, strict=True):
-        assert re.fullmatch(
-            rf"Query [\d.]+, {figure.kernel} kernel of bandwidth [\d.]+\. {re.escape(sentence)}",
-            figure.words(),
-        )
-    assert {sentence.split()[0] for sentence in said} == {"The", "No"}
 
 
 def test_without_noise_a_narrow_kernel_finds_the_function():
@@ -148,20 +129,6 @@ def test_the_points_are_the_same_on_every_machine():
     assert figure.key_points == sorted(figure.key_points)
     numbers = figure.key_points + figure.noise
     assert len(numbers) == 60 and all(round(number, 3) == number for number in numbers)
-
-
-def test_an_empty_row_is_a_gap_in_the_still_picture_too():
-    figure = figure_of(("boxcar", -5, 2.5))
-    assert truth(figure)["in_reach"] == 0
-    assert "a row with nothing to attend to. Its weights are 0" in figure.words()
-    assert 'fill="url(#masked)"' in figure.picture()
-    whole = KernelRegression()
-    assert 'fill="url(#masked)"' not in whole.picture()
-    ((curve,), (broken,)) = (
-        re.findall(r'<path d="([^"]+)" stroke="[^"]+" stroke-width="3"', one.picture())
-        for one in (whole, figure)
-    )
-    assert curve.count("M") == 1 and broken.count("M") > 10
 
 
 @pytest.mark.parametrize(
@@ -185,12 +152,6 @@ def test_an_empty_row_is_a_gap_in_the_still_picture_too():
 def test_wrong_values_are_refused(trait, value, says):
     with pytest.raises(traitlets.TraitError, match=f"KernelRegression.{says}"):
         KernelRegression(**{trait: value})
-
-
-def test_any_thirty_points_are_drawn():
-    equal = KernelRegression(key_points=[2.5] * 30, noise=[0.0] * 30)
-    assert "<circle" in equal.picture()
-    assert truth(equal)["effective_keys"] == pytest.approx(30)
 
 
 def hold_readouts(show, settings):
@@ -292,12 +253,3 @@ def test_the_least_error_tried_is_remembered_until_the_reset(show):
     page.get_by_role("button", name="Reset").click()
     page.settle()
     assert not page.locator(".attention-readouts > .attention-note").is_visible()
-
-
-@pytest.mark.parametrize("query", [0.0, 2.5, 5.0])
-def test_the_still_picture_names_query_values_and_keys(query):
-    picture = KernelRegression(query=query).picture()
-    line = re.search(rf'<line x1="([\d.]+)"[^>]* stroke="{LIGHT["query"]}"', picture)
-    name = re.search(r'<text x="([\d.]+)" y="20" [^>]*>query<', picture)
-    assert float(name[1]) == pytest.approx(min(float(line[1]), 614))
-    assert "noisy values; dots below: their keys" in picture

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 
 import pytest
 import torch
@@ -88,30 +87,6 @@ def test_large_scores_do_not_overflow(node):
         "online_softmax.js", "measure", [[OnlineSoftmax(scores=scores, step=12).state()]]
     )
     assert seen["normaliser"] == pytest.approx(6)
-
-
-def test_python_says_in_words_what_javascript_says(node):
-    figures = [figure_of(setting) for setting in SETTINGS if setting[1]]
-    measured = node("online_softmax.js", "measure", [[figure.state()] for figure in figures])
-    pairs = [[figure.state(), seen] for figure, seen in zip(figures, measured, strict=True)]
-    for figure, sentence in zip(figures, node("online_softmax.js", "words", pairs), strict=True):
-        assert figure.words() == sentence, figure
-    assert OnlineSoftmax(step=0).words().startswith("No block of 3 read yet")
-    assert OnlineSoftmax(step=1).words().endswith("; nothing stood before.")
-    assert OnlineSoftmax(step=2).words().endswith("; what stood before was multiplied by 0.407.")
-    assert OnlineSoftmax(step=4).words().endswith("raised the maximum and rescaled: 2 of 3.")
-    stays = OnlineSoftmax(scores=[1.0] + [0.0] * 11, step=2).words()
-    assert stays.endswith("; the maximum stayed, nothing was rescaled.")
-
-
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_the_still_picture_shows_what_the_factor_leaves_of_the_normaliser(setting):
-    picture = figure_of(setting).picture()
-    _, _, below = picture.partition("normaliser before the block, and with it")
-    told, lengths = bars_of(figure_of(setting))
-    assert re.findall(r">(×[^<]*)<", below) == told
-    widths = [float(width) / 568 for width in re.findall(r'<rect [^>]*?width="([\d.]+)"', below)]
-    assert widths == pytest.approx(lengths, abs=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -50,19 +50,6 @@ def test_javascript_agrees_with_the_library(node):
         assert seen == pytest.approx(wanted, abs=1e-6), setting
 
 
-def test_python_says_in_words_what_javascript_says(node):
-    figures = [figure_of(setting) for setting in SETTINGS]
-    measured = node("soft_lookup.js", "measure", [[figure.state()] for figure in figures])
-    pairs = [[figure.state(), seen] for figure, seen in zip(figures, measured, strict=True)]
-    for figure, sentence in zip(figures, node("soft_lookup.js", "words", pairs), strict=True):
-        assert figure.words().endswith(f". {sentence}"), figure
-    assert {figure.words().rpartition("). ")[2].split()[1] for figure in figures} == {
-        "a",
-        "the",
-        "lies",
-    }
-
-
 def test_by_default_the_weights_are_those_of_the_chapter():
     weights = [round(truth((1.0, 0.0, 1.0))[f"weight_{i}"], 2) for i in range(4)]
     assert weights == [0.75, 0.15, 0.07, 0.03]
@@ -81,14 +68,6 @@ def test_the_hull_holds_every_output(node):
         to_output = np.array([found["output_x"], found["output_y"]]) - corners
         turns = edges[:, 0] * to_output[:, 1] - edges[:, 1] * to_output[:, 0]
         assert turns.min() > -1e-12, setting
-
-
-@pytest.mark.parametrize("points", [[[1, 1]] * 4, [[0, 0], [1, 1], [2, 2], [-1, -1]]])
-def test_a_flat_hull_is_drawn(node, points):
-    (seen,) = node("soft_lookup.js", "hull", [[points]])
-    assert [list(map(float, corner)) for corner in convex_hull(points)] == seen
-    assert 1 <= len(seen) <= 2
-    assert "<polygon" in SoftLookup(value_points=points).picture()
 
 
 @pytest.mark.parametrize(

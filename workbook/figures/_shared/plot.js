@@ -5,6 +5,13 @@ import { element, setAttributes, setChildren, svg } from "./elements.js";
 export const GRIP = 17; // radius of the ring around what can be dragged
 const SWIPE = 8; // pixels across that make a touch a drag, and not a swipe up or down the page
 
+/** About how wide a word is, in letters' heights: no figure measures text. */
+export const breadth = (word) =>
+  [...word].reduce(
+    (sum, letter) => sum + (/[mw]/.test(letter) ? 0.86 : /[ijlt()f]/.test(letter) ? 0.36 : 0.58),
+    0,
+  );
+
 /** An SVG in `parent`, `plot.width` × `height` pixels large; `description` names it. */
 export function createPlot({ height, description, parent, signal }) {
   const picture = svg("svg", { role: "img", "aria-label": description });
@@ -91,7 +98,10 @@ export function createPlot({ height, description, parent, signal }) {
           rings,
           [...places]
             .reverse()
-            .map(([cx, cy]) => ["circle", { cx, cy, r: GRIP, class: "attention-grip" }]),
+            .map(([cx, cy]) => [
+              "circle",
+              { cx, cy, r: GRIP, class: "attention-grip", "data-live": true },
+            ]),
         );
       };
     },

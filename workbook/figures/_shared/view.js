@@ -303,9 +303,11 @@ export function createView({ model, el }, { label, task = "", traits, given = []
       parts.set(name, needed);
     },
 
-    /** Say what is seen in one sentence: shown at once, read out when the sliders rest. */
-    say(sentence) {
+    /** Say what is seen in one sentence: shown at once, read out when the sliders rest. Under a
+        still picture, which shows no controls, `setting` stands before it. */
+    say(sentence, setting = "") {
       setText(finding, sentence);
+      setAttributes(finding, { "data-setting": setting || null });
       clearTimeout(speaking);
       speaking = setTimeout(() => setText(spoken, sentence), 600);
     },

@@ -1,0 +1,104 @@
+// What a figure's `render` asks a browser for, where there is none: widths, frames, observers, a
+// canvas. Widths follow from `data-columns` alone, and letters have the widths below, so a figure
+// comes out the same on every machine. Nothing moves: the reader has asked for less motion.
+
+export const WIDTH = 640; // of a still picture, in pixels
+export const GAP = 16; // between columns
+
+/** About how wide a text of the page's sans is, in pixels. */
+export function lengthOf(text, size) {
+  const narrow = /[ijlt.,:;'|!()[\] ]/;
+  const wide = /[mwMW%@—]/;
+  const share = (letter) => (narrow.test(letter) ? 0.28 : wide.test(letter) ? 0.85 : 0.52);
+  return [...text].reduce((sum, letter) => sum + share(letter) * size, 0);
+}
+
+/** The columns of a `width` that an element says its children stand in. */
+export function columnsOf(node, width) {
+  const shown = [...node.children].filter((child) => !child.hidden).length;
+  const count = Math.max(1, Math.min(Number(node.dataset?.columns ?? 1), shown));
+  return { count, width: (width - GAP * (count - 1)) / count };
+}
+
+/** The width of an element's content: that of its parent, or one of its parent's columns. */
+function widthOf(node) {
+  const parent = node.parentElement;
+  if (!parent || node.matches(".attention-stage")) return WIDTH;
+  return columnsOf(parent, widthOf(parent)).width;
+}
+
+class ImageData {
+  constructor(width, height) {
+    Object.assign(this, { width, height, data: new Uint8ClampedArray(4 * width * height) });
+  }
+}
+
+/** A canvas that keeps the pixels it was given. */
+function contextOf(canvas) {
+  return {
+    createImageData: (width, height) => new ImageData(width, height),
+    putImageData: (image) => {
+      canvas.painted = image;
+    },
+    drawImage() {},
+  };
+}
+
+/** Open an empty page as the one that scripts see; `colours` are the palette's, as CSS variables. */
+export function openPage({ parseHTML }, colours) {
+  const { window, document } = parseHTML("<!doctype html><html><body></body></html>");
+  const { prototype } = window.Element;
+  const nothing = () => {};
+  class Observer {
+    observe() {}
+    disconnect() {}
+  }
+  Object.defineProperties(prototype, {
+    hidden: {
+      get() {
+        return this.hasAttribute("hidden");
+      },
+      set(isHidden) {
+        this.toggleAttribute("hidden", Boolean(isHidden));
+      },
+    },
+  });
+  Object.defineProperty(prototype, "clientWidth", {
+    get() {
+      return widthOf(this);
+    },
+  });
+  Object.assign(prototype, {
+    scrollIntoView: nothing,
+    getComputedTextLength() {
+      return lengthOf(this.textContent, 13);
+    },
+  });
+  window.HTMLCanvasElement.prototype.getContext = function getContext() {
+    return (this.context ??= contextOf(this));
+  };
+  Object.defineProperty(window.HTMLSelectElement.prototype, "value", {
+    get() {
+      return this.chosen ?? "";
+    },
+    set(value) {
+      this.chosen = value;
+    },
+  });
+  Object.assign(globalThis, {
+    document,
+    ImageData,
+    location: { hash: "", href: "" },
+    matchMedia: () => ({ matches: true }), // prefers-reduced-motion
+    requestAnimationFrame: () => 1,
+    cancelAnimationFrame: nothing,
+    addEventListener: nothing,
+    ResizeObserver: Observer,
+    IntersectionObserver: Observer,
+    getComputedStyle: () => ({
+      fontSize: "16px",
+      getPropertyValue: (name) => colours[name],
+    }),
+  });
+  return document;
+}

