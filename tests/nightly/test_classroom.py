@@ -1,4 +1,4 @@
-"""A class of thirty, graded by otter-grader and by nbgrader themselves, without a network.
+"""A class of 33, graded by otter-grader and by nbgrader themselves, without a network.
 
 ``make class`` makes the assignments of one chapter. Each invented student hands in the notebook
 that the tool gives out, with answers in its cells; some answers are right, others loop, crash, take
@@ -41,6 +41,11 @@ WRONG = {
 CHATTY = "print('x' * 3_000_000)"
 THREAD = "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()"
 FULL = {"right": "", "chatty": CHATTY, "leaves a thread": THREAD, "helped by another cell": ""}
+FULL |= {"printed": "", "beside a cell that is no Python": "", "beside a cell that raises": ""}
+BROKEN = {
+    "beside a cell that is no Python": "x = (1 +",
+    "beside a cell that raises": "print(undefined_thing)",
+}
 # Lines of code that stand before a right answer and cost it all its points.
 HARMFUL = {
     "loops": "while True: pass",
@@ -87,6 +92,7 @@ STUDENTS = [
     {**dict(zip(POINTS, HARMFUL, strict=False)), "packed_mask": "right"},
     everywhere("right") | {"key_padding": "loops outside"},
     everywhere("right") | {"lowest_loss": "leaves a thread", "packed_mask": "not Python"},
+    *map(everywhere, ("printed", *BROKEN)),
 ]
 for number, bad in enumerate([*HARMFUL, *ATTACKS]):  # each once more, beside right answers
     STUDENTS.append(everywhere("right") | {[*POINTS][1 + number % 3]: bad})
@@ -112,8 +118,12 @@ def cells(name, kind, stub):
         last = f"def answer({parameters}):\n{indent(body, '    ')}\n\n\nexercise.{name}(answer)"
     else:
         last = f"answer = {value}\nexercise.{name}(answer)"
+    if kind == "printed":
+        last = last.replace(f"exercise.{name}(answer)", f"print(exercise.{name}(answer))")
     if kind == "helped by another cell":
         return ["\n".join(before), last]
+    if kind in BROKEN:
+        return [BROKEN[kind], "\n".join([*before, last])]
     return ["\n".join([*before, last])]
 
 
@@ -209,9 +219,9 @@ def hold(found, names=NAMES):
             assert sentence in found[NAMES[number]][exercise][1]
 
 
-def test_there_are_thirty_and_every_kind_of_answer_occurs():
+def test_every_kind_of_answer_occurs():
     kinds = {kind for answers in STUDENTS for kind in answers.values()}
-    assert len(STUDENTS) == 30 and {*FULL, *HARMFUL, *ATTACKS} <= kinds
+    assert len(STUDENTS) == 33 and {*FULL, *HARMFUL, *ATTACKS} <= kinds
 
 
 @pytest.mark.parametrize("first", range(0, len(NAMES), 10))
@@ -223,6 +233,17 @@ def test_otter_gives_every_exercise_its_points(made, first):
         hand_in(given, STUDENTS[NAMES.index(name)], folder / "submitted" / f"{name}.ipynb")
     without_network(folder, "-c", OTTER)
     hold(json.loads((folder / "found.json").read_text(encoding="utf-8")), names)
+
+
+def test_otter_says_passed_of_no_exercise_without_points(made):
+    folder = made / CHAPTER / "otter"
+    given, [grader] = folder / "student" / f"{CHAPTER}.ipynb", folder.glob("autograder/*.zip")
+    hand_in(given, everywhere("right") | {"packed_mask": "wrong"}, folder / "partly.ipynb")
+    without_network(folder, "-m", "otter", "run", "-a", grader, "partly.ipynb")
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    assert {test["name"]: test["score"] for test in results["tests"]} == POINTS | {"packed_mask": 0}
+    for test in results["tests"]:
+        assert ("passed" in test["output"]) == (test["score"] > 0), test["output"]
 
 
 def test_nbgrader_gives_every_exercise_its_points(made):

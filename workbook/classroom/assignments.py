@@ -8,6 +8,7 @@ and tries its tests on them.
 
 import re
 from collections.abc import Iterator
+from importlib.metadata import version
 from typing import Any
 
 from workbook.classroom.copies import Exercise, exercises, student, text
@@ -24,11 +25,12 @@ OTTER_CONFIG = """\
 # ASSIGNMENT CONFIG
 init_cell: false
 export_cell: false
-requirements: [torch, numpy, matplotlib, anywidget]
+requirements: [{requirements}]
 tests:
   ok_format: false
 generate:
-  show_hidden: true"""
+  show_hidden: true
+  force_public_test_summary: false"""  # all tests are hidden: it would say that they passed
 NBGRADER_CONFIG = """\
 c = get_config()
 c.CourseDirectory.course_id = "attention"
@@ -58,7 +60,9 @@ def for_otter(notebook: Notebook) -> Notebook:
     """
     found = graded(notebook)
     begins = {each.cells[0]["id"]: each for each in found}
-    cells = [_cell("raw", "config", OTTER_CONFIG)]
+    versions = {name: version(name).partition("+")[0] for name in ("torch", "numpy", "matplotlib")}
+    pins = ", ".join(f"{name}=={number}" for name, number in versions.items())
+    cells = [_cell("raw", "config", OTTER_CONFIG.format(requirements=pins))]
     for cell, each in _answered(notebook, found):
         if cell["id"] in begins:
             one = begins[cell["id"]]

@@ -9,6 +9,7 @@ The process keeps accidents apart. It is no prison: an answer that means harm ca
 write files, use the network or forge a verdict. Containers and hubs are for that.
 """
 
+import ast
 import hashlib
 import importlib
 import io
@@ -62,8 +63,9 @@ def set_aside(own: str) -> None:
 
     def keep(text: str) -> None:
         waiting.append(text)
-        if called := re.findall(r"^exercise\.(\w+)\(", text, re.MULTILINE):
-            answers.setdefault(called[-1], []).extend(waiting)
+        if called := asked_graders(text):
+            for name in called:
+                answers.setdefault(name, []).extend(waiting)
             waiting.clear()
 
     def instead(lines: list[str]) -> list[str]:
@@ -73,6 +75,36 @@ def set_aside(own: str) -> None:
 
     shell.user_ns.update(ANSWERS=answers, keep_as_text=keep)
     shell.input_transformers_cleanup.append(instead)
+
+
+def asked_graders(text: str) -> set[str]:
+    """Return the names of the graders that a cell calls, ``exercise.name(…)``, wherever it does.
+
+    Examples
+    --------
+    >>> asked_graders("print(exercise.lowest_loss(1.1))  # not exercise.packed_mask(...)")
+    {'lowest_loss'}
+    >>> asked_graders("x = (1 +\\nexercise.lowest_loss(x)")  # which is no Python
+    {'lowest_loss'}
+    """
+    try:
+        calls = [node for node in ast.walk(ast.parse(_python(text))) if isinstance(node, ast.Call)]
+    except SyntaxError:
+        return {*re.findall(r"\bexercise\.(\w+)\(", text)}
+    functions = [call.func for call in calls if isinstance(call.func, ast.Attribute)]
+    return {
+        function.attr
+        for function in functions
+        if isinstance(function.value, ast.Name) and function.value.id == "exercise"
+    }
+
+
+def _python(text: str) -> str:
+    """Return a cell's text as Python, with its magics as calls."""
+    from IPython.core import inputtransformer2
+
+    manager: Any = inputtransformer2.TransformerManager
+    return str(manager().transform_cell(text))
 
 
 def judged(chapter: str, name: str, variables: Mapping[str, Any], seconds: float = SECONDS) -> str:
@@ -157,18 +189,26 @@ def _limit() -> None:
 def _verdict(
     chapter: str, name: str, texts: list[str], variables: Mapping[str, Any]
 ) -> tuple[bool, str]:
-    """Run an exercise's cells; ask a grader, loaded afresh, about what they gave to theirs."""
-    from IPython.core import inputtransformer2
+    """Run an exercise's cells; ask a grader, loaded afresh, about what they gave to theirs.
 
-    python: Any = inputtransformer2.TransformerManager
+    A cell that fails does not end the next ones, as in a notebook. Its error is told if it kept the
+    grader from being asked.
+    """
     asked: list[tuple[Any, ...]] = []
     module: Any = importlib.import_module(f"workbook.exercises.{chapter}")
     setattr(module, name, lambda *given: asked.append(given))
     own = {**variables, "exercise": module}
+    error: BaseException | None = None
     for number, text in enumerate(texts, 1):
-        code, file = python().transform_cell(text), f"<answer {number}>"
-        linecache.cache[file] = (len(code), None, code.splitlines(True), file)
-        exec(compile(code, file, "exec"), own)
+        try:
+            code, file = _python(text), f"<answer {number}>"
+            linecache.cache[file] = (len(code), None, code.splitlines(True), file)
+            exec(compile(code, file, "exec"), own)
+        except BaseException as stopped:  # sys.exit() included
+            if name in asked_graders(text):
+                error = stopped
+    if error and not asked:
+        raise error
     if not asked:
         return False, f"Not yet: exercise.{name} was not asked about an answer."
     for loaded in [part for part in sys.modules if part.startswith("workbook.exercises")]:
