@@ -5,7 +5,6 @@ import graphlib
 import importlib
 import subprocess
 import sys
-import tomllib
 import types
 from pathlib import Path
 
@@ -204,8 +203,3 @@ def test_modules_are_loaded_when_they_are_first_asked_for():
     assert attention_lib.palette is importlib.import_module("attention_lib.palette")
     with pytest.raises(AttributeError, match="'attention_lib' has no attribute 'contract'"):
         attention_lib.contract  # noqa: B018
-
-
-def test_the_version_is_that_of_the_project():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert attention_lib.__version__ == project["version"]

@@ -41,12 +41,11 @@ def address(root=ROOT):
 def readme(text, home):
     """Let links and pictures lead to files of the repository, where a package's page needs it."""
     text = IN_REPOSITORY.sub("", text)
-    install = f"git+{home.repository}" if home.repository else "git+URL"
-    text = re.sub(r"pip install git\+\S+( +# .*)?", f"pip install {install}", text)
+    install = f"pip install git+{home.repository or 'URL'}#subdirectory=attention_contracts"
+    comment = "" if home.repository else "  # URL: the address of a repository"
+    text = re.sub(r"pip install git\+\S+( +# .*)?", install + comment, text)
     if not home.repository:
-        return text.replace(
-            "pip install git+URL", "pip install git+URL  # the address of a repository"
-        )
+        return text
     return re.sub(
         r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)",
         lambda link: f"{link[1]}[{link[2]}]({home.repository}/{KIND[link[1]]}/{BRANCH}/{link[3]})",

@@ -42,7 +42,7 @@ def test_the_oldest_row_holds_the_floors_of_the_project():
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     versions = matrix.rows()["oldest"]["versions"]
     floors = dict(re.findall(r'"(\w+)>=([\d.]+)"', text))
-    assert floors.keys() == {"torch", "numpy", "matplotlib", "anywidget"}
+    assert floors.keys() == {"torch", "numpy", "matplotlib"}
     for name, floor in floors.items():
         assert f"{versions[name]}.".startswith(f"{floor}."), name
 

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 import pytest
 import yaml
 
+import attention_lib
 from website import ROOT, book, minutes
 from website import address as home
 from website.extensions import moved
@@ -221,12 +222,12 @@ def test_every_page_says_how_to_use_and_to_cite_the_book(site):
 
 
 def test_the_citation_is_that_of_the_library():
-    """What the Citation File Format 1.2.0 demands is there, and agrees with pyproject.toml."""
+    """What the Citation File Format 1.2.0 demands is there, and agrees with the library."""
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert {"cff-version", "message", "title", "authors"} <= set(citation)
     assert citation["cff-version"] == "1.2.0"
-    assert citation["version"] == project["version"]
+    assert citation["version"] == attention_lib.__version__
     assert citation["authors"] == project["authors"]
     assert project["license"] in citation["license"]
 
