@@ -10,7 +10,13 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-__all__ = ["PAIRS", "STEEP_PAIRS", "draws"]
+__all__ = ["PAIRS", "SOFTMAXES", "STEEP_PAIRS", "draws"]
+
+# functions of PyTorch that take a softmax
+SOFTMAXES = [
+    *("softmax", "special_softmax", "log_softmax", "special_log_softmax", "softmin"),
+    *("gumbel_softmax", "scaled_dot_product_attention", "multi_head_attention_forward"),
+]
 
 
 def draws(seed: int = 0, dtype: torch.dtype = torch.float32) -> Callable[..., Tensor]:

@@ -68,13 +68,18 @@ _INPUTS = [
     ("int whole", "{} is one too small where it is used.", "{0} - 1"),
     ("int whole", "{} is one too large where it is used.", "{0} + 1"),
     ("float int", "{} has the wrong sign.", "-{0}"),
-    ("float", "{} is used squared.", "{0} * {0}"),
-    ("float", "{} is used upside down, 1 over it.", "1 / {0}"),
+    ("float", "{} enters with twice the power that it should have.", "{0} * {0}"),
+    (
+        "float",
+        "{} enters upside down: multiplied where it should divide, or the other way round.",
+        "1 / {0}",
+    ),
 ]
 
 # the same of a result: kinds, what to say, and what follows it
 _RESULTS = [
     ("mask", "True and False are swapped.", ".logical_not()"),
+    ("tensor", "that is 1 minus the right result.", ".neg().add(1)"),
     ("tensor", "a softmax is taken once too often, at the end.", ".softmax(-1)"),
     ("tensor", "the numbers are rounded to whole ones.", ".round()"),
     (

@@ -12,7 +12,8 @@ from torch import Tensor
 from workbook.exercises import _words as words
 from workbook.exercises._compare import agree, difference, parts, wrong_kind
 from workbook.exercises._explain import Explanations
-from workbook.exercises._facts import broken
+from workbook.exercises._facts import broken, responses
+from workbook.exercises._rules import Rule
 from workbook.exercises._running import Failure, attempt, copied, run, same_inputs
 from workbook.exercises._verdict import Verdict
 
@@ -32,7 +33,8 @@ class Exercise:
         sentences, between backticks, and become the student's own.
     cases : sequence of tuple, or mapping of str to tuple
         Arguments to try, a small case first: it is the one that may print. With names ("an
-        attention that …"), a verdict says which case is judged wrongly, and seeks no mistakes.
+        attention that …"), a verdict says which case is judged wrongly, and seeks only the
+        declared mistakes.
     special : mapping of str to tuple
         More cases, each with words that end the sentence "it is right elsewhere and wrong …".
     mistakes : sequence
@@ -45,9 +47,8 @@ class Exercise:
         right solution returns settled results.
     settled : str
         What was done to the numbers that are shown: "With each row's mean subtracted".
-    also : callable, optional
-        ``also(answer)`` looks at an answer whose results are right: its complaint or its praise, as
-        ``(passed, sentence)``.
+    rules : sequence of Rule
+        What the task demands of the way; looked at where the results are right.
 
     Examples
     --------
@@ -67,13 +68,11 @@ class Exercise:
         axes: str = "",
         settle: Callable[..., Any] | None = None,
         settled: str = "",
-        also: Callable[[Function], tuple[bool, str]] | None = None,
+        rules: Sequence[Rule] = (),
     ) -> None:
         functools.update_wrapper(self, right)
         self.right = right
         self.labels = [*cases] if isinstance(cases, Mapping) else []
-        if self.labels and mistakes and not special:
-            raise ValueError("mistakes: never sought, as each case has a name; leave them out")
         plain = [*cases.values()] if isinstance(cases, Mapping) else [*cases]
         self.special = special or {}
         self.cases = [*plain, *self.special.values()]
@@ -82,7 +81,7 @@ class Exercise:
             for what, *rest in mistakes
         ]
         self.axes = axes.split()
-        self.settle, self.settled, self.also = settle, settled, also
+        self.settle, self.settled, self.rules = settle, settled, rules
 
     def __call__(self, answer: object) -> Verdict:
         """Judge an answer: say that it is right, or at most two things that are wrong."""
@@ -109,16 +108,19 @@ class Exercise:
             for name in dict.fromkeys(gross)
         ]
         if all(agree(*pair) for pair in pairs):
-            return (
-                Verdict(False, f"{said[0]} The result is right.") if said else self._right(answer)
-            )
+            if said:
+                return Verdict(False, f"{said[0]} The result is right.")
+            return self._right(answer)
         return Verdict(False, self._wrong(answer, found, expected, said))
 
     def _right(self, answer: Function) -> Verdict:
+        """Judge an answer whose results are right by the way that it takes."""
+        plain = self.cases[len(self.cases) - len(self.special) - 1]
+        for rule in self.rules:
+            if broken := rule.broken(answer, plain):
+                return Verdict(False, broken)
         count = len(self.cases)
-        agreed = "1 case agrees." if count == 1 else f"{count} cases agree."
-        passed, said = self.also(answer) if self.also else (True, "")
-        return Verdict(passed, f"{agreed} {said}".strip() if passed else said)
+        return Verdict(True, "1 case agrees." if count == 1 else f"{count} cases agree.")
 
     def _wrong(
         self, answer: Function, found: list[Any], expected: list[Any], said: list[str]
@@ -140,13 +142,16 @@ class Exercise:
             return self._written(
                 answer, ["two calls with the same arguments give different results."]
             )
-        if first < len(self.labels):  # told by its name; special cases go on to the search
-            return self._written(answer, said[:2], self._judged(first, once))
+        labelled = first < len(self.labels)
         cases, results = [self.cases[i] for i in runs], [found[i] for i in runs]
         settled = [functools.partial(_settled, settle=self.settle)] if self.settle else []
-        search = Explanations(self.right, self.mistakes, cases, results, self.special, *settled)
+        search = Explanations(
+            self.right, self.mistakes, cases, results, self.special, *settled, labelled=labelled
+        )
         with warnings.catch_warnings(action="ignore"):
             causes = search.first(2 - len(said[:1]))
+        if labelled:
+            return self._written(answer, [*said, *causes][:2], self._judged(first, once))
         if causes:
             partly = search.partly and not wrong_kind(*once)
             where = self._where(once, names, case) if partly else ""
@@ -155,8 +160,11 @@ class Exercise:
             if kind := wrong_kind(found[i], expected[i]):
                 where = words.given(names, self.cases[i])
                 return self._written(answer, [*said, kind][:2], where)
-        pairs = [(found[i], expected[i]) for i in runs]
-        said += broken(answer, self.right, names, cases, pairs)
+        said += broken([(found[i], expected[i]) for i in runs], self.axes)
+        if len(said) < 2:
+            shown = sorted(range(len(self.cases)), key=lambda i: (i != first, i not in wrong))
+            others = [self.cases[i] for i in shown if i in runs]
+            said += responses(answer, self.right, names, others, self.axes)
         return self._written(answer, said[:2], self._where(once, names, case))
 
     def _where(self, pair: tuple[Any, Any], names: Sequence[str], case: Case) -> str:
@@ -165,7 +173,9 @@ class Exercise:
         where = f"{where} your result is" if where else "Your result is"
         if self.settled:
             where = f"{self.settled}, {where[0].lower()}{where[1:]}"
-        return f"{where} {got}; it should be {should}. {words.given(names, case)}"
+        index = difference(*pair)[0] if isinstance(pair[1], Tensor) else ()
+        shape = tuple(pair[1].shape) if index else ()
+        return f"{where} {got}; it should be {should}. {words.given(names, case, index, shape)}"
 
     def _differing(self, pair: tuple[Any, Any]) -> tuple[str, str, str]:
         """Return where a result differs first, and the two numbers there."""

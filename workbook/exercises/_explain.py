@@ -16,6 +16,7 @@ from workbook.exercises._changes import REPAIRS, Repair, inputs, results, sizes
 from workbook.exercises._compare import agree, as_tensor, equal_cells, parts, wrong_kind
 from workbook.exercises._edits import Edit, Source
 from workbook.exercises._running import Failure, attempt
+from workbook.exercises._slips import slips
 
 __all__ = ["Explanations", "declared_edits"]
 
@@ -86,6 +87,8 @@ class Explanations:
         Which of the cases have a sentence of their own, said where only they are wrong.
     settled : callable
         Returns an edited solution with results that are settled as the answer's are.
+    labelled : bool
+        Whether each case has a name that tells enough; then only declared mistakes are sought.
     """
 
     def __init__(
@@ -96,6 +99,8 @@ class Explanations:
         found: Sequence[Any],
         special: Mapping[str, Case],
         settled: Callable[[Function], Function] = lambda function: function,
+        *,
+        labelled: bool = False,
     ) -> None:
         self.right, self.cases, self.settled = right, cases, settled
         self.source, self.found = Source(right), found
@@ -105,12 +110,15 @@ class Explanations:
         pairs = [*zip(found, self.expected, strict=True)]
         # of what is grossly wrong it is no matter whether it also rounds
         self.tolerance = None if all(agree(*pair, SINGLE) for pair in pairs) else SINGLE
-        edits = [*declared_edits(self.source, mistakes), *self.source.families(), *self._changes()]
+        edits = [*declared_edits(self.source, mistakes)]
+        if not labelled:
+            edits += [*slips(self.source), *self._changes()]
         self.candidates = [  # likely ones first
             *(Variant(cases, x, sentences=[said]) for x, *_, said in mistakes if callable(x)),
             *filter(None, map(self._edited, edits)),
         ]
-        self.repairs = [*map(_special, special, special.values()), *REPAIRS]
+        self.repairs = [] if labelled else [*map(_special, special, special.values()), *REPAIRS]
+        self.labelled = labelled
         fits = [agree(*pair, self.tolerance) for pair in pairs]
         counts = [
             sum(x.numel() if isinstance(x, Tensor) else 1 for x in parts(y)) for y in self.expected
@@ -127,7 +135,7 @@ class Explanations:
             At most so many mistakes together.
         """
         causes = next(self._single(), [])
-        if not causes and most > 1 and self._informative():
+        if not causes and most > 1 and not self.labelled and self._informative():
             causes = next(self._double(), [])
         return causes
 
@@ -140,7 +148,8 @@ class Explanations:
 
     def _single(self) -> Iterator[list[str]]:
         yield from ([*v.sentences] for v in self.candidates if self._is(v))
-        yield from self._repairable(self.none)
+        if not self.labelled:
+            yield from self._repairable(self.none)
 
     def _double(self) -> Iterator[list[str]]:
         biggest = self.order[0]

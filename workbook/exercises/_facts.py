@@ -1,4 +1,8 @@
-"""What can be said of a wrong answer that no known mistakes explain: properties it really has."""
+"""What can be said of a wrong answer that no known mistakes explain: properties it really has.
+
+Each is seen on the answer and on the right solution: how their numbers compare, and how they
+respond where a part of the arguments changes.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -6,42 +10,34 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from workbook.exercises import _words as words
 from workbook.exercises._changes import is_weights
 from workbook.exercises._compare import agree, as_tensor, equal_cells, parts
-from workbook.exercises._running import copied, run
+from workbook.exercises._running import Failure, attempt, run
 
-__all__ = ["broken"]
+__all__ = ["broken", "responses"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
 
 
-def broken(
-    answer: Function,
-    right: Function,
-    names: Sequence[str],
-    cases: Sequence[Case],
-    pairs: Sequence[tuple[Any, Any]],
-) -> Iterator[str]:
-    """Yield a sentence for each property that an answer lacks, gross ones first.
+def broken(pairs: Sequence[tuple[Any, Any]], axes: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence for each property that an answer's results lack, gross ones first.
 
     Parameters
     ----------
-    answer, right : callable
-    names : sequence of str
-        What the answer calls its arguments.
-    cases : sequence of tuple
     pairs : sequence of tuple
         For each case what came, of the right kind, and what should.
+    axes : sequence of str
+        What the last axes of a result are called.
 
     Examples
     --------
-    >>> cases = [(torch.tensor([2.0, -1.0]), torch.tensor([5.0, 3.0]))]
-    >>> pairs = [(torch.tensor([4.0, 1.0]), torch.tensor([7.0, 0.0]))]
-    >>> next(broken(lambda x, y: x * x, lambda x, y: x + y, ["x", "y"], cases, pairs))
-    'changing `y` never changes the result.'
+    >>> pairs = [(torch.tensor([4.0, 1.0]), torch.tensor([7.0, 3.0]))]
+    >>> next(broken(pairs, ["key"]))
+    'all numbers are too small.'
     """
-    numbers, looked = set(), []
+    numbers, wrong = set(), []
     for result, target in pairs:
         each = zip(parts(result), parts(target), strict=True)
         for n, (part, right_part) in enumerate(each, start=1):
@@ -49,23 +45,41 @@ def broken(
                 b = torch.as_tensor(right_part)
                 a = as_tensor(part, b)
                 numbers.add(n)
-                looked += [(a, b)] if a is not None else []
+                wrong += [(a, b)] if a is not None else []
     if len(numbers) == 1 < len(parts(pairs[0][1])):
         yield f"of the results only number {numbers.pop()} is wrong."
-    if any((a != a).any() for a, _ in looked[:1]):
-        yield "some numbers are NaN."
-    said = (text for text, holds in _LOOKS if all(holds(*pair) for pair in looked))
-    yield from [*said][:1]
+    where = "" if all(not agree(*pair) for pair in pairs) else "where it is wrong, "
+    if any((a != a).any() for a, _ in wrong[:1]):
+        yield f"{where}some numbers are NaN."
+    yield from [f"{where}{text}" for text in [*_wrong_places(wrong, axes), *_seen_in(wrong)][:1]]
     targets = [as_tensor(b) for _, b in pairs]
     if all(b is not None and is_weights(b) for b in targets) and not all(
-        is_weights(a) for a, _ in looked
+        is_weights(a) for a, _ in wrong
     ):
-        yield "the rows of the result do not sum to 1."
-    for place, name in enumerate(names[: len(cases[0])]):
-        if _unread(answer, cases, [a for a, _ in pairs], place) and not _unread(
-            right, cases, [b for _, b in pairs], place
-        ):
-            yield f"changing `{name}` never changes the result."
+        yield f"{where}the rows of the result do not sum to 1."
+
+
+def _seen_in(wrong: Sequence[tuple[Tensor, Tensor]]) -> list[str]:
+    return [text for text, holds in _LOOKS if all(holds(*pair) for pair in wrong)]
+
+
+def _wrong_places(wrong: Sequence[tuple[Tensor, Tensor]], axes: Sequence[str]) -> Iterator[str]:
+    """Say that mistakes stand at the first or the last index of an axis alone, or nowhere else."""
+    if not wrong or len({a.dim() for a, _ in wrong}) > 1:
+        return
+    for back, name in enumerate(reversed(axes), start=1):
+        if wrong[0][0].dim() < back or any(a.shape[-back] < 2 for a, _ in wrong):
+            continue
+        spoilt = [
+            (~equal_cells(a, b)).transpose(-back, 0).reshape(a.shape[-back], -1).any(1)
+            for a, b in wrong
+        ]
+        for end, called in ((0, f"{name} 0"), (-1, f"the last {name}")):
+            others = [x[1:] if end == 0 else x[:-1] for x in spoilt]
+            if not any(x.any() for x in others):
+                yield f"only {called} is wrong."
+            if not any(x[end] for x in spoilt) and all(x.all() for x in others):
+                yield f"{called} is right, and no other {name} is."
 
 
 def _numbers(test: Callable[[Tensor, Tensor], Any]) -> Callable[[Tensor, Tensor], bool]:
@@ -87,27 +101,160 @@ _LOOKS: list[tuple[str, Callable[[Tensor, Tensor], bool]]] = [
     ("there is too much True, and none is missing.", _booleans(lambda a, b: not (b & ~a).any())),
     ("all numbers are 0.", _numbers(lambda a, b: not a.any())),
     ("all the right numbers are there, in the wrong places.", _numbers(_same_numbers)),
+    ("all numbers are too large.", _numbers(lambda a, b: (a > b).all())),
+    ("all numbers are too small.", _numbers(lambda a, b: (a < b).all())),
     ("some numbers are too large, and none is too small.", _numbers(lambda a, b: (a >= b).all())),
     ("some numbers are too small, and none is too large.", _numbers(lambda a, b: (a <= b).all())),
 ]
 
 
-def _unread(function: Function, cases: Sequence[Case], results: Sequence[Any], place: int) -> bool:
-    """Whether other values of an argument never change the result."""
-    for case, result in zip(cases, results, strict=True):
-        for change in _OTHERS:
-            try:
-                other = change(case[place])
-            except (RuntimeError, TypeError):
-                continue
-            changed = (*case[:place], other, *case[place + 1 :])
-            if not agree(run(function, copied(changed)), result):
-                return False
-    return True
+class _Change:
+    """A change of one argument, and how the right result and the answer's respond to it."""
+
+    def __init__(self, said: str, right: tuple[Tensor, Tensor], own: tuple[Tensor, Tensor]) -> None:
+        self.said, self.right, self.own = said, right, own
+
+    @property
+    def factors(self) -> tuple[float | None, float | None]:
+        """By which number each result is multiplied, if by one."""
+        return _factor(*self.right), _factor(*self.own)
+
+    def moved(self) -> tuple[Tensor, Tensor]:
+        """Where the right result moves and the answer's stays, and the other way round."""
+        (a, b), (c, d) = self.right, self.own
+        right_moves, own_moves = ~equal_cells(a, b, 1e-3), ~equal_cells(c, d, 1e-3)
+        right_stays, own_stays = equal_cells(a, b, 1e-6), equal_cells(c, d, 1e-6)
+        return right_moves & own_stays, right_stays & own_moves
 
 
-_OTHERS: list[Callable[[Any], Any]] = [
-    lambda x: x.flip(-1) if isinstance(x, Tensor) else x + 1,
-    lambda x: x.roll(1) if isinstance(x, Tensor) else 2 * x,
-    lambda x: torch.zeros_like(x) if isinstance(x, Tensor) else x,
-]
+def responses(
+    answer: Function, right: Function, names: Sequence[str], cases: Sequence[Case], axes: list[str]
+) -> Iterator[str]:
+    """Yield how an answer responds to a change of its arguments, where the right one does not.
+
+    The first of the cases is the one that the verdict shows.
+
+    Examples
+    --------
+    >>> cases = [(torch.tensor([2.0, -1.0]), torch.tensor([5.0, 3.0]))]
+    >>> next(responses(lambda x, y: x * x, lambda x, y: x + y, ["x", "y"], cases, []))
+    'changing `y` never changes the result.'
+    """
+    for place, name in enumerate(names[: len(cases[0])]):
+        changes = [*_changes(answer, right, cases[:3], place, _whole(name))]
+        moves = [(c.right[0], c.right[1], c.own[0], c.own[1]) for c in changes]
+        stays = bool(moves) and all(agree(c, d) for _, _, c, d in moves)
+        if stays and not all(agree(a, b) for a, b, _, _ in moves):
+            yield f"changing `{name}` never changes the result."
+            return
+    for place, name in enumerate(names[: len(cases[0])]):
+        yield from _scaled(name, [*_changes(answer, right, cases[:4], place, _doubled(name))])
+    for place, name in enumerate(names[: len(cases[0])]):
+        for change in _changes(answer, right, cases[:1], place, _slices(name)):
+            for cells, does in zip(change.moved(), _DOES, strict=True):
+                if cells.any():
+                    at = words.place(cells.nonzero()[0].tolist(), axes)
+                    at = f" {at[:1].lower()}{at[1:]}" if at else ""
+                    yield f"if {change.said}, the result{at} {does}"
+                    return
+
+
+_DOES = ("should change; yours stays.", "should stay; yours changes.")
+Changes = Callable[[Any], Iterator[tuple[str, Any]]]
+
+
+def _changes(
+    answer: Function, right: Function, cases: Sequence[Case], place: int, changes: Changes
+) -> Iterator[_Change]:
+    """Yield the changes of one argument that leave both results numbers of one shape."""
+    asked: list[tuple[str, Case, Case]] = []
+    for case in cases:
+        for said, other in changes(case[place]):
+            asked.append((said, case, (*case[:place], other, *case[place + 1 :])))
+    both = [case for _, before, after in asked for case in (before, after)]
+    own = [_result(x) for x in _all_results(answer, both)]
+    for i, (said, before, after) in enumerate(asked):
+        rights = _result(attempt(right, before)), _result(attempt(right, after))
+        if _alike(*rights, *own[2 * i : 2 * i + 2]):
+            yield _Change(said, rights, (own[2 * i], own[2 * i + 1]))  # type: ignore[arg-type]
+
+
+def _all_results(answer: Function, cases: Sequence[Case]) -> list[Any]:
+    """Return an answer's results, or failures, for many cases in one run."""
+    found = run(lambda *given: [attempt(answer, case) for case in given], tuple(cases))
+    return [found] * len(cases) if isinstance(found, Failure) else found
+
+
+def _result(result: Any) -> Tensor | None:
+    """The first number or tensor of a result, as decimals; None where there is none."""
+    first = None if isinstance(result, Failure) else as_tensor(parts(result)[0])
+    return None if first is None or first.is_complex() else first.double()
+
+
+def _alike(*results: Tensor | None) -> bool:
+    return all(x is not None and x.shape == results[0].shape for x in results)  # type: ignore
+
+
+def _whole(name: str) -> Changes:
+    def changes(x: Any) -> Iterator[tuple[str, Any]]:
+        if isinstance(x, Tensor):
+            yield from [(name, x.flip(-1)), (name, x.roll(1)), (name, torch.zeros_like(x))]
+        elif isinstance(x, int | float) and not isinstance(x, bool):
+            yield from [(name, x + 1), (name, 2 * x)]
+
+    return changes
+
+
+def _doubled(name: str) -> Changes:
+    def changes(x: Any) -> Iterator[tuple[str, Any]]:
+        if isinstance(x, float) or (isinstance(x, Tensor) and x.is_floating_point()):
+            yield name, 2 * x
+
+    return changes
+
+
+def _slices(name: str) -> Changes:
+    """Change the first or the last of the slices along an axis."""
+
+    def changes(x: Any) -> Iterator[tuple[str, Any]]:
+        for axis in range(x.dim()) if isinstance(x, Tensor) else ():
+            for index in (0, -1) if x.shape[axis] > 1 else ():
+                other = x.clone()
+                part = other.select(axis, index)
+                turned = x.dtype == torch.bool
+                part.copy_(~part if turned else part + 1)
+                code = f"`{name}[{', '.join([':'] * axis + [str(index)])}]`"
+                yield f"{code} is turned round" if turned else f"1 is added to {code}", other
+
+    return changes
+
+
+def _factor(before: Tensor, after: Tensor) -> float | None:
+    """By which number a result is multiplied; None if not by one."""
+    size = before.square().sum()
+    if not size.isfinite() or size < 1e-6:
+        return None
+    factor = (before * after).sum() / size
+    return factor.item() if equal_cells(after, factor * before, 1e-4).all() else None
+
+
+def _scaled(name: str, changes: Sequence[_Change]) -> Iterator[str]:
+    """Say by how much a result grows with an argument, if it should grow by another factor."""
+    factors = [change.factors for change in changes]
+    should = [a for a, _ in factors if a is not None]
+    if len(should) < max(1, len(factors) - 1) or max(should) - min(should) > 1e-3:
+        return
+    is_ = [b for _, b in factors]
+    if all(b is not None and abs(b - should[0]) < 1e-3 for b in is_):
+        return
+    known = [b for b in is_ if b is not None]
+    one = len(known) == len(is_) and max(known) - min(known) < 1e-3
+    yours = _by(known[0]) if one else "does not simply grow or shrink with it"
+    yield f"if `{name}` doubles, the result {_by(should[0], 'should')}; yours {yours}."
+
+
+def _by(factor: float, should: str = "") -> str:
+    if abs(factor - 1) < 1e-3:
+        return f"{should} stay".strip() if should else "stays"
+    verb = "be multiplied" if should else "is multiplied"
+    return f"{should} {verb} by {words.number(round(factor, 4))}".strip()

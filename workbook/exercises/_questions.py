@@ -10,12 +10,13 @@ import json
 import math
 import tomllib
 from collections.abc import Iterator, Sequence
-from numbers import Real
 from operator import itemgetter
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
+from workbook.exercises._form import VIEW, form_of, inline
+from workbook.exercises._numbers import digits_of, number_of
 from workbook.exercises._verdict import UNWRITTEN, Verdict
 
 __all__ = ["Choice", "Number", "Question", "Quiz", "questions"]
@@ -76,7 +77,8 @@ class Number(Question):
     right : float
         The right number.
     tolerance : float
-        How far an answer may be from it: as much as can be read from the figure, and no more.
+        How far an answer may be from it, such as can be read from a figure. Three digits are always
+        enough, but for whole numbers below 1000.
     because : str
         What is said of the right answer; by default only that it is right.
     mistakes : sequence of (float, str) or (float, str, float)
@@ -104,8 +106,12 @@ Not yet: NaN is not a number.)
         mistakes: Sequence[tuple[float, str] | tuple[float, str, float]] = (),
     ) -> None:
         because = because or f"{_written(right)} it is."
-        tolerance += 1e-7 * max(1.0, abs(right))  # what float32 rounds away
-        wrong = [_mistake(tolerance, *mistake) for mistake in mistakes]
+        usual = tolerance + 1e-7 * max(1.0, abs(right))  # what float32 rounds away
+        wrong = [_mistake(usual, *mistake) for mistake in mistakes]
+        tolerance = usual
+        if right != round(right):  # three digits are enough, if no mistake lies so near
+            apart = [abs(mistake["value"] - right) / 3 for mistake in wrong]
+            tolerance = max(usual, min([0.005 * abs(right), *apart]))
         for mistake in wrong:
             if abs(mistake["value"] - right) <= tolerance:
                 raise ValueError(f"{mistake['value']} is no mistake: {right} is right")
@@ -115,6 +121,7 @@ Not yet: NaN is not a number.)
             because,
             right=right,
             tolerance=tolerance,
+            rounded=right == round(right) and abs(right) >= 1000,
             correct=because,
             mistakes=wrong,
             small="that is too small.",
@@ -125,18 +132,32 @@ Not yet: NaN is not a number.)
 
     def judge(self, answer: object) -> tuple[bool, str]:
         """Return whether an answer is right, and what to say of it."""
-        rules, number = self.rules, _number(answer)
-        if number is None:
-            return False, f"{rules['other']}, not {_short(answer)}."
+        numbers = number_of(answer, self.question)
+        if not numbers:
+            return False, f"{self.rules['other']}, not {_short(answer)}."
+        verdicts = [self._judge(number) for number in numbers]
+        return next((verdict for verdict in verdicts if verdict[0]), verdicts[0])
+
+    def _judge(self, number: float) -> tuple[bool, str]:
+        rules = self.rules
         if math.isnan(number):
             return False, rules["nan"]
-        if abs(number - rules["right"]) <= rules["tolerance"]:
+        if self._is_right(number):
             return True, rules["correct"]
         away = [(abs(number - m["value"]), m) for m in rules["mistakes"]]
         near = [(distance, m) for distance, m in away if distance <= m["tolerance"]]
         if near:
             return False, min(near, key=itemgetter(0))[1]["message"]
         return False, rules["small"] if number < rules["right"] else rules["large"]
+
+    def _is_right(self, number: float) -> bool:
+        """Whether a number is the right one, or a large whole one rounded to three digits."""
+        right = self.rules["right"]
+        if abs(number - right) <= self.rules["tolerance"]:
+            return True
+        digits = digits_of(number)
+        rounds = self.rules["rounded"] and math.isfinite(number) and 3 <= digits <= 17
+        return rounds and number == float(f"{right:.{digits - 1}e}")
 
 
 class Choice(Question):
@@ -177,10 +198,10 @@ class Choice(Question):
 
     def judge(self, answer: object) -> tuple[bool, str]:
         """Return whether an answer is right, and what to say of it."""
-        key = answer.strip(" ().").lower() if isinstance(answer, str) else None  # "b" or "b)"
+        chosen = answer.strip(" ().").lower() if isinstance(answer, str) else None  # "b" or "b)"
         for option in self.options:
-            if option["key"] == key:
-                return key == self.right, option["message"]
+            if chosen in (option["key"], option["text"].rstrip(" ().").lower()):
+                return option["key"] == self.right, option["message"]
         return False, self.rules["other"]
 
 
@@ -192,7 +213,7 @@ class Quiz:
     *questions : Question
         What is asked; three are enough.
     answers : sequence
-        An answer for each; ``...`` where there is none yet.
+        An answer for each; ``...`` where there is none yet, as where there are too few.
 
     Examples
     --------
@@ -200,19 +221,21 @@ class Quiz:
     >>> quiz(2, ...)
     1. Correct: 2 it is.
     2. What is 2 + 2?
+    To answer, run `exercise.quiz(1.5, 1.5)` with your answers; `...` leaves one out.
     """
 
     def __init__(self, *questions: Question, answers: Sequence[object] = ()) -> None:
-        if len(answers) not in (0, len(questions)):
-            raise ValueError(f"{len(questions)} answers are expected, not {len(answers)}")
-        self.questions, self.answers = questions, answers or (...,) * len(questions)
+        self.questions, self.too_many = questions, answers[len(questions) :]
+        left = (...,) * len(questions)
+        self.answers = (*answers, *left)[: len(questions)]
 
     def __call__(self, *answers: object) -> "Quiz":
-        """Judge an answer for each question; without answers, ask."""
+        """Judge an answer for each question, the first ones first; without answers, ask."""
         return Quiz(*self.questions, answers=answers)
 
     def __bool__(self) -> bool:
-        return all(map(Question.__call__, self.questions, self.answers))
+        right = all(map(Question.__call__, self.questions, self.answers))
+        return right and not self.too_many
 
     def __repr__(self) -> str:
         lines, answered = [], zip(self.questions, self.answers, strict=True)
@@ -221,13 +244,31 @@ class Quiz:
             lines.append(f"{number}. {said}")
             if answer is ... and isinstance(question, Choice):
                 lines += [f"   {option['key']}) {option['text']}" for option in question.options]
+        if ... in self.answers:
+            lines.append(self._how())
+        if self.too_many:
+            count = len(self.questions) + len(self.too_many)
+            lines.append(f"There are {len(self.questions)} questions, and {count} answers came.")
         return "\n".join(lines)
 
+    def _how(self) -> str:
+        """Say how to answer where no form is shown."""
+        example = ", ".join(map(_example, self.questions))
+        return f"To answer, run `exercise.quiz({example})` with your answers; `...` leaves one out."
+
     def _repr_html_(self) -> str | None:
-        if any(answer is not ... for answer in self.answers):
+        if self.too_many or any(answer is not ... for answer in self.answers):
             return None
         asked = "".join(f"<li>{_asked(question)}</li>" for question in self.questions)
-        return f'<ol class="attention-quiz">{asked}</ol>'
+        how = f'<p class="attention-how">{inline(self._how())}</p>'
+        return f'<ol class="attention-quiz">{asked}</ol>{how}'
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        """Return a form for a notebook; text and HTML come by themselves."""
+        form = form_of(self.questions) if self._repr_html_() else None
+        if form is None:
+            return {}
+        return {VIEW: {"version_major": 2, "version_minor": 0, "model_id": form.model_id}}
 
 
 def questions(chapter: str) -> Iterator[Any]:
@@ -258,35 +299,24 @@ def _made(table: Rules) -> Question:
 
 def _asked(question: Question) -> str:
     """Return a question of a quiz as HTML: readable, and answered, without a script."""
-    read = f"<p>{_inline(question.question)}</p>"
+    read = f"<p>{inline(question.question)}</p>"
     if isinstance(question, Choice):
-        options = "".join(f"<li>{_inline(option['text'])}</li>" for option in question.options)
+        options = "".join(f"<li>{inline(option['text'])}</li>" for option in question.options)
         read += f'<ol type="a">{options}</ol>'
-    folded = f"<details><summary>Answer</summary><p>{_inline(question.solution)}</p></details>"
+    folded = f"<details><summary>Answer</summary><p>{inline(question.solution)}</p></details>"
     return question.html(f'<div class="attention-asked">{read}</div>{folded}')
 
 
-def _inline(text: str) -> str:
-    """Return text as HTML; what stands between backticks is code."""
-    parts = html.escape(text, quote=False).split("`")
-    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
+def _example(question: Question) -> str:
+    """Write an answer to a question as an example: of its kind, and wrong."""
+    if not isinstance(question, Choice):
+        return "1.5" if question.right != 1.5 else "2.5"
+    return f'"{next(x["key"] for x in question.options if x["key"] != question.right)}"'
 
 
 def _mistake(usual: float, value: float, message: str, tolerance: float | None = None) -> Rules:
     near = usual if tolerance is None else tolerance + 1e-7 * max(1.0, abs(value))
     return {"value": value, "tolerance": near, "message": message}
-
-
-def _number(answer: Any) -> float | None:
-    """Return a Python, NumPy or tensor number as a float; None if it is something else."""
-    if hasattr(answer, "item"):
-        try:
-            answer = answer.item()
-        except (RuntimeError, ValueError, TypeError):
-            return None
-    if isinstance(answer, bool) or not isinstance(answer, Real):
-        return None
-    return float(answer)
 
 
 def _short(answer: object) -> str:

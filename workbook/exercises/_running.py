@@ -3,11 +3,13 @@
 import ctypes
 import inspect
 import io
+import sys
 import threading
+import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from typing import Any
 
 import torch
@@ -15,12 +17,13 @@ from torch import Tensor
 
 from workbook.exercises._words import type_of
 
-__all__ = ["SECONDS", "Failure", "attempt", "copied", "run", "same_inputs", "time_limit"]
+__all__ = ["SECONDS", "Failure", "attempt", "copied", "run", "same_inputs"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
 
 SECONDS = 5.0  # a right answer takes milliseconds a case
+TICK = 0.05  # how often one looks whether a running answer imports a module
 
 
 class TimeIsUp(BaseException):
@@ -100,45 +103,57 @@ def attempt(function: Function, case: Case) -> Any:
 def run(function: Function, given: Case, *, aloud: bool = False) -> Any:
     """Return what a function returns for these very arguments, or its :class:`Failure`.
 
-    Its printing and its warnings are shown if ``aloud``.
+    Its printing and its warnings are shown if ``aloud``. It runs in a thread of its own, so that
+    one that never comes back, even from a call into C, can be left behind.
     """
+    outcome: list[Any] = []
+
+    def work() -> None:
+        try:
+            outcome.append(function(*given))
+        except (Exception, SystemExit, TimeIsUp) as error:
+            outcome.append(Failure(error, function))
+
     with ExitStack() as stack:
         if not aloud:
             stack.enter_context(redirect_stdout(io.StringIO()))
             stack.enter_context(redirect_stderr(io.StringIO()))
             stack.enter_context(warnings.catch_warnings(action="ignore"))
+        worker = threading.Thread(target=work, daemon=True)
+        worker.start()
         try:
-            with time_limit(SECONDS):
-                return function(*given)
-        except (Exception, SystemExit, TimeIsUp) as error:
-            return Failure(error, function)
+            _wait(worker, SECONDS)
+        finally:
+            if worker.is_alive():
+                _stop(worker)
+    return outcome[0] if outcome else Failure(TimeIsUp(), function)
 
 
-@contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise :class:`TimeIsUp` in this thread if the block takes longer.
+def _wait(worker: threading.Thread, seconds: float) -> None:
+    """Wait for a thread, at most so long; while it imports a module, the clock stands still."""
+    left = seconds
+    while left > 0 and worker.is_alive():
+        before = time.monotonic()
+        worker.join(min(left, TICK))
+        if not _imports(worker):
+            left -= time.monotonic() - before
 
-    A second thread raises it, because a notebook may run its cells in any thread, and because
-    Windows has no timer signals. One long call into C is not interrupted, a loop in Python is.
-    """
-    thread, lock, over = ctypes.c_ulong(threading.get_ident()), threading.Lock(), False
-    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
-    def stop() -> None:
-        with lock:
-            if not over:
-                raise_in(thread, ctypes.py_object(TimeIsUp))
+def _imports(worker: threading.Thread) -> bool:
+    """Whether a thread is just importing a module."""
+    frame = sys._current_frames().get(worker.ident or 0)
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
-    timer = threading.Timer(seconds, stop)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        with lock:
-            over = True
-        raise_in(thread, None)  # one that was about to come has lost its reason
-        timer.cancel()
+
+def _stop(worker: threading.Thread) -> None:
+    """Raise :class:`TimeIsUp` in a thread, which ends a loop in Python, and give it a moment."""
+    ident = ctypes.c_ulong(worker.ident or 0)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(TimeIsUp))
+    worker.join(0.2)
 
 
 def copied(case: Case) -> Case:

@@ -75,31 +75,59 @@ def place(index: Sequence[int], axes: Sequence[str]) -> str:
     return f"At {where} (counted from 0)"
 
 
-def given(names: Sequence[str], case: Sequence[Any]) -> str:
-    """Say what a case gave: its numbers where they are short, else its shapes.
+def given(
+    names: Sequence[str],
+    case: Sequence[Any],
+    index: Sequence[int] = (),
+    shape: Sequence[int] = (),
+) -> str:
+    """Say what a case gave: its numbers where they are short, else the row in question, or shapes.
+
+    Parameters
+    ----------
+    names, case : sequence
+        The arguments.
+    index, shape : sequence of int
+        The place of a number in a result, and the shape of the result.
 
     Examples
     --------
     >>> given(["x", "n"], (torch.tensor([900.0, 0.5]), 3))
     'Given x = [900, 0.5], n = 3.'
+    >>> given(["x"], (torch.eye(5),), (4, 0), (5, 5))
+    'Given x of shape (5, 5) with x[4] = [0, 0, 0, 0, 1].'
     """
-
-    def written(name: str, x: Any, full: bool) -> str:
-        if isinstance(x, Tensor):
-            return f"{name} = {_listed(x)}" if full else f"{name} of shape {shape_of(x)}"
-        if callable(x):
-            said = getattr(x, "__name__", "<lambda>")
-            return f"{name} = {'a function of ours' if '<' in said or said == name else said}"
-        return f"{name} = {x}"
-
     tensors = [x for x in case if isinstance(x, Tensor)]
     full = sum(x.numel() for x in tensors) <= SHOWN
-    while True:
-        said = [written(name, x, full) for name, x in zip(names, case, strict=False)]
-        text = f"Given {', '.join(said)}."
-        if not full or len(text) <= 160:
-            return text
+    texts = [_written(name, x, full) for name, x in zip(names, case, strict=False)]
+    if full and len(", ".join(texts)) > 150:
+        texts = [_written(name, x, False) for name, x in zip(names, case, strict=False)]
         full = False
+    if not full:
+        rows = [_row(name, x, index, shape) for name, x in zip(names, case, strict=False)]
+        texts = [text + row for text, row in zip(texts, rows, strict=True)]
+    return f"Given {', '.join(texts)}."
+
+
+def _written(name: str, x: Any, full: bool) -> str:
+    if isinstance(x, Tensor):
+        short = full or (x.dim() <= 1 and x.numel() <= SHOWN // 2)
+        return f"{name} = {_listed(x)}" if short else f"{name} of shape {shape_of(x)}"
+    if callable(x):
+        called = getattr(x, "__name__", "<lambda>")
+        ours = "<" in called or called == name
+        return f"{name} = {'a function of ours' if ours else called}"
+    return f"{name} = {x}"
+
+
+def _row(name: str, x: Any, index: Sequence[int], shape: Sequence[int]) -> str:
+    """Show the row of an argument that stands where a number of the result stands."""
+    rows = tuple(shape[:-1])
+    if not isinstance(x, Tensor) or x.dim() < 2 or tuple(x.shape[:-1]) != rows or not rows:
+        return ""
+    place = tuple(index[:-1])
+    row = x[place]
+    return f" with {name}{[*place]} = {_listed(row)}" if row.numel() <= SHOWN // 2 else ""
 
 
 def _listed(x: Tensor) -> str:

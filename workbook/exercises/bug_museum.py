@@ -19,7 +19,7 @@ from torch import Tensor
 import attention_contracts as contracts
 from attention_lib.masking import causal_mask
 from workbook import museum
-from workbook.exercises import draws, exercise, questions
+from workbook.exercises import asks_once, draws, exercise, questions
 from workbook.exercises._verdict import Verdict
 from workbook.museum.exhibits import Bound
 
@@ -125,6 +125,9 @@ _ALL, _FIRST, _LAST = slice(None), slice(1), slice(-1, None)
             _ONE,
         ),
     },
+    rules=[
+        asks_once("every verdict is right; the task asks for a single call of `attend`."),
+    ],
 )
 def reads_values(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> bool:
     """Return whether the output of ``attend(queries, keys, values)`` depends on the values."""

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from workbook.exercises import draws, exercise, questions
+from workbook.exercises import draws, exercise, makes, questions
 
 __all__ = ["better_score", "cross_attention", "exact_match", "quiz", "without_key"]
 
@@ -85,6 +85,15 @@ _SMALL = (
     special={
         "where scores are in the hundreds": (torch.tensor([[900.0, 0.0], [0.0, -900.0]]), *_SMALL),
     },
+    rules=[
+        # 7 and 21 count keys, 5 and 11 are the widths of a key and of a value
+        makes(
+            lambda step, shape, stored: not {7, 21} & {*shape} or not {5, 11} & {*shape},
+            case=_texts(3, 3, 4, 7, 5, 2, 11),
+            sentence="the result is right, but keys or values are made. Give `W_k` to the queries, "
+            "and `W_v` to what is read.",
+        )
+    ],
     mistakes=[
         (
             "valid_lens[:, None, None]",

@@ -1,13 +1,10 @@
 """Graders for the chapter on masks."""
 
-import inspect
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from attention_lib import masking
-from workbook.exercises import draws, exercise, questions
+from workbook.exercises import draws, exercise, questions, without
 
 __all__ = ["key_padding", "lowest_loss", "masked_softmax", "packed_mask", "quiz"]
 
@@ -59,20 +56,21 @@ def _scores_and_masks() -> list[tuple[Tensor, Tensor]]:
     ]
 
 
-def _calls_no_other(answer: Callable[..., Tensor]) -> tuple[bool, str]:
-    """Tell whether the answer does without the chapter's and the library's own function."""
-    code = getattr(inspect.unwrap(answer), "__code__", None)
-    named = [getattr(answer, "__name__", ""), *(code.co_names if code else ())]
-    for name in ("masked_softmax_by_hand", "masked_softmax"):
-        if name in named[name == "masked_softmax" :]:  # one's own may have this short name
-            return False, f"the result is right, but `{name}` made it. Write the steps yourself."
-    return True, ""
-
-
 @exercise(
     axes="query key",
     cases=_scores_and_masks(),
-    also=_calls_no_other,
+    rules=[
+        without(
+            "own.masked_softmax_by_hand",
+            sentence="the result is right, but `masked_softmax_by_hand` made it. Write the steps "
+            "yourself.",
+        ),
+        without(
+            "attention_lib.masked_softmax",
+            sentence="the result is right, but the library's `masked_softmax` made it. Write the "
+            "steps yourself.",
+        ),
+    ],
     mistakes=[
         (
             ".masked_fill(~mask, 0.0)",

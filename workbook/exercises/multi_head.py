@@ -9,7 +9,7 @@ Not yet: W_o is forgotten: the matrix that joins the heads.
 import torch
 from torch import Tensor
 
-from workbook.exercises import draws, exercise, questions
+from workbook.exercises import Rule, draws, exercise, questions, without
 
 __all__ = ["layer_parameters", "multi_head", "narrow_heads", "quiz"]
 
@@ -30,6 +30,7 @@ def _cut_in_turns(x: Tensor, num_heads: int) -> Tensor:
     return x.unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2)
 
 
+_PRODUCTS = ["matmul", "einsum", "softmax", "bmm", "mm", "tensordot"]
 _STRAIGHT = (
     "heads are cut with a plain `reshape`, which gives a head stretches of the sentence, not "
     "columns."
@@ -43,6 +44,20 @@ _STRAIGHT = (
         for *shape, d, num_heads in [(1, 2, 2, 2), (2, 3, 10, 5), (3, 5, 6, 2), (2, 7, 12, 3)]
     ]
     + [(_double(2, 5, 4), *(_double(4, 4) for _ in range(4)), 1)],
+    rules=[
+        without(
+            *("split", "chunk", "transpose", "permute", "movedim", "swapaxes", "swapdims"),
+            *("own.split", "own.merge", "attention_lib.split_heads", "attention_lib.merge_heads"),
+            sentence="the result is right, but axes are split or swapped on the way. Split the "
+            "matrices, and let `torch.einsum` do the rest.",
+        ),
+        Rule(
+            "the result is right, but a loop takes one head after the other. One product makes "
+            "the queries of all heads.",
+            lambda seen: max(seen.called[f"torch.{name}"] for name in _PRODUCTS) < 12,
+            case=(_normal(1, 2, 24), *(_normal(24, 24) for _ in range(4)), 12),
+        ),
+    ],
     mistakes=[
         ("_cut", "_cut_straight", _STRAIGHT),
         ("_cut", "_cut_in_turns", "a head gets every num_heads-th column, not a block of columns."),

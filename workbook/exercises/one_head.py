@@ -11,7 +11,7 @@ Not yet: the scale is missing: nothing is divided by the root of the width.
 import torch
 from torch import Tensor
 
-from workbook.exercises import draws, exercise, questions
+from workbook.exercises import draws, exercise, makes, questions
 
 __all__ = ["cross_head", "exchanged_twice", "head", "head_from_ids", "quiz"]
 
@@ -44,6 +44,15 @@ _SMALL = (
         (_double(2, 3, 4), _double(4, 5), _double(4, 5), _double(4, 7)),
     ],
     special=_STEEP_CASE,
+    rules=[
+        # d_k is 3 and d_model 7: what has the one axis and not the other is made of words
+        makes(
+            lambda step, shape, stored: 3 not in shape or 7 in shape,
+            case=(_normal(2, 5, 7), *_matrices(7, 3, 11)),
+            sentence="the result is right, but queries or keys are made on the way. Combine `W_q` "
+            "and `W_k` into one matrix first.",
+        )
+    ],
 )
 def head(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Tensor:
     """Return the output of one head, ``(batch, len, d_v)``."""

@@ -8,18 +8,15 @@ Not yet: the scale is the width itself, and not its root.
 False
 """
 
+import math
 from collections.abc import Callable
-from contextlib import redirect_stdout
-from io import StringIO
-from typing import Any
-from unittest.mock import patch
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from workbook.exercises import draws, exercise, questions
+from workbook.exercises import Rule, calls, draws, exercise, makes, questions, without
 from workbook.exercises._cases import PAIRS, STEEP_PAIRS
+from workbook.exercises._rules import Seen
 
 __all__ = ["frugal_additive_scores", "gaussian_by_product", "quiz", "scaled_scores"]
 
@@ -29,63 +26,18 @@ __all__ = ["frugal_additive_scores", "gaussian_by_product", "quiz", "scaled_scor
 @exercise(
     axes="batch query key",
     cases=[*PAIRS, *STEEP_PAIRS],
+    rules=[
+        calls("einsum", "the result is right; the task asks for `torch.einsum`."),
+        without(
+            *("matmul", "bmm", "mm", "mT", "T"),
+            sentence="the result is right, but `@` or `.mT` took part; the task asks for "
+            "`torch.einsum` alone.",
+        ),
+    ],
 )
 def scaled_scores(queries: Tensor, keys: Tensor) -> Tensor:
     """Return the scaled dot product of every query with every key, ``(batch, len_q, len_k)``."""
     return queries @ keys.mT / queries.shape[-1] ** 0.5
-
-
-class _LeftPyTorch(Exception):
-    """A tensor went where nobody watches."""
-
-
-class _Watch(TorchDispatchMode):
-    """See every tensor that PyTorch makes.
-
-    ``largest`` is the size of the largest, ``subtracted`` how many numbers are differences: made
-    by a subtraction, or by an addition of vectors as wide as the first argument.
-    """
-
-    def __init__(self, answer: Callable[..., Any], *arguments: Tensor) -> None:
-        super().__init__()
-        self.width, self.largest, self.subtracted, self.left = arguments[0].shape[-1], 0, 0, ""
-        doors = ("numpy", "__array__", "__dlpack__", "tolist")
-        exits: dict[str, Any] = {name: self._closed(name) for name in doors}
-        try:
-            with patch.multiple(Tensor, **exits), redirect_stdout(StringIO()), self:
-                answer(*arguments)
-        except _LeftPyTorch as error:
-            self.left = (
-                f"the numbers are right, but a tensor leaves PyTorch through .{error}(), and how "
-                "much is made there cannot be seen. Stay with tensors."
-            )
-
-    @staticmethod
-    def _closed(name: str) -> Callable[..., Any]:
-        def closed(*_: Any, **__: Any) -> Any:
-            raise _LeftPyTorch(name)
-
-        return closed
-
-    def judged(self, fine: bool, said: str) -> tuple[bool, str]:
-        """Return whether little is made, and what to say of it."""
-        if self.left or not fine:
-            return False, self.left or said
-        return True, f"Largest tensor made: {self.largest} numbers."
-
-    def __torch_dispatch__(
-        self, function: Any, types: Any, arguments: Any = (), keywords: Any = None
-    ) -> Any:
-        result = function(*arguments, **(keywords or {}))
-        for made in result if isinstance(result, (tuple, list)) else [result]:
-            if isinstance(made, Tensor):
-                numbers = made.untyped_storage().nbytes() // made.element_size()
-                self.largest = max(self.largest, numbers)
-                name = function.overloadpacket.__name__.strip("_")
-                vectors = made.shape[-1:] == (self.width,)
-                if name in ("sub", "rsub") or (name == "add" and vectors):
-                    self.subtracted += made.numel()
-        return result
 
 
 def _less_mean(scores: Tensor, *_: Tensor) -> Tensor:
@@ -93,16 +45,19 @@ def _less_mean(scores: Tensor, *_: Tensor) -> Tensor:
     return scores - scores.mean(dim=-1, keepdim=True) if scores.dim() else scores
 
 
-def _no_differences(answer: Callable[..., Any]) -> tuple[bool, str]:
-    normal = draws(0)
-    watch = _Watch(answer, normal(2, 31, 23), normal(2, 29, 23))
-    differences = 2 * 31 * 29 * 23
-    return watch.judged(
-        watch.subtracted < differences,
-        "the weights are right, but the differences of all pairs are made. For 2 times 31 queries "
-        f"and 29 keys of width 23 they are {differences} numbers; a matrix product makes "
-        f"{2 * 31 * 29}.",
-    )
+_normal, _double = draws(0), draws(1, torch.float64)
+_BATCH, _LEN_Q, _LEN_K, _WIDTH = 2, 31, 29, 23
+_PAIRED = _BATCH * _LEN_Q * _LEN_K
+
+
+def _makes_few_differences(seen: Seen) -> bool:
+    """Whether fewer numbers are subtracted than all pairs have, in steps or at once."""
+    made = 0
+    for step, shape, _ in seen.made:
+        vectors = shape[-1:] == (_WIDTH,)
+        if step in ("sub", "rsub") or (step == "add" and vectors):
+            made += math.prod(shape)
+    return made < _PAIRED * _WIDTH
 
 
 @exercise(
@@ -110,7 +65,21 @@ def _no_differences(answer: Callable[..., Any]) -> tuple[bool, str]:
     settled="With each row's mean subtracted",
     axes="batch query key",
     cases=PAIRS,
-    also=_no_differences,
+    rules=[
+        without(
+            *("cdist", "pairwise_distance", "pdist"),
+            sentence="the weights are right, but PyTorch computes the distances. The task asks for "
+            "a matrix product in their place.",
+        ),
+        Rule(
+            "the weights are right, but the differences of all pairs are made: for "
+            f"{_BATCH} times {_LEN_Q} queries and {_LEN_K} keys of width {_WIDTH} they are "
+            f"{_PAIRED * _WIDTH} numbers; a matrix product makes {_PAIRED}.",
+            _makes_few_differences,
+            case=(_normal(_BATCH, _LEN_Q, _WIDTH), _normal(_BATCH, _LEN_K, _WIDTH)),
+            inside=True,
+        ),
+    ],
     mistakes=[
         (
             " - squares[:, None] / 2",
@@ -142,23 +111,10 @@ def gaussian_by_product(queries: Tensor, keys: Tensor) -> Tensor:
     return _less_mean(scores)
 
 
-_normal, _double = draws(0), draws(1, torch.float64)
-
-
 def _sides(random: Callable[..., Tensor], *sizes: int) -> tuple[Tensor, ...]:
     batch, len_q, len_k, d_q, d_k, num_hiddens = sizes
     matrices = (random(num_hiddens, d_q), random(num_hiddens, d_k), random(num_hiddens))
     return (random(batch, len_q, d_q), random(batch, len_k, d_k), *matrices)
-
-
-def _little_memory(answer: Callable[..., Any]) -> tuple[bool, str]:
-    watch = _Watch(answer, *_sides(_normal, 2, 7, 5, 3, 2, 11))
-    allowed = 2 * 7 * 11  # key by key
-    return watch.judged(
-        watch.largest <= allowed,
-        f"the numbers are right, but for 7 queries, 5 keys and 11 hidden units a tensor of "
-        f"{watch.largest} numbers is made; {allowed} are enough.",
-    )
 
 
 @exercise(
@@ -178,7 +134,14 @@ def _little_memory(answer: Callable[..., Any]) -> tuple[bool, str]:
             _normal(2),
         ),
     },
-    also=_little_memory,
+    rules=[
+        makes(
+            lambda step, shape, stored: stored <= 2 * 7 * 11,  # batch × len_q × num_hiddens
+            case=_sides(_normal, 2, 7, 5, 3, 2, 11),
+            sentence="the numbers are right, but a tensor of more than batch × len_q × num_hiddens "
+            "numbers is made: more than 154 for 2 times 7 queries, 5 keys and 11 hidden units.",
+        )
+    ],
     mistakes=[
         (" @ w_v", " @ w_v.abs()", "`w_v` has lost its signs; use its numbers as they are."),
         (

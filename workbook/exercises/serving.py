@@ -1,14 +1,10 @@
 """Graders for the exercises of the chapter on serving."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from attention_lib.positions import rotate_by_position
-from workbook.cost import peak_bytes
-from workbook.exercises import draws, exercise, questions
-from workbook.exercises._running import run
+from workbook.exercises import draws, exercise, makes, questions
 
 __all__ = ["absorbed", "paged", "quiz", "ring_step"]
 
@@ -67,20 +63,17 @@ def _latent(heads: int, len_q: int, len_k: int, d_k: int, d_latent: int) -> tupl
     return _normal(heads, len_q, d_k), _normal(len_k, d_latent), W_k, W_v
 
 
-def _holds_no_head(answer: Callable[..., Tensor]) -> tuple[bool, str]:
-    given = _latent(16, 1, 2048, 64, 8)  # whose keys of all heads take 8.4 MB
-    most = (peak_bytes(lambda *x: run(answer, x), *given) - sum(x.nbytes for x in given)) / 1e6
-    said = (
-        f"the numbers are right, but for 16 heads of width 64 and 2048 tokens {most:.1f} MB are "
-        "held: keys or values of each head are made. Absorb their matrices."
-    )
-    return most < 2, "No key of a head was made." if most < 2 else said
-
-
 @exercise(
     axes="head query column",
     cases=[_latent(2, 1, 3, 2, 5), _latent(3, 2, 5, 4, 7), _latent(5, 1, 7, 3, 2)],
-    also=_holds_no_head,
+    rules=[
+        makes(
+            lambda step, shape, stored: stored < 5 * 11 * 7,  # heads × tokens × width
+            case=_latent(5, 1, 11, 7, 3),
+            sentence="the numbers are right, but keys or values of all heads and tokens are made. "
+            "Absorb their matrices.",
+        )
+    ],
 )
 def absorbed(queries: Tensor, latents: Tensor, W_k: Tensor, W_v: Tensor) -> Tensor:
     """Return the output of heads that share latent vectors, ``(num_heads, len_q, d_v)``."""

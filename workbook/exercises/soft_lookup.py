@@ -11,8 +11,8 @@ Not yet: the longest vector always finds itself: no shadow on it is longer than 
 import torch
 from torch import Tensor
 
-from workbook.exercises import draws, exercise, questions
-from workbook.exercises._cases import PAIRS, STEEP_PAIRS
+from workbook.exercises import draws, exercise, questions, without
+from workbook.exercises._cases import PAIRS, SOFTMAXES, STEEP_PAIRS
 
 __all__ = ["hard_lookup", "looking_elsewhere", "lookup", "quiz"]
 
@@ -25,6 +25,13 @@ _TEMPERATURES = [0.5, 3.0, 1.0, 5.0, 0.25, 2.0, 1.0, 0.5]
 
 @exercise(
     axes="query column",
+    rules=[
+        without(
+            *SOFTMAXES,
+            sentence="the result is right, but a softmax of PyTorch made it; the task asks for "
+            "`exp`, `sum` and a division.",
+        )
+    ],
     cases=[
         (
             torch.tensor([[[1.0, 2.0]]]),

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from workbook.exercises import draws, exercise, questions
+from workbook.exercises import draws, exercise, makes, questions
 
 __all__ = [
     "query_gradient",
@@ -74,6 +74,14 @@ def _weights_and_gradient(*shape: int) -> tuple[Tensor, Tensor]:
         _weights_and_gradient(2, 3, 11),
         _weights_and_gradient(3, 13),
         _weights_and_gradient(6),
+    ],
+    rules=[
+        makes(
+            lambda step, shape, stored: shape[-2:] != (13, 13),
+            case=_weights_and_gradient(3, 13),
+            sentence="the result is right, but the matrix `J` is made. Sums along the last axis "
+            "are enough.",
+        )
     ],
     special={
         "where a weight is exactly 1 or 0": (

