@@ -1,0 +1,181 @@
+"""Rules of the way: right results are refused where a task forbids how they were made."""
+
+import inspect
+
+import pytest
+import torch
+
+from attention_lib import masked_softmax, scaled_dot_product_attention, split_heads
+from workbook.exercises import (
+    _rules,
+    bug_museum,
+    learned_alignment,
+    masking,
+    multi_head,
+    one_head,
+    scoring_functions,
+    serving,
+    soft_lookup,
+    softmax_gradient,
+    train_a_reader,
+    variance_limits,
+)
+from workbook.exercises._exercise import Exercise
+from workbook.exercises._running import Failure
+
+
+def masked_softmax_by_hand(scores, mask):
+    return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).masked_fill(~mask, 0.0)
+
+
+def helper(scores):
+    return torch.nn.functional.softmax(scores, dim=-1)
+
+
+def loops_over_heads(X, W_q, W_k, W_v, W_o, num_heads):
+    heads = zip(*(W.unflatten(-1, (num_heads, -1)).unbind(1) for W in (W_q, W_k, W_v)), strict=True)
+    rows = W_o.unflatten(0, (num_heads, -1))
+    out = 0
+    for i, (q, k, v) in enumerate(heads):
+        Q = torch.einsum("bld,dk->blk", X, q)
+        scores = torch.einsum("bqk,bjk->bqj", Q, torch.einsum("bld,dk->blk", X, k))
+        weights = (scores / q.shape[-1] ** 0.5).softmax(dim=-1)
+        out = out + torch.einsum("bqj,bjk,kd->bqd", weights, X @ v, rows[i])
+    return out
+
+
+def splits_words(X, W_q, W_k, W_v, W_o, num_heads):
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_q, W_k, W_v))
+    output = scaled_dot_product_attention(Q, K, V)[0]
+    return torch.einsum("bhlk,hkd->bld", output, W_o.unflatten(0, (num_heads, -1)))
+
+
+def sink_by_appending(scores):
+    sink = torch.zeros_like(scores[..., :1])
+    return torch.cat([scores, sink], dim=-1).softmax(dim=-1)[..., :-1]
+
+
+def keys_and_values(queries, states, W_k, W_v, valid_lens):
+    return learned_alignment.cross_attention.right(queries, states, W_k, W_v, valid_lens)
+
+
+def keys_of_heads(queries, latents, W_k, W_v):
+    keys, values = latents @ W_k.mT, latents @ W_v.mT
+    return (queries @ keys.mT / queries.shape[-1] ** 0.5).softmax(dim=-1) @ values
+
+
+def one_query_at_a_time(queries, keys):
+    rows = [-(keys - q[:, None]).square().sum(dim=-1) / 2 for q in queries.unbind(1)]
+    return torch.stack(rows, dim=1)
+
+
+def wide_additive(queries, keys, W_q, W_k, w_v):
+    pairs = (queries @ W_q.T)[:, :, None] + (keys @ W_k.T)[:, None]
+    return pairs.tanh() @ w_v
+
+
+def by_the_matrix(weights, gradient):
+    jacobian = torch.diag_embed(weights) - weights.unsqueeze(-1) * weights.unsqueeze(-2)
+    return (jacobian @ gradient.unsqueeze(-1)).squeeze(-1)
+
+
+def cross_entropy(scores, it, meant):
+    return torch.nn.functional.cross_entropy(scores[torch.arange(len(scores)), it], meant)
+
+
+def by_two_calls(attend, queries, keys, values):
+    other = values + torch.randn(values.shape, generator=torch.Generator().manual_seed(1))
+    return not torch.allclose(attend(queries, keys, values), attend(queries, keys, other))
+
+
+BROKEN = [
+    (soft_lookup.lookup, lambda q, k, v, t: (q @ k.mT / t).softmax(-1) @ v, "a softmax of PyTorch"),
+    (soft_lookup.lookup, lambda q, k, v, t: helper(q @ k.mT / t) @ v, "a softmax of PyTorch"),
+    (
+        soft_lookup.lookup,
+        lambda q, k, v, t: scaled_dot_product_attention(q, k, v, scale=1 / t)[0],
+        "a softmax of PyTorch",
+    ),
+    (one_head.head, one_head.head.right, "queries or keys are made"),
+    (scoring_functions.scaled_scores, scoring_functions.scaled_scores.right, "`torch.einsum`"),
+    (
+        scoring_functions.scaled_scores,
+        lambda q, k: torch.einsum("bqd,bdk->bqk", q, k.mT) / q.shape[-1] ** 0.5,
+        "`@` or `.mT` took part",
+    ),
+    (
+        scoring_functions.gaussian_by_product,
+        lambda q, k: -(q[:, :, None] - k[:, None]).square().sum(dim=-1) / 2,
+        "the differences of all pairs",
+    ),
+    (scoring_functions.gaussian_by_product, one_query_at_a_time, "the differences of all pairs"),
+    (
+        scoring_functions.gaussian_by_product,
+        lambda q, k: -(torch.cdist(q, k, compute_mode="donot_use_mm_for_euclid_dist") ** 2) / 2,
+        "PyTorch computes the distances",
+    ),
+    (scoring_functions.frugal_additive_scores, wide_additive, "more than 154"),
+    (masking.masked_softmax, lambda s, m: masked_softmax_by_hand(s, m), "`masked_softmax_by_hand`"),
+    (masking.masked_softmax, lambda s, m: masked_softmax(s, mask=m), "the library's"),
+    (multi_head.multi_head, loops_over_heads, "a loop takes one head after the other"),
+    (multi_head.multi_head, splits_words, "axes are split or swapped"),
+    (variance_limits.softmax_with_sink, sink_by_appending, "a key is appended"),
+    (softmax_gradient.softmax_backward, by_the_matrix, "the matrix `J` is made"),
+    (serving.absorbed, keys_of_heads, "keys or values of all heads"),
+    (learned_alignment.cross_attention, keys_and_values, "keys or values are made"),
+    (train_a_reader.pointing_loss, cross_entropy, "`cross_entropy` or a softmax"),
+    (bug_museum.reads_values, by_two_calls, "a single call"),
+]
+
+
+@pytest.mark.parametrize(("exercise", "answer", "said"), BROKEN, ids=lambda x: str(x)[:30])
+def test_a_right_result_by_a_forbidden_way_is_refused(exercise, answer, said):
+    verdict = exercise(answer)
+    assert not verdict
+    assert said in verdict.message
+
+
+@pytest.mark.parametrize("exercise", {row[0].__name__: row[0] for row in BROKEN}.values())
+def test_what_could_not_be_watched_is_no_pass(exercise, monkeypatch):
+    monkeypatch.setattr(_rules, "run", lambda answer, given: Failure(OSError("gone"), answer))
+    verdict = exercise._right(exercise.right)
+    assert not verdict
+    assert "could not be checked: your function stops with an OSError: gone" in verdict.message
+
+
+def test_tensors_that_leave_pytorch_cannot_be_watched():
+    def by_numpy(queries, keys, W_q, W_k, w_v):
+        import numpy as np
+
+        pairs = (queries @ W_q.T).numpy()[:, :, None] + (keys @ W_k.T).numpy()[:, None]
+        return torch.from_numpy(np.tanh(pairs) @ w_v.numpy())
+
+    assert "leaves PyTorch through `" in scoring_functions.frugal_additive_scores(by_numpy).message
+
+
+def test_a_helper_of_the_same_name_is_not_pytorchs():
+    def softmax(scores):
+        powers = (scores - scores.amax(dim=-1, keepdim=True)).exp()
+        return powers / powers.sum(dim=-1, keepdim=True)
+
+    assert soft_lookup.lookup(lambda q, k, v, t: softmax(q @ k.mT / t) @ v)
+
+
+def test_a_rule_is_looked_at_only_where_results_are_right():
+    said = soft_lookup.lookup(lambda q, k, v, t: (q @ k.mT).softmax(dim=-1) @ v).message
+    assert said == "the division by `t` is missing."
+
+
+def test_every_rule_is_tried_here():
+    import pkgutil
+    from importlib import import_module
+
+    from workbook import exercises
+
+    with_rules = set()
+    for module in pkgutil.iter_modules(exercises.__path__):
+        for value in vars(import_module(f"{exercises.__name__}.{module.name}")).values():
+            if isinstance(value, Exercise) and value.rules:
+                with_rules.add((inspect.getmodule(value.right).__name__, value.right.__name__))
+    tried = {(inspect.getmodule(row[0].right).__name__, row[0].right.__name__) for row in BROKEN}
+    assert with_rules == tried
