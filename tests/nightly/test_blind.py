@@ -7,5 +7,5 @@ from tests.workbook.exercises.test_blind import troubles
 
 
 @pytest.mark.parametrize("chapter", answers.chapters())
-def test_every_blind_answer_hears_what_it_should(chapter):
+def test_every_blind_answer_is_judged_rightly_and_hears_a_cause(chapter):
     assert [*troubles(chapter)] == []

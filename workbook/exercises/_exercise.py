@@ -14,7 +14,7 @@ from workbook.exercises._compare import agree, difference, parts, wrong_kind
 from workbook.exercises._explain import Explanations
 from workbook.exercises._facts import broken, responses
 from workbook.exercises._rules import Rule
-from workbook.exercises._running import Failure, attempt, copied, run, same_inputs
+from workbook.exercises._running import Failure, attempt, copied, one_thread, run, same_inputs
 from workbook.exercises._verdict import Verdict
 
 __all__ = ["Exercise", "exercise"]
@@ -89,8 +89,10 @@ class Exercise:
             return Verdict.unwritten()
         if not callable(answer):
             return Verdict(False, f"a function is expected, not {words.type_of(answer)}.")
-        if self.settle:
-            answer = _settled(answer, self.settle)
+        with one_thread():
+            return self._judge(_settled(answer, self.settle) if self.settle else answer)
+
+    def _judge(self, answer: Function) -> Verdict:
         expected = [attempt(self.right, case) for case in self.cases]  # an answer can spoil PyTorch
         found, gross = [], []
         for i, case in enumerate(self.cases):

@@ -3,25 +3,26 @@
 A rule looks at what one call did. Where that could not be seen, the rule is not kept.
 """
 
-import sys
+import functools
+import inspect
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from types import FrameType
+from types import CodeType, FunctionType
 from typing import Any
 
 from torch import Tensor
 from torch.overrides import TorchFunctionMode, resolve_name
-from torch.utils._python_dispatch import TorchDispatchMode
 
+import attention_lib
 from workbook.exercises._running import Failure, copied, run
 
 __all__ = ["Rule", "Seen", "asks_once", "calls", "makes", "without"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
-# where a tensor leaves PyTorch, and what is done with its numbers can no longer be seen
-DOORS = {"torch.numpy", "torch.__array__", "torch.__dlpack__", "torch.tolist"}
+# calls by which a tensor leaves PyTorch
+DOORS = {"numpy", "__array__", "__dlpack__", "tolist"}
 
 
 @dataclass
@@ -31,18 +32,21 @@ class Seen:
     Parameters
     ----------
     called : Counter of str
-        How often each function was called: PyTorch's by names such as ``torch.softmax`` (a method
-        and an operator too), the library's by ``attention_lib.masked_softmax``, those that stand
-        beside the answer by ``own.helper``.
+        How often each function was called, by names such as ``torch.softmax``, methods and
+        operators too. The library's functions, ``attention_lib.masked_softmax``, and those that
+        stand beside the answer, ``own.helper``, count once where its code names them.
     made : list of (str, tuple of int, int)
-        PyTorch's steps: the operation, the shape of the tensor that it made, and how many numbers
-        are stored for it.
+        The tensors that calls of PyTorch gave back: the function, the shape, and how many numbers
+        are stored.
+    left : set of str
+        How decimal numbers left PyTorch, to where nobody watches.
     asked : int
         How often an argument that is a function was called.
     """
 
     called: Counter[str] = field(default_factory=Counter)
     made: list[tuple[str, tuple[int, ...], int]] = field(default_factory=list)
+    left: set[str] = field(default_factory=set)
     asked: int = 0
 
 
@@ -79,15 +83,14 @@ class Rule:
         ''
         """
         seen = Seen()
+        resolve_name(Tensor.exp)  # makes its tables before the answer's clock runs
         outcome = run(_watched(answer, seen), copied(self.case or case))
         if isinstance(outcome, Failure):
             return f"the rules of the task could not be checked: {outcome.sentence()}"
-        left = sorted(DOORS & seen.called.keys())
-        if self.inside and left:
-            door = left[0].removeprefix("torch.")
+        if self.inside and seen.left:
             return (
-                f"the numbers are right, but a tensor leaves PyTorch through `{door}`, and what is "
-                "made there cannot be seen. Stay with tensors."
+                f"the numbers are right, but a tensor leaves PyTorch through `{min(seen.left)}`, "
+                "and what is made there cannot be seen. Stay with tensors."
             )
         return "" if self.kept(seen) else self.sentence
 
@@ -115,6 +118,7 @@ def makes(allowed: Callable[[str, tuple[int, ...], int], bool], case: Case, sent
 
 def _watched(answer: Function, seen: Seen) -> Function:
     """Return an answer that notes what it does."""
+    seen.called.update(_named(answer, set()))
 
     def asked(function: Function) -> Function:
         def ask(*given: Any, **named: Any) -> Any:
@@ -123,27 +127,41 @@ def _watched(answer: Function, seen: Seen) -> Function:
 
         return ask
 
-    def noted(frame: FrameType, event: str, _: Any) -> None:
-        module = str(frame.f_globals.get("__name__", ""))
-        if event == "call" and module == answer.__module__:
-            seen.called[f"own.{frame.f_code.co_name}"] += 1
-        elif event == "call" and module.startswith("attention_lib."):
-            seen.called[f"attention_lib.{frame.f_code.co_name}"] += 1
-
+    @functools.wraps(answer)
     def watched(*given: Any) -> Any:
         given = tuple(asked(x) if callable(x) and not isinstance(x, Tensor) else x for x in given)
-        with _Names(seen), _Steps(seen):
-            sys.setprofile(noted)
-            try:
-                return answer(*given)
-            finally:
-                sys.setprofile(None)
+        with _Watch(seen):
+            return answer(*given)
 
     return watched
 
 
-class _Names(TorchFunctionMode):
-    """Note by its name what of PyTorch an answer calls, methods and operators too."""
+def _named(function: Function, known: set[CodeType]) -> Iterator[str]:
+    """Yield the functions of the library, and those beside an answer, that its code names."""
+    function = inspect.unwrap(function)
+    codes = [getattr(function, "__code__", None)]
+    world = getattr(function, "__globals__", {})
+    while codes:
+        code = codes.pop()
+        if code is None or code in known:
+            continue
+        known.add(code)
+        codes += [part for part in code.co_consts if isinstance(part, CodeType)]
+        for name in code.co_names:
+            value = world.get(name, getattr(attention_lib, name, None))
+            module = getattr(value, "__module__", None) or ""
+            if module.startswith("attention_lib"):
+                yield f"attention_lib.{name}"
+            elif isinstance(value, FunctionType) and module == function.__module__:
+                yield f"own.{name}"
+                yield from _named(value, known)
+
+
+class _Watch(TorchFunctionMode):
+    """Note what of PyTorch an answer calls, methods and operators too, and what that makes.
+
+    A dispatch mode would see inside PyTorch's own steps, and takes seconds to import.
+    """
 
     def __init__(self, seen: Seen) -> None:
         super().__init__()
@@ -153,21 +171,17 @@ class _Names(TorchFunctionMode):
         names = (resolve_name(function) or getattr(function, "__name__", "?")).split(".")
         name = names[-2] if names[-1] == "__get__" else names[-1]  # `x.mT` is looked up
         self.seen.called[f"torch.{name}"] += 1
-        return function(*given, **(named or {}))
-
-
-class _Steps(TorchDispatchMode):
-    """Note every tensor that PyTorch makes."""
-
-    def __init__(self, seen: Seen) -> None:
-        super().__init__()
-        self.seen = seen
-
-    def __torch_dispatch__(self, function: Any, _: Any, given: Any = (), named: Any = None) -> Any:
+        self.seen.left |= {name} if name in DOORS and given[0].is_floating_point() else set()
         result = function(*given, **(named or {}))
-        name = function.overloadpacket.__name__
-        for made in result if isinstance(result, tuple | list) else [result]:
-            if isinstance(made, Tensor):
-                stored = made.untyped_storage().nbytes() // made.element_size()
-                self.seen.made.append((name, tuple(made.shape), stored))
+        for x in result if isinstance(result, tuple | list) else [result]:
+            if isinstance(x, Tensor):
+                self.note(name, x)
         return result
+
+    def note(self, name: str, x: Tensor) -> None:
+        try:
+            stored = x.untyped_storage().nbytes() // x.element_size()
+        except (NotImplementedError, RuntimeError):  # one of those that vmap handles at once
+            self.seen.left.add("vmap")
+            stored = x.numel()
+        self.seen.made.append((name, tuple(x.shape), stored))

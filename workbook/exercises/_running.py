@@ -8,8 +8,9 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable
-from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from queue import SimpleQueue
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from workbook.exercises._words import type_of
 
-__all__ = ["SECONDS", "Failure", "attempt", "copied", "run", "same_inputs"]
+__all__ = ["SECONDS", "Failure", "attempt", "copied", "one_thread", "run", "same_inputs"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
@@ -26,8 +27,8 @@ SECONDS = 5.0  # a right answer takes milliseconds a case
 TICK = 0.05  # how often one looks whether a running answer imports a module
 
 
-class TimeIsUp(BaseException):
-    """Raised in an answer that runs too long; no ``except Exception`` of its own stops it."""
+class TimeIsUp(SystemExit):
+    """Raised in an answer that runs too long; a thread that it ends says nothing."""
 
 
 class Failure:
@@ -100,60 +101,94 @@ def attempt(function: Function, case: Case) -> Any:
         return Failure(error, function)
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let PyTorch compute in one thread: tiny tensors only wait for a second one."""
+    usual = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(usual)
+
+
 def run(function: Function, given: Case, *, aloud: bool = False) -> Any:
     """Return what a function returns for these very arguments, or its :class:`Failure`.
 
-    Its printing and its warnings are shown if ``aloud``. It runs in a thread of its own, so that
+    Its printing and its warnings are shown if ``aloud``. It runs in a thread beside ours, so that
     one that never comes back, even from a call into C, can be left behind.
     """
-    outcome: list[Any] = []
-
-    def work() -> None:
-        try:
-            outcome.append(function(*given))
-        except (Exception, SystemExit, TimeIsUp) as error:
-            outcome.append(Failure(error, function))
-
     with ExitStack() as stack:
         if not aloud:
             stack.enter_context(redirect_stdout(io.StringIO()))
             stack.enter_context(redirect_stderr(io.StringIO()))
             stack.enter_context(warnings.catch_warnings(action="ignore"))
-        worker = threading.Thread(target=work, daemon=True)
-        worker.start()
+        worker = _idle.pop() if _idle else _Worker()
+        outcome = worker.outcome(function, given)
+        if not worker.busy:
+            _idle.append(worker)
+    return outcome
+
+
+class _Worker:
+    """A thread that runs one function after the other: PyTorch is slow to start in a new one."""
+
+    def __init__(self) -> None:
+        self.busy = False
+        self.tasks: SimpleQueue[tuple[Function, Case, list[Any], threading.Event]] = SimpleQueue()
+        self.thread = threading.Thread(target=self._work, daemon=True)
+        self.thread.start()
+
+    def outcome(self, function: Function, given: Case) -> Any:
+        """Return a function's result or failure; it stays busy if the function never ends."""
+        outcome: list[Any] = []
+        done = threading.Event()
+        self.busy = True
+        self.tasks.put((function, given, outcome, done))
         try:
-            _wait(worker, SECONDS)
+            self._wait(done)
         finally:
-            if worker.is_alive():
-                _stop(worker)
-    return outcome[0] if outcome else Failure(TimeIsUp(), function)
+            if not done.is_set():
+                self._stop()
+        self.busy = not outcome or isinstance(getattr(outcome[0], "error", None), TimeIsUp)
+        return outcome[0] if outcome else Failure(TimeIsUp(), function)
+
+    def _work(self) -> None:
+        torch.set_num_threads(1)
+        while True:
+            function, given, outcome, done = self.tasks.get()
+            try:
+                outcome.append(function(*given))
+            except (Exception, SystemExit, TimeIsUp) as error:
+                outcome.append(Failure(error, function))
+            done.set()
+
+    def _wait(self, done: threading.Event) -> None:
+        """Wait for the limit at most; while the thread imports a module, the clock stands still."""
+        left = SECONDS
+        while left > 0:
+            before = time.monotonic()
+            if done.wait(min(left, TICK)):
+                return
+            if not self._imports():
+                left -= time.monotonic() - before
+
+    def _imports(self) -> bool:
+        frame = sys._current_frames().get(self.thread.ident or 0)
+        while frame is not None:
+            if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+                return True
+            frame = frame.f_back
+        return False
+
+    def _stop(self) -> None:
+        """Raise :class:`TimeIsUp` in the thread, which ends a loop in Python."""
+        ident = ctypes.c_ulong(self.thread.ident or 0)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(TimeIsUp))
+        self.thread.join(TICK)
 
 
-def _wait(worker: threading.Thread, seconds: float) -> None:
-    """Wait for a thread, at most so long; while it imports a module, the clock stands still."""
-    left = seconds
-    while left > 0 and worker.is_alive():
-        before = time.monotonic()
-        worker.join(min(left, TICK))
-        if not _imports(worker):
-            left -= time.monotonic() - before
-
-
-def _imports(worker: threading.Thread) -> bool:
-    """Whether a thread is just importing a module."""
-    frame = sys._current_frames().get(worker.ident or 0)
-    while frame is not None:
-        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _stop(worker: threading.Thread) -> None:
-    """Raise :class:`TimeIsUp` in a thread, which ends a loop in Python, and give it a moment."""
-    ident = ctypes.c_ulong(worker.ident or 0)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(TimeIsUp))
-    worker.join(0.2)
+_idle: list[_Worker] = []
 
 
 def copied(case: Case) -> Case:

@@ -55,7 +55,7 @@ def _makes_few_differences(seen: Seen) -> bool:
     made = 0
     for step, shape, _ in seen.made:
         vectors = shape[-1:] == (_WIDTH,)
-        if step in ("sub", "rsub") or (step == "add" and vectors):
+        if step in ("sub", "__rsub__", "subtract") or (step == "add" and vectors):
             made += math.prod(shape)
     return made < _PAIRED * _WIDTH
 

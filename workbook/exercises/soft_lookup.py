@@ -20,6 +20,13 @@ looking_elsewhere, quiz = questions("soft_lookup")
 
 _normal, _double = draws(6), draws(7, torch.float64)
 _ONE_KEY = _normal(2, 5, 3), _normal(2, 1, 3)
+# scores of 450 and 449.5, both too large for exp, which share the weight
+_TWO_LARGE = (
+    torch.tensor([[[900.0, 1.0]]]),
+    torch.tensor([[[1.0, 0.0], [1.0, -1.0], [0.0, 0.0]]]),
+    torch.tensor([[[1.0], [2.0], [5.0]]]),
+    2.0,
+)
 _TEMPERATURES = [0.5, 3.0, 1.0, 5.0, 0.25, 2.0, 1.0, 0.5]
 
 
@@ -43,6 +50,7 @@ _TEMPERATURES = [0.5, 3.0, 1.0, 5.0, 0.25, 2.0, 1.0, 0.5]
             (q, k, draws(i, k.dtype)(*k.shape[:2], 11 + i), _TEMPERATURES[i])
             for i, (q, k) in enumerate([*PAIRS, _ONE_KEY, *STEEP_PAIRS])
         ),
+        _TWO_LARGE,
     ],
     mistakes=[
         (

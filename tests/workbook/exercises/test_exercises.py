@@ -88,7 +88,7 @@ def test_two_mistakes_at_once_hear_a_cause(exercise):
     pairs = [pair for pair in combinations(edits, 2) if pair[0].fits(pair[1])]
     for pair in pairs[:: -(-len(pairs) // 4) or 1]:
         said = exercise(source.function(pair))
-        assert not answers.is_kind("bare", said.message), (pair, said)
+        assert not answers.is_bare(said.message), (pair, said)
 
 
 @every_exercise

@@ -153,6 +153,16 @@ def test_tensors_that_leave_pytorch_cannot_be_watched():
     assert "leaves PyTorch through `" in scoring_functions.frugal_additive_scores(by_numpy).message
 
 
+def test_many_tensors_in_one_cannot_be_watched():
+    def by_vmap(queries, keys, W_q, W_k, w_v):
+        hidden_q, hidden_k = queries @ W_q.T, keys @ W_k.T
+        unit = torch.vmap(lambda q, k, w: w * (q[..., None] + k[:, None]).tanh(), in_dims=(2, 2, 0))
+        return unit(hidden_q, hidden_k, w_v).sum(dim=0)
+
+    said = scoring_functions.frugal_additive_scores(by_vmap).message
+    assert "leaves PyTorch through `vmap`" in said
+
+
 def test_a_helper_of_the_same_name_is_not_pytorchs():
     def softmax(scores):
         powers = (scores - scores.amax(dim=-1, keepdim=True)).exp()
