@@ -128,14 +128,20 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("exercise", "answer", "said"), BROKEN, ids=lambda x: str(x)[:30])
+@pytest.mark.parametrize(
+    ("exercise", "answer", "said"),
+    BROKEN,
+    ids=[f"{exercise.__name__}, {said}" for exercise, _, said in BROKEN],
+)
 def test_a_right_result_by_a_forbidden_way_is_refused(exercise, answer, said):
     verdict = exercise(answer)
     assert not verdict
     assert said in verdict.message
 
 
-@pytest.mark.parametrize("exercise", {row[0].__name__: row[0] for row in BROKEN}.values())
+@pytest.mark.parametrize(
+    "exercise", {row[0].__name__: row[0] for row in BROKEN}.values(), ids=lambda x: x.__name__
+)
 def test_what_could_not_be_watched_is_no_pass(exercise, monkeypatch):
     monkeypatch.setattr(_rules, "run", lambda answer, given: Failure(OSError("gone"), answer))
     verdict = exercise._right(exercise.right)
