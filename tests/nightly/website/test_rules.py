@@ -154,7 +154,7 @@ BROKEN = {
         (adds(IDEA, "# Another title"), "one '# Title'"),
     ],
     rules.minutes_are_computed_and_few: [
-        (adds(IDEA, "word " * 1500), "computed are '**Time:** 25 minutes, and 23 for"),
+        (adds(IDEA, "word " * 1500), "computed are '**Time:** 35 minutes, and 23 for"),
         (adds(OBJECTIVES, "●○○ 4 minutes"), "and 27 for the exercises.': run make notebooks"),
         (adds(IDEA, "word " * 4000), " minutes, at most 40: give an idea away"),
     ],
