@@ -20,7 +20,10 @@ def package(name):
     """Return the folder of a package, once npm has put it below this Python's prefix."""
     folder = Path(sys.prefix) / "npm" / "node_modules" / name
     if not folder.is_dir():
-        print("Fetching the typefaces and KaTeX by npm, once for this environment ...", flush=True)
+        print(
+            "Fetching typefaces, KaTeX and MicroPython by npm, once for this environment ...",
+            flush=True,
+        )
         done = subprocess.run(
             npm_command(Path(sys.prefix), NODE), capture_output=True, text=True, check=False
         )

@@ -8,8 +8,10 @@ import pytest
 from fontTools.ttLib import TTFont
 
 from website import ROOT, classroom
+from website.extensions.python_page import STATIC
 from website.extensions.travelling_notebooks import travelling
 from website.notebooks import chapters
+from website.python import micropython
 from workbook.classroom import copies
 
 from .conftest import SITE
@@ -61,3 +63,12 @@ def test_what_mathematics_is_set_with_comes_with_its_licences(site):
     for font in (folder / "fonts").glob("*.woff2"):
         found = names(font)
         assert found[0] in licence and not re.search("katex", found[1], re.IGNORECASE)
+
+
+@pytest.mark.site
+def test_the_pages_python_comes_with_its_licence(site):
+    folder = SITE / "_static" / STATIC
+    licence = (folder / "LICENSE.txt").read_text(encoding="utf-8")
+    assert "The MIT License" in licence and "Damien P. George" in licence
+    version = json.loads((micropython() / "package.json").read_text(encoding="utf-8"))["version"]
+    assert f"MicroPython {version}" in licence

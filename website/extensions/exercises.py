@@ -1,8 +1,8 @@
-"""Sphinx extension: exercises of ``workbook.exercises`` on pages, which run no Python.
+"""Sphinx extension: the questions of ``workbook.exercises`` on pages.
 
 A notebook's output holds a question's rules; one script, loaded where there is such a question,
 makes a form of it. Without the script the output reads as it does in the notebook. Where code is
-to be written, the page says how to run it.
+to be written, the page says how to run the notebook; ``python_page.py`` puts an editor there.
 """
 
 import re

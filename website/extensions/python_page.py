@@ -1,0 +1,79 @@
+"""Sphinx extension: exercises that are done in the page, with a Python of its own.
+
+It writes the editor, the worker and what they need into ``_static``. Where a notebook's grader says
+that nothing is written yet, the page has an editor; without its script it says how to run the
+notebook, as ever. Nothing of Python is fetched before a reader presses the first button.
+"""
+
+import html
+import re
+import shutil
+from pathlib import Path
+
+from website.extensions.exercises import UNWRITTEN
+from website.python import FOLDER, export, micropython
+from website.python.bundle import bundled
+
+STATIC = "attention_python"
+PLACE = '<div class="attention-code" data-chapter="{}" data-exercise="{}" data-name="{}">{}</div>'
+
+
+def write(folder):
+    """Write all files that pages with exercises load, and those of the first press."""
+    folder.mkdir(parents=True, exist_ok=True)
+    call = "attachCode(document, document.currentScript.src);\n"
+    texts = {
+        "editor.js": f"{{\n{bundled('editor')}\nmodule_editor.{call}}}\n",
+        "worker.js": f"{bundled('worker')}\n",
+        "editor.css": (FOLDER / "editor.css").read_text(encoding="utf-8"),
+    }
+    for name in export.chapters():
+        texts[f"{name}.json"] = export.written(export.chapter(name))
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "python.lzma").write_bytes(export.packed())
+    shutil.copy(micropython() / "micropython.mjs", folder)
+    shutil.copy(FOLDER / "LICENSE.micropython.txt", folder / "LICENSE.txt")
+
+
+def code_before(body, place):
+    """Return the code that stands before a place of a page, as text."""
+    start = body.rfind("<pre>", 0, place) + len("<pre>")
+    return html.unescape(re.sub("<[^>]+>", "", body[start : body.find("</pre>", start)]))
+
+
+def with_editors(body, chapter):
+    """Mark the places of a page's HTML where an editor can be."""
+
+    def marked(match):
+        call = export.CALL.search(code_before(body, match.start()))
+        if not call or chapter in export.UNABLE:
+            return match[0]
+        alias, exercise, name = call.groups()
+        module = chapter if alias == "exercise" else alias
+        if exercise not in export.chapter(module)["solutions"]:
+            return match[0]
+        return PLACE.format(module, exercise, name, match[0])
+
+    return UNWRITTEN.sub(marked, body)
+
+
+def _write(app):
+    if app.builder.format == "html":
+        write(Path(app.outdir) / "_static" / STATIC)
+
+
+def _mark(app, pagename, templatename, context, doctree):
+    if doctree is None:
+        return
+    chapter = Path(pagename).name.replace("-", "_")
+    context["body"] = with_editors(context.get("body", ""), chapter)
+    if 'class="attention-code"' in context["body"]:
+        app.add_css_file(f"{STATIC}/editor.css")
+        app.add_js_file(f"{STATIC}/editor.js", loading_method="defer")
+
+
+def setup(app):
+    app.connect("builder-inited", _write)
+    app.connect("html-page-context", _mark)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

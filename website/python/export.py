@@ -1,0 +1,164 @@
+"""What a page needs to judge code: the graders for MicroPython, and each chapter's cases."""
+
+import ast
+import importlib
+import inspect
+import json
+import lzma
+import re
+import struct
+from pathlib import Path
+
+from website import ROOT
+from website.python import FOLDER, micropython
+from website.python.translation import picked, stripped, translated
+from workbook import exercises
+from workbook.exercises._edits import Source
+from workbook.exercises._exercise import Exercise
+from workbook.exercises._slips import slips
+
+__all__ = ["UNABLE", "chapter", "chapters", "engine", "packed", "written"]
+
+ENGINE = Path(exercises.__file__).parent
+HOST = FOLDER / "micropython"
+# what the page has of modules that need CPython; the files in `grader` hold the rest
+SHARED = {
+    "_running": {"SECONDS", "Failure", "copied", "same_inputs", "_ERRORS", "_of_error"},
+    "_edits": {"Edit", "HELPERS", "_quotient", "_by_largest"},
+    "_rules": {"DOORS", "Seen", "Rule", "without", "calls", "asks_once", "makes"},
+}
+WHOLE = ["_cases", "_verdict", "_words", "_compare", "_changes", "_facts", "_explain", "_exercise"]
+
+# chapters whose exercises cannot run in the page, and why
+UNABLE = {
+    "bug_museum": "looks into attentions of PyTorch that a page does not have",
+}
+# a grader's call at the end of a cell
+CALL = re.compile(r"^(\w+)\.(\w+)\((\w+)\)$", re.MULTILINE)
+# what lzma.js expects
+FILTER = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 0, "pb": 2}
+
+
+def packed():
+    """Return the interpreter and the graders as one compressed file."""
+    code = (micropython() / "micropython.wasm").read_bytes()
+    content = struct.pack("<I", len(code)) + code + written(engine()).encode()
+    small = lzma.compress(content, format=lzma.FORMAT_RAW, filters=[FILTER])
+    return struct.pack("<I", len(content)) + small
+
+
+def chapters():
+    """Return the names of the chapters with exercises that run in the page."""
+    names = [path.stem for path in sorted(ENGINE.glob("[a-z]*.py"))]
+    return [name for name in names if name not in UNABLE]
+
+
+def engine():
+    """Return the texts of Python's modules in the page, by their paths."""
+    own = [path for path in sorted(HOST.rglob("*.py")) if path.parent.name != "grader"]
+    files = {path.relative_to(HOST).as_posix(): _bare(path) for path in own}
+    package = "workbook/exercises"
+    files["workbook/__init__.py"] = ""
+    arguments = (ENGINE.parent / "arguments.py").read_text(encoding="utf-8")
+    files["workbook/arguments.py"] = picked(arguments, {"shape_of"})
+    files[f"{package}/__init__.py"] = translated(_text("__init__"))
+    for name in WHOLE:
+        files[f"{package}/{name}.py"] = translated(_text(name))
+    for name, names in SHARED.items():
+        own = _bare(HOST / "grader" / f"{name}.py")
+        files[f"{package}/{name}.py"] = own.replace("SHARED\n", picked(_text(name), names), 1)
+    for name in ("_slips", "judging"):
+        files[f"{package}/{name}.py"] = _bare(HOST / "grader" / f"{name}.py")
+    return files
+
+
+def _text(name):
+    return (ENGINE / f"{name}.py").read_text(encoding="utf-8")
+
+
+def _bare(path):
+    """The text of a file without its comments and docstrings."""
+    return stripped(path.read_text(encoding="utf-8"))
+
+
+def chapter(name):
+    """Return what the page needs for a chapter: its module, its cases, its solutions' variants."""
+    module = importlib.import_module(f"{exercises.__name__}.{name}")
+    found = {key: value for key, value in vars(module).items() if isinstance(value, Exercise)}
+    own = {key: value for key, value in found.items() if value.right.__module__ == module.__name__}
+    return {
+        "module": translated(_text(name)),
+        "solutions": {key: solution(value) for key, value in own.items()},
+        "mistakes": {key: _named(value) for key, value in own.items() if _named(value)},
+        "helpers": _helpers(name),
+    }
+
+
+def published(name):
+    """Yield the exercises of a chapter's notebook: grader, function, code, whether it is a stub."""
+    notebook = ROOT / "book" / f"{name.replace('_', '-')}.ipynb"
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        code = "".join(cell["source"])
+        call = CALL.search(code) if cell["cell_type"] == "code" else None
+        if call and call[1] == "exercise":
+            yield call[2], call[3], code[: call.start()], "your turn" in code
+
+
+def _helpers(name):
+    """The chapter's own functions that its solutions call, by exercise; readers may call them."""
+    notebook = ROOT / "book" / f"{name.replace('_', '-')}.ipynb"
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    known, needed = {}, {}
+    for cell in cells if notebook.is_file() else []:
+        code = "".join(cell["source"])
+        defined = _functions(code) if cell["cell_type"] == "code" else {}
+        call = CALL.search(code)
+        if defined and call and call[1] == "exercise" and "your turn" not in code:
+            used = {x.id for node in defined.values() for x in ast.walk(node) if hasattr(x, "id")}
+            found = [known[x] for x in sorted(used - {*defined}) if x in known]
+            if found:
+                needed[call[2]] = stripped("\n".join(map(ast.unparse, found)))
+        known |= defined
+    return needed
+
+
+def _functions(code):
+    try:
+        body = ast.parse(code).body
+    except SyntaxError:
+        return {}  # a cell with a magic command
+    return {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+
+
+def _named(exercise):
+    """The argument names of mistakes that are functions."""
+    return {
+        str(number): [*inspect.signature(what).parameters]
+        for number, (what, *_) in enumerate(exercise.mistakes)
+        if callable(what) and _has_names(what)
+    }
+
+
+def _has_names(function):
+    try:
+        return bool(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return False
+
+
+def solution(exercise):
+    """Return where a right solution can be edited, and the usual slips in it."""
+    source = Source(exercise.right)
+    return {
+        "text": source.text,
+        "begin": source.begin,
+        "result": source.result,
+        "end": source.end,
+        "arguments": source.arguments,
+        "slips": [[edit.spans, edit.sentence] for edit in slips(source)],
+    }
+
+
+def written(data):
+    """Return data as compact JSON."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

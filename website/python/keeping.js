@@ -1,0 +1,72 @@
+// What a reader writes stays in this browser: drafts, and which exercises are solved.
+
+const PREFIX = "attention-code ";
+
+function stored(action) {
+  try {
+    return action(localStorage);
+  } catch {
+    return null; // storage may be forbidden, or full
+  }
+}
+
+const encode = (text) =>
+  btoa(String.fromCharCode(...new TextEncoder().encode(text)))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replace(/=+$/, "");
+
+function decode(text) {
+  try {
+    const letters = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+    return new TextDecoder("utf-8", { fatal: true }).decode(
+      Uint8Array.from(letters, (letter) => letter.charCodeAt(0)),
+    );
+  } catch {
+    return null; // no draft of ours
+  }
+}
+
+/** What is kept of one exercise. */
+export function keepsOf(name) {
+  const [draft, solved] = [`${PREFIX}${name}`, `${PREFIX}${name} solved`];
+  return {
+    draft: () => stored((kept) => kept.getItem(draft)),
+    passed: () => stored((kept) => kept.getItem(solved)) !== null,
+    keep: (text) =>
+      stored((kept) => {
+        kept.setItem(draft, text);
+        return true;
+      }) === true,
+    pass: () => stored((kept) => kept.setItem(solved, "yes")),
+    forget: () =>
+      stored((kept) => {
+        kept.removeItem(draft);
+        kept.removeItem(solved);
+      }),
+    /** Call back where another tab changes the draft. */
+    watch: (changed) =>
+      addEventListener("storage", ({ key, newValue }) => {
+        if (key === draft) changed(newValue);
+      }),
+    link(text) {
+      const link = new URL(location.href);
+      link.hash = `draft=${name}=${encode(text)}`;
+      return link.href;
+    },
+    brought() {
+      const [kind, whose, text] = location.hash.slice(1).split("=");
+      return kind === "draft" && whose === name ? decode(text) : null;
+    },
+  };
+}
+
+/** All that is kept of exercises, as one object; for a file that a reader takes along. */
+export const everything = () =>
+  stored((kept) =>
+    Object.fromEntries(Object.entries(kept).filter(([key]) => key.startsWith(PREFIX))),
+  ) ?? {};
+
+export function forgetEverything() {
+  for (const key of Object.keys(everything())) stored((kept) => kept.removeItem(key));
+}

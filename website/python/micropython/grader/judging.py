@@ -1,0 +1,187 @@
+# Judging what a reader wrote: called from the page.
+
+import builtins
+import inspect
+
+import py_math
+import torch
+
+import attention_lib
+from workbook.exercises import _edits, _running
+from workbook.exercises._running import ANSWER, Failure
+from workbook.exercises._verdict import UNWRITTEN
+
+# what chapters import from the library, as far as the page has it
+LIBRARY = [name for name in dir(attention_lib) if name[0] != "_" and name != "torch"]
+_import = builtins.__import__
+
+
+def _guarded_import(name, *given):
+    """Import what a reader asks for, but not what belongs to the page itself."""
+    if name == "math":
+        return py_math
+    whole = name.split(".")[0]
+    if whole not in ("js", "jsffi", "host", "door"):
+        try:
+            return _import(name, *given)
+        except ImportError:
+            pass
+    raise ImportError("this page has no module `%s`; the notebook has it" % whole)
+
+
+builtins.__import__ = _guarded_import
+
+
+def load(chapter, solutions, mistakes):
+    """Import a chapter's graders; tell what is known of their solutions."""
+    for name in solutions:
+        solutions[name]["module"] = "workbook.exercises." + chapter
+    _edits.know(solutions)
+    module = _import("workbook.exercises." + chapter, None, None, ["x"])
+    for name in solutions:
+        exercise = getattr(module, name)
+        inspect.know(exercise.right, solutions[name]["arguments"])
+        for number in mistakes.get(name, {}):
+            inspect.know(exercise.mistakes[int(number)][0], mistakes[name][number])
+    return module
+
+
+def _head(source, name):
+    """Return the argument names and the body of a function's text; None where it has none."""
+    lambda_ = name + " = lambda "
+    if lambda_ in source:
+        names = source.split(lambda_)[1].split(":")[0].split(",")
+        return [word.split("=")[0].strip() for word in names if "*" not in word], "lambda"
+    start = source.find("def " + name + "(")
+    if start < 0:
+        return None
+    opened = source.find("(", start)
+    depth, at, parts = 0, opened, [""]
+    while at < len(source):
+        letter = source[at]
+        if letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+        if depth == 0:
+            break
+        if letter == "," and depth == 1:
+            parts.append("")
+        elif not (letter == "(" and depth == 1 and at == opened):
+            parts[-1] += letter
+        at += 1
+    names = [part.split(":")[0].split("=")[0].strip() for part in parts]
+    body = source[source.find(":", at) + 1 :]
+    lines = [line for i, line in enumerate(body.split("\n")) if i == 0 or line[:1] in (" ", "")]
+    return [word for word in names if word and word[0] not in "*/"], "\n".join(lines)
+
+
+def _world():
+    world = {name: getattr(attention_lib, name) for name in LIBRARY}
+    world.update(
+        {
+            "__name__": "answer",
+            "py_list": lambda *items: list(items),
+            "py_tuple": lambda *items: items,
+            "py_set": lambda *items: set(items),
+            "py_inplace": in_place,
+            "torch": torch,
+            "math": py_math,
+            "Tensor": torch.Tensor,
+            "F": torch.functional,
+            "nn": torch.nn,
+        }
+    )
+    return world
+
+
+def judged(module, name, source, lowered, function, before=""):
+    """Run a reader's code and judge its function.
+
+    The result is y, n, or - where nothing is written yet, the line that stopped, and the verdict.
+    """
+    _running._source[:] = source.split("\n")
+    _running._failed_at[0] = 0
+    passed, said = _judged(module, name, source, lowered, function, before)
+    return "%s%d|%s" % (passed, _running._failed_at[0], said)
+
+
+def _judged(module, name, source, lowered, function, before):
+    world = _world()
+    try:
+        if before:
+            exec(before, world)
+        code = compile(lowered + "\n", ANSWER, "exec")
+    except SyntaxError as error:
+        return "n", _syntax(Failure(error, None))
+    outcome = _running.run(lambda: exec(code, world), (), aloud=True)
+    if isinstance(outcome, Failure):
+        return "n", _failed(outcome)
+    answer = world.get(function, None)
+    if answer is None:
+        return "n", "Not yet: your code defines no function `%s`." % function
+    if callable(answer) and not isinstance(answer, torch.Tensor):
+        head = _head(source, function)
+        if head:
+            inspect.know(answer, *head)
+    for own in list(world):
+        if type(world[own]) is type(_head) and own != function:
+            world[own] = _counted(own, world[own])
+    verdict = getattr(module, name)(answer)
+    if verdict.message == UNWRITTEN:
+        return "-", "Write it, then press Run and check."
+    return "y" if verdict.passed else "n", repr(verdict)
+
+
+def in_place(x, sign, other):
+    """Do what ``x *= other`` and its like do: a tensor is changed itself."""
+    result = _SIGNS[sign](x, other)
+    if isinstance(x, torch.Tensor) and isinstance(result, torch.Tensor) and sign != "@":
+        return torch.in_place(x, result)
+    return result
+
+
+_SIGNS = {
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "**": lambda a, b: a**b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "@": lambda a, b: a @ b,
+}
+
+
+def _counted(name, function):
+    def counted(*given, **named):
+        if torch.watch[0]:
+            torch.watch[0]("own." + name)
+        return function(*given, **named)
+
+    return counted
+
+
+def _failed(failure):
+    if failure.ends:
+        return "Not yet: " + failure.sentence()
+    return "Not yet: " + failure.sentence().replace("your function stops", "your code stops", 1)
+
+
+def _syntax(failure):
+    line = failure.line
+    where = "the line `%s`" % line if line else "a line"
+    return "Not yet: Python cannot read %s (%s)." % (where, str(failure.error))
+
+
+def mistaken(module, name, number):
+    """Return the verdict on a declared mistake, for the tests."""
+    exercise = getattr(module, name)
+    what = exercise.mistakes[number]
+    if callable(what[0]):
+        return repr(exercise(what[0]))
+    from workbook.exercises._explain import declared_edits
+
+    source = _edits.Source(exercise.right)
+    return repr(exercise(source.function(list(declared_edits(source, [what])))))

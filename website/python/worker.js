@@ -1,0 +1,53 @@
+// The worker in which a page's Python runs: it is ended where code does not end by itself.
+
+import { startGrader } from "./grader.js";
+import { unpacked } from "./lzma.js";
+
+// at once, so that a worker that waits for its turn needs no network then
+const loading = import("./micropython.mjs");
+const MOST_LINES = 200; // of what the reader's code prints
+const MOST_LETTERS = 2000; // of a line
+
+let grader;
+let printed = 0;
+console.error = () => {}; // the interpreter complains there of every memory that it does not get
+
+const listener = {
+  begin: () => postMessage({ kind: "begin" }),
+  end: () => postMessage({ kind: "end" }),
+  print(line) {
+    printed++;
+    if (printed > MOST_LINES + 1) return;
+    const text = line.length > MOST_LETTERS ? `${line.slice(0, MOST_LETTERS)} …` : line;
+    postMessage({ kind: "print", line: printed > MOST_LINES ? "… and more" : text });
+  },
+};
+
+/** Start from what was packed: the size of the interpreter, the interpreter, the graders. */
+async function start(packed) {
+  const bytes = unpacked(new Uint8Array(packed));
+  const size = new DataView(bytes.buffer).getUint32(0, true);
+  const module = await WebAssembly.compile(bytes.subarray(4, 4 + size));
+  const engine = JSON.parse(new TextDecoder().decode(bytes.subarray(4 + size)));
+  const { loadMicroPython } = await loading;
+  // the loader fetches its code, which is here already: nothing will do
+  const load = (options) => loadMicroPython({ ...options, url: "data:application/wasm," });
+  grader = await startGrader({ load, module, engine, listener });
+}
+
+async function answer({ kind, ...given }) {
+  if (kind === "start") await start(given.packed);
+  if (kind === "chapter") grader.addChapter(given.name, given.data);
+  if (kind !== "judge") return { kind: "done" };
+  printed = 0;
+  const { chapter, exercise, source, name } = given;
+  return { kind: "verdict", ...grader.judge(chapter, exercise, source, name) };
+}
+
+addEventListener("message", async ({ data }) => {
+  try {
+    postMessage(await answer(data));
+  } catch (error) {
+    postMessage({ kind: "broken", message: String(error.message) });
+  }
+});
