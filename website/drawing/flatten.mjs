@@ -2,7 +2,8 @@
 // rules of figure.css say stands in attributes, colours are those of the light palette, and a short
 // style gives the dark ones where the page is dark.
 
-import { GAP, WIDTH, columnsOf, lengthOf } from "./stand_ins.mjs";
+import { GAP, WIDTH, columnsOf } from "./stand_ins.mjs";
+import { breadth } from "../../workbook/figures/_shared/plot.js";
 
 const MARGIN = 16;
 const MANY = 64; // colours
@@ -245,7 +246,7 @@ export function flatten(stage, { title, words, style, light, dark }) {
         const text = part.textContent;
         return put(
           `<text x="${at}" y="${y + 13}" ${muted}>${escaped(text)}</text>`,
-          lengthOf(text, 13),
+          breadth(text) * 13,
         );
       })
       .join("");

@@ -1,17 +1,9 @@
 // What a figure's `render` asks a browser for, where there is none: widths, frames, observers, a
-// canvas. Widths follow from `data-columns` alone, and letters have the widths below, so a figure
-// comes out the same on every machine. Nothing moves: the reader has asked for less motion.
+// canvas. Widths follow from `data-columns` alone, so a figure comes out the same on every machine.
+// Nothing moves: the reader has asked for less motion.
 
 export const WIDTH = 640; // of a still picture, in pixels
 export const GAP = 16; // between columns
-
-/** About how wide a text of the page's sans is, in pixels. */
-export function lengthOf(text, size) {
-  const narrow = /[ijlt.,:;'|!()[\] ]/;
-  const wide = /[mwMW%@—]/;
-  const share = (letter) => (narrow.test(letter) ? 0.28 : wide.test(letter) ? 0.85 : 0.52);
-  return [...text].reduce((sum, letter) => sum + share(letter) * size, 0);
-}
 
 /** The columns of a `width` that an element says its children stand in. */
 export function columnsOf(node, width) {
@@ -70,9 +62,6 @@ export function openPage({ parseHTML }, colours) {
   });
   Object.assign(prototype, {
     scrollIntoView: nothing,
-    getComputedTextLength() {
-      return lengthOf(this.textContent, 13);
-    },
   });
   window.HTMLCanvasElement.prototype.getContext = function getContext() {
     return (this.context ??= contextOf(this));

@@ -21,6 +21,7 @@ import {
 
 const TALLEST = 360; // of the cells, in pixels
 const LARGEST = 60; // side of a cell
+const ROOMY = 38; // side of a cell in which every face has room for 0.00
 const AXES = ["layer", "head", "query", "key"];
 const FEW = 24; // tokens whose lines can be told apart
 const MOST = 64; // rows and columns of a pasted table
@@ -586,11 +587,7 @@ export function render({ model, el }) {
         fixed(steps[i] / levels, 2),
       ]),
     );
-    numbers.classList.remove("attention-long"); // with some faces they would fill their cells
-    numbers.classList.toggle(
-      "attention-long",
-      numbers.firstChild?.getComputedTextLength() > side - 5,
-    );
+    numbers.classList.toggle("attention-long", side < ROOMY); // whatever the face
   }
 
   function drawMarks({ marks, place: { left, top, side, down, across } }) {

@@ -13,6 +13,7 @@ from website import ROOT
 from website.pictures import same_picture
 from workbook import figures
 
+from .conftest import FONT
 from .test_values_in_browser import choices_ticks_and_words_agree, sliders_values_and_words_agree
 
 pytestmark = pytest.mark.browser
@@ -316,6 +317,31 @@ def test_axe_finds_no_barrier_in_any_figure(show, every_figure):
         results = Axe().run(page.page, options=rules)
         assert results.violations_count == 0, results.generate_report()
         assert len(results.response["passes"]) > (0 if rules else 5), "the rules ran"
+
+
+SHAPES = """() => [...document.querySelectorAll('.attention-stage svg')].map((picture) =>
+    picture.outerHTML.replace(/attention-\\w+-\\w{6,}/g, ''))"""
+
+
+def test_a_font_that_comes_late_moves_nothing(show, every_figure):
+    """Words lie where the figure has put them, and lines end there, whatever the letters are."""
+    page = show(*every_figure, files={"late.css": FONT.replace("DejaVuSans", "DejaVuSansMono")})
+    before, words = page.evaluate(SHAPES), page.locator(".attention-stage svg text").first
+    narrow = words.bounding_box()["width"]
+    page.evaluate(
+        """async () => {
+        const link = document.createElement('link');
+        Object.assign(link, { rel: 'stylesheet', href: 'late.css' });
+        const came = new Promise((resolve) => { link.onload = resolve; });
+        document.head.append(link);
+        await came;
+        await document.fonts.load('600 13px Test');
+        await document.fonts.load('13px Test');
+        }"""
+    )
+    page.settle()
+    assert words.bounding_box()["width"] != narrow, "it is another face"
+    assert page.evaluate(SHAPES) == before
 
 
 def test_a_figure_looks_as_in_its_stored_pictures(show, figure):
