@@ -242,7 +242,7 @@ class Subject:
     def long(self) -> "Subject | None":
         """The same with one long sequence that crosses those, if it can be called so."""
         largest = max(self.sizes.values(), default=0)
-        wanted = self.up_to if largest < self.up_to else min(2 * largest + 2, 4 * self.up_to)
+        wanted = max(self.up_to, min(2 * largest + 2, 4 * self.up_to))
         for length in dict.fromkeys((wanted, self.up_to, self.up_to // 8 * 8, 64, 32, 16)):
             if self.lengths[0] < length <= wanted:
                 longer = replace(self, lengths=(length, length // 2, length - 1))

@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 import warnings
+from datetime import date
 from pathlib import Path
 
 os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error", USE_HUB_KERNELS="0")
@@ -63,7 +64,30 @@ SIZES = [
     ),
     (512, "max_position_embeddings n_positions n_ctx max_target_positions"),
     (1, "n_group topk_group n_shared_experts num_shared_experts first_k_dense_replace"),
+    (16, "chunk_size mamba_chunk_size attention_chunk_size block_size"),
+    (16, "sliding_window local_attention"),
 ]
+
+# Where one size follows from others in a way of its own.
+OWN: dict[str, dict[str, object]] = {
+    "Zamba2ForCausalLM": {
+        "vocab_size": VOCABULARY,
+        "hidden_size": WIDTH,
+        "num_hidden_layers": 4,
+        "layers_block_type": ["mamba", "hybrid", "mamba", "hybrid"],
+        "hybrid_layer_ids": [1, 3],
+        "num_attention_heads": HEADS,
+        "num_key_value_heads": HEADS,
+        "intermediate_size": 64,
+        "mamba_d_state": 8,
+        "mamba_headdim": 8,
+        "n_mamba_heads": 8,
+        "mamba_ngroups": 2,
+        "num_mem_blocks": 1,
+        "adapter_rank": 8,
+        "chunk_size": 16,
+    },
+}
 
 
 def small(config: transformers.PretrainedConfig, shared: int) -> transformers.PretrainedConfig:
@@ -94,7 +118,10 @@ def small(config: transformers.PretrainedConfig, shared: int) -> transformers.Pr
 def made(architecture: str, attention: str, shared: int) -> torch.nn.Module:
     """Make a small model with random weights, each of a size that lets changes be seen."""
     model_class = getattr(transformers, architecture)
-    config = small(model_class.config_class(), shared)
+    if architecture in OWN:
+        config = model_class.config_class(**OWN[architecture])
+    else:
+        config = small(model_class.config_class(), shared)
     config._attn_implementation = attention
     with torch.device("meta"):
         count = sum(x.numel() for x in model_class(config).parameters())
@@ -131,6 +158,7 @@ def row(architecture: str, attention: str) -> dict[str, object]:
         "kept": [finding.name for finding in report.kept],
         "broken": {finding.name: finding.says for finding in report.broken},
         "not_tested": {finding.name: finding.says[:200] for finding in report.not_tested},
+        "bound": report.subject.partition("up to ")[2],
     }
 
 
@@ -165,9 +193,24 @@ def main(path: Path, chosen: list[str]) -> None:
             rows.append(alone(name, attention))
             broken = rows[-1].get("not_made") or ", ".join(rows[-1]["broken"]) or "nothing broken"
             print(f"{number}/{len(wanted)} {name} {attention}: {broken}", file=sys.stderr)
+            write(path, rows)
+
+
+def write(path: Path, rows: list[dict[str, object]]) -> None:
+    """Write the rows of this release into the file, one model a line."""
     versions = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    versions[transformers.__version__] = {"torch": torch.__version__, "models": rows}
-    path.write_text(json.dumps(versions, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    versions[transformers.__version__] = {
+        "torch": torch.__version__,
+        "date": date.today().isoformat(),
+        "models": rows,
+    }
+    parts = []
+    for version, found in sorted(versions.items()):
+        lines = ",\n".join(f"  {json.dumps(row, sort_keys=True)}" for row in found["models"])
+        known = {name: found[name] for name in ("date", "torch") if name in found}
+        head = json.dumps(known)[1:-1]
+        parts.append(f'"{version}": {{{head}, "models": [\n{lines}\n ]}}')
+    path.write_text("{\n " + ",\n ".join(parts) + "\n}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
