@@ -1,0 +1,62 @@
+"""The contracts on attentions of eleven packages, in an environment of its own."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+
+import pytest
+
+from website import ROOT
+
+HERE = ROOT / "tests" / "nightly" / "foreign"
+# What each right attention has to be tested for, at least, out of 37; those without a mask, or
+# whose projections cannot be told apart, are tested for less.
+FEWEST = 12
+FAULTY = "performer-pytorch"
+
+
+@pytest.fixture(scope="module")
+def python():
+    """The interpreter of an environment that has those packages, behind them that of the tests."""
+    wanted = (HERE / "requirements.txt").read_text(encoding="utf-8")
+    home = ROOT / ".matrix" / f"foreign-{hashlib.sha256(wanted.encode()).hexdigest()[:12]}"
+    python = home / "bin" / "python"
+    if not (home / "made").exists():
+        venv.create(home, with_pip=False, clear=True)
+        pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+        install = [*pip, "--python", python, "install", "--no-deps", "--only-binary=:all:"]
+        run = subprocess.run(
+            [*install, "-r", HERE / "requirements.txt"], capture_output=True, text=True
+        )
+        if run.returncode:
+            pytest.skip(f"the packages cannot be installed: {run.stderr.strip()[-200:]}")
+        [packages] = home.glob("lib/python*/site-packages")
+        (packages / "behind.pth").write_text(sysconfig.get_path("purelib") + "\n")
+        (home / "made").touch()
+    return python
+
+
+@pytest.fixture(scope="module")
+def outcomes(python):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [python, HERE / "attentions.py"]
+    run = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def test_right_attentions_are_not_accused_and_not_let_off(outcomes):
+    right = {name: found for name, found in outcomes.items() if name != FAULTY}
+    assert len(right) >= 30
+    assert {name: found for name, found in right.items() if "failed" in found} == {}
+    assert {name: found["broken"] for name, found in right.items() if found["broken"]} == {}
+    assert {name: n for name, found in right.items() if (n := len(found["kept"])) < FEWEST} == {}
+
+
+def test_the_padding_of_performer_reaches_real_tokens(outcomes):
+    """performer-pytorch 1.1.4 masks the values alone; the keys stay in the normaliser."""
+    assert {"padding, values", "padding removed"} <= outcomes[FAULTY]["broken"].keys()
