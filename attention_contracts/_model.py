@@ -54,6 +54,8 @@ class Model:
         noise = 100 * epsilon * self.whole.abs().amax().item()
         other = copy.copy(self)
         other.model = copy.deepcopy(self.model)
+        if not torch.equal(other.logits(self.ids[:1]), self.whole):
+            return noise  # the model is random: another contract says so
         generator = torch.Generator().manual_seed(0)
         for weight in other.model.parameters():
             if weight.is_floating_point():
