@@ -1,4 +1,7 @@
-"""The contracts on attentions of eleven packages, in an environment of its own."""
+"""Attentions of other packages, and what others wrote down, in an environment of its own.
+
+The contracts run on attentions of ten packages; the library computes the tests of ONNX and PyTorch.
+"""
 
 import hashlib
 import json
@@ -41,12 +44,22 @@ def python():
 
 
 @pytest.fixture(scope="module")
-def outcomes(python):
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [python, HERE / "attentions.py"]
-    run = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout.splitlines()[-1])
+def printed_by(python):
+    """Run a script of the folder in that environment; return what it prints, read as JSON."""
+
+    def run(name):
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        command = [python, HERE / name]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def outcomes(printed_by):
+    return printed_by("attentions.py")
 
 
 def test_right_attentions_are_not_accused_and_not_let_off(outcomes):
@@ -60,3 +73,17 @@ def test_right_attentions_are_not_accused_and_not_let_off(outcomes):
 def test_the_padding_of_performer_reaches_real_tokens(outcomes):
     """performer-pytorch 1.1.4 masks the values alone; the keys stay in the normaliser."""
     assert {"padding, values", "padding removed"} <= outcomes[FAULTY]["broken"].keys()
+
+
+def test_the_library_agrees_with_the_node_tests_of_onnx(printed_by):
+    """Windows, caches, grouped heads, caps, additive masks; in units of each case's tolerance."""
+    differences = printed_by("onnx_attention.py")
+    assert len(differences) == 93
+    assert {name: x for name, x in differences.items() if isinstance(x, str) or x > 1} == {}
+
+
+def test_the_library_agrees_with_pytorchs_own_samples(printed_by):
+    """In epsilons: scores of these samples reach 200, and so does what rounding does to weights."""
+    differences = printed_by("opinfo.py")
+    assert len(differences) == 100
+    assert {name: x for name, x in differences.items() if isinstance(x, str) or x > 500} == {}

@@ -1,10 +1,10 @@
-"""Compute PyTorch's own samples of scaled_dot_product_attention with the library; print differences.
+"""Compute PyTorch's own samples of scaled_dot_product_attention with the library.
 
     python tests/nightly/foreign/opinfo.py
 
-It runs in the environment of ``requirements.txt`` beside it, which has what PyTorch's tests need.
-PyTorch's ``is_causal`` starts in the upper left and the library's in the lower right, so the mask is
-given; samples with dropout are compared without it.
+It runs in the environment of ``requirements.txt`` beside it, which has what PyTorch's tests need,
+and prints the differences. PyTorch's ``is_causal`` starts in the upper left and the library's in
+the lower right, so the mask is given; samples with dropout are compared without it.
 """
 
 import json
