@@ -7,7 +7,16 @@ from typing import Any
 import torch
 from torch import nn
 
-from attention_contracts import likeness, order, padding, positions, precision, reading, running
+from attention_contracts import (
+    devices,
+    likeness,
+    order,
+    padding,
+    positions,
+    precision,
+    reading,
+    running,
+)
 from attention_contracts._adapters import Extra, parameters
 from attention_contracts._arguments import require_flag
 from attention_contracts._call import mode
@@ -21,6 +30,7 @@ CONTRACTS = (
     *reading.CONTRACTS,
     *precision.CONTRACTS,
     *running.CONTRACTS,
+    *devices.CONTRACTS,
     *likeness.CONTRACTS,
 )
 

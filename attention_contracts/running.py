@@ -399,61 +399,6 @@ def _forgets(call: Call) -> None:
         )
 
 
-def assert_device_independent(
-    attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, *for_each: Tensor
-) -> None:
-    """Call with tensors on another device, and see that all is made where they are.
-
-    No GPU is needed: PyTorch's device ``meta`` has shapes, dtypes and errors, and no numbers. Code
-    that looks at numbers there, by ``.item()``, ``if`` or NumPy, is reported, too: on a GPU it
-    would have to wait for them.
-
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values, *for_each)`` returns the output, alone or first in a tuple.
-        Of a module a copy is moved.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
-    *for_each : torch.Tensor
-        What else goes to the device: lengths, or a mask.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-
-    Examples
-    --------
-    >>> x = torch.ones(1, 3, 4)
-    >>> assert_device_independent(torch.nn.functional.scaled_dot_product_attention, x, x, x)
-    """
-    call = Call(attend, (queries, keys, values))
-    moved = copy.deepcopy(attend).to("meta") if isinstance(attend, nn.Module) else attend
-    _runs_anywhere(moved, *call.inputs, *for_each)
-
-
-def _runs_anywhere(attend: Attend, *tensors: Tensor) -> None:
-    try:
-        output = output_for(attend, *(x.to("meta") for x in tensors))
-    except (RuntimeError, TypeError, ValueError) as error:
-        raise AssertionError(
-            f"tied to a device: elsewhere the call fails: {first_line(error)}"
-        ) from error
-    if output.device.type != "meta":
-        raise AssertionError(
-            f"tied to a device: with inputs elsewhere the output is on {output.device}"
-        )
-
-
-def _device(subject: Subject) -> None:
-    moved = subject
-    if isinstance(subject.attend, nn.Module):
-        moved = replace(subject, attend=copy.deepcopy(subject.attend).to("meta"))
-    call = subject.call()
-    _runs_anywhere(moved.call().attend, *call.inputs)
-
-
 CONTRACTS = (
     Contract(
         "batch = single",
@@ -504,14 +449,6 @@ CONTRACTS = (
         lambda subject: _forgets(subject.call()),
         how="the graph was looked for after the call",
         means="weights are stored on the module",
-        chapter="bug-museum",
-        strict=True,
-    ),
-    Contract(
-        "any device",
-        _device,
-        how="the call was made on the device meta",
-        means="a mask is made without a device, or numbers are read by .item()",
         chapter="bug-museum",
         strict=True,
     ),

@@ -51,7 +51,10 @@ WORKBOOK = {
     "writer": ({"_training", "arguments"}, {"torch"}),
     "museum": ({"arguments"}, {"torch"}),
     "published": ({"arguments", "cost"}, {"torch"}),
-    "exercises": ({"arguments", "cost", "museum"}, {"torch"}),
+    "exercises": (
+        {"arguments", "cost", "museum"},
+        {"torch", "ipywidgets", "IPython"},  # the last two where they are installed
+    ),
     "figures": (
         {"copying", "reader", "writer"},
         {"torch", "numpy", "anywidget", "ipywidgets", "traitlets"},

@@ -64,6 +64,12 @@ class Rule:
         The arguments of the call; by default those of the exercise's last plain case.
     inside : bool
         Whether it matters what is done with tensors that leave PyTorch.
+
+    Examples
+    --------
+    >>> rule = Rule("one product is enough.", lambda seen: seen.called["torch.Tensor.matmul"] < 2)
+    >>> rule.sentence
+    'one product is enough.'
     """
 
     sentence: str
@@ -76,6 +82,7 @@ class Rule:
 
         Examples
         --------
+        >>> import torch
         >>> rule = without("softmax", sentence="the task asks for a way without `softmax`.")
         >>> rule.broken(lambda x: x.softmax(dim=-1), (torch.zeros(2),))
         'the task asks for a way without `softmax`.'
@@ -96,23 +103,55 @@ class Rule:
 
 
 def without(*names: str, sentence: str) -> Rule:
-    """Demand that none of these functions is called; those of PyTorch without ``torch.``."""
+    """Demand that none of these functions is called; those of PyTorch without ``torch.``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> rule = without("softmax", sentence="write the softmax yourself.")
+    >>> rule.broken(lambda x: x.softmax(dim=-1), (torch.zeros(2),))
+    'write the softmax yourself.'
+    """
     full = {name if "." in name else f"torch.{name}" for name in names}
     return Rule(sentence, lambda seen: not full & seen.called.keys())
 
 
 def calls(name: str, sentence: str) -> Rule:
-    """Demand that a function of PyTorch is called."""
+    """Demand that a function of PyTorch is called.
+
+    Examples
+    --------
+    >>> import torch
+    >>> rule = calls("einsum", "the task asks for `einsum`.")
+    >>> rule.broken(lambda x: x.sum(), (torch.zeros(2),))
+    'the task asks for `einsum`.'
+    """
     return Rule(sentence, lambda seen: f"torch.{name}" in seen.called)
 
 
 def asks_once(sentence: str) -> Rule:
-    """Demand that a function among the arguments is called only once."""
+    """Demand that a function among the arguments is called only once.
+
+    Examples
+    --------
+    >>> import torch
+    >>> rule = asks_once("one call is enough.")
+    >>> rule.broken(lambda score, x: score(x) + score(x), (torch.exp, torch.zeros(2)))
+    'one call is enough.'
+    """
     return Rule(sentence, lambda seen: seen.asked == 1)
 
 
 def makes(allowed: Callable[[str, tuple[int, ...], int], bool], case: Case, sentence: str) -> Rule:
-    """Demand that every tensor that is made is allowed: by operation, shape, stored numbers."""
+    """Demand that every tensor that is made is allowed: by operation, shape, stored numbers.
+
+    Examples
+    --------
+    >>> import torch
+    >>> rule = makes(lambda name, shape, count: count < 9, (torch.zeros(3),), "no table is needed.")
+    >>> rule.broken(lambda x: x[:, None] * x, (torch.zeros(2),))
+    'no table is needed.'
+    """
     return Rule(sentence, lambda seen: all(allowed(*x) for x in seen.made), case, inside=True)
 
 

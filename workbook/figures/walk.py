@@ -89,7 +89,7 @@ class Walk(Figure):
             "text": list(words),
             "choices": choices,
             "nouns": nouns,
-            "head": int(first[:, nouns].sum(axis=1).argmax()),  # where *it* looks most at both
+            "head": int(first[:, nouns].sum(dim=1).argmax()),  # where *it* looks most at both
             **packed(whole, known),
             "vocabulary": known,
         }.items():
