@@ -56,16 +56,18 @@ PYTHON = {  # of the mathematics in a sentence
     r"\\cdot|·|×|\\times": "*",
     "−": "-",
     r"\\sqrt\s*(\d+)": r"sqrt(\1)",
-    r"\\(sqrt|ln|exp)": r"\1",
+    r"\\(sqrt|ln|exp|tanh)": r"\1",
     r"\be\^(\d)": r"e**\1",
     r"\^": "**",
     r"\{": "(",
     r"\}": ")",
-    r"\bln\s+(\d+)": r"ln(\1)",
+    r"\b(\d*)(ln|tanh)\s+([\d.]+)": r"\1 \2(\3)",
+    r"(\d) +(?=ln|tanh)": r"\1*",
     r"(\d) (?=\d{3})": r"\1",
 }
 PLAIN = re.compile(r"[\d\s.·×+−/()-]*$")  # arithmetic at the end of a text
 NAMES = {"__builtins__": {}, "sqrt": math.sqrt, "ln": math.log, "exp": math.exp, "e": math.e}
+NAMES["tanh"] = math.tanh
 
 
 def computed(text, before):
@@ -76,7 +78,7 @@ def computed(text, before):
     formula = parts[-2].rpartition("$")[2] if "$" in parts[-2] else PLAIN.search(parts[-2])[0]
     for pattern, python in PYTHON.items():
         formula = re.sub(pattern, python, formula)
-    if not re.fullmatch(r"[\d\s.+*/()sqrtlnexp-]+", formula):
+    if not re.fullmatch(r"[\d\s.+*/()sqrtlnexpah-]+", formula):
         return False
     try:
         result = eval(formula, NAMES)
