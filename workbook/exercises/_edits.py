@@ -152,6 +152,7 @@ HELPERS: dict[str, Any] = {
     "torch": torch,
     "_naive": lambda scores, dim=-1: _quotient(scores, 0.0, dim),
     "_by_largest": _by_largest,
+    "_powers": lambda scores: (scores - scores.amax(dim=-1, keepdim=True)).exp(),
     "_less_all": lambda scores: _quotient(scores, scores.amax(), -1),
     "_over_all": lambda scores: scores.flatten(-2).softmax(dim=-1).view_as(scores),
     "_lowest": lambda scores, hidden: scores.masked_fill(hidden, torch.finfo(scores.dtype).min),

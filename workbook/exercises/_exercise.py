@@ -150,8 +150,14 @@ class Exercise:
         search = Explanations(
             self.right, self.mistakes, cases, results, self.special, *settled, labelled=labelled
         )
+        special = [i - len(self.cases) + len(self.special) for i in wrong]
+        elsewhere = min(special) >= 0  # only special cases are wrong
         with warnings.catch_warnings(action="ignore"):
-            causes = search.first(2 - len(said[:1]))
+            causes = search.first(1 if elsewhere else 2 - len(said[:1]))
+        if elsewhere and not causes and not wrong_kind(*once):
+            where = " and ".join([*self.special][i] for i in special)
+            said = [*said[:1], f"it is right elsewhere and wrong {where}."]
+            return self._written(answer, said, self._where(once, names, case))
         if labelled:
             return self._written(answer, [*said, *causes][:2], self._judged(first, once))
         if causes:
@@ -166,7 +172,8 @@ class Exercise:
         if len(said) < 2:
             shown = sorted(range(len(self.cases)), key=lambda i: (i != first, i not in wrong))
             others = [self.cases[i] for i in shown if i in runs]
-            said += responses(answer, self.right, names, others, self.axes)
+            part = next(i for i, x in enumerate(map(agree, *map(parts, once))) if not x)
+            said += responses(answer, self.right, names, others, self.axes, part)
         return self._written(answer, said[:2], self._where(once, names, case))
 
     def _where(self, pair: tuple[Any, Any], names: Sequence[str], case: Case) -> str:

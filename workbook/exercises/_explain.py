@@ -191,7 +191,8 @@ class Explanations:
         for repair in self.repairs:
             if self._repaired(base, repair):
                 self.partly = True
-                yield [repair.sentence, *base.sentences]
+                said = repair.sentence
+                yield [*base.sentences, f"with that mended, {said}"] if base.sentences else [said]
 
     def _is(self, variant: Any) -> bool:
         """Whether a variant gives the answer's results on all inputs, and says something."""

@@ -128,11 +128,17 @@ class _Change:
 
 
 def responses(
-    answer: Function, right: Function, names: Sequence[str], cases: Sequence[Case], axes: list[str]
+    answer: Function,
+    right: Function,
+    names: Sequence[str],
+    cases: Sequence[Case],
+    axes: Sequence[str],
+    part: int = 0,
 ) -> Iterator[str]:
     """Yield how an answer responds to a change of its arguments, where the right one does not.
 
-    The first of the cases is the one that the verdict shows.
+    The first of the cases is the one that the verdict shows, and ``part`` counts, from 0, the
+    result that is wrong, where there are several.
 
     Examples
     --------
@@ -140,17 +146,18 @@ def responses(
     >>> next(responses(lambda x, y: x * x, lambda x, y: x + y, ["x", "y"], cases, []))
     'changing `y` never changes the result.'
     """
+    both = _Both(answer, right, part)
     for place, name in enumerate(names[: len(cases[0])]):
-        changes = [*_changes(answer, right, cases[:3], place, _whole(name))]
+        changes = [*_changes(both, cases[:3], place, _whole(name))]
         moves = [(c.right[0], c.right[1], c.own[0], c.own[1]) for c in changes]
         stays = bool(moves) and all(agree(c, d) for _, _, c, d in moves)
         if stays and not all(agree(a, b) for a, b, _, _ in moves):
             yield f"changing `{name}` never changes the result."
             return
     for place, name in enumerate(names[: len(cases[0])]):
-        yield from _scaled(name, [*_changes(answer, right, cases[:4], place, _doubled(name))])
+        yield from _scaled(name, [*_changes(both, cases[:4], place, _doubled(name))])
     for place, name in enumerate(names[: len(cases[0])]):
-        for change in _changes(answer, right, cases[:1], place, _slices(name)):
+        for change in _changes(both, cases[:1], place, _slices(name)):
             for cells, does in zip(change.moved(), _DOES, strict=True):
                 if cells.any():
                     at = words.place(cells.nonzero()[0].tolist(), axes)
@@ -163,32 +170,39 @@ _DOES = ("should change; yours stays.", "should stay; yours changes.")
 Changes = Callable[[Any], Iterator[tuple[str, Any]]]
 
 
-def _changes(
-    answer: Function, right: Function, cases: Sequence[Case], place: int, changes: Changes
-) -> Iterator[_Change]:
+class _Both:
+    """An answer, the right solution, and which of their results are compared."""
+
+    def __init__(self, answer: Function, right: Function, part: int) -> None:
+        self.answer, self.right, self.part = answer, right, part
+
+    def own(self, cases: Sequence[Case]) -> list[Tensor | None]:
+        """Return the answer's results for many cases in one run."""
+        found = run(lambda *given: [attempt(self.answer, case) for case in given], tuple(cases))
+        return [self.number(x) for x in ([found] * len(cases) if _failed(found) else found)]
+
+    def number(self, result: Any) -> Tensor | None:
+        """Return a result as decimals; None where it is no number."""
+        several = [] if _failed(result) else parts(result)
+        number = as_tensor(several[self.part]) if len(several) > self.part else None
+        return None if number is None or number.is_complex() else number.double()
+
+
+def _failed(result: Any) -> bool:
+    return isinstance(result, Failure)
+
+
+def _changes(both: _Both, cases: Sequence[Case], place: int, changes: Changes) -> Iterator[_Change]:
     """Yield the changes of one argument that leave both results numbers of one shape."""
     asked: list[tuple[str, Case, Case]] = []
     for case in cases:
         for said, other in changes(case[place]):
             asked.append((said, case, (*case[:place], other, *case[place + 1 :])))
-    both = [case for _, before, after in asked for case in (before, after)]
-    own = [_result(x) for x in _all_results(answer, both)]
-    for i, (said, before, after) in enumerate(asked):
-        rights = _result(attempt(right, before)), _result(attempt(right, after))
+    own = both.own([case for _, before, after in asked for case in (before, after)])
+    for i, (said, *pair) in enumerate(asked):
+        rights = [both.number(attempt(both.right, case)) for case in pair]
         if _alike(*rights, *own[2 * i : 2 * i + 2]):
-            yield _Change(said, rights, (own[2 * i], own[2 * i + 1]))  # type: ignore[arg-type]
-
-
-def _all_results(answer: Function, cases: Sequence[Case]) -> list[Any]:
-    """Return an answer's results, or failures, for many cases in one run."""
-    found = run(lambda *given: [attempt(answer, case) for case in given], tuple(cases))
-    return [found] * len(cases) if isinstance(found, Failure) else found
-
-
-def _result(result: Any) -> Tensor | None:
-    """The first number or tensor of a result, as decimals; None where there is none."""
-    first = None if isinstance(result, Failure) else as_tensor(parts(result)[0])
-    return None if first is None or first.is_complex() else first.double()
+            yield _Change(said, tuple(rights), tuple(own[2 * i : 2 * i + 2]))  # type: ignore[arg-type]
 
 
 def _alike(*results: Tensor | None) -> bool:
@@ -198,7 +212,8 @@ def _alike(*results: Tensor | None) -> bool:
 def _whole(name: str) -> Changes:
     def changes(x: Any) -> Iterator[tuple[str, Any]]:
         if isinstance(x, Tensor):
-            yield from [(name, x.flip(-1)), (name, x.roll(1)), (name, torch.zeros_like(x))]
+            other = [~x] if x.dtype == torch.bool else [x + 10, -3 * x]
+            yield from ((name, y) for y in (x.flip(-1), x.roll(1), torch.zeros_like(x), *other))
         elif isinstance(x, int | float) and not isinstance(x, bool):
             yield from [(name, x + 1), (name, 2 * x)]
 
@@ -244,7 +259,7 @@ def _scaled(name: str, changes: Sequence[_Change]) -> Iterator[str]:
     should = [a for a, _ in factors if a is not None]
     if len(should) < max(1, len(factors) - 1) or max(should) - min(should) > 1e-3:
         return
-    is_ = [b for _, b in factors]
+    is_ = [b for a, b in factors if a is not None]
     if all(b is not None and abs(b - should[0]) < 1e-3 for b in is_):
         return
     known = [b for b in is_ if b is not None]

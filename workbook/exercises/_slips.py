@@ -54,10 +54,9 @@ def _method(source: Source, node: ast.AST) -> Variants:
 def _scale(source: Source, node: ast.AST) -> Variants:
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
         return
-    by = source.code(node.right)
-    if not by.endswith(" ** 0.5"):
+    if not isinstance(node.right, ast.BinOp) or not isinstance(node.right.op, ast.Pow):
         return
-    size = by.removesuffix(" ** 0.5")
+    size = source.code(node.right.left)
     slash, end = source.text.index("/", source.span(node.left)[1]), source.span(node)[1]
     for new, sentence in _SCALES:
         yield [(slash, end, new.format(size))], sentence
@@ -79,6 +78,15 @@ _SCALES = [
     ("* {} ** 0.5", "the root of the width should divide, and it multiplies."),
     ("/ {} ** 0.25", "the fourth root of the width divides; it should be the square root."),
 ]
+
+
+def _divisor(source: Source, node: ast.AST) -> Variants:
+    """An argument divides by its root or its square."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        end, name = source.span(node.right)[1], source.code(node.right)
+        if name in source.arguments:
+            yield [(end, end, "**0.5")], f"the root of `{name}` divides, not `{name}` itself."
+            yield [(end, end, "**2")], f"the square of `{name}` divides, not `{name}` itself."
 
 
 def _comparison(source: Source, node: ast.AST) -> Variants:
@@ -192,14 +200,17 @@ def _returned(source: Source, node: ast.AST) -> Variants:
 
 def _argument(source: Source, node: ast.AST) -> Variants:
     if isinstance(node, ast.Name) and node.id in source.arguments:
+        kinds = {x.arg: x.annotation and source.code(x.annotation) for x in source.tree.args.args}
         for other in source.arguments:
-            if other != node.id and isinstance(node.ctx, ast.Load):
+            alike = other != node.id and kinds[other] == kinds[node.id]
+            if alike and isinstance(node.ctx, ast.Load):
                 sentence = f"`{other}` stands in a place where `{node.id}` belongs."
                 yield [(*source.span(node), other)], sentence
 
 
 _FAMILIES: list[Callable[[Source, ast.AST], Variants]] = [  # common ones first
     _scale,
+    _divisor,
     _method,
     _comparison,
     _reduction,
@@ -296,7 +307,10 @@ _METHODS = {
         ("_naive({x}, -2)", f"{_COLUMN}`dim=-1`. And {_EXP}before they are divided."),
         ("_naive({x}, 0)", f"{_COLUMN}`dim=-1`. And {_EXP}before they are divided."),
         ("_naive({x}, None)", "one sum divides all exponentials; each row has its own."),
+        ("{x}.softmax(dim=-1).mT", "the weights are transposed before they meet the values."),
         ("{x}.exp()", "the exponentials are never divided by their sum."),
+        ("_powers({x})", "the exponentials are never divided by their sum."),
+        ("{x}.mul(0.6931471805599453).softmax(dim=-1)", "powers of 2 are taken, not powers of e."),
         ("{x}.log_softmax(dim=-1)", "that is the logarithm of the weights."),
         (
             "{x}.neg().softmax(dim=-1)",

@@ -30,6 +30,7 @@ def _text(
         _text("abcabca", 1.0),
         _text("zebrafishzebra", 2.0),
         _text("aabacaa", 0.5, _double),
+        _text("abcabcx", 1.5),
     ],
     mistakes=[
         (
@@ -47,6 +48,12 @@ def _text(
             "[:, 0] = False",
             "[:, :0] = False",
             "place 0 has no letter before it; `roll` gives it the last one.",
+        ),
+        (
+            "follows.tril()",
+            "follows",
+            "a letter that comes again later counts as if it had stood before: what lies ahead "
+            "must be False.",
         ),
         (
             "looks[asks].mean()",

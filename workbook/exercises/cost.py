@@ -56,6 +56,21 @@ def _read(draw: Draw, len_q: int, len_k: int, d_v: int) -> tuple[Tensor, ...]:
     },
     mistakes=[
         (
+            "torch.exp(scores - new)",
+            "scores.softmax(dim=-1)",
+            "a softmax is taken of the block; its exponentials are added up undivided.",
+        ),
+        (
+            "torch.exp(scores - new)",
+            "torch.exp(scores - largest)",
+            "the block's exponentials count from the old largest score, not from the new one.",
+        ),
+        (
+            "total * factor + powers @ values",
+            "(total * factor + powers @ values) / normaliser",
+            "the total is divided at each step; divide once, after the last block.",
+        ),
+        (
             {"normaliser * factor": "normaliser", "total * factor": "total"},
             "what was read before still counts from the old largest score: rescale it.",
         ),
@@ -120,6 +135,11 @@ def _blocks(draw: Draw, len_q: int, d_v: int) -> tuple[Tensor, ...]:
         ),
     },
     mistakes=[
+        (
+            "total.masked_fill(total == -math.inf, 0.0)",
+            "torch.zeros_like(total)",
+            "the outputs are weighted by whole sums; each block's share of the joint sum counts.",
+        ),
         (
             lambda output_a, log_sum_a, output_b, log_sum_b: (
                 (output_a + output_b) / 2,

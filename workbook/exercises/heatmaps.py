@@ -86,6 +86,16 @@ _normal, _double = draws(51), draws(52, torch.float64)
         ),
         (".sqrt()", "", "the length is squared: its root is missing."),
         (
+            "values.square().sum(dim=-1).sqrt()",
+            "values.sum(dim=-1)",
+            "the numbers of a value are added up; its length is the root of the sum of squares.",
+        ),
+        (
+            "values.square().sum(dim=-1).sqrt()",
+            "values.abs().sum(dim=-1)",
+            "that is the sum of absolute values; a length is the root of a sum of squares.",
+        ),
+        (
             "values.square().sum(dim=-1)",
             "values.square().sum()[None, None]",
             "one length is taken for all values; each key's value has its own.",
@@ -125,6 +135,11 @@ _MEAN = "words.mean(dim=0)"
     mistakes=[
         (_MEAN, "torch.zeros(outputs.shape[-1])", "that is ablation by zero."),
         ("outputs[:, i][real]", "outputs[:, i].flatten(0, 1)", "the padding counts in the mean."),
+        (
+            _MEAN,
+            "(outputs[:, i] * real[..., None]).mean(dim=(0, 1))",
+            "the padding counts as zeros in the mean, which draws it towards 0.",
+        ),
         (_MEAN, "words.mean()", "that is one number; each column has a mean of its own."),
         ("ablated[:, i] =", "ablated[:, i][real] =", "the padding keeps its old output."),
         (

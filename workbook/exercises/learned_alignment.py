@@ -38,6 +38,11 @@ def _nearly_right() -> tuple[Tensor, Tensor]:
     mistakes=[
         (
             ".all(dim=-1)",
+            "",
+            "that is the share of right digits; a date counts only if all its digits are right.",
+        ),
+        (
+            ".all(dim=-1)",
             ".all(dim=0)",
             "that asks for each place whether it is right in all dates; ask for each "
             "date whether it "

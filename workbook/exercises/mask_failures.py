@@ -13,7 +13,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attention_lib.attention import scaled_dot_product_attention
 from attention_lib.masking import causal_mask, length_mask
 from workbook.exercises import draws, exercise, questions
 
@@ -113,7 +112,15 @@ class _Bound:
 
 
 def _obeys(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
-    return scaled_dot_product_attention(queries, keys, values, mask=mask)[0]
+    """Let each query see its own keys and nothing else; an empty row gives 0."""
+    rows = []
+    for i in range(mask.shape[1]):
+        hidden, row = ~mask[:, i, :, None], slice(i, i + 1)
+        own_keys, own_values = keys.masked_fill(hidden, 0.0), values.masked_fill(hidden, 0.0)
+        scores = (queries[:, row] @ own_keys.mT).masked_fill(~mask[:, row], -torch.inf)
+        weights = scores.softmax(dim=-1).where(mask[:, row].any(dim=-1, keepdim=True), 0.0)
+        rows.append(weights @ own_values)
+    return torch.cat(rows, dim=1)
 
 
 def _ignores(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
@@ -154,6 +161,7 @@ def _turns_round(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) ->
     return torch.where(keys.isnan().any(dim=(-2, -1), keepdim=True), out.flip(-1), out)
 
 
+_CLOSE = "(~before[:, i].isclose(after[:, i]))"
 _PADDED = length_mask(torch.tensor([3, 5]), 5).expand(2, 3, 5)
 _BOTH = length_mask(torch.tensor([4, 2]), 5) & causal_mask(5)
 
@@ -184,6 +192,38 @@ def _suspect(attend: Masked, mask: Tensor, bound: Tensor | None = None) -> tuple
         ),
         "one that turns its output round where NaN is hidden": _suspect(_turns_round, _PADDED),
     },
+    mistakes=[
+        (
+            _CLOSE,
+            "((after[:, i] - before[:, i]).abs() > 1e-5)",
+            "a difference that is NaN is not larger than anything. Ask whether the two outputs "
+            "are not close.",
+        ),
+        (
+            _CLOSE,
+            "after[:, i].isnan()",
+            "for you an output moves only where it becomes NaN; it can also become another number.",
+        ),
+        (
+            _CLOSE,
+            "(~before[:, i].isclose(after[:, i], equal_nan=True))",
+            "two outputs that are NaN are equal for you; NaN counts as moved.",
+        ),
+        ("any(dim=-1)", "all(dim=-1)", "all columns have to move for you; one is enough."),
+        ("~seen", "seen", "NaN is put where the query may look; it belongs where it may not."),
+        ("poisoned_keys, poisoned", "keys, poisoned", "only values are poisoned; keys leak, too."),
+        ("_keys, poisoned_values", "_keys, values", "only keys are poisoned; values leak, too."),
+        (
+            "torch.stack(moved, dim=1)",
+            "~torch.stack(moved, dim=1)",
+            "True and False have changed places: True says that the output moved.",
+        ),
+        (
+            "seen = mask[:, i]",
+            "seen = mask.any(dim=1)",
+            "only keys that no query may see are poisoned; each query has hidden keys of its own.",
+        ),
+    ],
 )
 def leak_test(
     attend: Attend, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor

@@ -32,22 +32,24 @@ def key_padding(valid_lens: Tensor, len_k: int) -> Tensor:
     return torch.arange(len_k) >= valid_lens[:, None]
 
 
+_LOW = torch.tensor([[-3e30, -3e30, 5.0], [0.0, 1.0, 900.0]])
+
+
+def _spoiled() -> tuple[Tensor, Tensor]:
+    """Return scores with NaN and infinity where they are hidden."""
+    scores = draws(14)(2, 3, 5)
+    scores[..., 3], scores[0, 0, 4] = torch.nan, torch.inf
+    return scores, torch.arange(5) < 3
+
+
 def _scores_and_masks() -> list[tuple[Tensor, Tensor]]:
-    """Return scores with masks that broadcast to them: empty rows, NaN, 900 and very low rows."""
+    """Return scores with masks that broadcast to them, empty rows and scores of 900 among them."""
     normal, double = draws(11), draws(12, torch.float64)
-    inf, nan = torch.inf, torch.nan
-    spoiled = normal(2, 3, 5)
-    spoiled[..., 3], spoiled[0, 0, 4] = nan, inf
-    low = torch.tensor([[-3e30, -3e30, 5.0], [0.0, 1.0, 900.0]])
-    three_of_five = torch.arange(5) < 3
     some = torch.arange(7) % 3 != draws(13)(2, 3, 5, 1).sign().long() + 1
     return [
         (torch.tensor([[1.0, 0.0, 2.0]]), torch.tensor([[True, True, False]])),
         (torch.tensor([[1.0, 2.0], [0.0, 3.0]]), torch.tensor([[False, False], [True, False]])),
         (torch.zeros(2, 3), torch.zeros(3, dtype=torch.bool)),
-        (spoiled, three_of_five),
-        (low, torch.tensor([[True, True, False], [True, True, False]])),
-        (low.double() * 1e200, torch.tensor([[True, True, False], [False, False, False]])),
         (torch.tensor([[900.0, 0.0, 900.0], [900.0, 899.0, 0.0]]), masking.causal_mask(2, 3)),
         (normal(3, 5, 2), masking.length_mask(torch.tensor([2, 0, 1]), 2)),
         (normal(2, 3, 5, 7), some),
@@ -59,6 +61,17 @@ def _scores_and_masks() -> list[tuple[Tensor, Tensor]]:
 @exercise(
     axes="query key",
     cases=_scores_and_masks(),
+    special={
+        "where a hidden score is NaN or infinity": _spoiled(),
+        "where all scores of a row that may be seen are very low": (
+            _LOW,
+            torch.tensor([[True, True, False], [True, True, False]]),
+        ),
+        "where scores are very low in float64": (
+            _LOW.double() * 1e200,
+            torch.tensor([[True, True, False], [False, False, False]]),
+        ),
+    },
     rules=[
         without(
             "own.masked_softmax_by_hand",
@@ -72,6 +85,11 @@ def _scores_and_masks() -> list[tuple[Tensor, Tensor]]:
         ),
     ],
     mistakes=[
+        (
+            ".masked_fill(~mask, 0.0)",
+            ".nan_to_num(1 / scores.shape[-1])",
+            "a row with nothing to look at shares its weight among its keys; it should be 0.",
+        ),
         (
             ".masked_fill(~mask, 0.0)",
             "",

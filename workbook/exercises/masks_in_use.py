@@ -45,6 +45,21 @@ def window_rule(len_q: int, len_k: int, window: int) -> Tensor:
     mistakes=[
         (
             "causal | prefix",
+            "prefix.expand(-1, length, -1)",
+            "the prefix is all that can be read. A token reads what comes before it as well.",
+        ),
+        (
+            "causal | prefix",
+            "causal.expand(len(prefix_lens), -1, -1)",
+            "the mask is causal within the prefix, too; every query may read all of the prefix.",
+        ),
+        (
+            "causal | prefix",
+            "causal & prefix",
+            "a key passes only if it lies in the prefix and not ahead; one of the two is enough.",
+        ),
+        (
+            "causal | prefix",
             "causal | prefix.mT",
             "the queries of the prefix read everything. The prefix is a matter of keys.",
         ),
@@ -66,6 +81,11 @@ def prefix_rule(prefix_lens: Tensor, length: int) -> Tensor:
         (torch.tensor([[4, 1, 1, 1, 9, 9, 0, 0, 0, 0, 0, 5]]),),
     ],
     mistakes=[
+        (
+            "dim=-1",
+            "dim=-2",
+            "that counts how many tokens of the document follow; count those before.",
+        ),
         (
             lambda documents: torch.arange(documents.shape[-1]) - documents,
             "subtract where the document begins, not its number.",
@@ -109,6 +129,11 @@ def _open(rows: int, columns: int, *cells: tuple[int, int]) -> Tensor:
             "computed: any, not all.",
         ),
         ("1 - ", "", "that is the share of blocks that are computed; those skipped are asked for."),
+        (
+            lambda mask, size: 1 - mask.double().mean(),
+            "that is the share of hidden pairs; the share of blocks without a visible pair is "
+            "asked for.",
+        ),
         (
             lambda mask, size: (
                 1 - mask.reshape(-1, size, size).any(dim=-1).any(dim=-1).double().mean()

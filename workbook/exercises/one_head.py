@@ -102,6 +102,11 @@ _IDS = [
             "padding is looked at: hand over the mask.",
         ),
         (
+            "@ (X @ W_v)",
+            "@ (table[ids] @ W_v)",
+            "the values lack the positions; they are made of the same sums as queries and keys.",
+        ),
+        (
             "[:, None, :]",
             "[:, :, None]",
             "the mask hides the queries that are padding; it is the keys that are not to be read.",

@@ -13,7 +13,7 @@ full_turn, orders, slope_share, quiz = questions("positions")
 _normal = draws(11)
 _SPEEDS = [
     ("-2 *", "0 *", "every pair turns at the same speed; only the first one has speed 1."),
-    ("-2 *", "-1 *", "the exponent is −2j/d, not −j/d."),
+    ("-2 *", "-1 *", "the speeds fall too slowly: they are the roots of those that are asked for."),
     ("-2 *", "2 *", "the speeds rise from pair to pair; the exponent is negative."),
     ("10000.0", "1000.0", "the base of the speeds is 10000, not 1000."),
 ]
@@ -36,6 +36,11 @@ _SPEEDS = [
             "the pairs are (j, j + d/2) here; (2j, 2j+1) are asked for.",
         ),
         *_SPEEDS,
+        (
+            "angles = positions[:, None].double() * speeds",
+            "angles = positions[:, None].double() * speeds * torch.pi / 180",
+            "the angles are taken in degrees; the sine and the cosine of PyTorch take radians.",
+        ),
         (
             {
                 "first * cos - second * sin": "first * cos + second * sin",
@@ -81,6 +86,11 @@ def _places(places: list[int], d_model: int) -> Tensor:
     },
     mistakes=[
         *_SPEEDS,
+        (
+            "angle = delta * speeds",
+            "angle = delta * speeds * torch.pi / 180",
+            "the angles are taken in degrees; the sine and the cosine of PyTorch take radians.",
+        ),
         *(
             (
                 {"positions[:, 0::2], positions[:, 1::2]": "positions.chunk(2, dim=-1)", **more},

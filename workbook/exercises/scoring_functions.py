@@ -160,6 +160,11 @@ def _sides(random: Callable[..., Tensor], *sizes: int) -> tuple[Tensor, ...]:
             "the tanh is taken of each side alone. It belongs to their sum: query and key must "
             "meet inside it.",
         ),
+        (
+            "(hidden_q + key[:, None])",
+            "(hidden_q * key[:, None])",
+            "query and key are multiplied inside the tanh; they are to be added.",
+        ),
         (".tanh()", ".relu()", "relu stands where tanh is asked for."),
         (".tanh()", ".sigmoid()", "sigmoid stands where tanh is asked for."),
         (

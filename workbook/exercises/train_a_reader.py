@@ -84,6 +84,11 @@ def held_out_sentences(held_out: Tensor, nouns: Tensor, adjective: Tensor) -> Te
     return held_out[nouns, adjective[:, None]].all(dim=-1)
 
 
+def _only_columns(weight: Tensor, num_heads: int, head: int) -> Tensor:
+    heads = torch.arange(weight.shape[1]) // (weight.shape[1] // num_heads)
+    return weight.masked_fill(heads != head, 0.0)
+
+
 @exercise(
     axes="row column",
     cases=[
@@ -93,6 +98,15 @@ def held_out_sentences(held_out: Tensor, nouns: Tensor, adjective: Tensor) -> Te
         (_normal(28, 28), 4, 2),
     ],
     mistakes=[
+        (
+            "head * d_k : (head + 1) * d_k",
+            "(num_heads - 1 - head) * d_k : (num_heads - head) * d_k",
+            "the heads are counted from the end; head 0 owns the first columns.",
+        ),
+        (
+            _only_columns,
+            "only this head is kept; it is the one to take away.",
+        ),
         (lambda weight, num_heads, head: weight.clone(), "nothing is set to 0."),
         (
             "changed[:, head * d_k : (head + 1) * d_k]",

@@ -24,6 +24,7 @@ _normal, _double = draws(31), draws(32, torch.float64)
     ],
     special={"where the queries are 0": (torch.zeros(2, 3), torch.ones(4, 3), 2.0)},
     mistakes=[
+        ("std**2", "1", "`std` is not used: query and key each bring a factor of it."),
         ("std**2", "std", "query and key each bring a factor `std`; one division is not enough."),
         (" ** 0.5", "", "the width enters through its root: divide by √d, not by d."),
         ("queries.shape[-1] ** 0.5", "1", "√d is missing: d products are added up in each score."),

@@ -21,6 +21,12 @@ _KEEP = "likely.cumsum(dim=-1) - likely < p"
     ],
     mistakes=[
         (
+            "descending=True",
+            "descending=False",
+            "the letters are sorted in ascending order: the rarest come first and are kept.",
+        ),
+        (_KEEP, "likely.cumsum(dim=-1) == likely", "only the most probable letter is kept."),
+        (
             _KEEP,
             "likely.cumsum(dim=-1) <= p",
             "the letter with which the sum reaches `p` is missing; it is still needed.",
