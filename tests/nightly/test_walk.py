@@ -86,7 +86,7 @@ def test_the_picture_follows_the_text_and_the_text_the_picture(visit, width):
         page = seen.page
         assert step_of(seen) == 1
         sections = page.locator("article > section > section")
-        assert sections.count() == STEPS + 1
+        assert sections.count() == STEPS + 2
         for step in (5, 9, 3):
             sections.nth(step - 1).evaluate("section => section.scrollIntoView()")
             assert step_of(seen) == step

@@ -11,7 +11,7 @@ from workbook.figures.walk import Walk
 from workbook.reader import load_reader, read
 from workbook.reader.lexicon import lexicon
 
-SCRIPT = Walk.script()
+SCRIPT = "_walk/numbers.js"
 STEPS = 13
 BYTES = "(state, ...rest) => { state.packed = new Uint8Array(state.packed); return "
 
@@ -40,7 +40,8 @@ def measured(node, figure):
             .map((rows) => rows.map((row) => [...row])),
         weights: seen.weights,
         answers: seen.swapped.answers, swapped: seen.swapped.meant,
-        believed: [...Array(13)].map((_, i) => [...believed(i + 1, seen)]),
+        believed: [...Array(13)].map((_, i) => believed(i + 1, seen).at(-1)?.[1] ?? seen.answers[0])
+            .map((answer) => [...answer]),
     }))(measure(state)); }"""
     )
     ((seen,),) = [node(SCRIPT, program, [[plain(figure)]], ["measure", "believed"])]

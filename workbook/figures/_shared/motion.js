@@ -24,14 +24,15 @@ export function sameShape(a, b) {
 
 /**
  * Returns `glide(name, target)`, for use while drawing: the numbers to draw now on the way to
- * `target`. It asks by `again()` for one more draw until they have arrived. A new target in between
- * turns the way from where it is; the first target, one of another shape, and every target for a
- * reader who has asked for less motion is reached at once. `isHeld()` says whether a pointer is down.
+ * `target`, which takes `length` milliseconds after `delay`. It asks by `again()` for one more draw until they
+ * have arrived. A new target in between turns the way from where it is; the first target, one of
+ * another shape, and every target for a reader who has asked for less motion is reached at once.
+ * `isHeld()` says whether a pointer is down, `isMoving()` whether anything is on its way.
  */
 export function createMotion({ again, isHeld, now = () => performance.now() }) {
   const ways = new Map();
 
-  return function glide(name, target) {
+  function glide(name, target, { delay = 0, length } = {}) {
     const time = now();
     const way = ways.get(name);
     if (!way || isStill() || !sameShape(way.to, target)) {
@@ -42,17 +43,22 @@ export function createMotion({ again, isHeld, now = () => performance.now() }) {
       Object.assign(way, {
         from: at(way, time),
         to: target,
-        begun: time,
-        length: isHeld() ? HELD : GLIDE,
+        begun: time + delay,
+        length: length ?? (isHeld() ? HELD : GLIDE),
       });
     }
-    if (time - way.begun < way.length) again();
+    if (isOnItsWay(way, time)) again();
     return at(way, time);
-  };
+  }
+
+  const isOnItsWay = ({ begun, length }, time) => length > 0 && time - begun < length;
 
   function at({ from, to, begun, length }, time) {
-    return time - begun >= length ? to : between(from, to, slowing((time - begun) / length));
+    if (time - begun >= length) return to;
+    return between(from, to, slowing(Math.max(time - begun, 0) / length));
   }
+
+  return { glide, isMoving: () => [...ways.values()].some((way) => isOnItsWay(way, now())) };
 }
 
 /** Let what a canvas shows fade away over what is about to be painted on it. */

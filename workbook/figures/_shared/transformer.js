@@ -53,17 +53,28 @@ export function unpackReader({ packed, scales, width, num_heads }, count) {
 
 /** Each row times the transpose of a matrix, (out, in). */
 export function linear(rows, matrix) {
-  return rows.map((row) =>
-    new Float64Array(matrix.length / row.length).map((_, out) => {
+  return rows.map((row) => {
+    const result = new Float64Array(matrix.length / row.length);
+    for (let out = 0; out < result.length; out += 1) {
       let sum = 0;
       for (let i = 0; i < row.length; i += 1) sum += row[i] * matrix[out * row.length + i];
-      return sum;
-    }),
-  );
+      result[out] = sum;
+    }
+    return result;
+  });
 }
 
-/** Scores before and after the division, and weights, from coordinate `from` up to `to`. */
-export function attend(queries, keys, from, to) {
+/** Softmax of the scores whose places are not cut; a row without any others has weight nowhere. */
+function uncutSoftmax(scores, isCut) {
+  const left = scores.filter((_, place) => !isCut(place));
+  if (left.length === scores.length) return softmax(scores);
+  const weights = left.length ? softmax(left) : [];
+  return scores.map((_, place) => (isCut(place) ? 0 : weights.shift()));
+}
+
+/** Scores before and after the division, and weights, from coordinate `from` up to `to`. The pairs
+    `[query, key]` of `cuts` get no weight, and the others of the row share it. */
+export function attend(queries, keys, from, to, cuts = []) {
   const dots = queries.map((query) =>
     keys.map((key) => {
       let sum = 0;
@@ -72,7 +83,10 @@ export function attend(queries, keys, from, to) {
     }),
   );
   const scores = dots.map((row) => row.map((dot) => dot / Math.sqrt(to - from)));
-  return { dots, scores, weights: scores.map((row) => softmax(row)) };
+  const weights = scores.map((row, query) =>
+    uncutSoftmax(row, (key) => cuts.some(([by, of]) => by === query && of === key)),
+  );
+  return { dots, scores, weights };
 }
 
 /** The mixture of the values by each row of weights, which may stop before the last value. */
@@ -98,7 +112,7 @@ export function normalise(row, { gain, shift }) {
   return row.map((x, i) => ((x - mean) / spread) * gain[i] + shift[i]);
 }
 
-function readLayer(layer, input, lent) {
+function readLayer(layer, input, lent, cuts) {
   const [queries, keys, values] = [layer.W_q, layer.W_k, layer.W_v].map((matrix) =>
     linear(input, matrix),
   );
@@ -106,7 +120,7 @@ function readLayer(layer, input, lent) {
   const heads = Array.from({ length: layer.heads }, (_, head) => {
     const [from, to] = [head * size, (head + 1) * size];
     const part = (rows) => rows.map((row) => row.slice(from, to));
-    const asked = attend(queries, keys, from, to);
+    const asked = attend(queries, keys, from, to, cuts);
     const own = part(values); // (len, d_k)
     const output = mixture(asked.weights, own);
     if (lent?.head === head) output[lent.place] = lent.vector;
@@ -134,16 +148,19 @@ function readLayer(layer, input, lent) {
  * `gathered`, added and normalised in `output`; and the same of `pointing`, which has no values.
  * `weights` is the list of layers of heads, each (len, len), the pointing head last.
  * With `lent`, one head of one `layer` brings to the word at `place` this `vector` in place of its own.
+ * Each of `cuts`, `[layer, query, key]`, is a pair of words between which no head of the layer looks.
  */
-export function runReader(reader, ids, lent = null) {
+export function runReader(reader, ids, { lent = null, cuts = [] } = {}) {
   const { width } = reader;
   const embedded = ids.map((id) => reader.embedding.slice(id * width, (id + 1) * width));
   const positions = ids.map((_, place) => sinusoid(place, width));
   const start = embedded.map((row, place) => row.map((x, i) => x + positions[place][i]));
   const layers = [];
-  reader.layers.forEach((layer, i) =>
-    layers.push(readLayer(layer, layers.at(-1)?.output ?? start, lent?.layer === i ? lent : null)),
-  );
+  reader.layers.forEach((layer, i) => {
+    const severed = cuts.filter(([number]) => number === i).map(([, ...pair]) => pair);
+    const given = lent?.layer === i ? lent : null;
+    layers.push(readLayer(layer, layers.at(-1)?.output ?? start, given, severed));
+  });
   const queries = linear(layers.at(-1)?.output ?? start, reader.pointing.W_q);
   const keys = linear(start, reader.pointing.W_k);
   const pointing = { queries, keys, ...attend(queries, keys, 0, width) };

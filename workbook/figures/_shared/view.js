@@ -84,14 +84,14 @@ export function createView({ model, el }, { label, task = "", traits, given = []
     comeIntoView(first);
   }
 
-  /** Scroll to the figure. While the page is still coming in, what stands above may grow: the figure
-      then stays in view until the reader does something, or for three seconds. */
+  /** Scroll to the figure's top, unless all of it is in sight. While the page is still coming in, what
+      stands above may grow: the figure then stays in view until the reader does something, or for
+      three seconds. */
   function comeIntoView(first) {
+    const { top, bottom } = root.getBoundingClientRect();
+    if (!first && top >= 0 && bottom <= innerHeight) return;
     const scroll = () =>
-      root.scrollIntoView({
-        block: first ? "start" : "nearest",
-        behavior: first ? "instant" : "auto",
-      });
+      root.scrollIntoView({ block: "start", behavior: first ? "instant" : "auto" });
     scroll();
     if (!first) return;
     const growing = new ResizeObserver(scroll);
@@ -103,6 +103,33 @@ export function createView({ model, el }, { label, task = "", traits, given = []
     signal.addEventListener("abort", end);
     setTimeout(end, 3000);
   }
+
+  /** Where a link has led here from a place that is out of sight now: a button that goes back to it,
+      as the browser's Back does, until the link is in sight again. */
+  function offerReturn(link) {
+    back?.remove();
+    const { bottom, top } = link.getBoundingClientRect();
+    if (top < innerHeight && bottom > 0) return;
+    const button = element(
+      "button",
+      { type: "button", class: "attention-return" },
+      top < 0 ? "↑ Back to the text" : "↓ Back to the text",
+    );
+    back = button;
+    button.addEventListener("click", () => history.back(), { signal });
+    el.append(button);
+    const seen = new IntersectionObserver(([{ isIntersecting }]) => {
+      if (!isIntersecting) return;
+      button.remove();
+      seen.disconnect();
+    });
+    seen.observe(link);
+    signal.addEventListener("abort", () => {
+      seen.disconnect();
+      button.remove();
+    });
+  }
+  let back;
 
   /** Light up the parts of the figure that a link of the page names, or let all rest. */
   function light(names) {
@@ -127,9 +154,11 @@ export function createView({ model, el }, { label, task = "", traits, given = []
         const link = event.target.closest?.('a[href^="#"]');
         if (!link || partsUnder(event).length === 0) return;
         event.preventDefault();
-        history.replaceState(history.state, "", link.getAttribute("href"));
+        history.replaceState({ ...history.state, reading: scrollY }, "");
+        history.pushState(null, "", link.getAttribute("href"));
         follow();
         light(partsUnder(event));
+        offerReturn(link);
       },
       { signal },
     );
@@ -182,7 +211,7 @@ export function createView({ model, el }, { label, task = "", traits, given = []
       { signal },
     );
   }
-  const glide = createMotion({ again, isHeld: () => held });
+  const { glide, isMoving } = createMotion({ again, isHeld: () => held });
 
   /** Fit the plots to their places; the first time, and when a width has changed, draw. */
   let drawn = false;
@@ -244,6 +273,7 @@ export function createView({ model, el }, { label, task = "", traits, given = []
 
     /** What to draw now of numbers that have changed, on their way; see `createMotion`. */
     glide,
+    isMoving,
 
     /** What is to be done, where that depends on what stands. */
     task(text) {
@@ -325,7 +355,11 @@ export function createView({ model, el }, { label, task = "", traits, given = []
       if (address) {
         follow({ first: true });
         listen();
-        addEventListener("hashchange", () => follow(), { signal });
+        addEventListener(
+          "popstate",
+          ({ state }) => (state?.reading === undefined ? follow() : scrollTo(0, state.reading)),
+          { signal },
+        );
       }
       fit();
       warm(4);

@@ -1,0 +1,172 @@
+// Lines between rows of words, as thick as their weights: where they are, and which one is near.
+
+import { breadth, fixed } from "../_shared/index.js";
+
+/** Where the rows of words stand: upright rows one above the other where there is room for the
+    sentence, else columns side by side. `at(row, place)` is the middle of a word. */
+export function layoutOf(width, all) {
+  const long = (place, size) => (breadth(all[place]) + 0.55) * size;
+  const whole = all.reduce((sum, _, place) => sum + long(place, 1), 0);
+  const font = Math.min(Math.floor((2 * width) / whole) / 2, 17);
+  if (font >= 12.5) {
+    const air = (width - whole * font) / all.length;
+    let left = 0;
+    const middles = all.map((_, place) => {
+      const middle = left + (long(place, font) + air) / 2;
+      left += long(place, font) + air;
+      return middle;
+    });
+    const rows = [418, 258, 116];
+    return {
+      width,
+      height: 436,
+      font,
+      upright: true,
+      unit: Math.min(width / 36, 22),
+      at: (row, place) => [middles[place], rows[row]],
+      half: 13,
+      lamp: { y: 36, from: width * 0.22, to: width * 0.78 },
+    };
+  }
+  const [size, step, top] = [14, 33, 96];
+  const widest = Math.max(...all.map((_, place) => long(place, size)));
+  const columns = [widest / 2, width * 0.57, width - 10];
+  return {
+    width,
+    height: top + step * all.length + 24,
+    font: size,
+    upright: false,
+    unit: 17,
+    at: (row, place) => [columns[row], top + (place + 0.5) * step],
+    half: widest / 2 + 1,
+    lamp: { y: 44, from: 26, to: width - 26 },
+  };
+}
+
+/** The path of each line from the word that is read to the word that reads: where they arrive, lines
+    lie side by side, as wide as their weights, and together fill the row's length of 1. */
+export function pathsOf(layout, lines, weights) {
+  const { at, upright, unit, half } = layout;
+  const filled = new Map();
+  return lines.map(([layer, query, key], i) => {
+    const row = `${layer} ${query}`;
+    const before = filled.get(row) ?? 0;
+    filled.set(row, before + weights[i]);
+    const aside = (before + weights[i] / 2 - 0.5) * unit;
+    const [[x1, y1], [x2, y2]] = [at(layer, key), at(layer + 1, query)];
+    const points = upright
+      ? [
+          [x1, y1 - half],
+          [x1, y1 - half - 56],
+          [x2 + aside, y2 + half + 56],
+          [x2 + aside, y2 + half],
+        ]
+      : [
+          [x1 + half, y1],
+          [x1 + half + 30, y1],
+          [x2 - (layer ? 12 : half) - 30, y2 + aside],
+          [x2 - (layer ? 12 : half), y2 + aside],
+        ];
+    return { points, width: Math.max(weights[i] * unit, 0.5) };
+  });
+}
+
+/** A point of a cubic curve. */
+export function pointOf([a, b, c, d], share) {
+  const rest = 1 - share;
+  const [p, q, r, s] = [rest ** 3, 3 * rest ** 2 * share, 3 * rest * share ** 2, share ** 3];
+  return [0, 1].map((axis) => p * a[axis] + q * b[axis] + r * c[axis] + s * d[axis]);
+}
+
+const SAMPLES = Array.from({ length: 17 }, (_, i) => i / 16);
+
+/** How far a place is from a line's edge, along a way of a few points of it. */
+export function distance({ points, width }, [x, y]) {
+  const nearest = Math.min(
+    ...SAMPLES.map((share) => {
+      const [px, py] = pointOf(points, share);
+      return Math.hypot(px - x, py - y);
+    }),
+  );
+  return nearest - width / 2;
+}
+
+/** Whether a line crosses the way from one place to another. */
+export function crosses({ points }, from, to) {
+  const side = ([ax, ay], [bx, by], [x, y]) =>
+    Math.sign((bx - ax) * (y - ay) - (by - ay) * (x - ax));
+  const spots = SAMPLES.map((share) => pointOf(points, share));
+  return spots.some((spot, i) => {
+    const before = spots[i - 1];
+    if (!before || side(from, to, before) === side(from, to, spot)) return false;
+    return side(before, spot, from) !== side(before, spot, to);
+  });
+}
+
+/** A lamp between the two words that are most probable for *it*, and how probable each of them is:
+    marks for `setChildren`. Before anything is known, it is dark. */
+export function lampMarks({ words, rivals, it }, shares, layout) {
+  const known = shares.reduce((sum, share) => sum + share, 0); // less than 1 while they come
+  const isKnown = known > 0.99;
+  const { at, lamp, upright, unit } = layout;
+  const { y, from, to } = lamp;
+  const long = to - from;
+  const [left, right] = rivals.map((place) => shares[place]);
+  const [bright, other] = [Math.max(left, right), Math.max(1 - left - right, 0)];
+  const x = from + (long * (1 - left + right)) / 2;
+  const [fromX, fromY] = at(2, it);
+  const bend = upright ? [fromX, fromY - 40, x, y + 48] : [fromX, y + 32, fromX, y + 22];
+  const rival = (place, anchor, edge) => [
+    "text",
+    {
+      x: edge,
+      y: upright ? y + 5 : y - 22,
+      "text-anchor": anchor,
+      class: "attention-lamp-rival",
+      "data-lit": String(shares[place] > 0.5),
+    },
+    isKnown ? `${words[place]} ${fixed(shares[place], 2)}` : words[place],
+  ];
+  const bar = (x1, share, kind) => [
+    "rect",
+    {
+      x: x1,
+      y: y - 3,
+      width: long * share,
+      height: 6,
+      class: `attention-lamp-${kind}`,
+      "data-lit": String(share > 0.5),
+    },
+  ];
+  const others = shares.map((share, place) => (rivals.includes(place) ? -1 : share));
+  const third = other > 0.5 ? words[others.indexOf(Math.max(...others))] : "another word";
+  return [
+    [
+      "path",
+      {
+        d: `M${fromX} ${fromY - 13}C${bend.map((number) => number.toFixed(1))} ${x.toFixed(1)} ${y + 12}`,
+        class: "attention-lamp-ray",
+        "stroke-opacity": known * (0.1 + 0.9 * bright),
+        "stroke-width": unit * 0.4,
+      },
+    ],
+    bar(from, 1, "track"),
+    bar(from, left, "share"),
+    bar(to - long * right, right, "share"),
+    ["circle", { cx: x, cy: y, r: 26, class: "attention-lamp-glow", opacity: bright }],
+    ["circle", { cx: x, cy: y, r: 10, class: "attention-lamp-bulb", opacity: 0.25 + bright }],
+    rival(rivals[0], upright ? "end" : "start", upright ? from - 34 : 0),
+    rival(rivals[1], upright ? "start" : "end", upright ? to + 34 : to + 26),
+    [
+      "text",
+      {
+        x: (from + to) / 2,
+        y: y - 14,
+        "text-anchor": "middle",
+        class: "attention-muted",
+        visibility: isKnown && other > 0.03 ? null : "hidden",
+      },
+      `${third} ${fixed(other, 2)}`,
+    ],
+  ];
+}

@@ -1,0 +1,147 @@
+// What a trained reader reads in a sentence, head by head, and what it concludes.
+
+import { baseOf, fixed, idOf, parseSentence, readLexicon, runReader } from "../_shared/index.js";
+import { openReader } from "./cuts.js";
+
+export const SURE = 0.75; // below, the reader says that it is unsure
+const OFFERED = 14; // nouns to exchange a noun for
+const OTHER = "other words";
+
+/** The words of a sentence, or an Error in a sentence. */
+export function parse(text, state) {
+  return parseSentence(text, readLexicon(state), state.longest);
+}
+
+/** All that is to be seen: the words, every head's weights, and the conclusion. */
+export function measure(state, reader = openReader(state)) {
+  const words = parseSentence(state.text, reader.lexicon, state.longest);
+  const layers = runReader(
+    reader,
+    words.map((word, place) => (place ? idOf(word, reader.lexicon) : 0)),
+  ).weights;
+  const it = words.indexOf("it");
+  const shares = layers.at(-1)[0][it];
+  const order = shares.map((_, place) => place).sort((a, b) => shares[b] - shares[a]);
+  return {
+    words,
+    layers,
+    it,
+    shares,
+    meant: order[0],
+    second: order[1],
+    probability: shares[order[0]],
+    replaced: replaced(words, reader),
+  };
+}
+
+/** Names of the heads, the pointing one first. */
+export function headNames(num_heads) {
+  return [
+    "the pointing head",
+    ...num_heads.flatMap((heads, layer) =>
+      Array.from({ length: heads }, (_, head) => `layer ${layer + 1}, head ${head + 1}`),
+    ),
+  ];
+}
+
+function weightsOf({ head, num_heads }, layers) {
+  return head <= 0 ? layers.at(-1)[0] : layers.slice(0, num_heads.length).flat()[head - 1];
+}
+
+/** The row that is drawn of one head: who asks, and the weight it gives to every word. */
+export function rowOf(state, { layers, words, it }) {
+  const asking = state.head < 0 || state.word < 0 || state.word >= words.length ? it : state.word;
+  return { asking, weights: weightsOf(state, layers)[asking] };
+}
+
+/** One head of a layer, or the mean of all where none is followed. */
+function mapOf(layer, head) {
+  if (head !== undefined) return layer[head];
+  return layer[0].map((row, i) =>
+    row.map((_, j) => layer.reduce((sum, each) => sum + each[i][j], 0) / layer.length),
+  );
+}
+
+/** What *it* reads in the last two layers, and where it points. */
+export function wayOf({ followed }, { layers, it, shares, words }) {
+  const rows = layers.slice(-3, -1).map((layer, i) => mapOf(layer, followed[i])[it]);
+  const none = words.map(() => 0);
+  return [...rows, none, none].slice(0, 2).concat([shares]);
+}
+
+export const nameOf = (words, place) => (place === 0 ? "none of these words" : words[place]);
+
+export const rivals = ({ words, meant, second, shares }) =>
+  [meant, second].map((place) => `${nameOf(words, place)} ${fixed(shares[place], 2)}`).join(", ");
+
+/** What the reader concludes, in a sentence. */
+export function conclusion(seen) {
+  if (seen.probability < SURE) return `Unsure: ${rivals(seen)}.`;
+  return `“It” means ${nameOf(seen.words, seen.meant)} (probability ${fixed(seen.probability, 2)}).`;
+}
+
+/** The conclusion as a title of the picture, where the number stands at the word. */
+export const titleOf = (seen) =>
+  seen.probability < SURE
+    ? `Unsure: ${rivals(seen)}`
+    : `“It” means ${nameOf(seen.words, seen.meant)}.`;
+
+/** The words that another word stands for, in a sentence. */
+export function replaced(all, { lexicon: { ids, forms, readAs }, lexicon }) {
+  const isOther = (word) => ids.has(word) === forms.has(word); // neither, or both: a word with a better one
+  const pairs = all
+    .slice(1)
+    .filter(isOther)
+    .map((word) => [word, baseOf(word, lexicon)])
+    .filter(([word, base]) => readAs.has(word) || base.slice(0, 2) !== word.slice(0, 2));
+  return pairs.length
+    ? ` It reads ${pairs.map(([word, base]) => `“${word}” as “${base}”`).join(", ")}.`
+    : "";
+}
+
+const mostOf = (weights, words) => {
+  const order = weights.map((_, place) => place).sort((a, b) => weights[b] - weights[a]);
+  return order
+    .slice(0, 2)
+    .filter((place) => weights[place] >= 0.05)
+    .map((place) => `“${words[place]}” ${fixed(weights[place], 2)}`)
+    .join(", ");
+};
+
+/** The finding in words, as far as it is drawn. */
+export function words(state, seen) {
+  if (state.head < 0 && state.hop < 3) {
+    const weights = wayOf(state, seen)[state.hop - 1];
+    return `In layer ${state.hop}, “it” reads most: ${mostOf(weights, seen.words)}.`;
+  }
+  const found = conclusion(seen) + seen.replaced;
+  if (state.head < 0) {
+    const second = wayOf(state, seen)[1];
+    const best = second.indexOf(Math.max(...second));
+    return `${found} In layer 2, “it” reads mostly “${seen.words[best]}” (${fixed(second[best], 2)}).`;
+  }
+  const { asking, weights } = rowOf(state, seen);
+  const most = Math.max(...weights);
+  return (
+    `${found} In ${headNames(state.num_heads)[state.head]}, “${seen.words[asking]}” looks most at ` +
+    `“${seen.words[weights.indexOf(most)]}” (weight ${fixed(most)}).`
+  );
+}
+
+/** Words that may stand in a word's place, by the part of the vocabulary it is in. */
+export function alike(word, { lexicon }, { sections, offered }) {
+  const id = idOf(word, lexicon);
+  let start = 1;
+  for (const [name, count] of sections) {
+    if (id >= start && id < start + count) {
+      if (name === OTHER) return [];
+      const some =
+        name === "adjectives"
+          ? offered.split(" ")
+          : lexicon.words.slice(start, start + Math.min(count, OFFERED));
+      return [...new Set([word, ...some])].sort();
+    }
+    start += count;
+  }
+  return [];
+}

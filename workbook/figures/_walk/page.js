@@ -1,0 +1,67 @@
+// The page's text in step with the figure.
+
+import { isStill } from "../_shared/index.js";
+import { STEPS } from "./steps.js";
+
+/** The page's text in step with the figure: a section a step, if there are that many; says whether. */
+export function walkWithPage(view, model, el, scrub) {
+  const figure = el.closest(".attention-widget");
+  const sections = [
+    ...((view.onPage && figure.parentElement.querySelectorAll(":scope > section")) || []),
+  ].slice(0, STEPS.length);
+  if (sections.length < STEPS.length) return false;
+  let told = model.get("step");
+  let aim = 0; // where a scroll of ours goes; what it passes does not count
+  const arrive = ({ isIntersecting, target }) => {
+    const step = sections.indexOf(target) + 1;
+    if (!isIntersecting || (aim && step !== aim)) return;
+    [told, aim] = [step, 0];
+    view.set("step", step);
+  };
+  let reading;
+  let lineNow = 0; // from the top of the window: the section that crosses it is read
+  const watch = () => {
+    reading?.disconnect();
+    const beside = figure.clientWidth < 0.75 * figure.parentElement.clientWidth;
+    lineNow = beside ? 0.4 * innerHeight : Math.min(figure.clientHeight + 130, 0.9 * innerHeight);
+    reading = new IntersectionObserver((entries) => entries.forEach(arrive), {
+      rootMargin: `${-Math.round(lineNow)}px 0px ${Math.round(lineNow) - innerHeight + 1}px`,
+    });
+    sections.forEach((section) => reading.observe(section));
+  };
+  /** Scrolling inside a section drives its time: it ends when four fifths have gone by. */
+  const follow = () => {
+    if (aim || model.get("step") !== told) return;
+    const { top, height } = sections[told - 1].getBoundingClientRect();
+    scrub(Math.min(Math.max((lineNow - top) / (0.8 * height), 0), 1));
+  };
+  const scroll = (behavior) => sections[told - 1].scrollIntoView({ behavior, block: "start" });
+  const begin = () => {
+    if (told > 1) scroll("instant");
+    watch();
+  };
+  for (const type of ["scrollend", "wheel", "touchstart"])
+    addEventListener(
+      type,
+      () => {
+        aim = 0;
+      },
+      { signal: view.signal, passive: true },
+    );
+  for (const type of ["wheel", "touchmove"])
+    addEventListener(type, () => requestAnimationFrame(follow), {
+      signal: view.signal,
+      passive: true,
+    });
+  addEventListener("resize", watch, { signal: view.signal });
+  view.onChange("step", () => {
+    if (model.get("step") === told) return;
+    told = aim = model.get("step");
+    scroll(isStill() ? "instant" : "smooth");
+  });
+  view.signal.addEventListener("abort", () => reading?.disconnect());
+  if (document.readyState === "complete") begin();
+  else addEventListener("load", begin, { signal: view.signal, once: true });
+  told = model.get("step");
+  return true;
+}

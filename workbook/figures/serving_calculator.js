@@ -1,0 +1,278 @@
+import { createView, element, readNumber, setChildren, svg } from "./_shared/index.js";
+
+const OWN = "my own numbers";
+const WINDOW = 1024; // of the three layers of four that forget
+const LATENT = 512 + 64; // numbers of a layer that keeps one vector for all heads
+const CURES = [
+  ["eight_bits", "8 bits a number", "8 bits"],
+  ["windows", "windows of 1024 in 3 layers of 4", "windows"],
+  ["latent", "one latent vector of 512 + 64", "latent"],
+];
+
+// ---------------------------------------------------------------- the numbers
+
+/** The groups of layers, each `[layers, numbers a token, window or 0]`, with what is changed in them. */
+function groupsOf({ model, models, layers, kv_heads, width }, { windows, latent }) {
+  const published = models.find(([name]) => name === model);
+  const groups = published?.[1] ?? [[layers, 2 * kv_heads * width, 0]];
+  const kept = latent ? groups.map(([many, , window]) => [many, LATENT, window]) : groups;
+  if (!windows) return kept;
+  return kept.flatMap(([many, numbers, window]) =>
+    window
+      ? [[many, numbers, window]]
+      : [
+          [(many * 3) / 4, numbers, WINDOW],
+          [many / 4, numbers, 0],
+        ],
+  );
+}
+
+/** Bytes of one reader's cache, and on average of each of its tokens; how many readers fit. */
+export function served(state, changes) {
+  const bytes = changes.eight_bits ? 1 : 2;
+  const one = groupsOf(state, changes).reduce(
+    (sum, [many, numbers, window]) =>
+      sum + many * numbers * bytes * Math.min(state.context, window || state.context),
+    0,
+  );
+  return fitting(state, one);
+}
+
+/** How many caches of so many bytes fit beside the weights. */
+function fitting({ memory, weights, context }, one) {
+  const free = Math.max(memory - weights, 0) * 1e9;
+  return { one, token: one / context, readers: Math.floor(free / one) };
+}
+
+/** Everything: as the model is, with each change alone, and with those that are chosen. */
+export function measure(state) {
+  const none = { windows: false, latent: false, eight_bits: false };
+  return {
+    plain: served(state, none),
+    alone: CURES.map(([name]) => served(state, { ...none, [name]: true })),
+    now: served(state, state),
+  };
+}
+
+const grouped = (number) => Math.round(number).toLocaleString("en").replaceAll(",", " ");
+const size = (bytes) =>
+  bytes >= 1e9 ? `${(bytes / 1e9).toFixed(2)} GB` : `${(bytes / 1e6).toFixed(1)} MB`;
+const many = (readers) => (readers === 1 ? "1 reader fits" : `${grouped(readers)} readers fit`);
+
+/** The finding in words. */
+export function words(state, { now, plain }) {
+  const chosen = CURES.filter(([name]) => state[name]).map(([, title]) => title);
+  const how = chosen.length ? `, with ${chosen.join(" and ")}` : "";
+  const before = chosen.length ? ` (${grouped(plain.readers)} without)` : "";
+  return `At ${grouped(state.context)} tokens each, ${many(now.readers)} beside the weights${before}. A token takes ${grouped(now.token)} bytes and a whole text ${size(now.one)}${how}.`;
+}
+
+// ---------------------------------------------------------------- the view
+
+export function render({ model, el }) {
+  const view = createView(
+    { model, el },
+    {
+      label: "How many readers at once?",
+      task: "Press the changes, and see how many readers the machine can serve.",
+      traits: [
+        ...["model", "layers", "kv_heads", "width", "context", "memory", "weights"],
+        ...["windows", "latent", "eight_bits"],
+      ],
+      given: ["models"],
+    },
+  );
+  const plot = view.plot({
+    height: 330,
+    description:
+      "The machine’s memory with the weights and each reader’s cache, and what each change makes of a token",
+  });
+  const [memory, rows] = ["attention-serving-memory", "attention-serving-rows"].map((kind) =>
+    plot.svg.appendChild(svg("g", { class: kind })),
+  );
+  const press = (target) => {
+    const name = target.closest("[data-change]")?.dataset.change;
+    if (name) view.set(name, !model.get(name));
+  };
+  rows.addEventListener("click", ({ target }) => press(target), { signal: view.signal });
+  rows.addEventListener(
+    "keydown",
+    (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      press(event.target);
+    },
+    { signal: view.signal },
+  );
+  plot.svg.setAttribute("role", "group"); // the rows can be pressed
+
+  const list = element(
+    "select",
+    {},
+    ...[...model.get("models").map(([name]) => name), OWN].map((name) =>
+      element("option", { value: name }, name),
+    ),
+  );
+  list.addEventListener(
+    "change",
+    () => {
+      const [, , weights = model.get("weights")] =
+        model.get("models").find(([name]) => name === list.value) ?? [];
+      view.setAll({ model: list.value, weights });
+    },
+    { signal: view.signal },
+  );
+  view.controls.append(
+    element(
+      "label",
+      { class: "attention-line-of-text", "data-trait": "model" },
+      element("span", { class: "attention-name" }, "Model"),
+      list,
+    ),
+  );
+  view.slider({
+    trait: "context",
+    label: "Tokens of each reader’s text",
+    min: 8,
+    max: 20,
+    step: 0.5,
+    value: (power) => Math.round(2 ** power),
+    position: (tokens) => Math.log2(tokens),
+    text: grouped,
+    words: (tokens) => `${grouped(tokens)} tokens`,
+  });
+  const field = (trait, label, max, min = 1, also = {}) =>
+    view.field({
+      trait,
+      label,
+      write: String,
+      read(text) {
+        const value = readNumber(text, { min, max });
+        if (!Number.isInteger(value)) throw new Error(`${text} is not a whole number.`);
+        return value;
+      },
+      take: (value) => view.setAll({ [trait]: value, ...also }),
+    });
+  field("memory", "Memory of the machine, GB", 20_000);
+  field("weights", "Weights of the model, GB, at 2 bytes a parameter", 20_000, 0);
+  field("layers", "Layers", 512, 1, { model: OWN });
+  field("kv_heads", "Key heads of a layer", 512, 1, { model: OWN });
+  field("width", "Width of a head", 4096, 1, { model: OWN });
+  const numbers = view.numbers({
+    token: "Bytes a token",
+    one: "Bytes of a reader",
+    readers: "Readers at once",
+  });
+
+  function drawMemory(state, { one, readers }, width) {
+    const unit = (width - 2) / state.memory;
+    const taken = Math.min(state.weights, state.memory) * unit;
+    const each = (one / 1e9) * unit;
+    const drawn = Math.min(readers, 400);
+    const step = drawn < readers ? (each * readers) / drawn : each;
+    const gap = step > 4 ? 1.5 : step > 1.5 ? 0.5 : 0;
+    setChildren(memory, [
+      [
+        "rect",
+        { x: 1, y: 30, width: width - 2, height: 52, rx: 4, class: "attention-serving-frame" },
+      ],
+      [
+        "rect",
+        { x: 1, y: 30, width: taken, height: 52, rx: 4, class: "attention-serving-weights" },
+      ],
+      ...Array.from({ length: drawn }, (_, i) => [
+        "rect",
+        {
+          x: 1 + taken + i * step + gap / 2,
+          y: 32,
+          width: Math.max(step - gap, 0.3),
+          height: 48,
+          class: "attention-serving-reader",
+        },
+      ]),
+      [
+        "text",
+        { x: 1, y: 20, class: "attention-muted" },
+        `${grouped(state.memory)} GB${width > 480 ? " of memory: weights, then readers" : ""}`,
+      ],
+      [
+        "text",
+        { x: width - 1, y: 20, "text-anchor": "end", class: "attention-serving-count" },
+        many(readers),
+      ],
+    ]);
+  }
+
+  function drawRows(state, { plain, alone }, width) {
+    const [top, high] = [104, 54];
+    const unit = (width - 2) / Math.max(plain.token, ...alone.map(({ token }) => token));
+    const row = (i, title, { token, readers }, change) => {
+      const y = top + i * high;
+      const isChosen = change && state[change];
+      const label = change ? `${isChosen ? "✓ " : "+ "}${title}` : title;
+      return [
+        [
+          "rect",
+          {
+            x: 1,
+            y,
+            width: width - 2,
+            height: high - 8,
+            rx: 6,
+            class: "attention-serving-row",
+            ...(change && {
+              "data-change": change,
+              tabindex: 0,
+              role: "button",
+              "aria-pressed": String(isChosen),
+              "aria-label": title,
+            }),
+          },
+        ],
+        [
+          "rect",
+          {
+            x: 6,
+            y: y + 26,
+            width: Math.max(token * unit - 10, 2),
+            height: 14,
+            rx: 3,
+            class: "attention-serving-token",
+          },
+        ],
+        ["text", { x: 8, y: y + 18, class: isChosen ? "attention-chosen" : "" }, label],
+        [
+          "text",
+          { x: width - 8, y: y + 18, "text-anchor": "end", class: "attention-muted" },
+          `${grouped(token)} bytes a token, ${grouped(readers)} readers`,
+        ],
+      ];
+    };
+    setChildren(rows, [
+      ...row(0, width > 480 ? `${state.model}, as it is` : state.model, plain),
+      ...CURES.flatMap(([name, title, short], i) =>
+        row(i + 1, width > 560 ? title : short, alone[i], name),
+      ),
+    ]);
+  }
+
+  view.start(() => {
+    const state = view.state();
+    const seen = measure(state);
+    const { width } = plot;
+    const one = Math.exp(view.glide("one", Math.log(seen.now.one)));
+    const hasArrived = Math.abs(one / seen.now.one - 1) < 1e-9;
+    drawMemory(state, hasArrived ? seen.now : fitting(state, one), width);
+    drawRows(state, seen, width);
+    list.value = state.model;
+    numbers(seen.now, {
+      token: grouped(seen.now.token),
+      one: size(seen.now.one),
+      readers: grouped(seen.now.readers),
+    });
+    view.say(words(state, seen));
+  });
+  return view.cleanup;
+}
+
+export default { render };
