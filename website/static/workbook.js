@@ -129,6 +129,32 @@ const watch = new ResizeObserver((entries) => reach(entries.map(({ target }) => 
 wide.forEach((box) => watch.observe(box));
 document.fonts.addEventListener("loadingdone", () => reach(wide)); // formulas have other widths then
 
+// On a small screen a formula or a table is made as small as it must be to be seen whole, and a tap
+// shows a still large.
+const small = matchMedia("(max-width: 30rem)");
+const boxes = [...document.querySelectorAll("article :is(div.formula, table)")];
+const fit = () => {
+  for (const box of boxes) box.style.removeProperty("zoom");
+  if (!small.matches) return;
+  const shares = boxes.map((box) => box.clientWidth / box.scrollWidth); // all read, then all written
+  boxes.forEach((box, i) => {
+    if (shares[i] < 1) box.style.setProperty("zoom", Math.max(shares[i], 0.4).toFixed(3));
+  });
+};
+document.fonts.ready.then(fit);
+small.addEventListener("change", fit);
+document.addEventListener("toggle", fit, { capture: true }); // what was folded has no width before
+document.addEventListener("click", ({ target }) => {
+  if (!small.matches || !target.matches(".cell_output > img")) return;
+  const dialog = document.createElement("dialog");
+  dialog.className = "enlarged";
+  dialog.append(target.cloneNode());
+  dialog.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+});
+
 // Hints and solutions are printed, the code of drawings is not.
 const folded = "article details:not(.tag_hide-input > details)";
 addEventListener("beforeprint", () => {

@@ -58,8 +58,8 @@ function taskOf(sentence, decisive) {
     rivals.find((place) => place !== whole.meant),
   );
   return decisive === 0
-    ? `No single line decides here. How many cuts make “it” mean ${other}?`
-    : `Which line makes “it” mean ${inWords(sentence, whole.meant)}? Cut it.`;
+    ? `No single line decides here: how many cuts make “it” mean ${other}?`
+    : `Cut the line that makes “it” mean ${inWords(sentence, whole.meant)}.`;
 }
 
 // ---------------------------------------------------------------- the view
@@ -69,7 +69,7 @@ export function render({ model, el }) {
     { model, el },
     {
       label: "Scissors",
-      task: "Which line makes “it” mean the animal? Cut it.",
+      task: "Cut the line that makes “it” mean the animal.",
       traits: ["text", "cuts", "opened"],
       given: [
         ...["choices", "packed", "scales", "vocabulary", "forms", "read_as", "sections"],

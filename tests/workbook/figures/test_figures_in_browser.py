@@ -126,6 +126,8 @@ def test_a_phone_shows_figures_whole_and_sliders_answer_to_touch(show, every_fig
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     for number, figure in enumerate(every_figure):
         slider = page.figure(number).locator.locator("input[type=range]").first
+        if slider.count() == 0:  # its lines are cut, tests/workbook/test_scissors.py
+            continue
         slider.scroll_into_view_if_needed()
         box, values = slider.bounding_box(), set()
         for share in (0.97, 0.03):
@@ -141,9 +143,12 @@ def test_two_of_a_kind_are_independent(show, every_figure):
     for number, figure in enumerate(every_figure):
         one, other = page.figure(number), page.figure(number + len(again))
         before = other.readouts()
-        for slider in one.locator.locator("input[type=range]").all():
+        sliders = one.locator.locator("input[type=range]").all()
+        for slider in sliders:
             slider.press("Home")
             slider.press("ArrowRight")
+        if not sliders:
+            one.locator.get_by_role("button", name="wide", exact=True).press("Enter")
         page.settle()
         assert one.readouts() != before, figure
         assert other.readouts() == before, figure

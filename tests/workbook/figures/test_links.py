@@ -7,11 +7,16 @@ from workbook.figures import MaskLab, SoftLookup
 pytestmark = pytest.mark.browser
 
 # A link far below the figure, as in a chapter read on a phone.
-PAGE = """() => {
-  document.querySelector('main').insertAdjacentHTML('beforeend',
-    '<p style="height: 3000px">Text.</p>'
-    + '<p><a href="#SoftLookup.temperature=32">a warm lookup</a></p>'
-    + '<p style="height: 2000px">More text.</p>');
+PAGE = """(above) => {
+  const place = document.querySelector('main');
+  const text = (height) => {
+    const part = place.appendChild(document.createElement('p'));
+    part.style.setProperty('height', `${height}px`);
+  };
+  text(above);
+  place.insertAdjacentHTML('beforeend',
+    '<p><a href="#SoftLookup.temperature=32">a warm lookup</a></p>');
+  text(2000);
 }"""
 
 
@@ -23,7 +28,7 @@ def link_is_in_sight(page):
 @pytest.mark.parametrize("way", ["chip", "back"])
 def test_a_link_lands_at_the_figures_top_and_leads_back_to_the_text(show, way):
     page = show(SoftLookup(), MaskLab(), width=390)
-    page.evaluate(PAGE)
+    page.evaluate(PAGE, 3000)
     page.locator("text=a warm lookup").click()
     page.settle()
     assert page.evaluate("location.hash") == "#SoftLookup.temperature=32"
@@ -47,7 +52,7 @@ def test_a_link_lands_at_the_figures_top_and_leads_back_to_the_text(show, way):
 def test_a_link_beside_its_figure_neither_scrolls_nor_offers_a_way_back(show):
     page = show(SoftLookup())
     page.set_viewport_size({"width": 1200, "height": 1600})
-    page.evaluate(PAGE.replace("3000px", "20px"))
+    page.evaluate(PAGE, 20)
     page.locator("text=a warm lookup").click()
     page.settle()
     assert page.evaluate("scrollY") == 0

@@ -56,7 +56,7 @@ def test_rows_are_pressed_and_the_address_carries_the_numbers(show):
     page.get_by_role("button", name="windows of 1024 in 3 layers of 4").click()
     page.settle()
     assert page.figure().read("readers") > 300
-    page.get_by_label("Model").select_option("Gemma 3 27B")
+    page.locator("[data-trait=model] select").select_option("Gemma 3 27B")
     page.settle()
     assert "(23 without)" in page.locator(".attention-finding").inner_text()
     page = show(
