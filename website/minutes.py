@@ -52,14 +52,6 @@ def exercises(notebook):
     return sum(int(minutes) for text in prose for _, minutes in LEVEL.findall(text))
 
 
-def hours(minutes):
-    """Minutes as one says them: to the half hour, and below an hour to five minutes."""
-    if minutes <= 55:
-        return f"{rounded(minutes)} minutes"
-    halves = math.ceil(round(minutes / 30, 6))
-    return f"{halves // 2}{'½' * (halves % 2)} hour{'s' * (halves > 2)}"
-
-
 def line(notebook):
     """The line of a chapter that says its minutes."""
     read, practise = rounded(reading(notebook)), exercises(notebook)

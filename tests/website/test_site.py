@@ -163,8 +163,11 @@ def test_the_index_maps_the_chapters(site):
     doors = [door["href"] for door in front.select(".doors a")]
     assert doors == ["twenty-minutes.html", "soft-lookup.html", "check-your-own.html"]
     notebooks = [notebook for name, notebook in chapters().items() if name in book.parts()[1][1]]
-    reading = minutes.hours(sum(minutes.rounded(minutes.reading(one)) for one in notebooks))
-    assert f"yourself: {reading} of reading and " in front.select_one(".doors").text
+    takes = [minutes.rounded(minutes.reading(notebook)) for notebook in notebooks]
+    said = f"{len(takes)} sittings of {min(takes)} to {max(takes)} minutes"
+    assert said in front.select_one(".doors").text
+    folded = [part.h3.text for part in chapter_map.select("section") if part.find("details")]
+    assert [caption[:8] for caption in folded] == ["Part II:", "Part III"]
 
 
 @pytest.mark.site

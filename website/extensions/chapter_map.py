@@ -2,8 +2,8 @@
 
 Each is there with its title, the sentence under it, and its minutes, all from its notebook; which
 parts there are and what is in them says ``_toc.yml``. So a chapter that is listed there is on the
-map. The role ``{hours}`` says how long a part takes: {hours}`Part I` is "5 hours of reading and 3
-hours of exercises".
+map. Part I is the book; the other parts are folded below it. The role ``{sittings}`` says how a part
+can be read: {sittings}`Part I` is "8 sittings of 25 to 40 minutes".
 """
 
 import json
@@ -33,6 +33,13 @@ def entry(number, path):
     ]
 
 
+# What the parts after the first are for; they are folded.
+FURTHER = {
+    "Part II": "One question each. Come for the one that you have, or that your code has.",
+    "Part III": "Train the models, take bugs apart, compare with what others have published.",
+}
+
+
 class ChapterMap(SphinxDirective):
     """``{chapter-map}``: one section a part, one numbered line a chapter."""
 
@@ -47,29 +54,36 @@ class ChapterMap(SphinxDirective):
             lines = []
             for number, path in enumerate(paths, number + 1):  # noqa: B020  (numbers go on)
                 lines += entry(number, path)
+            purpose = FURTHER.get(caption.partition(":")[0])
+            if purpose:
+                summary = f"<details><summary>{purpose} {len(paths)} chapters.</summary>"
+                part += nodes.raw("", summary, format="html")
             self.state.nested_parse(StringList(lines, self.get_source_info()[0]), 0, part)
+            if purpose:
+                part += nodes.raw("", "</details>", format="html")
             parts.append(part)
         return parts
 
 
-def total(root, part):
-    """How long the chapters of a part take, in words; ``part`` is how its caption begins."""
+def sittings(root, part):
+    """How many sittings a part takes, one a chapter; ``part`` is how its caption begins."""
     names = next(names for caption, names in book.parts(root) if caption.startswith(f"{part}:"))
-    texts = [(root / f"{name}.ipynb").read_text(encoding="utf-8") for name in names]
-    chapters = [json.loads(text) for text in texts]
-    reading = minutes.hours(sum(minutes.rounded(minutes.reading(one)) for one in chapters))
-    practice = minutes.hours(sum(map(minutes.exercises, chapters)))
-    return f"{reading} of reading and {practice} of exercises"
+    paths = [path for name in names if (path := root / f"{name}.ipynb").is_file()]
+    takes = [
+        minutes.rounded(minutes.reading(json.loads(path.read_text(encoding="utf-8"))))
+        for path in paths
+    ]
+    return f"{len(takes)} sittings of {min(takes)} to {max(takes)} minutes"
 
 
-class Hours(SphinxRole):
-    """{hours}`Part I`: how long its chapters take."""
+class Sittings(SphinxRole):
+    """{sittings}`Part I`: how its chapters can be read."""
 
     def run(self):
-        return [nodes.Text(total(Path(self.env.srcdir), self.text))], []
+        return [nodes.Text(sittings(Path(self.env.srcdir), self.text))], []
 
 
 def setup(app):
     app.add_directive("chapter-map", ChapterMap)
-    app.add_role("hours", Hours())
+    app.add_role("sittings", Sittings())
     return {"parallel_read_safe": True, "parallel_write_safe": True}

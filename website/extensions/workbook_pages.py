@@ -143,6 +143,18 @@ def chapters(env):
     ]
 
 
+# Part I is the book. The parts after it are folded where the page is not one of theirs.
+FURTHER_PART = re.compile(
+    r'<p>(<span class="caption-text">Part II.*?</span>)</p>(.*?)(?=<p>|$)', re.DOTALL
+)
+
+
+def folded(part):
+    """Return a part of the list of pages, folded unless it holds the present page."""
+    opened = " open" if 'class="current' in part[2] else ""
+    return f"<details{opened}><summary>{part[1]}</summary>{part[2]}</details>"
+
+
 def contents(context, numbers):
     """Return the list of all pages, with the sections of the present one below it.
 
@@ -157,6 +169,7 @@ def contents(context, numbers):
     listed = re.sub(r'<p [^>]*class="caption"[^>]*>', "<p>", listed or "")
     listed = WORKBOOK_API.sub("", listed)
     listed = re.sub(r'<a class="[^"]*" href="([^"]+)">', numbered, listed)
+    listed = FURTHER_PART.sub(folded, listed)
     sections = context.get("toc", "")
     sections = sections[sections.find("<ul>", 1) : sections.rfind("</li>")]
     return re.sub(

@@ -51,14 +51,6 @@ def test_minutes_are_rounded_up_to_five(exact, said):
     assert minutes.rounded(sum([exact / 10] * 10)) == said, "whatever a float adds"
 
 
-@pytest.mark.parametrize(
-    ("count", "said"),
-    [(41, "45 minutes"), (58, "1 hour"), (61, "1½ hours"), (90, "1½ hours"), (271, "5 hours")],
-)
-def test_long_times_are_said_in_hours(count, said):
-    assert minutes.hours(count) == said
-
-
 def test_a_chapter_says_its_minutes():
     time = "**Time:** a while"
     cells = [
