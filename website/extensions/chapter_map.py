@@ -2,8 +2,8 @@
 
 Each is there with its title, the sentence under it, and its minutes, all from its notebook; which
 parts there are and what is in them says ``_toc.yml``. So a chapter that is listed there is on the
-map. Part I is the book; the other parts are folded below it. The role ``{sittings}`` says how a part
-can be read: {sittings}`Part I` is "8 sittings of 25 to 40 minutes".
+map. Part I is the book; the other parts are folded below it. The role ``{sittings}`` says how a
+part can be read: {sittings}`Part I` is "8 sittings of 25 to 40 minutes".
 """
 
 import json

@@ -1,13 +1,12 @@
 """Sphinx extension: what answers a **Predict** is covered until the reader has guessed.
 
 A paragraph that says **Predict** asks for a guess, and the outputs of the code cells that follow it
-answer it. Here a place for the guess is put between the two. ``predictions.js`` makes it a row of
-choices, or a field, and covers the outputs; without a script nothing is covered. The choices stand
-in ``website/predictions.toml``, under the name of the chapter: ``asks`` is how the sentence goes on
-after **Predict**, and each choice may have a line that says why it is not so.
+answer it. Here a row for the guess is put between the two, with choices or a field, and
+``predictions.js`` covers the outputs. Without a script nothing is covered and no row is shown. The
+choices stand in ``website/predictions.toml``, under the name of the chapter: ``asks`` is a piece of
+the paragraph, and each choice that is wrong has a line that says why.
 """
 
-import json
 import tomllib
 from html import escape
 from pathlib import Path
@@ -16,7 +15,12 @@ from docutils import nodes
 from sphinx.errors import ExtensionError
 
 FILE = Path(__file__).resolve().parent.parent / "predictions.toml"
-PAGES = "predictions.js"
+SCRIPT = "predictions.js"
+FIELD = (
+    '<form><input type="text" autocomplete="off" aria-label="Your guess">'
+    '<button type="submit">Compare</button></form>'
+)
+SWITCH = '<label class="always"><input type="checkbox"> Always show the outputs</label>'
 
 
 def read():
@@ -27,12 +31,12 @@ def read():
 def predictions(doctree):
     """Each paragraph that asks for a prediction, with the cells that answer it."""
     for strong in doctree.findall(nodes.strong):
-        if strong.astext().rstrip(":") != "Predict":
-            continue
-        paragraph = strong.parent
-        cells = answering(paragraph)
-        if cells:
-            yield paragraph, cells
+        if asks(strong) and (cells := answering(strong.parent)):
+            yield strong.parent, cells
+
+
+def asks(strong):
+    return strong.astext().rstrip(":") == "Predict"
 
 
 def answering(paragraph):
@@ -42,7 +46,9 @@ def answering(paragraph):
         is_cell = isinstance(node, nodes.container) and "cell" in node["classes"]
         if is_cell and outputs(node):
             cells.append(node)
-        elif cells or any(part.astext().startswith("Predict") for part in node.findall(nodes.strong)):
+        elif cells or any(
+            part.astext().startswith("Predict") for part in node.findall(nodes.strong)
+        ):
             break
     return cells
 
@@ -55,6 +61,20 @@ def outputs(cell):
     ]
 
 
+def row(name, choices, switch):
+    """The place for a guess, as HTML."""
+    buttons = "".join(
+        f'<button type="button" data-why="{escape(why)}">{escape(text)}</button>'
+        for text, why in choices
+    )
+    return (
+        f'<div class="prediction" data-prediction="{name}"><div class="guess">'
+        f"<span>What do you think?</span>{buttons or FIELD}"
+        f'<button type="button" class="plain">Show</button></div>'
+        f'<p class="why" role="status"></p>{switch}</div>'
+    )
+
+
 def offer(app, doctree):
     """Put a place for the guess before the outputs, and mark them."""
     chapter = app.env.docname.rpartition("/")[2]
@@ -63,10 +83,8 @@ def offer(app, doctree):
         text = " ".join(paragraph.astext().split())
         mine = [one for one in wanted if one["asks"] in text]
         wanted = [one for one in wanted if one not in mine]
-        choices = mine[0]["choices"] if mine else []
-        place = (
-            f'<div class="prediction" data-prediction="{chapter}-{number}" '
-            f'data-choices="{escape(json.dumps(choices, ensure_ascii=False))}"></div>'
+        place = row(
+            f"{chapter}-{number}", mine[0]["choices"] if mine else [], SWITCH * (not number)
         )
         first = outputs(cells[0])[0]
         cells[0].insert(cells[0].index(first), nodes.raw("", place, format="html"))
@@ -80,7 +98,7 @@ def offer(app, doctree):
 
 def load(app, pagename, templatename, context, doctree):
     if 'class="prediction"' in context.get("body", ""):
-        app.add_js_file(PAGES, loading_method="defer")
+        app.add_js_file(SCRIPT, loading_method="defer")
 
 
 def setup(app):

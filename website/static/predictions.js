@@ -15,11 +15,6 @@ const write = (name, value) => {
     // As above: then the guess is forgotten when the page is left.
   }
 };
-const node = (name, text = "", attributes = {}) => {
-  const made = Object.assign(document.createElement(name), attributes);
-  made.textContent = text;
-  return made;
-};
 
 const places = [...document.querySelectorAll(".prediction")];
 const guesses = read("predictions") ?? {};
@@ -37,16 +32,14 @@ function answers(place) {
 
 function prepare(place) {
   const { prediction } = place.dataset;
-  const choices = JSON.parse(place.dataset.choices);
   const covered = answers(place);
-  const row = node("div", "", { className: "guess" });
-  const line = node("p", "", { className: "why" });
-  line.setAttribute("role", "status");
+  const line = place.querySelector(".why");
+  const buttons = [...place.querySelectorAll("button")];
 
   const show = () => {
     for (const output of covered) output.classList.remove("covered");
-    place.classList.add("shown");
-    for (const choice of row.querySelectorAll("button, input")) choice.disabled = true;
+    for (const control of [...buttons, ...place.querySelectorAll("form input")])
+      control.disabled = true;
   };
   const guess = (text, why) => {
     guesses[prediction] = { text, why };
@@ -55,30 +48,18 @@ function prepare(place) {
     show();
   };
 
-  row.append(node("span", "What do you think?"));
-  for (const [text, why = ""] of choices) {
-    const choice = node("button", text, { type: "button" });
-    choice.addEventListener("click", () => {
-      choice.setAttribute("aria-pressed", "true");
-      guess(text, why);
+  for (const button of buttons) {
+    button.addEventListener("click", () => {
+      if (button.type === "submit") return;
+      if (button.matches(".plain")) guess("", "");
+      else guess(button.textContent, button.dataset.why);
     });
-    row.append(choice);
   }
-  if (!choices.length) {
-    const form = node("form");
-    const field = node("input", "", { type: "text", autocomplete: "off" });
-    field.setAttribute("aria-label", "Your guess");
-    form.append(field, node("button", "Compare", { type: "submit" }));
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      if (field.value.trim()) guess(field.value.trim(), "");
-    });
-    row.append(form);
-  }
-  const plain = node("button", "Show", { type: "button", className: "plain" });
-  plain.addEventListener("click", () => guess("", ""));
-  row.append(plain);
-  place.append(row, line);
+  place.querySelector("form")?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = event.target.querySelector("input").value.trim();
+    if (text) guess(text, "");
+  });
 
   const made = guesses[prediction];
   if (made) guess(made.text, made.why);
@@ -88,15 +69,13 @@ function prepare(place) {
 
 const prepared = places.map(prepare);
 
-// One switch for the whole book, below the last row of each page.
-const label = node("label", "", { className: "always" });
-const box = node("input", "", { type: "checkbox", checked: always() });
-label.append(box, " Always show the outputs");
+// One switch for the whole book.
+const box = document.querySelector(".prediction .always input");
+box.checked = always();
 box.addEventListener("change", () => {
   write("always-show", box.checked);
   if (box.checked) for (const { show } of prepared) show();
 });
-places[0].append(label);
 if (always()) for (const { show } of prepared) show();
 
 // A link to a section, from the search for instance, uncovers what stands in it.
