@@ -13,9 +13,10 @@ from pathlib import Path
 from website.extensions.exercises import UNWRITTEN
 from website.python import FOLDER, export, micropython
 from website.python.bundle import bundled
+from website.python.forms import forms
 
 STATIC = "attention_python"
-PLACE = '<div class="attention-code" data-chapter="{}" data-exercise="{}" data-name="{}">{}</div>'
+PLACE = '<div class="attention-code" data-chapter="{}" data-exercise="{}" data-name="{}"{}>{}</div>'
 
 
 def write(folder):
@@ -53,7 +54,9 @@ def with_editors(body, chapter):
         module = chapter if alias == "exercise" else alias
         if exercise not in export.chapter(module)["solutions"]:
             return match[0]
-        return PLACE.format(module, exercise, name, match[0])
+        form = forms().get(f"{module}.{exercise}")
+        light = f' data-form="{html.escape(export.written(form))}"' if form else ""
+        return PLACE.format(module, exercise, name, light, match[0])
 
     return UNWRITTEN.sub(marked, body)
 

@@ -1,6 +1,7 @@
 // Exercises that are done in the page: an editor for each, whose code is run and graded there.
 
 import { Session, Trouble } from "./session.js";
+import { formOf } from "./forms.js";
 import { keepsOf } from "./keeping.js";
 import { withManners } from "./manners.js";
 
@@ -119,9 +120,29 @@ function attach(place, session) {
   offer(parts, keeps, fill);
   cell.querySelector(".cell_input").hidden = true;
   const notebook = place.firstElementChild;
-  place.replaceChildren(...parts.all, notebook);
+  const own = withForm(place, parts.all);
+  if (own && keeps.draft() !== null) own.open = true;
+  place.append(notebook);
   notebook.hidden = true;
   place.hidden = false;
+}
+
+/** Put a lighter form of the exercise first, where there is one, and fold what is below it. */
+function withForm(place, parts) {
+  if (!place.dataset.form) {
+    place.replaceChildren(...parts);
+    return null;
+  }
+  const said = make("output", { className: "attention-said" });
+  const show = (passed, text) => {
+    said.classList.toggle("right", passed === true);
+    said.replaceChildren(...inline(text));
+  };
+  const form = formOf(JSON.parse(place.dataset.form), show);
+  const summary = make("summary", { textContent: "Write it yourself" });
+  const own = make("details", { className: "own" }, summary, ...parts);
+  place.replaceChildren(form, said, own);
+  return own;
 }
 
 /** The parts of an editor: field, keys, buttons and what they say. */

@@ -21,6 +21,8 @@ def _guarded_import(name, *given):
     if name == "math":
         return py_math
     whole = name.split(".")[0]
+    if whole == "attention_lib":
+        return attention_lib
     if whole not in ("js", "jsffi", "host", "door"):
         try:
             return _import(name, *given)

@@ -1,0 +1,42 @@
+"""Lighter forms of exercises: one answer is right, and each wrong one hears something."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.website.python.test_graders_of_the_page import NODE
+from website import book
+from website.python import export
+from website.python.forms import forms
+
+TEST = Path(__file__).with_name("forms.test.mjs")
+
+
+@pytest.mark.parametrize("name", forms())
+def test_one_answer_of_a_form_is_right(name):
+    form = forms()[name]
+    verdicts = form["verdicts"]
+    right = [key for key, (passed, _) in verdicts.items() if passed]
+    assert len(right) == 1 and len(verdicts) >= 3
+    assert all(said.startswith("Not yet: ") for passed, said in verdicts.values() if not passed)
+    if form["kind"] == "mend":
+        start = ",".join("0" for _ in form["places"])
+        assert start not in right and "stops with" not in verdicts[start][1]
+
+
+def test_each_chapter_of_part_one_has_a_form_for_one_of_its_exercises():
+    parts = dict(book.parts())
+    chapters = next(listed for caption, listed in parts.items() if caption.startswith("Part I:"))
+    names = {Path(source).stem.replace("-", "_") for source in chapters}
+    assert {name.split(".")[0] for name in forms()} == names
+    for name in forms():
+        chapter, exercise = name.split(".")
+        assert exercise in [grader for grader, *_ in export.published(chapter)]
+
+
+def test_lines_are_judged_by_what_they_make_and_use():
+    done = subprocess.run([NODE, "--test", TEST], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"pass 8\b", done.stdout)

@@ -1,0 +1,105 @@
+"""Lighter forms of exercises, with what the grader says of every answer that they allow."""
+
+import ast
+import functools
+import importlib
+import itertools
+import math
+import re
+import tomllib
+
+import torch
+
+import attention_lib
+from website.python import FOLDER
+from workbook import exercises
+
+__all__ = ["forms"]
+
+PLACE = re.compile("⟨(.*?)⟩")
+MOST = 30  # answers that a form allows
+
+
+@functools.cache
+def forms():
+    """Return the forms by the exercise that they belong to, ``chapter.name``."""
+    tables = tomllib.loads((FOLDER / "forms.toml").read_text(encoding="utf-8"))["form"]
+    return {table["exercise"]: _made(table) for table in tables}
+
+
+def _made(table):
+    form = _arranged(table) if table["kind"] == "arrange" else _filled(table)
+    return {"kind": table["kind"], "task": table["task"], **form}
+
+
+def _judged(exercise, code):
+    """Return whether an answer is right, and what the grader says of it."""
+    chapter, name = exercise.split(".")
+    grader = getattr(importlib.import_module(f"{exercises.__name__}.{chapter}"), name)
+    world = {"torch": torch, "math": math, **vars(attention_lib), "__name__": "answer"}
+    exec(code, world)
+    verdict = grader(world[name])
+    return [verdict.passed, repr(verdict)]
+
+
+def _filled(table):
+    """Places with choices: the texts between, the choices, and a verdict for each answer."""
+    code, mends = table["code"].strip(), table["kind"] == "mend"
+    between = PLACE.split(code)[::2]
+    places = [choice.split("|") for choice in PLACE.findall(code)]
+    answers = itertools.product(*(range(len(choices)) for choices in places))
+    allowed = [answer for answer in answers if not mends or sum(map(bool, answer)) <= 1]
+    if len(allowed) > MOST:
+        raise ValueError(f"{table['exercise']}: {len(allowed)} answers, at most {MOST}")
+    verdicts = {}
+    for answer in allowed:
+        chosen = [choices[i] for choices, i in zip(places, answer, strict=True)]
+        pieces = itertools.zip_longest(between, chosen, fillvalue="")
+        key = ",".join(map(str, answer))
+        verdicts[key] = _judged(table["exercise"], "".join(itertools.chain(*pieces)))
+    return {"between": between, "places": places, "verdicts": verdicts}
+
+
+def _arranged(table):
+    """Lines: what each makes and uses, and a verdict for each set that leads to a result."""
+    head, *rest = table["code"].strip().split("\n")
+    lines = [line[1:] for line in rest]
+    known = [_names(line.strip()) for line in lines]
+    made = {name for makes, _ in known for name in makes}
+    parts = [
+        {"text": line.strip(), "makes": [*makes], "uses": sorted(uses & made)}
+        for line, (makes, uses) in zip(lines, known, strict=True)
+    ]
+    verdicts = {}
+    for chosen in _programs(parts):
+        code = "\n".join([head, *(f"    {parts[i]['text']}" for i in chosen)])
+        key = ",".join(map(str, sorted(chosen)))
+        verdicts[key] = _judged(table["exercise"], code)
+    return {"head": head, "lines": parts, "verdicts": verdicts}
+
+
+def _names(line):
+    """The names that a line assigns, "return" included, and those that it reads."""
+    node = ast.parse(f"def f():\n    {line}").body[0].body[0]
+    names = [x for x in ast.walk(node) if isinstance(x, ast.Name)]
+    makes = [x.id for x in names if isinstance(x.ctx, ast.Store)]
+    return makes or ["return"], {x.id for x in names if isinstance(x.ctx, ast.Load)}
+
+
+def _programs(parts):
+    """Yield the lines, in order, of every program that makes each name once and returns."""
+    makers = {}
+    for i, part in enumerate(parts):
+        makers.setdefault(part["makes"][0], []).append(i)
+    for choice in itertools.product(*makers.values()):
+        by_name = dict(zip(makers, choice, strict=True))
+        order = []
+
+        def visit(i, by_name=by_name, order=order):
+            for name in parts[i]["uses"]:
+                if by_name[name] not in order:
+                    visit(by_name[name])
+            order.append(i)
+
+        visit(by_name["return"])
+        yield order
