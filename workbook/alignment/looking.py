@@ -72,8 +72,10 @@ def hide_each(aligner: Aligner, text: str) -> Tensor:
     (torch.Size([8, 10]), True)
     """
     require_a("aligner", aligner, Aligner)
-    ids = torch.tensor([aligner.characters.encode(text)]).expand(len(text), -1)  # (len, len)
-    may = ~torch.eye(len(text), dtype=torch.bool).unsqueeze(1)  # (len, 1, len)
-    digits = torch.tensor([int(digit) for digit in align(aligner, text).digits])  # (8,)
+    device = aligner.embedding.weight.device
+    ids = torch.tensor([aligner.characters.encode(text)], device=device)
+    ids = ids.expand(len(text), -1)  # (len, len)
+    may = ~torch.eye(len(text), dtype=torch.bool, device=device).unsqueeze(1)  # (len, 1, len)
+    digits = torch.tensor([int(x) for x in align(aligner, text).digits], device=device)  # (8,)
     digit_scores: Tensor = aligner(ids, mask=may)[0]  # (len, 8, 10)
     return (digit_scores.argmax(dim=-1) != digits).T

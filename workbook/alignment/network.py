@@ -348,8 +348,9 @@ def align(aligner: Aligner, text: str, *, hide: Iterable[int] = ()) -> Alignment
     require_a("aligner", aligner, Aligner)
     if not isinstance(hide, Iterable):
         raise TypeError(f"hide: expected positions, got {hide!r}")
-    ids = torch.tensor([aligner.characters.encode(text)])  # (1, len)
-    may = torch.ones(1, 1, len(text), dtype=torch.bool)
+    device = aligner.embedding.weight.device
+    ids = torch.tensor([aligner.characters.encode(text)], device=device)  # (1, len)
+    may = torch.ones(1, 1, len(text), dtype=torch.bool, device=device)
     for position in hide:
         if not is_index(position, len(text)):
             raise ValueError(f"hide: expected positions 0 to {len(text) - 1}, got {position!r}")

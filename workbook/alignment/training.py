@@ -115,6 +115,7 @@ def train_aligner(
     batch: int = 256,
     progress: bool = True,
     watch: Watch | None = None,
+    device: torch.device | str = "cpu",
 ) -> Aligner:
     """Train an aligner.
 
@@ -135,6 +136,8 @@ def train_aligner(
         Whether a bar shows how far it is.
     watch : callable, optional
         Called after each step with its number and loss.
+    device : torch.device, optional
+        Where it is trained, and stays; the CPU by default. Random numbers are drawn on the CPU.
 
     Returns
     -------
@@ -155,13 +158,13 @@ def train_aligner(
     require_training(seed, steps, batch, progress, watch)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        aligner = Aligner(score)
+        aligner = Aligner(score).to(device)
     generator = torch.Generator().manual_seed(seed)
     train = examples(split_dates()[0], generator) if train is None else train
-    ids, valid_lens, digits = encode(aligner.characters, train, "train")
+    ids, valid_lens, digits = (x.to(device) for x in encode(aligner.characters, train, "train"))
 
     def surprise() -> Tensor:
-        chosen = torch.randint(len(train), (batch,), generator=generator)
+        chosen = torch.randint(len(train), (batch,), generator=generator).to(device)
         lengths = valid_lens[chosen]
         digit_scores, _ = aligner(ids[chosen, : lengths.max()], lengths)  # (batch, 8, 10)
         return F.cross_entropy(digit_scores.flatten(0, 1), digits[chosen].flatten())
@@ -173,7 +176,8 @@ def train_aligner(
 @torch.no_grad()
 def read_digits(aligner: Aligner, pairs: Sequence[tuple[str, str]]) -> Tensor:
     """Whether each digit of each example is read rightly, ``(examples, 8)``."""
-    ids, valid_lens, digits = encode(aligner.characters, pairs)
+    device = aligner.embedding.weight.device
+    ids, valid_lens, digits = (x.to(device) for x in encode(aligner.characters, pairs))
     parts = [slice(start, start + 1024) for start in range(0, len(ids), 1024)]
     return torch.cat([aligner(ids[x], valid_lens[x])[0].argmax(-1) for x in parts]) == digits
 

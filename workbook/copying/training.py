@@ -83,7 +83,7 @@ def draw_texts(count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
 
 def _known(ids: Tensor, starts: Tensor) -> Tensor:
     """The places after which the next letter can be known, ``(count, len - 1)``."""
-    return torch.arange(ids.shape[1] - 1) >= starts[:, None]
+    return torch.arange(ids.shape[1] - 1, device=ids.device) >= starts[:, None]
 
 
 def train_copier(
@@ -93,6 +93,7 @@ def train_copier(
     steps: int = 1000,
     progress: bool = True,
     watch: Watch | None = None,
+    device: torch.device | str = "cpu",
 ) -> Copier:
     """Train a copier to foretell the next letter where a text repeats.
 
@@ -105,6 +106,8 @@ def train_copier(
         Whether a bar shows how far it is.
     watch : callable, optional
         Called after each step with its number and loss.
+    device : torch.device, optional
+        Where it is trained, and stays; the CPU by default. Random numbers are drawn on the CPU.
 
     Raises
     ------
@@ -119,11 +122,11 @@ def train_copier(
     require_training(seed, steps, 32, progress, watch)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        copier = Copier(num_layers)
+        copier = Copier(num_layers).to(device)
     generator = torch.Generator().manual_seed(seed)
 
     def surprise() -> Tensor:
-        ids, starts = draw_texts(32, generator)
+        ids, starts = (x.to(device) for x in draw_texts(32, generator))
         known = _known(ids, starts)
         return F.cross_entropy(copier(ids).scores[:, :-1][known], ids[:, 1:][known])
 
@@ -151,7 +154,9 @@ def measure(copier: Copier, ids: Tensor, starts: Tensor, seed: int = 0) -> Run:
     found = copier(ids)
     known, right = _known(ids, starts), ids[:, 1:]
     scores = found.scores[:, :-1]
-    fresh = torch.arange(1, ids.shape[1]) < starts[:, None]  # places 1 and on: (count, len - 1)
+    fresh = (
+        torch.arange(1, ids.shape[1], device=ids.device) < starts[:, None]
+    )  # places 1 and on: (count, len - 1)
     before = F.pad(ids, (1, 0), value=-1)[:, :-2]  # the letter before each: (count, len - 1)
     follows = ids[:, :-1, None] == before[:, None]  # (count, len_q, len_k)
     previous = [looks.diagonal(-1, -2, -1)[fresh].mean().item() for looks in found.weights]

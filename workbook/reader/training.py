@@ -76,6 +76,7 @@ def train_reader(
     batch: int = 192,
     progress: bool = True,
     watch: Watch | None = None,
+    device: torch.device | str = "cpu",
 ) -> Reader:
     """Train a reader.
 
@@ -97,6 +98,8 @@ def train_reader(
         Whether a bar shows how far it is.
     watch : callable, optional
         Called after each step with its number and loss.
+    device : torch.device, optional
+        Where it is trained, and stays; the CPU by default. Random numbers are drawn on the CPU.
 
     Returns
     -------
@@ -124,16 +127,17 @@ def train_reader(
     train = split()[0] if train is None else train
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        reader = Reader(vocabulary)
+        reader = Reader(vocabulary).to(device)
     generator = torch.Generator().manual_seed(seed)
-    ids, valid_lens, it, _ = encode(reader.vocabulary, train, "train")
-    places, shares = answers_of(train)
+    ids, valid_lens, it, _ = (x.to(device) for x in encode(reader.vocabulary, train, "train"))
+    places, shares = (x.to(device) for x in answers_of(train))
+    rows = torch.arange(batch, device=device)
 
     def surprise() -> Tensor:
-        chosen = torch.randint(len(ids), (batch,), generator=generator)
+        chosen = torch.randint(len(ids), (batch,), generator=generator).to(device)
         longest = int(valid_lens[chosen].max())
         scores = reader(ids[chosen, :longest], valid_lens[chosen]).scores  # (batch, len, len)
-        logs = scores[torch.arange(batch), it[chosen]].log_softmax(dim=-1)  # (batch, len)
+        logs = scores[rows, it[chosen]].log_softmax(dim=-1)  # (batch, len)
         found: Tensor = logs.gather(-1, places[chosen])  # (batch, 4)
         return -torch.mean((shares[chosen] * found).sum(dim=-1))
 
@@ -175,8 +179,10 @@ def accuracy(reader: Reader, sentences: Sequence[Sentence]) -> float:
     require_a("reader", reader, Reader)
     require_each("sentences", sentences, Sentence)
     clear = [sentence for sentence in sentences if sentence.clear]
-    ids, valid_lens, it, meant = encode(reader.vocabulary, clear)
-    scores = reader(ids, valid_lens).scores[torch.arange(len(ids)), it]  # (sentences, len)
+    device = reader.embedding.weight.device
+    ids, valid_lens, it, meant = (x.to(device) for x in encode(reader.vocabulary, clear))
+    rows = torch.arange(len(ids), device=device)
+    scores = reader(ids, valid_lens).scores[rows, it]  # (sentences, len)
     return float((scores.argmax(-1) == meant).double().mean())
 
 

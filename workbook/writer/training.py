@@ -88,7 +88,7 @@ def train_writer(
     Parameters
     ----------
     model : LanguageModel
-        Its weights are changed, wherever they stand at the beginning.
+        Its weights are changed, wherever they stand at the beginning, and on whatever device.
     text : str, optional
         What to learn from, in the model's letters; by default that of :func:`split_prose`.
     seed : int
@@ -109,7 +109,8 @@ def train_writer(
 
     def loss() -> Tensor:
         starts = torch.randint(len(ids) - WINDOW, (batch, 1), generator=generator)
-        return _surprise(model, ids[starts + torch.arange(WINDOW + 1)])
+        places = starts + torch.arange(WINDOW + 1)  # drawn on the CPU
+        return _surprise(model, ids[places.to(ids.device)])
 
     return _training.fit(model, loss, steps, progress=progress, watch=watch)
 
@@ -117,7 +118,7 @@ def train_writer(
 def _ids(model: LanguageModel, text: str) -> Tensor:
     """Return the ids of a text that is long enough for at least one stretch."""
     require_a("model", model, LanguageModel)
-    ids = torch.tensor(model.encode(text))
+    ids = torch.tensor(model.encode(text), device=model.embedding.weight.device)
     if len(ids) <= WINDOW:
         raise ValueError(f"text: expected more than {WINDOW} letters, got {len(ids)}")
     return ids
@@ -218,7 +219,7 @@ def _next(logits: Tensor, temperature: float, generator: torch.Generator | None)
     """Draw the next letter from its scores ``(letters,)``."""
     if temperature == 0:
         return int(logits.argmax())
-    probabilities = (logits.double() / temperature).softmax(dim=-1)
+    probabilities = (logits.cpu().double() / temperature).softmax(dim=-1)
     return int(torch.multinomial(probabilities, 1, generator=generator))
 
 
@@ -265,7 +266,7 @@ def write(
     caches = model.new_caches() if cached else None
     new = ids
     for _ in range(length):
-        given = torch.tensor([new if cached else ids])
+        given = torch.tensor([new if cached else ids], device=model.embedding.weight.device)
         ids.append(_next(model(given, caches)[0][0, -1], temperature, generator))
         new = ids[-1:]
     return model.decode(ids)
