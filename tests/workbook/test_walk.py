@@ -36,6 +36,7 @@ def measured(node, figure):
         + """((seen) => ({
         ...{ words: seen.words, it: seen.it, nouns: seen.nouns, meant: seen.meant },
         ...{ row: seen.row, dots: seen.dots, alone: [...seen.alone] },
+        values: seen.first.values.map((value) => [...value]),
         states: [seen.start, ...seen.layers.map((one) => one.output)]
             .map((rows) => rows.map((row) => [...row])),
         weights: seen.weights,
@@ -115,6 +116,12 @@ def test_what_the_page_claims_of_this_reader_is_true(node):
         for weights in first[[1, 3]]:
             assert [named[i] for i in weights.argsort()[:-4:-1]] == ["street", "cross", "not"]
         assert first[:, -1].max() < 0.1
+        # in the tallest column of the mixture, the two nouns nearly cancel
+        pieces = row[:, None] * seen["values"]
+        tallest = abs(pieces[animal]).argmax()
+        both = pieces[[animal, street], tallest]
+        assert both.prod() < 0 and abs(both.sum()) < 0.1 * abs(both).max()
+        assert tallest == abs(pieces).sum(axis=0).argmax()
         # in layer 2, averaged, *it* looks mostly at the last word, and less at *street*
         assert [*second.mean(axis=0).argsort()[:-3:-1]] == [len(named) - 1, street]
         # the dots: *street*, nearer to the middle, close to it, and at an end

@@ -1,5 +1,4 @@
 import {
-  addArrow,
   addPatterns,
   breadth,
   colorMap,
@@ -67,7 +66,6 @@ export function render({ model, el }) {
   });
   const layer = (kind) => plot.svg.appendChild(svg("g", { class: kind }));
   const { masked } = addPatterns(plot.svg);
-  const arrow = addArrow(plot.svg);
   const band = plot.svg.appendChild(svg("rect", { class: "attention-walk-band", rx: 4 }));
   const [lines, points, bars, hatched] = [
     "attention-walk-lines",
@@ -263,8 +261,8 @@ export function render({ model, el }) {
         },
       ];
     };
-    const answer = (noun) => {
-      const [x, y] = [name - breadth(written[noun]) * font - 16, line(noun)];
+    const ends = written.map((word, i) => [name - breadth(word) * font - 16, line(i)]);
+    const answer = ([x, y]) => {
       const under = floor + (wide ? 22 : 16);
       return (
         `M${right - 6} ${line(it) + 9}V${under - 12}Q${right - 6} ${under} ${right - 18} ${under}` +
@@ -272,9 +270,13 @@ export function render({ model, el }) {
       );
     };
     setChildren(points, [
-      ...now.pointing.map((look, to) => {
-        const [tag, attributes] = drawn(answer(to), look);
-        return [tag, { ...attributes, "marker-end": look[1] > 0.5 ? arrow : null }];
+      ...now.pointing.flatMap((look, to) => {
+        const [x, y] = [Math.max(ends[to][0], 4), ends[to][1]];
+        const tip = {
+          d: `M${x} ${y - 8}L${x + 13} ${y}L${x} ${y + 8}z`,
+          class: "attention-walk-tip",
+        };
+        return [drawn(answer(ends[to]), look), ["path", { ...tip, opacity: look[1] }]];
       }),
       ...(step === WORDS ? seen.nouns.map(arc) : []),
     ]);

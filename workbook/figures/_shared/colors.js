@@ -63,12 +63,3 @@ export function addPatterns(picture) {
     nan: pattern("nan", "--aw-nan", "--aw-paper", "M2 2L6 6M6 2L2 6"),
   };
 }
-
-/** Add an arrow's head to an SVG, for `marker-end`, in the colour of the line that it ends. */
-export function addArrow(picture) {
-  const id = uniqueId("arrow");
-  const tip = svg("path", { d: "M0 0L6 3L0 6z", fill: "context-stroke" });
-  const look = { id, viewBox: "0 0 6 6", refX: 3, refY: 3, markerWidth: 2.6, markerHeight: 2.6 };
-  picture.prepend(svg("defs", {}, svg("marker", { ...look, orient: "auto" }, tip)));
-  return `url(#${id})`;
-}
