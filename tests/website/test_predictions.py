@@ -54,7 +54,8 @@ def test_each_choice_is_offered_and_one_of_each_row_is_right(site):
 @pytest.mark.browser
 @pytest.mark.site
 def test_an_output_stays_covered_until_one_guesses(visit):
-    with visit("book/variance.html") as page:
+    with visit("book/variance.html") as seen:
+        page = seen.page
         output = page.locator(".answer").first
         height = output.bounding_box()["height"]
         assert output.evaluate("x => x.classList.contains('covered')")

@@ -262,7 +262,7 @@ def test_moved_sections_were_published_and_left_their_page():
         assert (page, anchor) not in targets, f"moved.yml: something leads to {page}#{anchor}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "book/index.md", "book/notation.md"])
+@pytest.mark.parametrize("page", ["README.md", "book/notation.md"])
 def test_the_examples_run(page):
     examples = re.findall(r"^```python\n(.+?)^```$", (ROOT / page).read_text(), re.M | re.S)
     assert examples
