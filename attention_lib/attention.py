@@ -141,7 +141,7 @@ def scaled_dot_product_attention(
     """
     require_known(others)
     prepared = _prepared(queries, keys, values, valid_lens, mask, causal, is_dot_product=True)
-    output, weights = _attend_in_heads(None, *prepared, scale=scale, need_weights=need_weights)
+    output, weights = _attend_in_heads(*prepared, scale=scale, need_weights=need_weights)
     return output, with_last_keys(weights, keys.shape[-2])
 
 
@@ -165,21 +165,21 @@ def _prepared(
 
 
 def _attend_in_heads(
-    score: Score | None,
     queries: Tensor,
     keys: Tensor,
     values: Tensor,
     mask: Tensor | None,
     causal: bool,
     *,
+    score: Score | None = None,
     scale: float | None = None,
     need_weights: bool,
     dropout_p: float = 0.0,
 ) -> tuple[Tensor, Tensor | None]:
     """Attend as the textbook does, where each head of keys may serve several heads of queries.
 
-    Without a score it computes scaled dot products; the fused kernel does, if no weights are
-    needed.
+    ``score=None`` means scaled dot products, which the fused kernel computes if no weights are
+    needed. Arguments are prepared; ``causal`` comes without a mask.
     """
     # Some versions of the kernel divide by an axis of length 0, which ends the process.
     has_numbers = 0 not in (*queries.shape, *keys.shape, *values.shape)
@@ -197,7 +197,8 @@ def _attend_in_heads(
     widen = score is None and queries.dtype == torch.float16  # which cannot hold a large score
     if widen:  # to float32, in which the kernel computes, too
         queries, keys, values = queries.float(), keys.float(), values.float()
-    score = score or partial(scaled_dot_scores, scale=scale)
+    if score is None:
+        score = partial(scaled_dot_scores, scale=scale)
     output, weights = attend(score, queries, keys, values, mask, dropout_p)
     if widen:
         output, weights = output.half(), weights.half()
@@ -277,12 +278,12 @@ class Attention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Attend, once the arguments are checked and prepared; ``causal`` comes without a mask."""
         return _attend_in_heads(
-            None if self.is_dot_product else self.score,
             queries,
             keys,
             values,
             mask,
             causal,
+            score=None if self.is_dot_product else self.score,
             scale=self.scale,
             need_weights=need_weights,
             dropout_p=self.dropout.p if self.training else 0.0,

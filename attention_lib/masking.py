@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attention_lib._arguments import (
     broadcast,
+    can_read,
     refuse,
     require_count,
     require_device,
@@ -288,6 +289,7 @@ def masked_softmax(
     torch.Tensor
         Weights in the shape and dtype of ``scores``. Masked keys get exactly 0, even if their
         score is NaN. A row sums to 1; a row in which every key is masked is all 0, with gradient 0.
+        NaN that may be seen makes the whole row NaN.
 
     Raises
     ------
@@ -309,10 +311,12 @@ def masked_softmax(
     if mask is None:
         return scores.softmax(dim=-1)
     hidden = ~mask
+    scores = scores.masked_fill(hidden, -torch.inf)
     empty = hidden.all(dim=-1, keepdim=True)  # (..., len_q, 1): queries that may see nothing
-    # Their softmax would be NaN: give them ordinary scores first, and weights of 0 afterwards.
-    scores = scores.masked_fill(hidden, -torch.inf).masked_fill(empty, 0.0)
-    return scores.softmax(dim=-1).masked_fill(hidden, 0.0)
+    if can_read(empty) and not empty.any():
+        return scores.softmax(dim=-1)
+    # A softmax over nothing is NaN: empty rows get ordinary scores first, and weights of 0 last.
+    return scores.masked_fill(empty, 0.0).softmax(dim=-1).masked_fill(empty, 0.0)
 
 
 def one_mask(
@@ -340,30 +344,40 @@ def one_mask(
         Whether attention is causal and nothing else. Then no mask is made, because PyTorch's
         kernel needs none.
     """
-    if valid_lens is not None:
-        lengths = length_mask(valid_lens, shape[-1])  # (batch, 1 or len_q, len_k)
-        require_device("the scores", device, "valid_lens", valid_lens)
-        if len(shape) < 3:
-            refuse("lengths' batch", "valid_lens", f"scores {tuple(shape)}")
-        if tuple(valid_lens.shape) != (shape[0], shape[-2])[: valid_lens.dim()]:
-            fitting = f"({shape[0]},) or ({shape[0]}, {shape[-2]}) for scores {tuple(shape)}"
-            refuse("lengths' shape", "valid_lens", shape_of(valid_lens), shape=fitting)
-        heads = (1,) * (len(shape) - 3)  # the lengths hold for every head
-        lengths = lengths.reshape(lengths.shape[0], *heads, *lengths.shape[1:])
     if mask is not None:
-        require_mask("mask", mask)
-        require_device("the scores", device, "mask", mask)
-        sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
-        if mask.dim() > len(shape) or any(size not in (1, whole) for size, whole in sizes):
-            refuse("mask's shape", "mask", shape_of(mask), shape=tuple(shape))
-        if mask.dim() < len(shape):
-            _warn_of_two_meanings(mask, shape)
-            mask = mask[(None,) * (len(shape) - mask.dim())]
+        mask = _mask_for(shape, device, mask)
     if valid_lens is not None:
+        lengths = _lengths_for(shape, device, valid_lens)
         mask = lengths if mask is None else mask & lengths
     if causal and mask is not None:
         mask, causal = mask & causal_mask(shape[-2], shape[-1], device), False
     return mask, causal
+
+
+def _lengths_for(shape: Sequence[int], device: torch.device, valid_lens: Tensor) -> Tensor:
+    """Return the mask of lengths that hold for every head."""
+    lengths = length_mask(valid_lens, shape[-1])  # (batch, 1 or len_q, len_k)
+    require_device("the scores", device, "valid_lens", valid_lens)
+    if len(shape) < 3:
+        refuse("lengths' batch", "valid_lens", f"scores {tuple(shape)}")
+    if tuple(valid_lens.shape) != (shape[0], shape[-2])[: valid_lens.dim()]:
+        fitting = f"({shape[0]},) or ({shape[0]}, {shape[-2]}) for scores {tuple(shape)}"
+        refuse("lengths' shape", "valid_lens", shape_of(valid_lens), shape=fitting)
+    heads = (1,) * (len(shape) - 3)
+    return lengths.reshape(lengths.shape[0], *heads, *lengths.shape[1:])
+
+
+def _mask_for(shape: Sequence[int], device: torch.device, mask: Tensor) -> Tensor:
+    """Give a mask as many axes as the scores have."""
+    require_mask("mask", mask)
+    require_device("the scores", device, "mask", mask)
+    sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
+    if mask.dim() > len(shape) or any(size not in (1, whole) for size, whole in sizes):
+        refuse("mask's shape", "mask", shape_of(mask), shape=tuple(shape))
+    if mask.dim() == len(shape):
+        return mask
+    _warn_of_two_meanings(mask, shape)
+    return mask[(None,) * (len(shape) - mask.dim())]
 
 
 def _warn_of_two_meanings(mask: Tensor, shape: Sequence[int]) -> None:
@@ -375,7 +389,7 @@ def _warn_of_two_meanings(mask: Tensor, shape: Sequence[int]) -> None:
             f"mask: {shape_of(mask)} is understood as (len_q, len_k), the same for each sequence; "
             "a mask (batch, len_k) is written mask.unsqueeze(1), and mask.unsqueeze(0) says that "
             "(len_q, len_k) is meant",
-            stacklevel=5,
+            stacklevel=6,
         )
 
 

@@ -218,7 +218,7 @@ def test_masked_scores_change_no_weight_and_no_gradient(strange, dtype):
 def test_a_visible_nan_makes_its_own_row_nan():
     x = torch.tensor([[1.0, NAN, 2.0], [1.0, NAN, 2.0]])
     weights = masked_softmax(x, mask=torch.tensor([[T, T, F], [T, F, T]]))
-    assert weights[0, :2].isnan().all() and weights[0, 2] == 0
+    assert weights[0].isnan().all()
     assert weights[1].isfinite().all()
 
 

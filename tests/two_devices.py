@@ -72,7 +72,9 @@ class Operations(TorchDispatchMode):
             )
         made = func(*args, **kwargs)
         if operation not in (aten.copy_, aten.index_put_):
-            self.places.put(made, any(there) if device is None else device == SECOND)
+            # Autograd makes tensors like another "on the CPU", where PyTorch takes both to be.
+            like = any(there) and operation is not aten._to_copy
+            self.places.put(made, like or (any(there) if device is None else device == SECOND))
         return made
 
 
