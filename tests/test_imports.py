@@ -34,9 +34,8 @@ LIBRARY = {
     **{part: ({*MATHEMATICS[:n]}, {"torch"}) for n, part in enumerate(MATHEMATICS)},
     "notebook": (set(), {"torch", "numpy", "transformers"}),  # the last where it is installed
     "palette": (set(), set()),
-    "_pictures": (set(), set()),
     "plots": (
-        {"palette", "_pictures", "plots"},
+        {"palette", "plots"},
         {"numpy", "matplotlib", "cycler", "matplotlib_inline", "IPython"},  # the last two if there
     ),
 }

@@ -2,15 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
-from attention_lib._pictures import plain
-
 Floats = NDArray[np.float64]
 Reader = Callable[..., Floats]
+
+
+def plain(value: Any) -> Any:
+    """Return a torch tensor, or those in a list, as numpy arrays; leave all else."""
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    if not hasattr(value, "detach"):
+        return value
+    value = value.detach().cpu()  # numpy knows no gradient, no other device, and no bfloat16
+    return (value.double() if value.is_floating_point() else value).numpy()
 
 
 def require_axes(ax: object) -> None:

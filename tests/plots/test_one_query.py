@@ -1,12 +1,10 @@
 """Pictures of one query: lines, bars and points are as large as their weights."""
 
 import numpy as np
-import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyBboxPatch, PathPatch, Rectangle
 
 from attention_lib import plots
-from attention_lib._pictures import convex_hull
 from attention_lib.palette import LIGHT
 from tests.plots.drawing import ROW, new_axes, texts_of
 
@@ -66,18 +64,3 @@ def test_the_diagram_draws_weights_as_bars_and_as_flows():
     assert {*"abcdefgh", "ask", "answer", "query", "keys", "weights", "values", "output"} <= {
         *texts_of(ax.texts)
     }
-
-
-@pytest.mark.parametrize(
-    ("points", "corners"),
-    [
-        ([[1, 2]], {(1, 2)}),
-        ([[1, 2], [1, 2]], {(1, 2)}),
-        ([[0, 0], [2, 2]], {(0, 0), (2, 2)}),
-        ([[0, 0], [1, 1], [2, 2], [3, 3]], {(0, 0), (3, 3)}),
-        ([[0, 0], [4, 0], [0, 4], [1, 1], [2, 2]], {(0, 0), (4, 0), (0, 4)}),
-    ],
-    ids=["one point", "one point twice", "a line", "a line with points between", "a triangle"],
-)
-def test_convex_hulls_have_no_corner_too_many(points, corners):
-    assert {*convex_hull(np.array(points, dtype=float))} == corners

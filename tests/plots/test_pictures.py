@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from attention_lib import plots
-from attention_lib._pictures import plain
+from attention_lib.plots._arrays import plain
 from tests.plots.drawing import INF, NAN, PLANE, ROW, SCORES, WEIGHTS, new_axes
 
 PICTURES = {  # name: (arrays by argument, other arguments)

@@ -9,7 +9,7 @@ import numpy as np
 import traitlets
 from numpy.typing import ArrayLike, NDArray
 
-from attention_lib._pictures import plain
+from workbook.figures._arrays import plain
 from workbook.figures._figure import Figure
 from workbook.figures._traits import Whole, refusal
 

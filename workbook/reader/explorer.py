@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from attention_lib._pictures import plain
 from workbook.figures import HeatmapExplorer
+from workbook.figures._arrays import plain
 from workbook.reader.network import Reader, read
 from workbook.reader.training import load_reader
 

@@ -9,7 +9,6 @@ import torch
 import traitlets
 
 from attention_lib import dot_scores, effective_keys, entropy
-from attention_lib._pictures import convex_hull
 from workbook.figures import SoftLookup
 
 from .conftest import spread
@@ -17,6 +16,29 @@ from .conftest import spread
 SETTINGS = [  # query_x, query_y, temperature
     *itertools.product([-2.0, -0.35, 1.0], [-1.25, 0.0, 2.0], [1 / 32, 0.5, 1.0, 2**1.5, 32.0]),
 ]
+
+
+def convex_hull(points):
+    """Return the corners of the convex hull of points in the plane (Andrew's monotone chain).
+
+    They come in order; points on an edge are none.
+    """
+    ordered = sorted((float(x), float(y)) for x, y in points)
+
+    def half(points):
+        corners = []
+        for point in points:
+            while len(corners) > 1 and not turns_left(corners[-2], corners[-1], point):
+                corners.pop()
+            corners.append(point)
+        return corners[:-1]
+
+    return half(ordered) + half(ordered[::-1]) or ordered[:1]
+
+
+def turns_left(first, second, third):
+    (x1, y1), (x2, y2), (x3, y3) = first, second, third
+    return (x2 - x1) * (y3 - y1) > (y2 - y1) * (x3 - x1)
 
 
 def truth(setting, figure=None):
