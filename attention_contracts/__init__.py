@@ -22,6 +22,7 @@ from attention_contracts._check import check
 from attention_contracts._check_model import check_model
 from attention_contracts._report import Finding, NotTested, Report
 from attention_contracts.devices import assert_device_independent
+from attention_contracts.learning import assert_forgets, assert_owns_parameters
 from attention_contracts.order import (
     assert_causal,
     assert_decodes_like_prefill,
@@ -48,8 +49,6 @@ from attention_contracts.running import (
     assert_batch_independent,
     assert_deterministic_in_eval,
     assert_differentiable,
-    assert_forgets,
-    assert_owns_parameters,
     assert_pure,
 )
 

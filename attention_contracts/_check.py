@@ -9,6 +9,7 @@ from torch import nn
 
 from attention_contracts import (
     devices,
+    learning,
     likeness,
     order,
     padding,
@@ -31,6 +32,7 @@ CONTRACTS = (
     *precision.CONTRACTS,
     *running.CONTRACTS,
     *devices.CONTRACTS,
+    *learning.CONTRACTS,
     *likeness.CONTRACTS,
 )
 

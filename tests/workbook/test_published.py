@@ -5,8 +5,9 @@ import dataclasses
 import pytest
 import torch
 
+from website import ROOT
 from workbook.published import DISAGREEMENTS, MODELS, RESULTS, Census, Table
-from workbook.published.census import FOUND, KINDS
+from workbook.published.census import FOUND, KINDS, page
 from workbook.published.tables import _short
 
 
@@ -112,3 +113,14 @@ def test_every_judged_model_is_broken_in_a_release():
         assert {
             name if "Model" in name else f"{name}ForCausalLM" for name in kind["models"]
         } <= broken
+
+
+def test_the_page_of_the_census_is_written_from_its_tables():
+    assert (ROOT / "book" / "census.md").read_text(encoding="utf-8") == page()
+
+
+def test_the_census_accuses_nobody_without_a_public_report():
+    rows = [line for line in page().splitlines() if "**broken**" in line and line.startswith("| ")]
+    assert rows
+    cells = [cell for row in rows for cell in row.split(" | ") if "**broken**" in cell]
+    assert all("](https://github.com/" in cell for cell in cells)
