@@ -61,15 +61,16 @@ def _scale(source: Source, node: ast.AST) -> Variants:
     for new, sentence in _SCALES:
         yield [(slash, end, new.format(size))], sentence
     for name in source.arguments:
-        for axis, what in ((-1, "width"), (-2, "last axis but one")):
-            if size != f"{name}.shape[{axis}]":
-                other = f"{name}.shape[{axis}]"
+        width, length = f"{name}.shape[-1]", f"{name}.shape[-2]"
+        for other, what in ((width, "width"), (length, "last axis but one")):
+            if size != other:
                 said = f"the root is taken of the {what} of `{name}`: another width sets the scale."
                 yield [(slash, end, f"/ {other} ** 0.5")], said
-                said = f"the scores are divided by the {what} of `{name}`; the root of another "
-                yield [(slash, end, f"/ {other}")], f"{said}width should divide them."
-                said = f"the scores are multiplied by the root of the {what} of `{name}`; they are "
-                yield [(slash, end, f"* {other} ** 0.5")], f"{said}to be divided, by another root."
+        if size != width:
+            said = f"the scores are divided by the width of `{name}`; the root of another width "
+            yield [(slash, end, f"/ {width}")], f"{said}should divide them."
+            said = f"the scores are multiplied by the root of the width of `{name}`; they are to "
+            yield [(slash, end, f"* {width} ** 0.5")], f"{said}be divided, by another root."
 
 
 _SCALES = [

@@ -87,7 +87,11 @@ def test_two_mistakes_at_once_hear_a_cause(exercise):
     edits = [*declared_edits(source, exercise.mistakes), *slips(source)]
     pairs = [pair for pair in combinations(edits, 2) if pair[0].fits(pair[1])]
     for pair in pairs[:: -(-len(pairs) // 4) or 1]:
-        said = exercise(source.function(pair))
+        try:
+            wrong = source.function(pair)
+        except SyntaxError:  # one of the two takes away what the other one wraps
+            continue
+        said = exercise(wrong)
         assert not answers.is_bare(said.message), (pair, said)
 
 
