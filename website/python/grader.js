@@ -72,7 +72,14 @@ function outOfMemory(traceback, source) {
 export async function startGrader({ load, module, engine, listener = {}, seconds = 5 }) {
   const state = { listener, seconds, seen: [], aloud: false };
   const print = (line) => state.aloud && listener.print?.(line);
-  const started = await startPython({ load, module, files: engine, print, host: hostOf(state) });
+  const started = await startPython({
+    load,
+    module,
+    files: engine,
+    print,
+    host: hostOf(state),
+    full: listener.full,
+  });
   state.door = started.door;
   const { python } = started;
   python.runPython("from workbook.exercises import judging\nimport json\nmodules = {}");

@@ -6,7 +6,7 @@ const LARGEST_HEAP = 288 * 2 ** 20; // bytes of Python's memory: a loop that fil
 const CALLS = ["call", "getItem", "setItem", "tensor", "write", "text", "traits", "release"];
 
 /** Start MicroPython from a compiled module, and hold its memory to a bound. */
-async function instantiated(load, module, print) {
+async function instantiated(load, module, print, full) {
   const { instantiate, instantiateStreaming } = WebAssembly;
   let memory;
   WebAssembly.instantiateStreaming = WebAssembly.instantiate = async (_, imports) => {
@@ -14,7 +14,10 @@ async function instantiated(load, module, print) {
     memory = instance.exports.memory;
     const grow = memory.grow.bind(memory);
     memory.grow = (pages) => {
-      if (memory.buffer.byteLength + pages * 65536 > LARGEST_HEAP) throw new RangeError("full");
+      if (memory.buffer.byteLength + pages * 65536 > LARGEST_HEAP) {
+        full();
+        throw new RangeError("full");
+      }
       return grow(pages);
     };
     return { instance, module };
@@ -31,10 +34,11 @@ async function instantiated(load, module, print) {
  * Return an interpreter that can import torch, and the door to its tensors.
  *
  * `load` is MicroPython's own loader, `module` its compiled WebAssembly, `files` the texts of
- * Python's modules by their paths, `host` what Python can call in the page.
+ * Python's modules by their paths, `host` what Python can call in the page; `full` is called where it
+ * gets no more memory.
  */
-export async function startPython({ load, module, files, print, host = {} }) {
-  const { python, memory } = await instantiated(load, module, print);
+export async function startPython({ load, module, files, print, host = {}, full = () => {} }) {
+  const { python, memory } = await instantiated(load, module, print, full);
   const door = new Door(() => memory.buffer);
   const calls = CALLS.map((name) => [name, (...given) => door[name](...given)]);
   python.registerJsModule("door", { signatures: door.signatures, ...Object.fromEntries(calls) });

@@ -35,15 +35,16 @@ export class Session {
   ask(message, hear = () => {}) {
     const { worker } = this;
     return new Promise((resolve, reject) => {
-      this.give = (trouble) => {
-        this.end();
-        reject(trouble);
-      };
+      let full = false;
       let clock = setTimeout(() => this.give(new Trouble(TOO_LONG)), 1000 * PATIENCE);
       const finish = (settle, value) => {
         clearTimeout(clock);
         this.give = null;
         settle(value);
+      };
+      this.give = (trouble) => {
+        this.end();
+        finish(reject, trouble);
       };
       worker.onerror = (event) => {
         event.preventDefault();
@@ -52,10 +53,16 @@ export class Session {
       };
       worker.onmessage = ({ data }) => {
         if (data.kind === "begin" || data.kind === "end") {
+          if (full) return;
           clearTimeout(clock);
           const own = data.kind === "begin";
           const late = () => this.give(own ? new Endless() : new Trouble(TOO_LONG));
           clock = setTimeout(late, 1000 * (own ? SECONDS + 0.5 : PATIENCE));
+        } else if (data.kind === "full") {
+          // it may still say in which line, or be lost in collecting what fills its memory
+          full = true;
+          clearTimeout(clock);
+          clock = setTimeout(() => this.give(new Trouble(FULL)), 1500);
         } else if (data.kind === "print") hear(data.line);
         else if (data.kind === "broken") {
           this.end();
@@ -88,6 +95,16 @@ export class Session {
 
   /** Judge code: what the grader says. */
   async judge(request, hear) {
+    if (this.busy) throw new Trouble("Another exercise of this page is still running.");
+    this.busy = true;
+    try {
+      return await this.judged(request, hear);
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  async judged(request, hear) {
     const { chapter } = request;
     const data = await this.fetched(`${chapter}.json`, "json");
     await this.start();
@@ -115,4 +132,5 @@ export class Endless extends Trouble {
   }
 }
 
+const FULL = "Not yet: your code takes more memory than a page has.";
 const TOO_LONG = "The grader found no answer within a minute.";

@@ -15,6 +15,7 @@ console.error = () => {}; // the interpreter complains there of every memory tha
 const listener = {
   begin: () => postMessage({ kind: "begin" }),
   end: () => postMessage({ kind: "end" }),
+  full: () => postMessage({ kind: "full" }),
   print(line) {
     printed++;
     if (printed > MOST_LINES + 1) return;
