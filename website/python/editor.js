@@ -2,16 +2,36 @@
 
 import { Session, Trouble } from "./session.js";
 import { formOf } from "./forms.js";
-import { keepsOf } from "./keeping.js";
+import { everything, forgetEverything, keepsOf } from "./keeping.js";
 import { withManners } from "./manners.js";
 
 const KEYS = ["@", ".", "(", ")", "[", "]", ":", ",", "=", "_", "-1", "dim=", ".mT"];
 
 export function attachCode(page, base) {
   const session = new Session(base);
-  page
-    .querySelectorAll(".attention-code[data-exercise]")
-    .forEach((place) => attach(place, session));
+  const places = page.querySelectorAll(".attention-code[data-exercise]");
+  places.forEach((place) => attach(place, session));
+  page.querySelector(".finish")?.after(takingAlong());
+}
+
+/** All that was written, on any page, as a file; or erased. */
+function takingAlong() {
+  const save = make("button", { type: "button", textContent: "Save it as a file" });
+  const erase = make("button", { type: "button", textContent: "Erase it" });
+  const told = make("output");
+  save.addEventListener("click", () => {
+    const text = JSON.stringify(everything(), null, 2);
+    const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    make("a", { href: address, download: "attention-workbook-code.json" }).click();
+    URL.revokeObjectURL(address);
+  });
+  erase.addEventListener("click", () => {
+    if (!confirm("Erase all code that you wrote in this book?")) return;
+    forgetEverything();
+    told.textContent = "Erased. Pages show their stubs again when they are loaded anew.";
+  });
+  const words = "The code that you wrote in all chapters is kept in this browser. ";
+  return make("p", { className: "finish" }, words, save, " ", erase, " ", told);
 }
 
 function make(tag, properties = {}, ...children) {
@@ -31,7 +51,7 @@ function inline(text) {
 function stubOf(cell, name) {
   const lines = cell.querySelector("pre").textContent.trimEnd().split("\n");
   const start = lines.findIndex((line) => line.startsWith(`def ${name}`));
-  const length = lines.slice(start + 1).findIndex((line) => /^\S/.test(line));
+  const length = lines.slice(start + 1).findIndex((line) => /^[^\s)]/.test(line));
   const end = length < 0 ? lines.length : start + 1 + length;
   return `${lines.slice(start, end).join("\n").trimEnd()}\n`;
 }
@@ -42,9 +62,9 @@ function attach(place, session) {
   const stub = stubOf(cell, name);
   const keeps = keepsOf(`${chapter}.${exercise}`);
   const title = place.closest("section").querySelector("h2, h3").firstChild.textContent;
+  const notebook = place.firstElementChild;
   const parts = fields(title, `attention-code-${exercise}`);
-  const { field, run, reset, said, printed, kept } = parts;
-  let running = false;
+  const { field, run, reset, said, kept } = parts;
 
   const show = (passed, text, line = 0) => {
     place.classList.toggle("attention-right", passed === true);
@@ -52,6 +72,7 @@ function attach(place, session) {
     field.parentElement.style.setProperty("--line", line - 1);
     field.parentElement.classList.toggle("marked", line > 0);
     said.replaceChildren(...inline(text));
+    notebook.hidden = !text.includes("notebook");
   };
   const tellKept = (works) => {
     kept.textContent = works
@@ -63,34 +84,7 @@ function attach(place, session) {
     field.rows = Math.max(text.split("\n").length + 1, 5);
   };
 
-  async function judge() {
-    if (running) return session.stop();
-    running = true;
-    run.textContent = "Stop";
-    printed.replaceChildren();
-    printed.hidden = true;
-    show(null, session.worker ? "Running …" : "Fetching Python, once (250 kB) …");
-    const started = performance.now();
-    try {
-      const verdict = await session.judge(
-        { chapter, exercise, name, source: field.value },
-        (line) => {
-          printed.hidden = false;
-          printed.append(`${line}\n`);
-        },
-      );
-      show(verdict.unwritten ? null : verdict.passed, verdict.said, verdict.line);
-      if (verdict.passed) keeps.pass();
-    } catch (error) {
-      if (!(error instanceof Trouble)) throw error;
-      show(/^Not yet/.test(error.message) ? false : null, error.message);
-    } finally {
-      place.dataset.milliseconds = Math.round(performance.now() - started);
-      run.textContent = "Run and check";
-      running = false;
-    }
-    return null;
-  }
+  const judge = judging({ place, parts, session, keeps, show });
 
   run.addEventListener("click", judge);
   reset.addEventListener("click", () => {
@@ -119,12 +113,50 @@ function attach(place, session) {
   if (keeps.passed()) show(true, "You have solved this one.");
   offer(parts, keeps, fill);
   cell.querySelector(".cell_input").hidden = true;
-  const notebook = place.firstElementChild;
   const own = withForm(place, parts.all);
   if (own && keeps.draft() !== null) own.open = true;
   place.append(notebook);
   notebook.hidden = true;
   place.hidden = false;
+}
+
+/** What the button does: run and judge, or stop what runs. */
+function judging({ place, parts, session, keeps, show }) {
+  const { field, run, printed } = parts;
+  const { chapter, exercise, name } = place.dataset;
+  let running = false;
+  const hear = {
+    printed(line) {
+      printed.hidden = false;
+      printed.append(`${line}\n`);
+    },
+    thinking: () => show(null, "It ran. Looking for the reason …"),
+  };
+  return async () => {
+    if (running) {
+      session.stop();
+      return;
+    }
+    running = true;
+    run.textContent = "Stop";
+    printed.replaceChildren();
+    printed.hidden = true;
+    show(null, session.worker ? "Running …" : "Fetching Python, once (250 kB) …");
+    const started = performance.now();
+    try {
+      const asked = { chapter, exercise, name, source: field.value };
+      const verdict = await session.judge(asked, hear);
+      show(verdict.unwritten ? null : verdict.passed, verdict.said, verdict.line);
+      if (verdict.passed) keeps.pass();
+    } catch (error) {
+      if (!(error instanceof Trouble)) throw error;
+      show(/^Not yet/.test(error.message) ? false : null, error.message);
+    } finally {
+      place.dataset.milliseconds = Math.round(performance.now() - started);
+      run.textContent = "Run and check";
+      running = false;
+    }
+  };
 }
 
 /** Put a lighter form of the exercise first, where there is one, and fold what is below it. */

@@ -32,13 +32,15 @@ export class Session {
   }
 
   /** Send a message to the worker and wait for its answer; `hear` is told of what comes between. */
-  ask(message, hear = () => {}) {
+  ask(message, hear = {}) {
     const { worker } = this;
     return new Promise((resolve, reject) => {
       let full = false;
+      let thinks; // the reader's code has run, and the grader takes its time
       let clock = setTimeout(() => this.give(new Trouble(TOO_LONG)), 1000 * PATIENCE);
       const finish = (settle, value) => {
         clearTimeout(clock);
+        clearTimeout(thinks);
         this.give = null;
         settle(value);
       };
@@ -55,15 +57,17 @@ export class Session {
         if (data.kind === "begin" || data.kind === "end") {
           if (full) return;
           clearTimeout(clock);
+          clearTimeout(thinks);
           const own = data.kind === "begin";
           const late = () => this.give(own ? new Endless() : new Trouble(TOO_LONG));
           clock = setTimeout(late, 1000 * (own ? SECONDS + 0.5 : PATIENCE));
+          if (!own) thinks = setTimeout(() => hear.thinking?.(), 500);
         } else if (data.kind === "full") {
           // it may still say in which line, or be lost in collecting what fills its memory
           full = true;
           clearTimeout(clock);
           clock = setTimeout(() => this.give(new Trouble(FULL)), 1500);
-        } else if (data.kind === "print") hear(data.line);
+        } else if (data.kind === "print") hear.printed?.(data.line);
         else if (data.kind === "broken") {
           this.end();
           finish(reject, new Trouble("Python stopped here, perhaps for want of memory."));

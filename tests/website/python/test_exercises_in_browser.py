@@ -1,6 +1,8 @@
 """Exercises done in the page as readers do them, in a Chromium that reaches nothing else."""
 
 import gzip
+import json
+from pathlib import Path
 
 import pytest
 
@@ -22,10 +24,12 @@ class Exercise:
     def __init__(self, page, number=0):
         self.page, self.place = page, page.locator(".attention-code").nth(number)
         self.field, self.run = self.place.locator("textarea"), self.place.locator(".run")
+        for folded in self.place.locator("details.own:not([open]) > summary").all():
+            folded.click()
 
     @property
     def said(self):
-        return self.place.locator("output").inner_text()
+        return self.place.locator("output").last.inner_text()
 
     def judged(self, code=None):
         """Write code, press the button, and return what is said."""
@@ -123,7 +127,7 @@ def test_an_exercise_is_done_by_keyboard_and_heard(visit):  # noqa: F811
         assert page.evaluate("document.activeElement.className") == "run"
         page.keyboard.press("Enter")
         exercise.place.locator("output", has_text="Not yet").wait_for(timeout=60_000)
-        assert exercise.place.get_by_role("status").count() == 1
+        assert exercise.place.get_by_role("status").last.inner_text().startswith("Not yet")
         assert exercise.field.get_attribute("aria-label").startswith("Your code for Exercise 1")
 
 
@@ -156,6 +160,42 @@ def test_the_editor_fits_a_phone(visit):  # noqa: F811
         size = exercise.field.evaluate("field => parseFloat(getComputedStyle(field).fontSize)")
         assert size >= 16  # smaller ones are magnified by phones
         assert seen.axe() == []
+
+
+def test_code_of_all_chapters_is_saved_and_erased(visit):  # noqa: F811
+    with visit(PAGE) as seen:
+        exercise, page = Exercise(seen.page), seen.page
+        exercise.field.fill(RIGHT)
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Save it as a file").click()
+        kept = json.loads(Path(download.value.path()).read_text())
+        assert kept == {"attention-code soft_lookup.lookup": RIGHT}
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.get_by_role("button", name="Erase it").click()
+        assert page.evaluate("Object.keys(localStorage).join()") == ""
+
+
+def test_a_light_form_is_done_by_touch_and_without_python(visit):  # noqa: F811
+    with visit("book/masking.html", width=390, has_touch=True) as seen:
+        place = seen.page.locator(".attention-code[data-form]")
+        said = place.locator("output").first
+
+        def tap(text):
+            place.locator(".tray button", has_text=text).first.tap()
+
+        tap("weights = scores.softmax")
+        tap("return")
+        place.locator(".check").tap()
+        assert "hidden scores are not taken out before the softmax" in said.inner_text()
+        place.locator(".program button", has_text="scores.softmax").tap()
+        place.locator(".program button", has_text="return").tap()
+        tap("-torch.inf")
+        tap("weights = visible")
+        tap("return")
+        place.locator(".check").tap()
+        assert said.inner_text() == "Correct: 11 cases agree."
+        assert of_python(seen) == {p for p in of_python(seen) if p.name.startswith("editor.")}
+        assert seen.faults == []
 
 
 def test_without_a_network_what_was_loaded_goes_on(visit):  # noqa: F811
