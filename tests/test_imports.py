@@ -55,7 +55,7 @@ WORKBOOK = {
         {"torch", "ipywidgets", "IPython"},  # the last two where they are installed
     ),
     "figures": (
-        {"copying", "reader", "writer"},
+        {"copying", "published", "reader", "writer"},
         {"torch", "numpy", "anywidget", "ipywidgets", "traitlets"},
     ),
     "classroom": (set(), {"torch", "IPython"}),  # assignments are made by tools in processes
