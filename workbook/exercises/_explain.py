@@ -35,7 +35,7 @@ def declared_edits(source: Source, mistakes: Sequence[tuple[Any, ...]]) -> Itera
     >>> exercise = masking.masked_softmax
     >>> source = Source(exercise.right)
     >>> next(declared_edits(source, exercise.mistakes)).sentence
-    'rows with nothing to attend to are forgotten: they should be 0.'
+    'a row with nothing to look at shares its weight among its keys; it should be 0.'
     """
     for what, *rest in mistakes:
         if not callable(what):

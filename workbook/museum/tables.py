@@ -96,7 +96,7 @@ class Matrix:
     >>> matrix
                          a b c d e f g h i j k l m n o p q r s t u v w
     unscaled             . .   . . . . . . . X . .   .   . . . . . . .
-    window_with_one_more . . X . . .   . . .   . .       . . . . . . .
+    window_with_one_more . . X . . .   . . . . . .       . . . . . . .
     >>> matrix.letters["c"], matrix.letters["k"]
     ('assert_window', 'assert_scaled')
     """

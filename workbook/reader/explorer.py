@@ -27,8 +27,6 @@ def explore(text: str, reader: Reader | None = None, **cell: Any) -> HeatmapExpl
     >>> figure = explore("The ball broke the table because it was too weak.")
     >>> figure.head_names[1], figure.head_names[-1]
     ('head 1.2', 'pointing head')
-    >>> figure.words()  # doctest: +ELLIPSIS
-    '... Pointing head: query 7 “it” gives key 5 “table” the weight 0.952. ...
     """
     reading = read(load_reader() if reader is None else reader, text)
     tables = [plain(head).round(3) for layer in reading.weights for head in layer]
