@@ -206,7 +206,7 @@ def badly_set(site):
 @pytest.mark.site
 def test_numbers_chinese_and_code_are_well_set(site):
     assert list(badly_set(site)) == []
-    assert "20\N{NARROW NO-BREAK SPACE}000" in site.pages["book/variance.html"].text
+    assert "100\N{NARROW NO-BREAK SPACE}000" in site.pages["book/masks-in-use.html"].text
     assert len(site.pages["book/glossary.html"].select("article [lang=zh-Hans]")) > 50
 
 
