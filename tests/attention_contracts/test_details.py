@@ -24,6 +24,7 @@ from tests.attention_contracts.attentions import (
     VALID_LENS,
     RemembersKeys,
     adds_the_next_query,
+    always_drops,
     filled_with,
     identity_heads,
     mask_where_the_keys_are,
@@ -67,6 +68,13 @@ def test_scaled_asks_the_head_that_has_the_first_coordinate(x):
         return merge_heads(scaled_dot_product_attention(*heads)[0])
 
     contracts.assert_scaled(heads_of_width_1, x, x, x, scale=1.0)
+
+
+def test_no_scale_is_read_off_what_dropout_leaves(x):
+    for seed in range(20):
+        torch.manual_seed(seed)
+        with pytest.raises(contracts.NotTested, match="differs from call to call"):
+            contracts.assert_scaled(always_drops, x, x, x)
 
 
 def test_the_other_layout_can_be_the_right_one(x):

@@ -68,7 +68,7 @@ export function render({ model, el }) {
   const view = createView(
     { model, el },
     {
-      label: "Scissors",
+      label: "Which line decides?",
       task: "Cut the line that makes “it” mean the animal.",
       traits: ["text", "cuts", "opened"],
       given: [
