@@ -2,8 +2,7 @@
 
 Stills come from the notebooks' stored outputs, figures with sliders from the built pages, as their
 still pictures. A name is the chapter and the number that the caption gives, or the figure's class.
-``index.html`` shows each with its alt text and the licence. The PNG of a figure with sliders is
-taken in a Chromium where there is one; without it the pack has its SVG alone.
+``index.html`` shows each with its alt text and the licence.
 """
 
 import base64
@@ -16,12 +15,13 @@ from urllib.parse import unquote
 
 from bs4 import BeautifulSoup
 
-from website import ROOT, book, browser
+from website import ROOT, book
+from website.stills import rasterised
 
 PACK = ROOT / "_build" / "figures"
 LICENCE = "CC BY 4.0, https://creativecommons.org/licenses/by/4.0/"
 SVG_URI = "data:image/svg+xml,"
-SCALE = 3  # pixels for a pixel of the page: sharp on a projector
+WIDTH = 2016  # of a PNG in pixels, three for one of the page: sharp on a projector
 
 
 @dataclass(frozen=True)
@@ -69,19 +69,17 @@ def all_pictures(root=ROOT):
     return found
 
 
-def write(pictures, folder=PACK, photograph=None):
-    """Write the pack; ``photograph`` makes a PNG of an SVG, or there is none."""
+def write(pictures, folder=PACK):
+    """Write the pack."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     rows = []
+    painted = iter(rasterised([one.svg for one in pictures if not one.png], WIDTH))
     for picture in pictures:
         (folder / f"{picture.name}.svg").write_text(picture.svg, encoding="utf-8")
-        png = picture.png or (photograph(picture.svg) if photograph else None)
-        if png:
-            (folder / f"{picture.name}.png").write_bytes(png)
+        (folder / f"{picture.name}.png").write_bytes(picture.png or next(painted))
         links = " ".join(
-            f'<a href="{picture.name}.{kind}">{kind.upper()}</a>'
-            for kind in ("svg", "png")[: 1 + bool(png)]
+            f'<a href="{picture.name}.{kind}">{kind.upper()}</a>' for kind in ("svg", "png")
         )
         alt = html.escape(picture.alt)
         rows.append(
@@ -95,18 +93,7 @@ def write(pictures, folder=PACK, photograph=None):
 
 def main():
     pictures = all_pictures()
-    if browser.found() is None:
-        write(pictures)
-        print("No Chromium was found: figures with sliders are in the pack as SVG alone.")
-    else:
-        with browser.chromium() as started:
-            page = started.new_page(device_scale_factor=SCALE)
-
-            def photograph(svg):
-                page.set_content(svg)
-                return page.locator("svg").first.screenshot()
-
-            write(pictures, photograph=photograph)
+    write(pictures)
     print(f"{len(pictures)} figures: open {(PACK / 'index.html').relative_to(ROOT)}.")
 
 

