@@ -39,10 +39,12 @@ class Visit:
         extra="",
         hold="",
         folder="",
+        slow=False,
         **device,
     ):
         self.faults, self.asked, self.extra = [], [], extra
-        self.hold, self.held, self.folder, self.requests = hold, [], folder, 0
+        self.hold, self.held, self.folder, self.slow = hold, [], folder, slow
+        self.requests = 0
         self.context = chromium.new_context(
             viewport={"width": width, "height": 800},
             java_script_enabled=scripts,
@@ -55,8 +57,11 @@ class Visit:
         self.page = self.context.new_page()
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
         self.page.on("console", lambda said: self.faults.append(f"{said.type}: {said.text}"))
-        self.page.goto(ORIGIN + address, wait_until="domcontentloaded" if hold else "load")
-        if not hold:
+        self.go(address)
+
+    def go(self, address):
+        self.page.goto(ORIGIN + address, wait_until="domcontentloaded" if self.hold else "load")
+        if not self.hold:
             self.quiet()
 
     def quiet(self):
@@ -67,7 +72,7 @@ class Visit:
         """
         asked = None
         while asked != (asked := self.requests):
-            self.page.wait_for_timeout(150)
+            self.page.wait_for_timeout(150 if self.slow else 50)
 
     def answer(self, route):
         self.requests += 1
@@ -82,7 +87,7 @@ class Visit:
             self.faults.append(f"refused: {route.request.url}")
             return route.abort()
         self.asked.append(path)
-        if path.suffix == ".js":
+        if self.slow and path.suffix == ".js":
             time.sleep(0.05)  # as on a slow line: the page is painted before its scripts come
         if self.extra and path.suffix == ".html":
             text = path.read_text(encoding="utf-8").replace("</body>", f"{self.extra}</body>")
@@ -117,7 +122,7 @@ class Visit:
         return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def visit(chromium):
     if not (SITE / "index.html").is_file():
         pytest.fail("there is no website in _build/html: run make book, or see why it failed")

@@ -7,8 +7,11 @@ names (``## causal_mask``).
 
 import importlib
 import inspect
+import re
 
 PAGES = "book/api-"
+# The arguments of a long signature, as Sphinx writes them: a list of definitions of no terms.
+ARGUMENTS = re.compile(r'<dl>\n((?:<dd><em class="sig-param">.*</dd>\n)+)</dl>')
 
 
 def methods(member):
@@ -51,7 +54,16 @@ def read_again(app, env, added, changed, removed):
     return [name for name in env.found_docs if name.startswith(PAGES)]
 
 
+def list_arguments(app, pagename, templatename, context, doctree):
+    """Make a plain list of the arguments of a long signature."""
+    if pagename.startswith(PAGES):
+        context["body"] = ARGUMENTS.sub(
+            lambda found: f"<ul>\n{found[1]}</ul>".replace("dd>", "li>"), context["body"]
+        )
+
+
 def setup(app):
     app.connect("source-read", describe)
     app.connect("env-get-outdated", read_again)
+    app.connect("html-page-context", list_arguments)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,10 +1,9 @@
 """The texts that the search page looks through, in place of Sphinx's index.
 
 Sphinx's stems English words and cannot split Chinese ones; it finds pages, not sections. Here each
-section of each page stands with its heading and its prose, on the library's page with its code
-too, and ``search.js`` ranks them. A term of the glossary has its Chinese name with it; formulas
-stand as one would type them. What people type where the book says it in other words stands in
-``website/searched.yml``.
+section of each page stands with its heading and its prose, and ``search.js`` ranks them. A term of
+the glossary has its Chinese name with it; formulas stand as one would type them. What people type
+where the book says it in other words stands in ``website/searched.yml``.
 
 Of the first 60 questions in ``tests/website/queries.json``, MiniSearch 7.2 answered 30 rightly with
 its first result (fields weighed, stop words left out, fuzzy matching); a test says how many this
@@ -21,8 +20,9 @@ from docutils import nodes
 
 from website.extensions.workbook_pages import plain
 
-# The heading stands by itself; raw HTML is no text, and a displayed formula cannot be typed.
-OTHER = (nodes.title, nodes.raw, nodes.math_block)
+# The heading stands by itself; raw HTML is no text, a displayed formula cannot be typed, and a
+# chapter's code would weigh as much as its prose.
+OTHER = (nodes.title, nodes.raw, nodes.math_block, nodes.literal_block)
 FILE = "_static/search-index.js"
 SEARCHED = Path(__file__).resolve().parent.parent / "searched.yml"
 SIGNS = {
@@ -44,17 +44,16 @@ def typed(tex):
     return re.sub(r"\\[^a-zA-Z]|[{}]|(?<=\W)_|\^", "", text)
 
 
-def sections(doctree, with_code):
-    """Yield each section's heading, anchor, prose, code and names, without sections within.
+def sections(doctree, pieces=None):
+    """Yield each section's heading, anchor, prose and names, without sections within.
 
-    Of code, that of the library's pages is enough: a chapter's would weigh as much as its prose.
+    ``pieces`` is how many pieces of a section's prose are enough: of a function, its signature and
+    what it does.
     """
     for section in doctree.findall(nodes.section):
-        prose, code = [], []
-        _gather(section, prose, code)
         heading = plain(section.next_node(nodes.title).astext())
-        texts = (" ".join(" ".join(part).split()) for part in (prose, code if with_code else ()))
-        yield [heading, section["ids"][0], *texts, also_called(section)]
+        prose = " ".join(" ".join([*_prose(section)][:pieces]).split())
+        yield [heading, section["ids"][0], prose, also_called(section)]
 
 
 def also_called(section):
@@ -74,20 +73,20 @@ def _said(node):
     return "".join(_said(child) for child in node.children)
 
 
-def _gather(node, prose, code):
+def _prose(node):
+    """Yield the texts below a node, those of its paragraphs, without sections within."""
     for child in node.children:
-        if isinstance(child, nodes.literal_block):
-            code.append(child.astext())
-        elif isinstance(child, nodes.TextElement) and not isinstance(child, OTHER):
-            prose.append(_said(child))
+        if isinstance(child, nodes.TextElement) and not isinstance(child, OTHER):
+            yield _said(child)
         elif not isinstance(child, (nodes.section, *OTHER)):
-            _gather(child, prose, code)
+            yield from _prose(child)
 
 
 def collect(app, pagename, templatename, context, doctree):
     """Keep a page's sections; let the search page load them."""
     if doctree is not None:
-        app.env.searchable[pagename] = list(sections(doctree, "/api-" in pagename))
+        pieces = 2 if "/api-workbook-" in pagename else None  # few look for what these names take
+        app.env.searchable[pagename] = list(sections(doctree, pieces))
     if pagename == "search":
         app.add_js_file("search-index.js", loading_method="defer")
         app.add_js_file("search.js", loading_method="defer")

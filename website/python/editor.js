@@ -2,7 +2,7 @@
 
 import { Session, Trouble } from "./session.js";
 import { formOf } from "./forms.js";
-import { everything, forgetEverything, keepsOf } from "./keeping.js";
+import { keepsOf } from "./keeping.js";
 import { withManners } from "./manners.js";
 
 const KEYS = ["@", ".", "(", ")", "[", "]", ":", ",", "=", "_", "-1", "dim=", ".mT"];
@@ -11,27 +11,6 @@ export function attachCode(page, base) {
   const session = new Session(base);
   const places = page.querySelectorAll(".attention-code[data-exercise]");
   places.forEach((place) => attach(place, session));
-  page.querySelector(".finish")?.after(takingAlong());
-}
-
-/** All that was written, on any page, as a file; or erased. */
-function takingAlong() {
-  const save = make("button", { type: "button", textContent: "Save it as a file" });
-  const erase = make("button", { type: "button", textContent: "Erase it" });
-  const told = make("output");
-  save.addEventListener("click", () => {
-    const text = JSON.stringify(everything(), null, 2);
-    const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-    make("a", { href: address, download: "attention-workbook-code.json" }).click();
-    URL.revokeObjectURL(address);
-  });
-  erase.addEventListener("click", () => {
-    if (!confirm("Erase all code that you wrote in this book?")) return;
-    forgetEverything();
-    told.textContent = "Erased. Pages show their stubs again when they are loaded anew.";
-  });
-  const words = "The code that you wrote in all chapters is kept in this browser. ";
-  return make("p", { className: "finish" }, words, save, " ", erase, " ", told);
 }
 
 function make(tag, properties = {}, ...children) {

@@ -60,13 +60,3 @@ export function keepsOf(name) {
     },
   };
 }
-
-/** All that is kept of exercises, as one object; for a file that a reader takes along. */
-export const everything = () =>
-  stored((kept) =>
-    Object.fromEntries(Object.entries(kept).filter(([key]) => key.startsWith(PREFIX))),
-  ) ?? {};
-
-export function forgetEverything() {
-  for (const key of Object.keys(everything())) stored((kept) => kept.removeItem(key));
-}

@@ -80,7 +80,7 @@ if (always()) for (const { show } of prepared) show();
 
 // A link to a section, from the search for instance, uncovers what stands in it.
 function uncoverTarget() {
-  const section = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const section = document.getElementById(location.hash.slice(1));
   if (!section) return;
   for (const { place, show } of prepared) if (section.contains(place)) show();
 }

@@ -119,19 +119,18 @@ function wordsOf(text, texts) {
 }
 
 /** Pages, best first, each with its best sections. A word weighs more the fewer sections have it, and more in a heading
-    than in prose than in code; a long section has each word more often by chance. What the question names exactly comes
+    than in prose; a long section has each word more often by chance. What the question names exactly comes
     first: a term of the glossary, a name that readers have for a section or, of a name of code, its place in the library. */
 function search(text, pages) {
   const all = pages.flatMap(([address, sections]) =>
-    sections.map(([heading, anchor, prose, code, also]) => ({
+    sections.map(([heading, anchor, prose, also]) => ({
       address,
       heading,
       anchor,
       prose,
-      code,
       title: sections[0][0],
       head: [heading, ...also].join(" | "),
-      length: prose.length + code.length / 2,
+      length: prose.length,
       names: [heading, ...also].flatMap((name) =>
         name.includes("_") ? [parts(called(name)), whole(called(name))] : [parts(called(name))],
       ),
@@ -140,13 +139,13 @@ function search(text, pages) {
   const mean = all.reduce((sum, one) => sum + one.length, 0) / all.length;
   const [spoken, wanted] = wordsOf(
     text,
-    all.flatMap((one) => [one.head, one.prose, one.code]),
+    all.flatMap((one) => [one.head, one.prose]),
   );
   const patterns = wanted.map(pattern);
   const codes = text.match(/\w*(_|[a-z][A-Z])\w*/gu) ?? [];
   const isCode = all.some((one) => one.address.includes("/api") && codes.includes(one.heading));
   const counts = patterns.map((pattern) =>
-    all.map((one) => [one.head, one.prose, one.code].map((field) => count(field, pattern))),
+    all.map((one) => [one.head, one.prose].map((field) => count(field, pattern))),
   );
   const frequent = counts.map((row) => row.filter((fields) => fields.some(Boolean)).length);
   const rarity = wanted.map(
@@ -190,8 +189,8 @@ function search(text, pages) {
     const found = counts
       .map((row) => row[at])
       .map(
-        ([head, prose, code]) =>
-          2 * Math.min(1, head) * share + (prose + 0.3 * code) / (0.8 + (0.2 * one.length) / mean),
+        ([head, prose]) =>
+          2 * Math.min(1, head) * share + prose / (0.8 + (0.2 * one.length) / mean),
       );
     const inText =
       (found.reduce((sum, often, word) => sum + (rarity[word] * often) / (often + 1.5), 0) *
@@ -231,9 +230,7 @@ function search(text, pages) {
 }
 
 /** The prose around the first word found, or its start; the words marked. */
-function excerpt({ prose, code }, wanted) {
-  const within = (text) => wanted.some((pattern) => count(text, pattern));
-  const text = !within(prose) && within(code) ? code : prose;
+function excerpt({ prose: text }, wanted) {
   const places = wanted.map((pattern) => text.search(pattern)).filter((at) => at >= 0);
   const first = places.length ? Math.min(...places) : 0; // none where the heading alone has it
   const start = first < 60 ? 0 : text.indexOf(" ", first - 60) + 1;

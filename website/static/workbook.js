@@ -54,7 +54,7 @@ for (const section of document.querySelectorAll("article > section > section[id]
 }
 
 // Chapters that readers tick as finished are ticked in the contents and on the map. The list is kept
-// in this browser's storage and goes nowhere.
+// in this browser's storage and goes nowhere, as are guesses and code; readers can save and erase it.
 const finish = document.querySelector(".finish");
 const chapterOf = (address) => new URL(address, location.href).pathname.split("/").pop();
 const remembered = () => {
@@ -62,6 +62,13 @@ const remembered = () => {
     return JSON.parse(localStorage.getItem("finished")) ?? [];
   } catch {
     return []; // storage may be forbidden, or hold what is no list
+  }
+};
+const kept = () => {
+  try {
+    return Object.entries(localStorage).filter(([name]) => name !== "theme");
+  } catch {
+    return []; // as above
   }
 };
 const tick = () => {
@@ -74,7 +81,6 @@ const tick = () => {
   }
   if (!finish) return;
   finish.querySelector("input").checked = finished.has(chapterOf(location.href));
-  finish.querySelector("button").hidden = !finished.size;
 };
 const remember = (finished) => {
   try {
@@ -91,7 +97,19 @@ if (finish) {
     const others = remembered().filter((one) => one !== here);
     remember(target.checked ? [...others, here] : others);
   });
-  finish.querySelector("button").addEventListener("click", () => remember([]));
+  finish.querySelector(".save").addEventListener("click", () => {
+    const text = JSON.stringify(Object.fromEntries(kept()), null, 2);
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    link.download = "attention-workbook.json";
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
+  finish.querySelector(".erase").addEventListener("click", () => {
+    if (!confirm("Erase your ticks, guesses and code of all chapters?")) return;
+    for (const [name] of kept()) localStorage.removeItem(name);
+    location.reload();
+  });
   finish.hidden = false;
 }
 tick();

@@ -171,8 +171,10 @@ def test_code_of_all_chapters_is_saved_and_erased(visit):  # noqa: F811
         kept = json.loads(Path(download.value.path()).read_text())
         assert kept == {"attention-code soft_lookup.lookup": RIGHT}
         page.on("dialog", lambda dialog: dialog.accept())
-        page.get_by_role("button", name="Erase it").click()
+        with page.expect_navigation():
+            page.get_by_role("button", name="Erase it").click()
         assert page.evaluate("Object.keys(localStorage).join()") == ""
+        assert exercise.field.input_value() != RIGHT
 
 
 def test_a_light_form_is_done_by_touch_and_without_python(visit):  # noqa: F811
