@@ -1,6 +1,7 @@
 """What a page needs to judge code: the graders for MicroPython, and each chapter's cases."""
 
 import ast
+import functools
 import importlib
 import inspect
 import json
@@ -81,6 +82,7 @@ def _bare(path):
     return stripped(path.read_text(encoding="utf-8"))
 
 
+@functools.cache
 def chapter(name):
     """Return what the page needs for a chapter: its module, its cases, its solutions' variants."""
     module = importlib.import_module(f"{exercises.__name__}.{name}")

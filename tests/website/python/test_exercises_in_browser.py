@@ -91,21 +91,22 @@ def test_a_mistake_hears_the_notebooks_sentence_and_shows_its_line(visit):  # no
         assert field.evaluate("field => field.style.getPropertyValue('--line')") == "2"
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("    while True: pass\n", "still running after 5 seconds"),
-        ("    x = keys\n    while True: x = x + 1\n", "in the line while True: x = x + 1"),
-        ("    x = []\n    while True: x.append([0] * 1000)\n", "more memory than a page has"),
-        ("    return my_lookup(queries, keys, values, temperature)\n", "maximum recursion depth"),
-        ("    import js\n", "this page has no module js"),
-    ],
-)
-def test_code_that_does_not_end_leaves_the_page_usable(visit, body, said):  # noqa: F811
+# Code that does not end, or does what a page does not let it do, and what is said of it. A loop
+# without an operation is tried below, without a network.
+HOSTILE = {
+    "    x = keys\n    while True: x = x + 1\n": "in the line while True: x = x + 1",
+    "    x = []\n    while True: x.append([0] * 1000)\n": "more memory than a page has",
+    "    return my_lookup(queries, keys, values, temperature)\n": "maximum recursion depth",
+    "    import js\n": "this page has no module js",
+}
+
+
+def test_hostile_code_leaves_the_page_usable(visit):  # noqa: F811
     with visit(PAGE) as seen:
         exercise = Exercise(seen.page)
-        assert said in exercise.judged(LOOKUP + body)
-        assert exercise.judged(RIGHT) == "Correct: 10 cases agree."
+        for body, said in HOSTILE.items():
+            assert said in exercise.judged(LOOKUP + body)
+            assert exercise.judged(RIGHT) == "Correct: 10 cases agree."
 
 
 def test_an_exercise_is_done_by_keyboard_and_heard(visit):  # noqa: F811
@@ -208,7 +209,7 @@ def test_without_a_network_what_was_loaded_goes_on(visit):  # noqa: F811
         seen.context.unroute("**/*")
         seen.context.route("**/*", lambda route: route.abort())
         assert exercise.judged(RIGHT).startswith("Correct")
-        assert "still running" in exercise.judged(f"{LOOKUP}    while True: pass\n")
+        assert "still running after 5 seconds" in exercise.judged(f"{LOOKUP}    while True: pass\n")
         assert exercise.judged(RIGHT).startswith("Correct")
 
 
