@@ -16,6 +16,7 @@ from sphinx.errors import ExtensionError
 
 FILE = Path(__file__).resolve().parent.parent / "predictions.toml"
 SCRIPT = "predictions.js"
+FIGURE = 'class="attention-widget"'
 FIELD = (
     '<form><input type="text" autocomplete="off" aria-label="Your guess">'
     '<button type="submit">Compare</button></form>'
@@ -40,9 +41,14 @@ def asks(strong):
 
 
 def answering(paragraph):
-    """The code cells after a paragraph, up to the text that follows the first output."""
+    """The code cells after a paragraph, up to the text that follows the first output.
+
+    A figure to take hold of gives nothing away by itself. It is passed over.
+    """
     cells = []
     for node in paragraph.parent.children[paragraph.parent.index(paragraph) + 1 :]:
+        if is_figure(node):
+            continue
         is_cell = isinstance(node, nodes.container) and "cell" in node["classes"]
         if is_cell and outputs(node):
             cells.append(node)
@@ -51,6 +57,10 @@ def answering(paragraph):
         ):
             break
     return cells
+
+
+def is_figure(node):
+    return isinstance(node, nodes.container) and FIGURE in node.astext()
 
 
 def outputs(cell):
@@ -86,8 +96,13 @@ def offer(app, doctree):
         place = row(
             f"{chapter}-{number}", mine[0]["choices"] if mine else [], SWITCH * (not number)
         )
-        first = outputs(cells[0])[0]
-        cells[0].insert(cells[0].index(first), nodes.raw("", place, format="html"))
+        below = next(filter(is_figure, paragraph.parent.children), None)
+        index = paragraph.parent.index
+        if below and index(paragraph) < index(below) < index(cells[0]):
+            paragraph.parent.insert(index(below), nodes.raw("", place, format="html"))
+        else:
+            first = outputs(cells[0])[0]
+            cells[0].insert(cells[0].index(first), nodes.raw("", place, format="html"))
         for cell in cells:
             for output in outputs(cell):
                 output["classes"].append("answer")

@@ -20,12 +20,15 @@ const places = [...document.querySelectorAll(".prediction")];
 const guesses = read("predictions") ?? {};
 const always = () => read("always-show") === true;
 
-/** The outputs that answer a prediction: those of its own cell and of the cells right after it. */
+/** The outputs that answer a prediction: those marked in the cells that follow it. */
 function answers(place) {
   const found = [];
-  for (let cell = place.closest(".cell"); cell?.matches(".cell"); cell = cell.nextElementSibling) {
-    if (cell !== place.closest(".cell") && cell.querySelector(".prediction")) break;
-    found.push(...cell.querySelectorAll(":scope .answer"));
+  const first = place.closest(".cell") ?? place.nextElementSibling;
+  for (let cell = first; cell; cell = cell.nextElementSibling) {
+    if (cell !== first && cell.querySelector(".prediction")) break;
+    const marked = [...cell.querySelectorAll(".answer")];
+    if (found.length && !marked.length) break;
+    found.push(...marked);
   }
   return found;
 }
