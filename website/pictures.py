@@ -106,6 +106,15 @@ def distance(pair):
 
 def worst_window(a, b):
     """The most pixels in any window that disagree with the other picture."""
+    differing = ImageChops.difference(a, b).point(lambda level: 255 * (level > LEVELS)).getbbox()
+    if differing is None:
+        return 0
+    left, top, right, bottom = differing
+    box = (
+        *(max(left - REACH, 0), max(top - REACH, 0)),
+        *(min(right + REACH, a.width), min(bottom + REACH, a.height)),
+    )
+    a, b = a.crop(box), b.crop(box)
 
     def outside(a, b):
         low, high = (

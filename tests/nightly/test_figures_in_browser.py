@@ -6,6 +6,7 @@ import pytest
 
 from attention_lib import causal_mask
 from tests.workbook.figures import (
+    test_figures_in_browser,
     test_frame_in_browser,
     test_head_split,
     test_heatmap_in_browser,
@@ -61,6 +62,18 @@ def test_the_heatmap_s_readouts_agree_at_its_corners(show, name):
 
 
 # ---------------------------------------------------------------- controls, words and the frame
+
+
+def test_a_figure_answers_its_reader_and_leaves_nothing_behind(show, figure):
+    test_figures_in_browser.answer_and_leave_nothing_behind(show, figure)
+
+
+def test_axe_finds_no_barrier_in_any_figure(show, every_figure):
+    test_figures_in_browser.find_no_barrier(show, every_figure)
+
+
+def test_a_font_that_comes_late_is_drawn_as_one_that_was_there(show, figure):
+    test_figures_in_browser.draw_a_late_font(show, figure)
 
 
 def test_sliders_values_and_words_agree_at_nine_positions(show, figure):

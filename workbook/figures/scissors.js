@@ -451,7 +451,7 @@ export function render({ model, el }) {
     drawNames(layout);
     setChildren(lamp, lampMarks(sentence, now.shares, layout));
     drawTag(now, layout);
-    writeList(state.opened);
+    writeList(state.opened < sentence.words.length ? state.opened : -1);
     for (const tool of [undo, mend]) setAttributes(tool, { disabled: cuts.length === 0 });
     counter(cuts.length, String(cuts.length));
     places.forEach((chip, i) =>

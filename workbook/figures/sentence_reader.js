@@ -221,12 +221,19 @@ export function render({ model, el }) {
     else if (!isKnown && state.hop === 1) view.say(""); // what was said of another sentence
   });
 
+  /** Play once, unless the reader, Python or another view has set something before this was seen. */
+  function begin() {
+    if (isBegun) return;
+    if (model.get("head") < 0 && model.get("hop") === 3) read(model.get("text"));
+    isBegun = true;
+    view.again();
+  }
   if (!isBegun) {
     const first = new IntersectionObserver(
       (entries) => {
         if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
         first.disconnect();
-        if (!isBegun) read(model.get("text"));
+        begin();
       },
       { threshold: 0.4 },
     );

@@ -6,6 +6,7 @@ import test from "node:test";
 import {
   DTYPES,
   colorMap,
+  createMotion,
   createModel,
   entropy,
   fixed,
@@ -178,4 +179,22 @@ test("a name stands above its point, a spare one beside it, or below where the s
   assert.deepEqual(places([spare]), [[131, 55]]);
   const crowded = [point(50, 50), point(150, 50)];
   assert.deepEqual(places([...crowded, spare])[2], [100, 45]);
+});
+
+test("all of one draw is of one moment: nothing has arrived that was drawn on its way", () => {
+  globalThis.matchMedia = () => ({ matches: false });
+  let time = 0;
+  const motion = createMotion({ again() {}, isHeld: () => false, now: () => time });
+  const draw = (target) => {
+    motion.begin();
+    return motion.glide("height", target, { length: 100 });
+  };
+  draw(0);
+  draw(1);
+  time = 99;
+  const height = draw(1);
+  time = 101;
+  assert.ok(height < 1 && motion.isMoving());
+  assert.equal(draw(1), 1);
+  assert.ok(!motion.isMoving());
 });

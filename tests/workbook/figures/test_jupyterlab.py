@@ -28,14 +28,17 @@ from workbook.figures.catalogue import FIGURES
 figures = {name: cls() for name, cls in FIGURES.items()}
 for name in figures:
     display(figures[name], figures[name])"""
+# Without the models' weights: JupyterLab cuts off an output of more than a megabyte.
 TELL = """\
-print(json.dumps({name: figure.state() for name, figure in figures.items()}, default=str))"""
+plain = lambda state: {name: value for name, value in state.items() if not isinstance(value, bytes)}
+print(json.dumps({name: plain(figure.state()) for name, figure in figures.items()}))"""
 CHANGE = """\
 for figure in figures.values():
     for name in figure.state():
         trait = figure.traits()[name]
         if isinstance(trait, (Whole, Real)):
-            setattr(figure, name, trait.max)"""
+            setattr(figure, name, trait.max)
+figures["Scissors"].cuts = "1:12-7"  # a figure whose numbers none of its whole numbers changes"""
 INTERACT = """\
 from workbook.figures.interact import interact
 def inverse(number=4):

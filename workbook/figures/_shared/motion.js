@@ -27,13 +27,14 @@ export function sameShape(a, b) {
  * `target`, which takes `length` milliseconds after `delay`. It asks by `again()` for one more draw until they
  * have arrived. A new target in between turns the way from where it is; the first target, one of
  * another shape, and every target for a reader who has asked for less motion is reached at once.
- * `isHeld()` says whether a pointer is down, `isMoving()` whether anything is on its way.
+ * `isHeld()` says whether a pointer is down. `begin()` is called before each draw: all that is drawn
+ * is of that moment, and `isMoving()` says whether anything was still on its way then.
  */
 export function createMotion({ again, isHeld, now = () => performance.now() }) {
   const ways = new Map();
+  let time = now();
 
   function glide(name, target, { delay = 0, length } = {}) {
-    const time = now();
     const way = ways.get(name);
     if (!way || isStill() || !sameShape(way.to, target)) {
       ways.set(name, { from: target, to: target, begun: 0, length: 0 });
@@ -41,24 +42,30 @@ export function createMotion({ again, isHeld, now = () => performance.now() }) {
     }
     if (JSON.stringify(way.to) !== JSON.stringify(target)) {
       Object.assign(way, {
-        from: at(way, time),
+        from: at(way),
         to: target,
         begun: time + delay,
         length: length ?? (isHeld() ? HELD : GLIDE),
       });
     }
-    if (isOnItsWay(way, time)) again();
-    return at(way, time);
+    if (isOnItsWay(way)) again();
+    return at(way);
   }
 
-  const isOnItsWay = ({ begun, length }, time) => length > 0 && time - begun < length;
+  const isOnItsWay = ({ begun, length }) => length > 0 && time - begun < length;
 
-  function at({ from, to, begun, length }, time) {
+  function at({ from, to, begun, length }) {
     if (time - begun >= length) return to;
     return between(from, to, slowing(Math.max(time - begun, 0) / length));
   }
 
-  return { glide, isMoving: () => [...ways.values()].some((way) => isOnItsWay(way, now())) };
+  return {
+    begin() {
+      time = now();
+    },
+    glide,
+    isMoving: () => [...ways.values()].some(isOnItsWay),
+  };
 }
 
 /** Let what a canvas shows fade away over what is about to be painted on it. */

@@ -172,6 +172,7 @@ export function createView({ model, el }, { label, task = "", traits, given = []
 
   function redraw() {
     frame = 0;
+    motion.begin();
     try {
       draw();
       controls.refreshAll();
@@ -211,7 +212,7 @@ export function createView({ model, el }, { label, task = "", traits, given = []
       { signal },
     );
   }
-  const { glide, isMoving } = createMotion({ again, isHeld: () => held });
+  const motion = createMotion({ again, isHeld: () => held });
 
   /** Fit the plots to their places; the first time, and when a width has changed, draw. */
   let drawn = false;
@@ -272,8 +273,8 @@ export function createView({ model, el }, { label, task = "", traits, given = []
     },
 
     /** What to draw now of numbers that have changed, on their way; see `createMotion`. */
-    glide,
-    isMoving,
+    glide: motion.glide,
+    isMoving: motion.isMoving,
 
     /** What is to be done, where that depends on what stands. */
     task(text) {
