@@ -9,6 +9,15 @@ from workbook.writer import load_writer, write
 pytestmark = pytest.mark.browser
 
 
+@pytest.fixture(scope="module")
+def names():
+    return [*FIGURES]
+
+
+def test_python_moves_the_sliders_of_every_figure(notebook):
+    test_jupyterlab.move_from_python(notebook)
+
+
 def test_sliders_and_python_go_in_step(notebook, figure):
     test_jupyterlab.hold_sliders(notebook, type(figure).__name__)
 

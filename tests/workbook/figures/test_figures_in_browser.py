@@ -396,5 +396,5 @@ def test_figures_look_as_in_their_stored_pictures(show, every_figure):
             if not (stored.is_file() and same_picture(stored.read_bytes(), picture)):
                 different.append(stored.name)
     assert different == [], (
-        f"look at them in {folder}: if they are right, run this test with ATTENTION_STORE_PICTURES=1"
+        f"look at {folder}: if they are right, run this test with ATTENTION_STORE_PICTURES=1"
     )
