@@ -210,39 +210,6 @@ def test_the_choice_of_colours_lasts(visit):
         assert page.evaluate("document.documentElement.dataset.theme") is None
 
 
-def test_a_chapter_shows_as_slides(visit):
-    """Keys go on and back, a slider keeps its own keys, and on paper each slide has its page."""
-    with visit("book/masking.html") as seen:
-        page = seen.page
-        page.get_by_role("link", name="Show as slides").click()
-        page.wait_for_selector(".slides-bar output:text-matches('^1 of')")
-
-        def shown():
-            return page.locator(".slide-now").first.inner_text().removesuffix("¶")
-
-        assert shown() == "Mask before the softmax"
-        assert not page.locator("#objectives, .finish").first.is_visible()
-        page.keyboard.press("ArrowRight")
-        assert page.url.endswith("?slides=2")
-        figure = page.locator(".slide-now .attention-widget")
-        while not figure.is_visible():
-            page.keyboard.press("ArrowRight")
-        address = page.url
-        figure.locator("input[type=range]").first.focus()
-        page.keyboard.press("ArrowRight")
-        assert page.url == address
-        page.locator("body").click(position={"x": 5, "y": 5})
-        page.keyboard.press("End")
-        assert shown() == "Summary"
-        count = int(page.locator(".slides-bar output").inner_text().split()[-1])
-        assert page.evaluate("document.querySelectorAll('.slide-end').length") == count
-        page.keyboard.press("n")
-        page.get_by_label("Presenter's notes").get_by_text("In one sentence").wait_for()
-        page.keyboard.press("Escape")
-        page.wait_for_url(lambda address: "slides" not in address)
-        assert seen.faults == []
-
-
 # Which sections answer a question, or pages where any section of them does.
 QUERIES = json.loads(Path(__file__).with_name("queries.json").read_text(encoding="utf-8"))
 RIGHT = 0.94  # of the queries; see what fails with -s
