@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from attention_lib import causal_mask
+from tests.workbook import test_scissors, test_sentence_reader
 from tests.workbook.figures import (
     test_figures_in_browser,
     test_frame_in_browser,
@@ -23,7 +24,8 @@ from tests.workbook.figures.test_values_in_browser import (
     check,
     sliders_values_and_words_agree,
 )
-from workbook.figures import HeatmapExplorer
+from workbook.figures import HeatmapExplorer, MaskLab
+from workbook.figures.catalogue import FIGURES
 
 pytestmark = pytest.mark.browser
 
@@ -56,9 +58,26 @@ def test_the_plane_is_painted_with_every_score(show, score):
     test_scoring_plane.hold_ground(show, score)
 
 
+def test_every_cell_of_a_mask_agrees_with_pytorch(node):
+    states = [[MaskLab(**setting).state()] for setting in test_mask_lab.SETTINGS]
+    test_mask_lab.hold_cells(node("mask_lab.js", "measure", states), slice(None))
+
+
+def test_every_single_cut_agrees_with_pytorch(node):
+    test_scissors.hold_cuts(node, slice(None))
+
+
+def test_three_hundred_sentences_are_read_as_in_pytorch(node):
+    test_sentence_reader.hold_weights(node, count=300)
+
+
+def test_colours_of_layers_are_those_of_the_palette(show, node):
+    test_heatmap_in_browser.hold_colours(show, node, "layers")
+
+
 @pytest.mark.parametrize("name", ["example", "layers", "leak", "rounded"])
-def test_the_heatmap_s_readouts_agree_at_its_corners(show, name):
-    test_heatmap_in_browser.hold_readouts(show, name, list)
+def test_the_heatmap_s_readouts_agree_at_its_corners(show, node, name):
+    test_heatmap_in_browser.hold_readouts(show, node, name, list)
 
 
 # ---------------------------------------------------------------- controls, words and the frame
@@ -99,6 +118,11 @@ def test_the_link_brings_back_what_was_seen(show, figure):
 
 def test_a_vertical_swipe_over_a_figure_scrolls_the_page_and_changes_nothing(show, figure):
     test_frame_in_browser.scroll_by_swiping(show, figure)
+
+
+@pytest.mark.parametrize("name", ["KernelRegression", "ScoringPlane"])
+def test_a_finger_drags_across_or_by_the_grip_or_taps(show, name):
+    test_frame_in_browser.drag_by_finger(show, FIGURES[name]())
 
 
 def test_a_figure_saved_as_one_file_opens_anywhere(chromium, show, figure, tmp_path):

@@ -13,9 +13,10 @@ import nbformat
 import pytest
 
 from .conftest import ROOT, FigurePage, FigureView
-from .test_frame_in_browser import SOME
 
 pytestmark = pytest.mark.browser
+
+SOME = ["SoftLookup", "HeatmapExplorer", "SentenceReader"]
 
 # Two views of each figure, then a cell that tells Python's side, and one that changes it.
 MAKE = """\
