@@ -29,6 +29,13 @@ from workbook.figures.catalogue import FIGURES
 
 pytestmark = pytest.mark.browser
 
+
+@pytest.fixture(params=[name for name in FIGURES if name != "Scissors"])
+def sliding(request):
+    """Each figure that has a slider; tests/workbook/test_scissors.py cuts the lines of Scissors."""
+    return FIGURES[request.param]()
+
+
 # ---------------------------------------------------------------- readouts, the library's numbers
 
 ALL = {
@@ -112,8 +119,8 @@ def test_sliders_values_and_words_agree_at_all_corners(show, figure):
             check(page, figure)
 
 
-def test_the_link_brings_back_what_was_seen(show, figure):
-    test_frame_in_browser.bring_back(show, figure)
+def test_the_link_brings_back_what_was_seen(show, sliding):
+    test_frame_in_browser.bring_back(show, sliding)
 
 
 def test_a_vertical_swipe_over_a_figure_scrolls_the_page_and_changes_nothing(show, figure):
@@ -125,12 +132,12 @@ def test_a_finger_drags_across_or_by_the_grip_or_taps(show, name):
     test_frame_in_browser.drag_by_finger(show, FIGURES[name]())
 
 
-def test_a_figure_saved_as_one_file_opens_anywhere(chromium, show, figure, tmp_path):
-    test_frame_in_browser.open_anywhere(chromium, show, figure, tmp_path)
+def test_a_figure_saved_as_one_file_opens_anywhere(chromium, show, sliding, tmp_path):
+    test_frame_in_browser.open_anywhere(chromium, show, sliding, tmp_path)
 
 
-def test_two_views_of_one_model_go_in_step(show, figure):
-    page = show(figure, type(figure)())
+def test_two_views_of_one_model_go_in_step(show, sliding):
+    page = show(sliding, type(sliding)())
     page.evaluate(
         """() => {
         const [first, second] = document.querySelectorAll('figure');
@@ -150,8 +157,8 @@ def test_two_views_of_one_model_go_in_step(show, figure):
 # ---------------------------------------------------------------- speed
 
 
-def test_a_draw_takes_less_than_a_frame(show, figure):
-    page = show(figure, more=True)
+def test_a_draw_takes_less_than_a_frame(show, sliding):
+    page = show(sliding, more=True)
     slider = page.locator("input[type=range]").first
     for key in ["Home", *["ArrowRight"] * 20]:
         slider.press(key)
