@@ -6,7 +6,7 @@ import { getItem, setItem } from "./indexing.js";
 import { Refusal, Tensor, empty, flat, itemSize, scalar } from "./tensors.js";
 
 const LARGEST_SUM = 48 * 2 ** 20; // numbers that all tensors of the page may hold together
-const WRAPPED = { b: "bool", i: "int64", f: "float32" };
+const WRAPPED = { b: "bool", i: "int64", f: "float64" };
 
 const parts = (index) => (index === "" ? [] : index.split(";"));
 

@@ -388,7 +388,7 @@ export const OPERATIONS = [
   ["ones size:l dtype:d=None", (size, dtype) => filled(size, dtype ?? "float32", 1)],
   [
     "full size:l fill_value:o dtype:d=None",
-    (size, { tensor }, dtype) => fullLike(empty(size, dtype ?? tensor.dtype), { tensor }, null),
+    (size, value, dtype) => fullLike(empty(size, dtype ?? resultType([value])), value, null),
   ],
   ["zeros_like x:t dtype:d=None", (x, dtype) => filled([...x.shape], dtype ?? x.dtype, 0)],
   ["ones_like x:t dtype:d=None", (x, dtype) => filled([...x.shape], dtype ?? x.dtype, 1)],

@@ -131,7 +131,7 @@ export function converted(data, from, to) {
   } else if (isFloat(from) && !isFloat(to)) {
     for (let i = 0; i < data.length; i++) {
       const whole = Math.trunc(data[i]);
-      made[i] = Number.isFinite(whole) ? whole + 0 : -(2 ** 63);
+      made[i] = Number.isFinite(whole) ? whole + 0 : to === "int32" ? -(2 ** 31) : -(2 ** 63);
     }
   } else made.set(data);
   return made;
@@ -245,7 +245,9 @@ export function resultType(operands) {
   const levels = [null, null, null];
   for (const { tensor, wrapped } of operands) {
     const level = wrapped ? 2 : tensor.shape.length === 0 ? 1 : 0;
-    levels[level] = levels[level] === null ? tensor.dtype : promoted(levels[level], tensor.dtype);
+    // A number of Python's has a double's digits, and asks for no more than the default dtype.
+    const dtype = wrapped && tensor.dtype === "float64" ? "float32" : tensor.dtype;
+    levels[level] = levels[level] === null ? dtype : promoted(levels[level], dtype);
   }
   return levels.reduce((higher, lower) => {
     if (higher === null || lower === null) return higher ?? lower;

@@ -138,7 +138,7 @@ def pair(draw):
 def operator(draw):
     shape = draw.shape()
     sign = draw.random.choice(SIGNS)
-    scalar = draw.random.choice([2, -1, 0.5, 3.0, True, 0])
+    scalar = draw.random.choice([2, -1, 0.5, 0.1, -1e-3, 1e200, True, 0])
     # MicroPython does not ask the right side of a comparison
     written = [f"a {sign} b", f"a {sign} {scalar}"]
     if sign not in SIGNS[7:13]:
