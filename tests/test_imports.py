@@ -58,6 +58,7 @@ WORKBOOK = {
         {"copying", "published", "reader", "writer"},
         {"torch", "numpy", "anywidget", "ipywidgets", "traitlets"},
     ),
+    "parts": ({"exercises"}, set()),
     "classroom": (set(), {"torch", "IPython"}),  # assignments are made by tools in processes
 }
 PICTURES_OF = {"attention_lib.plots"}

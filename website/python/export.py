@@ -8,6 +8,7 @@ import json
 import lzma
 import re
 import struct
+import sys
 from pathlib import Path
 
 from website import ROOT
@@ -17,6 +18,7 @@ from workbook import exercises
 from workbook.exercises._edits import Source
 from workbook.exercises._exercise import Exercise
 from workbook.exercises._slips import slips
+from workbook.parts import of_the_book
 
 __all__ = ["UNABLE", "chapter", "chapters", "engine", "packed", "written"]
 
@@ -36,6 +38,8 @@ UNABLE = {
 }
 # a grader's call at the end of a cell
 CALL = re.compile(r"^(\w+)\.(\w+)\((\w+)\)$", re.MULTILINE)
+# parts that a chapter takes from earlier ones
+TAKEN = re.compile(r"\btake\(([^)]*)\)")
 # what lzma.js expects
 FILTER = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 0, "pb": 2}
 
@@ -68,7 +72,7 @@ def engine():
     for name, names in SHARED.items():
         own = _bare(HOST / "grader" / f"{name}.py")
         files[f"{package}/{name}.py"] = own.replace("SHARED\n", picked(_text(name), names), 1)
-    for name in ("_slips", "judging"):
+    for name in ("_mine", "_slips", "judging"):
         files[f"{package}/{name}.py"] = _bare(HOST / "grader" / f"{name}.py")
     return files
 
@@ -107,12 +111,17 @@ def published(name):
 
 
 def _helpers(name):
-    """The chapter's own functions that its solutions call, by exercise; readers may call them."""
+    """The functions that a chapter's solutions call, by exercise; readers may call them, too.
+
+    They are the chapter's own, and the parts that it takes from earlier chapters.
+    """
     notebook = ROOT / "book" / f"{name.replace('_', '-')}.ipynb"
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     known, needed = {}, {}
     for cell in cells if notebook.is_file() else []:
         code = "".join(cell["source"])
+        for taken in TAKEN.finditer(code) if cell["cell_type"] == "code" else []:
+            known |= {part: _part(part) for part in re.findall(r'"(\w+)"', taken[1])}
         defined = _functions(code) if cell["cell_type"] == "code" else {}
         call = CALL.search(code)
         if defined and call and call[1] == "exercise" and "your turn" not in code:
@@ -122,6 +131,19 @@ def _helpers(name):
                 needed[call[2]] = stripped("\n".join(map(ast.unparse, found)))
         known |= defined
     return needed
+
+
+def _part(name):
+    """The book's own solution of a part, under the part's name, with the helpers that it calls."""
+    right = of_the_book(name)
+    beside = _functions(inspect.getsource(sys.modules[right.__module__]))
+    own = beside[right.__name__]
+    own.name, own.decorator_list, own.returns = name, [], None
+    for argument in own.args.args:
+        argument.annotation = None
+    used = sorted({x.id for x in ast.walk(own) if isinstance(x, ast.Name)} & {*beside})
+    own.body[0:1] = [beside[helper] for helper in used]  # for the docstring
+    return own
 
 
 def _functions(code):

@@ -13,6 +13,7 @@ from workbook.exercises import _words as words
 from workbook.exercises._compare import agree, difference, parts, wrong_kind
 from workbook.exercises._explain import Explanations
 from workbook.exercises._facts import broken, responses
+from workbook.exercises._mine import kept
 from workbook.exercises._rules import Rule
 from workbook.exercises._running import Failure, attempt, copied, one_thread, run, same_inputs
 from workbook.exercises._verdict import Verdict
@@ -49,6 +50,8 @@ class Exercise:
         What was done to the numbers that are shown: "With each row's mean subtracted".
     rules : sequence of Rule
         What the task demands of the way; looked at where the results are right.
+    part : str
+        The name under which a right answer is kept in ``mine.py``, for later chapters.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class Exercise:
         settle: Callable[..., Any] | None = None,
         settled: str = "",
         rules: Sequence[Rule] = (),
+        part: str = "",
     ) -> None:
         functools.update_wrapper(self, right)
         self.right = right
@@ -81,16 +85,22 @@ class Exercise:
             for what, *rest in mistakes
         ]
         self.axes = axes.split()
-        self.settle, self.settled, self.rules = settle, settled, rules
+        self.settle, self.settled, self.rules, self.part = settle, settled, rules, part
 
-    def __call__(self, answer: object) -> Verdict:
-        """Judge an answer: say that it is right, or at most two things that are wrong."""
+    def __call__(self, answer: object, *, replace: bool = False) -> Verdict:
+        """Judge an answer: say that it is right, or at most two things that are wrong.
+
+        With ``replace``, a right answer takes the place of another one in ``mine.py``.
+        """
         if answer is ...:
             return Verdict.unwritten()
         if not callable(answer):
             return Verdict(False, f"a function is expected, not {words.type_of(answer)}.")
         with one_thread():
-            return self._judge(_settled(answer, self.settle) if self.settle else answer)
+            verdict = self._judge(_settled(answer, self.settle) if self.settle else answer)
+        if verdict and self.part:
+            verdict.message += kept(answer, self.part, replace=replace)
+        return verdict
 
     def _judge(self, answer: Function) -> Verdict:
         expected = [attempt(self.right, case) for case in self.cases]  # an answer can spoil PyTorch

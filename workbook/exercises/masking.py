@@ -59,6 +59,7 @@ def _scores_and_masks() -> list[tuple[Tensor, Tensor]]:
 
 
 @exercise(
+    part="my_masked_softmax",
     axes="query key",
     cases=_scores_and_masks(),
     special={

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from workbook.exercises import Rule, draws, exercise, questions, without
 
-__all__ = ["layer_parameters", "multi_head", "narrow_heads", "quiz"]
+__all__ = ["layer_parameters", "many_heads", "multi_head", "narrow_heads", "quiz"]
 
 layer_parameters, narrow_heads, quiz = questions("multi_head")
 
@@ -92,3 +92,61 @@ def multi_head(
     weights = (Q @ K.mT / Q.shape[-1] ** 0.5).softmax(dim=-1)
     Z = weights @ V
     return Z.transpose(1, 2).flatten(-2) @ W_o
+
+
+def _tables(batch: int, len_q: int, len_k: int, d: int, num_heads: int) -> tuple[Tensor | int, ...]:
+    """Return queries, keys and values of all heads, how many heads, and a mask of every third."""
+    mask = torch.arange(len_q * len_k).reshape(len_q, len_k) % 3 > 0
+    tables = _normal(batch, len_q, d), _normal(batch, len_k, d), _normal(batch, len_k, d)
+    return *tables, num_heads, mask
+
+
+@exercise(
+    part="my_many_heads",
+    axes="position column",
+    cases=[
+        _tables(1, 2, 2, 4, 2),
+        _tables(2, 5, 3, 10, 5),
+        _tables(3, 5, 7, 6, 2),
+        _tables(2, 7, 5, 12, 3),
+        _tables(2, 5, 5, 7, 1),
+    ],
+    special={
+        "where a query may look at nothing": (
+            *(_normal(1, 3, 4) for _ in range(3)),
+            2,
+            torch.tensor([[False, False, False], [True, False, False], [True, True, False]]),
+        )
+    },
+    mistakes=[
+        ("_cut", "_cut_straight", _STRAIGHT),
+        ("_cut", "_cut_in_turns", "a head gets every num_heads-th column, not a block of columns."),
+        (
+            "Q.shape[-1] ** 0.5",
+            "queries.shape[-1] ** 0.5",
+            "divide by the root of the width of one head, not of all together.",
+        ),
+        (
+            ".transpose(1, 2).flatten(-2)",
+            ".reshape(queries.shape)",
+            "the heads are joined without swapping the axes back.",
+        ),
+        (
+            {".masked_fill(~mask, -torch.inf)": "", ".masked_fill(~mask, 0.0)": ""},
+            "the mask is not used.",
+        ),
+        (
+            {".masked_fill(~mask, -torch.inf)": ""},
+            "the mask comes after the softmax only, so the weights of a row do not sum to 1.",
+        ),
+    ],
+)
+def many_heads(
+    queries: Tensor, keys: Tensor, values: Tensor, num_heads: int, mask: Tensor
+) -> Tensor:
+    """Return the outputs of all heads side by side, ``(batch, len_q, d_model)``."""
+    Q, K, V = (_cut(x, num_heads) for x in (queries, keys, values))
+    scores = Q @ K.mT / Q.shape[-1] ** 0.5
+    weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).masked_fill(~mask, 0.0)
+    Z = weights @ V
+    return Z.transpose(1, 2).flatten(-2)

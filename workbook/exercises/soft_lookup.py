@@ -31,6 +31,7 @@ _TEMPERATURES = [0.5, 3.0, 1.0, 5.0, 0.25, 2.0, 1.0, 0.5]
 
 
 @exercise(
+    part="my_lookup",
     axes="query column",
     rules=[
         without(

@@ -13,6 +13,7 @@ _normal, _double = draws(31), draws(32, torch.float64)
 
 
 @exercise(
+    part="my_unit_scores",
     axes="query key",
     cases=[
         (_normal(1, 2), _normal(2, 2), 2.0),
