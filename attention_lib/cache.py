@@ -1,5 +1,6 @@
 """A cache of keys and values, so that a decoder computes each position once."""
 
+import weakref
 from typing import Any
 
 import torch
@@ -44,9 +45,9 @@ class KeyValueCache:
     :class:`~attention_lib.positions.PositionalEncoding`. An empty cache is false, so test for
     ``cache is None``.
 
-    Memory is allocated ahead, at most half as much again as is needed. A window keeps room for
-    one eighth more keys than it shows. When that room is full, the window moves back to its
-    start, so the keys stay in order and a step stays cheap.
+    Memory is allocated ahead: at most half as much again as is needed, and 16 keys. A window
+    keeps room for one eighth more keys than it shows. When that room is full, the window moves
+    back to its start, so the keys stay in order and a step stays cheap.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class KeyValueCache:
         self._length = 0
         self._end = 0  # in the buffers, the newest key stands before this index
         self._buffers: tuple[Tensor, ...] = ()  # keys and values: (batch, num_kv_heads, room, d_k)
-        self._layer: int | None = None
+        self._layer: weakref.ref[object] | None = None
 
     def __len__(self) -> int:
         return self._length
@@ -84,24 +85,22 @@ class KeyValueCache:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_layer": None}  # a copy may serve a copy of the layer
 
-    def serve(self, layer: object) -> None:
-        """Refuse a second layer, which needs a cache of its own."""
-        if self._layer not in (None, id(layer)):
-            refuse("one layer", "cache", "that of another layer")
-        self._layer = id(layer)
-
-    def number_seen(self, len_q: int) -> int:
+    def number_visible(self, len_q: int) -> int:
         """Return how many keys the next ``len_q`` positions may see, their own included."""
-        old = self._length if self.window is None else min(self._length, self.window - 1)
-        return old + len_q
+        num_old = self._length if self.window is None else min(self._length, self.window - 1)
+        return num_old + len_q
 
-    def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    def extend(
+        self, keys: Tensor, values: Tensor, layer: object | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Append the keys and values of new positions.
 
         Parameters
         ----------
         keys, values : torch.Tensor
             Shapes ``(batch, num_kv_heads, len, d_k)`` and ``(batch, num_kv_heads, len, d_v)``.
+        layer : object, optional
+            The layer that they belong to. A second layer is refused: it needs its own cache.
 
         Returns
         -------
@@ -112,20 +111,22 @@ class KeyValueCache:
         Raises
         ------
         TypeError, ValueError
-            If batch, heads, width, dtype or device are not those of the cache, or if a gradient
-            would be needed.
+            If batch, heads, width, dtype, device or layer are not those of the cache, or if a
+            gradient would be needed.
         """
         self._require_fitting(keys, values)
-        new, seen = keys.shape[2], self.number_seen(keys.shape[2])
-        if not self._buffers or self._end + new > self._buffers[0].shape[2]:
-            self._make_room(seen - new, seen, keys, values)
+        if layer is not None:
+            self._bind(layer)
+        num_new, num_visible = keys.shape[2], self.number_visible(keys.shape[2])
+        if not self._buffers or self._end + num_new > self._buffers[0].shape[2]:
+            self._make_room(num_visible - num_new, num_visible, keys, values)
         for buffer, x in zip(self._buffers, (keys, values), strict=True):
-            buffer.narrow(2, self._end, new).copy_(x)
-        self._end += new
-        self._length += new
+            buffer.narrow(2, self._end, num_new).copy_(x)
+        self._end += num_new
+        self._length += num_new
         all_keys, all_values = self._buffers
-        first = self._end - seen
-        return all_keys.narrow(2, first, seen), all_values.narrow(2, first, seen)
+        first = self._end - num_visible
+        return all_keys.narrow(2, first, num_visible), all_values.narrow(2, first, num_visible)
 
     def crop(self, length: int) -> None:
         """Go back to the first ``length`` positions, as after a draft that was refused.
@@ -152,9 +153,9 @@ class KeyValueCache:
         require_count("length", length, minimum=0)
         if length > self._length:
             refuse("length", "length", length, length=self._length)
-        wanted = length if self.window is None else min(length, self.window - 1)
+        num_needed = length if self.window is None else min(length, self.window - 1)
         end = max(self._end - (self._length - length), 0)
-        if end < wanted:
+        if end < num_needed:
             refuse("forgotten", "length", length, window=self.window)
         self._length, self._end = length, end
 
@@ -187,30 +188,36 @@ class KeyValueCache:
         with torch.inference_mode(False):  # what is made in inference mode, only it can write
             self._buffers = tuple(buffer.index_select(0, rows) for buffer in self._buffers)
 
-    def _make_room(self, old: int, seen: int, keys: Tensor, values: Tensor) -> None:
-        """Move the last ``old`` keys to the start of new buffers, with room for ``seen`` keys."""
-        room = seen + seen // 2 + 16
+    def _bind(self, layer: object) -> None:
+        """Refuse any layer but the first."""
+        if self._layer is None:
+            self._layer = weakref.ref(layer)
+        elif self._layer() is not layer:
+            refuse("one layer", "cache", "that of another layer")
+
+    def _make_room(self, num_old: int, num_needed: int, keys: Tensor, values: Tensor) -> None:
+        """Move the last ``num_old`` keys to the start of new buffers with enough room."""
+        room = num_needed + num_needed // 2 + 16
         if self.window is not None:
-            room = max(seen, min(room, self.window + self.window // 8 + 1))
+            room = max(num_needed, min(room, self.window + self.window // 8 + 1))
         with torch.inference_mode(False):  # what is made in inference mode, only it can write
             buffers = [x.new_empty(*x.shape[:2], room, x.shape[3]) for x in (keys, values)]
-        for buffer, before in zip(buffers, self._buffers, strict=False):
-            buffer.narrow(2, 0, old).copy_(before.narrow(2, self._end - old, old))
-        self._buffers, self._end = tuple(buffers), old
+        for buffer, old_buffer in zip(buffers, self._buffers, strict=False):
+            old = old_buffer.narrow(2, self._end - num_old, num_old)
+            buffer.narrow(2, 0, num_old).copy_(old)
+        self._buffers, self._end = tuple(buffers), num_old
 
     def _require_fitting(self, keys: Tensor, values: Tensor) -> None:
         for name, x in (("keys", keys), ("values", values)):
             require_float(name, x, "(batch, num_kv_heads, len, width)", rank=4)
         if values.shape[:-1] != keys.shape[:-1]:
-            wanted = (*keys.shape[:-1], values.shape[-1])
-            refuse(
-                "shape", "values", shape_of(values), other="keys but for the width", shape=wanted
-            )
+            other, expected = "keys but for the width", (*keys.shape[:-1], values.shape[-1])
+            refuse("shape", "values", shape_of(values), other=other, shape=expected)
         if torch.is_grad_enabled() and (keys.requires_grad or values.requires_grad):
             refuse("gradient", "cache", "keys or values that need one")
         for name, x, buffer in zip(("keys", "values"), (keys, values), self._buffers, strict=False):
             batch, heads, _, width = buffer.shape
-            wanted = (batch, heads, x.shape[2], width)
-            if tuple(x.shape) != wanted:
-                refuse("shape", name, shape_of(x), other="the cache", shape=wanted)
+            expected = (batch, heads, x.shape[2], width)
+            if tuple(x.shape) != expected:
+                refuse("shape", name, shape_of(x), other="the cache", shape=expected)
             require_alike("the cache", buffer, name, x)

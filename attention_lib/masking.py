@@ -1,5 +1,6 @@
 """Masks say which keys a query may attend to (True = may attend); the masked softmax obeys them."""
 
+import sys
 import warnings
 from collections.abc import Sequence
 
@@ -28,6 +29,8 @@ __all__ = [
     "padding_mask",
     "window_mask",
 ]
+
+_NOT_THE_USERS = ("attention_lib", "torch")
 
 
 def length_mask(valid_lens: Tensor, len_k: int) -> Tensor:
@@ -383,14 +386,25 @@ def _mask_for(shape: Sequence[int], device: torch.device, mask: Tensor) -> Tenso
 def _warn_of_two_meanings(mask: Tensor, shape: Sequence[int]) -> None:
     """Say how a mask is understood that could be ``(batch, len_k)`` as well."""
     batch, len_q, len_k = shape[0], *shape[-2:]
-    alike = batch == len_q > 1 and len_k > 1 and mask.shape == (len_q, len_k)
-    if alike and len(shape) > 2 and not torch.compiler.is_compiling():
-        warnings.warn(
-            f"mask: {shape_of(mask)} is understood as (len_q, len_k), the same for each sequence; "
-            "a mask (batch, len_k) is written mask.unsqueeze(1), and mask.unsqueeze(0) says that "
-            "(len_q, len_k) is meant",
-            stacklevel=6,
-        )
+    is_ambiguous = len(shape) > 2 and batch == len_q > 1 and len_k > 1
+    if not is_ambiguous or mask.shape != (len_q, len_k) or torch.compiler.is_compiling():
+        return
+    if can_read(mask) and mask.equal(causal_mask(len_q, len_k)):
+        return
+    warnings.warn(
+        f"mask: {shape_of(mask)} is understood as (len_q, len_k), the same for each sequence; "
+        "a mask (batch, len_k) is written mask.unsqueeze(1), and mask.unsqueeze(0) says that "
+        "(len_q, len_k) is meant",
+        stacklevel=_calls_since_the_users(),
+    )
+
+
+def _calls_since_the_users() -> int:
+    """Return the ``stacklevel`` of the nearest call outside of this library and PyTorch."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals["__name__"].partition(".")[0] in _NOT_THE_USERS:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _require_ids(name: str, ids: Tensor, axes: str) -> None:

@@ -243,7 +243,7 @@ class MultiHeadAttention(nn.Module):
             Shape ``(batch, len_q, d_model)``.
         weights : torch.Tensor or None
             Shape ``(batch, num_heads, len_q, len_k)``, before dropout. With a cache ``len_k``
-            counts the keys that it still holds.
+            counts the keys that the window of some query reaches, all without a window.
         """
         require_known(others)
         self._require_inputs(queries, keys, values)
@@ -295,21 +295,22 @@ class MultiHeadAttention(nn.Module):
             refuse("lengths with a cache", "valid_lens", type(valid_lens).__name__)
         if keys.shape[1] != len_q:
             refuse("positions", "keys", keys.shape[1], len_q=len_q)
-        cache.serve(self)
-        shape, seen = (batch, self.num_heads, len_q, offset + len_q), cache.number_seen(len_q)
+        num_visible = cache.number_visible(len_q)
+        shape = (batch, self.num_heads, len_q, offset + len_q)
         mask, causal = one_mask(shape, queries.device, None, _for_all_heads(mask), causal=len_q > 1)
-        if mask is not None:
-            mask = mask.expand(*mask.shape[:-1], offset + len_q)
-            keys, values, _ = without_padding(
-                keys, values, mask[..., offset:], cut=False, split=False
-            )
-            mask = mask[..., -seen:]  # older keys are forgotten
-        if cache.window is not None and seen > cache.window:
-            near = window_mask(len_q, seen, window=cache.window, device=queries.device)
-            mask, causal = combine_masks(mask, near[None, None]), False
         queries, keys, values = self._heads(queries, keys, values, offset, offset)
+        # All refusals come before this line, which changes the cache.
+        keys, values = cache.extend(keys, values, layer=self)
+        if mask is not None:  # it has a column for each position, or one for them all
+            mask = mask.expand(*mask.shape[:-1], offset + len_q)
+            mask = mask[..., offset + len_q - num_visible :]  # older keys are forgotten
+        if cache.window is not None and num_visible > cache.window:
+            in_window = window_mask(len_q, num_visible, window=cache.window, device=queries.device)
+            mask, causal = combine_masks(mask, in_window[None, None]), False
+        # Only now, because a later chunk may see what this one does not: the cache keeps it.
+        keys, values, mask = without_padding(keys, values, mask, cut=False)
         output, weights = self.attention.compute(
-            queries, *cache.extend(keys, values), mask, causal, need_weights=need_weights
+            queries, keys, values, mask, causal, need_weights=need_weights
         )
         return self.W_o(merge_heads(output)), weights
 

@@ -1,6 +1,7 @@
 """Decoding with a cache, step by step, against one pass over the whole sequence."""
 
 import copy
+import gc
 from functools import partial
 
 import pytest
@@ -128,6 +129,36 @@ def test_a_mask_for_each_head():
     assert_close(torch.cat(found, dim=1), expected)
 
 
+POSITIONS = torch.arange(LENGTH)
+DISTANCES = POSITIONS.unsqueeze(-1) - POSITIONS  # (len_q, len_k)
+LATER_ONLY = {
+    "strictly causal": DISTANCES > 0,
+    "every third": (DISTANCES > 0) & (DISTANCES % 3 == 0),
+}
+
+
+@pytest.mark.parametrize("window", [None, 8])
+@pytest.mark.parametrize("chunks", CHUNKS)
+@pytest.mark.parametrize("name", LATER_ONLY)
+def test_a_key_may_be_visible_to_later_chunks_only(name, chunks, window):
+    """What no query of its own chunk may see is kept for the queries that may."""
+    layer, x, cache = layer_of("rotary"), numbers(BATCH, LENGTH, D_MODEL), KeyValueCache(window)
+    near = causal_mask(LENGTH) if window is None else window_mask(LENGTH, window=window)
+    expected, _ = layer(x, x, x, mask=LATER_ONLY[name] & near)
+    outputs = []
+    for chunk in x.split(CHUNKS[chunks], dim=1):
+        start, end = len(cache), len(cache) + chunk.shape[1]
+        outputs.append(decoded(layer, cache, chunk, LENGTH, mask=LATER_ONLY[name][start:end, :end]))
+    assert_close(torch.cat(outputs, dim=1), expected)
+
+
+def test_an_empty_chunk_with_a_mask_and_a_window_of_one():
+    layer, x, cache = layer_of(), numbers(BATCH, 4, D_MODEL), KeyValueCache(window=1)
+    decoded(layer, cache, x[:, :3], 3)
+    output = decoded(layer, cache, x[:, :0], 1, mask=torch.ones(3) > 0)
+    assert output.shape == (BATCH, 0, D_MODEL) and len(cache) == 3
+
+
 def test_a_copy_goes_its_own_way():
     """As in beam search: the copy serves the layer and a copy of the layer."""
     layer, x, cache = layer_of(), numbers(BATCH, LENGTH, D_MODEL), KeyValueCache()
@@ -222,6 +253,22 @@ REFUSED = [
 @pytest.mark.parametrize(("call", "exception", "argument"), REFUSED)
 def test_a_call_that_does_not_fit_the_cache_is_refused(call, exception, argument):
     assert_blames(call, exception, argument)
+
+
+def test_a_cache_that_outlives_its_layer_still_refuses_another():
+    layer, cache = layer_of(), KeyValueCache()
+    decoded(layer, cache, X, 3)
+    del layer
+    gc.collect()
+    with pytest.raises(ValueError, match="cache: expected one cache for each layer"):
+        call(layer_of(), cache=cache)
+
+
+def test_a_refused_first_call_leaves_the_cache_to_any_layer():
+    cache = KeyValueCache()
+    with pytest.raises(ValueError, match="cache: expected a call without gradients"):
+        LAYER(X, X, X, cache=cache)
+    assert decoded(layer_of(), cache, X, 3).shape == X.shape
 
 
 def test_a_refused_call_leaves_the_cache_as_it_was():

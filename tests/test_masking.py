@@ -5,6 +5,8 @@ import torch
 from torch.nn.attention.flex_attention import create_mask
 
 from attention_lib import (
+    DotProductAttention,
+    MultiHeadAttention,
     causal_mask,
     combine_masks,
     document_mask,
@@ -167,8 +169,30 @@ def test_a_mask_with_two_meanings_is_not_read_in_silence():
     assert torch.equal(weights, masked_softmax(scores, mask=mask.unsqueeze(0)))
     masked_softmax(scores, mask=mask.unsqueeze(1))
     masked_softmax(scores[:2], mask=mask)
-    with pytest.warns(UserWarning, match="mask"):
-        scaled_dot_product_attention(scores, numbers(3, 5, 5), numbers(3, 5, 5), mask=mask)
+
+
+def test_a_causal_mask_of_as_many_queries_as_sequences_has_one_meaning(recwarn):
+    masked_softmax(numbers(3, 3, 5), mask=causal_mask(3, 5))
+    masked_softmax(numbers(4, 4, 4), mask=causal_mask(4))
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    "attend",
+    [
+        lambda x, mask: masked_softmax(x, mask=mask),
+        lambda x, mask: scaled_dot_product_attention(x, x, x, mask=mask),
+        lambda x, mask: DotProductAttention()(x, x, x, mask=mask),
+        lambda x, mask: MultiHeadAttention(3, 1).double()(x, x, x, mask=mask),
+        lambda x, mask: torch.nn.ModuleList([MultiHeadAttention(3, 1).double()])[0](
+            x, x, x, mask=mask, need_weights=False
+        ),
+    ],
+)
+def test_the_warning_points_at_the_call(attend):
+    with pytest.warns(UserWarning, match="mask") as warned:
+        attend(numbers(3, 3, 3), booleans((3, 3), seed=1, share=0.7))
+    assert [warning.filename for warning in warned] == [__file__]
 
 
 def test_masked_weights_computed_by_hand():
