@@ -78,12 +78,13 @@ export function openPage({ parseHTML }, colours) {
     document,
     ImageData,
     location: { hash: "", href: "" },
-    matchMedia: () => ({ matches: true }), // prefers-reduced-motion
+    matchMedia: () => ({ matches: true, addEventListener: nothing }), // prefers-reduced-motion
     requestAnimationFrame: () => 1,
     cancelAnimationFrame: nothing,
     addEventListener: nothing,
     ResizeObserver: Observer,
     IntersectionObserver: Observer,
+    MutationObserver: Observer,
     getComputedStyle: () => ({
       fontSize: "16px",
       getPropertyValue: (name) => colours[name],

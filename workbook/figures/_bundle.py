@@ -17,6 +17,11 @@ from attention_lib import palette
 
 FOLDER = Path(__file__).parent
 SHARED = FOLDER / "_shared" / "index.js"
+# The map of scores has its colours at the ends and the ground's at 0: brown and purple, as by day.
+SCORE_MAP_IN_THE_DARK = (
+    *("#cbb5ff", "#ab92ea", "#8b72cb", "#6b56a4", "#4a3d75", "#25272d"),
+    *("#5c421f", "#8a5f1d", "#b97e1f", "#e09e33", "#ffc266"),
+)
 _IMPORT = re.compile(r'^(?:import (\{[^}]*\})|export \*) from "(\.[^"]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.MULTILINE)
 _VIEW = "export default { render };\n"
@@ -79,6 +84,8 @@ def page_source(figure: str, script: Path, title: str) -> str:
 def variables(colors: dict[str, str]) -> dict[str, str]:
     """Return one of the palettes as CSS variables."""
     own = {"--aw-on-light": "black", "--aw-on-dark": "white"}  # ink and paper are not far enough
+    if colors is palette.DARK:
+        own["--aw-score-map"] = ", ".join(SCORE_MAP_IN_THE_DARK)
     return palette.css_variables(colors) | own  # from every colour of a map
 
 

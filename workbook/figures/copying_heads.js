@@ -13,7 +13,8 @@ import {
 } from "./_shared/index.js";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
-const [CELL, ABOVE, BELOW] = [22, 48, 30]; // pixels of a letter, and of the lines over and under it
+const [CELL, ABOVE, BELOW] = [22, 48, 30]; // pixels of a letter's height, and of the lines over and under it
+const [LEAST, MOST] = [13.5, 34]; // pixels from letter to letter
 
 // ---------------------------------------------------------------- the network
 
@@ -146,8 +147,10 @@ export function render({ model, el }) {
     verdict,
   );
 
-  const across = () => Math.min(Math.max(plot.width / seen.letters.length, CELL), 34); // from letter to letter
-  const columns = () => Math.max(Math.floor(plot.width / across() + 0.01), 1);
+  // As few rows as there is room for, and all of one length.
+  const rows = () => Math.ceil((seen.letters.length * LEAST) / plot.width);
+  const columns = () => Math.ceil(seen.letters.length / rows());
+  const across = () => Math.min(plot.width / columns(), MOST); // from letter to letter
   const at = (place) => [
     ((place % columns()) + 0.5) * across(),
     ABOVE + Math.floor(place / columns()) * (ABOVE + CELL + BELOW),
@@ -181,33 +184,33 @@ export function render({ model, el }) {
       `${seen.letters[hopsOf({ place }, seen).asking]}, letter ${hopsOf({ place }, seen).asking + 1}`,
   });
 
-  /** Lines from one letter to others, as thick as the weights; `side` is −1 above and 1 below. */
+  /** Lines from one letter to others, as thick as the weights; `side` is −1 above and 1 below. A line to
+      another row runs between the rows, so that it crosses no letter. */
   function strands(from, weights, side, color) {
     const edge = side < 0 ? 0 : CELL;
     const [x1, y1] = at(from);
     return weights.flatMap((weight, key) => {
       if (weight < 0.03) return [];
       const [x2, y2] = at(key);
+      if (y1 !== y2) {
+        const [top, low] = y1 < y2 ? [y1 + CELL, y2] : [y1, y2 + CELL];
+        const middle = (top + low) / 2;
+        return [
+          strand(`M${x1} ${top}C${x1} ${middle} ${x2} ${middle} ${x2} ${low}`, weight, color),
+        ];
+      }
       const bend = side * Math.min(12 + Math.abs(x2 - x1) / 6, side < 0 ? ABOVE - 4 : BELOW);
       const d =
         key === from
           ? `M${x1 - 5} ${y1 + edge}c-9 ${side * 20} 19 ${side * 20} 10 0`
           : `M${x1} ${y1 + edge}C${x1} ${y1 + edge + bend} ${x2} ${y2 + edge + bend} ${x2} ${y2 + edge}`;
-      return [
-        [
-          "path",
-          {
-            d,
-            fill: "none",
-            stroke: color,
-            "stroke-width": 1 + 5 * weight,
-            "stroke-opacity": 0.25 + 0.75 * weight,
-            "stroke-linecap": "round",
-          },
-        ],
-      ];
+      return [strand(d, weight, color)];
     });
   }
+  const strand = (d, weight, stroke) => [
+    "path",
+    { d, fill: "none", stroke, "stroke-width": 0.75 + 5.5 * weight, "stroke-linecap": "round" },
+  ];
 
   view.start(() => {
     const state = view.state();
@@ -215,7 +218,7 @@ export function render({ model, el }) {
       seen = measure(state, copier);
     });
     const hops = hopsOf(state, seen);
-    plot.setHeight(Math.ceil(seen.letters.length / columns()) * (ABOVE + CELL + BELOW));
+    plot.setHeight(rows() * (ABOVE + CELL + BELOW));
     setChildren(lines, [
       ...strands(hops.asking, view.glide("second", hops.second), -1, "var(--aw-weight)"),
       ...strands(hops.target, view.glide("first", hops.first), 1, "var(--aw-key)"),
@@ -236,9 +239,9 @@ export function render({ model, el }) {
           [
             "rect",
             {
-              x: x - across() / 2 + 1,
+              x: x - across() / 2 + 0.75,
               y,
-              width: across() - 2,
+              width: across() - 1.5,
               height: CELL,
               rx: 4,
               fill: "var(--aw-paper)",

@@ -341,7 +341,7 @@ export function render({ model, el }) {
                 {
                   d: `M${edges[own]} ${here}C${middle} ${here} ${middle} ${y(i)} ${edges[1 - own]} ${y(i)}`,
                   "stroke-width": 1 + 7 * weight,
-                  "stroke-opacity": 0.25 + 0.75 * weight,
+                  "stroke-opacity": 0.75 + 0.25 * weight,
                 },
               ],
             ],

@@ -1,12 +1,13 @@
-import { createView, fixed, setAttributes, setChildren, svg } from "./_shared/index.js";
+import { createView, fixed, setAttributes, setChildren, short, svg } from "./_shared/index.js";
 
-const HEIGHT = 484;
+const HEIGHT = 526;
+const [LEFT, RIGHT] = [34, 4]; // of what is drawn; the scales stand left of it
 // Where the blocks of scores and of weights stand, top to bottom, and in them the bars; the two bars
 // of the normaliser, one below the other; and the output.
 const SCORES = { top: 22, bottom: 156, inset: 12 };
 const WEIGHTS = { top: 190, bottom: 310, inset: 10, base: 286 };
 const TOTAL = { top: 344, bottom: 390, bar: 16 };
-const OUTPUT = { top: 424, bottom: HEIGHT - 2, inset: 8 };
+const OUTPUT = { top: 440, bottom: HEIGHT - 8, inset: 0 };
 
 export const blocksOf = ({ block_size, scores }) => Math.ceil(scores.length / block_size);
 
@@ -50,6 +51,13 @@ export function measure({ block_size, step, scores, outcomes }) {
     weights,
     output: read ? total / normaliser : 0,
   };
+}
+
+/** Round numbers from `low` to `high` for a scale: at most six. */
+export function ticksOf(low, high) {
+  const step = [1, 2, 5, 10, 20, 50].find((size) => (high - low) / size <= 5);
+  const first = Math.ceil(low / step);
+  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, i) => (first + i) * step);
 }
 
 /** The finding in words. */
@@ -129,7 +137,7 @@ export function render({ model, el }) {
 
   /** The normaliser before the last block, what the factor leaves of it, and what the block adds. */
   function drawTotals({ read, factor }, totals, largest) {
-    const [left, most] = [4, plot.width - 8];
+    const [left, most] = [LEFT, plot.width - LEFT - RIGHT];
     const [old, kept, end] = totals.map((total) => (total / largest) * most);
     const [upper, lower] = [TOTAL.top, TOTAL.bottom - TOTAL.bar];
     const bar = (x, y, width, colors) => [
@@ -184,50 +192,67 @@ export function render({ model, el }) {
       seen.read ? seen.maximum : 0,
       [seen.before, seen.before * seen.factor, seen.normaliser],
     ]);
-    const left = 4;
-    const room = (plot.width - 2 * left) / scores.length;
+    const [left, right] = [LEFT, plot.width - RIGHT];
+    const room = (right - left) / scores.length;
     const x = (i) => left + room * i;
     const [lowest, highest] = [Math.min(0, ...scores), Math.max(0, ...scores)];
     const size = (SCORES.bottom - SCORES.top - 2 * SCORES.inset) / Math.max(highest - lowest, 1);
     const y = (score) => SCORES.top + SCORES.inset + (highest - score) * size;
-    const blocks = [SCORES, WEIGHTS].flatMap(({ top, bottom }) =>
-      Array.from({ length: seen.blocks }, (_, block) => [
+    // The block that is read stands out, from its scores to its weights.
+    const block = (seen.read - 1) * block_size;
+    const between = Array.from({ length: seen.blocks - 1 }, (_, i) => x((i + 1) * block_size));
+    const along = Array.from({ length: seen.blocks }, (_, i) => measure({ ...state, step: i + 1 }));
+    const largest = Math.max(...along.map(({ normaliser }) => normaliser));
+    const tick = (number, y) => [
+      ["line", { class: "attention-grid", x1: left, x2: right, y1: y, y2: y }],
+      ["text", { class: "attention-muted", x: left - 6, y: y + 4.5, "text-anchor": "end" }, number],
+    ];
+    const weightAt = (weight) =>
+      WEIGHTS.base - weight * (WEIGHTS.base - WEIGHTS.top - WEIGHTS.inset);
+    setChildren(ground, [
+      [
         "rect",
         {
-          x: x(block * block_size) + 1,
-          y: top,
-          height: bottom - top,
+          x: x(Math.max(block, 0)) + 1,
+          y: SCORES.top,
+          height: WEIGHTS.bottom - SCORES.top,
           rx: 6,
-          width: room * Math.min(block_size, scores.length - block * block_size) - 2,
-          fill: block === seen.read - 1 ? "var(--aw-surface)" : "none",
-          stroke: "var(--aw-grid)",
+          width: room * Math.min(block_size, scores.length - block) - 2,
+          fill: "var(--aw-surface)",
+          stroke: "var(--aw-accent)",
+          visibility: seen.read ? null : "hidden",
         },
+      ],
+      ...[SCORES, WEIGHTS].flatMap(({ top, bottom }) =>
+        between.map((place) => [
+          "line",
+          { class: "attention-grid", x1: place, x2: place, y1: top, y2: bottom },
+        ]),
+      ),
+      ...ticksOf(lowest, highest).flatMap((score) => tick(short(score), y(score))),
+      ...[0, 0.5, 1].flatMap((weight) => tick(short(weight), weightAt(weight))),
+      ...ticksOf(0, largest).map((number) => [
+        "text",
+        {
+          class: "attention-muted",
+          x: left + (number / largest) * (right - left),
+          y: TOTAL.bottom + 16,
+          "text-anchor": "middle",
+        },
+        short(number),
       ]),
-    );
-    setChildren(ground, [
-      ...blocks,
       ["text", { class: "attention-muted", x: left, y: 16 }, "scores"],
       [
         "text",
         { class: "attention-muted", x: left, y: WEIGHTS.top - 8 },
         "weights so far, above their values",
       ],
-      ...[y(0), WEIGHTS.base].map((level) => [
-        "line",
-        {
-          class: "attention-grid",
-          x1: left,
-          x2: plot.width - left,
-          y1: level,
-          y2: level,
-        },
-      ]),
     ]);
     setChildren(
       bars,
       scores.flatMap((score, i) => {
         const known = i < seen.seen;
-        const height = weights[i] * (WEIGHTS.base - WEIGHTS.top - WEIGHTS.inset);
+        const height = WEIGHTS.base - weightAt(weights[i]);
         return [
           [
             "rect",
@@ -236,8 +261,8 @@ export function render({ model, el }) {
               width: room * 0.68,
               y: Math.min(y(score), y(0)),
               height: Math.abs(y(score) - y(0)),
-              fill: "var(--aw-key)",
-              "fill-opacity": known ? 1 : 0.3,
+              fill: known ? "var(--aw-key)" : "none",
+              stroke: "var(--aw-key)",
             },
           ],
           [
@@ -272,11 +297,10 @@ export function render({ model, el }) {
       visibility: seen.read ? "visible" : "hidden",
     });
     setAttributes(maximumName, {
-      x: plot.width - left - 4,
+      x: right,
       y: 16,
       visibility: seen.read ? "visible" : "hidden",
     });
-    const along = Array.from({ length: seen.blocks }, (_, i) => measure({ ...state, step: i + 1 }));
     const answer = along.at(-1).output;
     const [least, most] = [Math.min(...outcomes), Math.max(...outcomes)];
     const up = (value) =>
@@ -291,24 +315,13 @@ export function render({ model, el }) {
       ]);
     if (ends.length) ends.push(view.glide("dot", ends.pop()));
     setChildren(track, [
-      [
-        "rect",
-        {
-          x: left + 1,
-          y: OUTPUT.top,
-          width: plot.width - 2 * left - 2,
-          height: OUTPUT.bottom - OUTPUT.top,
-          rx: 6,
-          fill: "none",
-          stroke: "var(--aw-grid)",
-        },
-      ],
+      ...ticksOf(least, most).flatMap((value) => tick(short(value), up(value))),
       ["text", { class: "attention-muted", x: left, y: OUTPUT.top - 8 }, "output so far"],
       [
         "text",
         {
           class: "attention-muted",
-          x: plot.width - left - 4,
+          x: right,
           y: OUTPUT.top - 8,
           "text-anchor": "end",
         },
@@ -317,8 +330,8 @@ export function render({ model, el }) {
       [
         "line",
         {
-          x1: left + 1,
-          x2: plot.width - left - 1,
+          x1: left,
+          x2: right,
           y1: up(answer),
           y2: up(answer),
           stroke: "var(--aw-output)",
@@ -349,7 +362,7 @@ export function render({ model, el }) {
         },
       ]),
     ]);
-    drawTotals(seen, totals, Math.max(...along.map(({ normaliser }) => normaliser)));
+    drawTotals(seen, totals, largest);
     full(answer);
     shown(seen, { factor: seen.read < 2 ? "none" : undefined });
     further(seen, { maximum: seen.read < 1 ? "none" : undefined });

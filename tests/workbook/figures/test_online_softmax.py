@@ -120,7 +120,7 @@ def hold_readouts(show, settings):
         widths = bars.locator("rect").evaluate_all(
             "bars => bars.map(bar => Number(bar.getAttribute('width')))"
         )
-        room = page.locator(".attention-frame svg").evaluate("svg => svg.clientWidth - 8")
+        room = page.locator(".attention-frame svg").evaluate("svg => svg.clientWidth - 38")
         assert [width / room for width in widths] == pytest.approx(lengths, abs=1e-4), wanted
         shown = figure.locator.locator("[data-readout=factor]").inner_text()
         assert shown == (told[0].removeprefix("× ") if told else "none")

@@ -8,6 +8,7 @@ import pytest
 from attention_lib import palette
 from attention_lib.palette import readable_on
 from workbook import figures
+from workbook.figures._bundle import SCORE_MAP_IN_THE_DARK
 
 browser = pytest.mark.browser
 
@@ -121,10 +122,13 @@ def test_a_value_beyond_the_last_one_counts_as_the_last_one(show):
 # ---------------------------------------------------------------- what can be read
 
 
-@pytest.mark.parametrize("name", ["WEIGHT_MAP", "SCORE_MAP"])
-def test_text_on_every_colour_of_a_map_can_be_read(node, name):
+MAPS = [palette.WEIGHT_MAP, palette.SCORE_MAP, SCORE_MAP_IN_THE_DARK]
+
+
+@pytest.mark.parametrize("colour_map", MAPS, ids=["weights", "scores", "scores in the dark"])
+def test_text_on_every_colour_of_a_map_can_be_read(node, colour_map):
     """4.5 : 1 or more, for all values from 0 to 1; Python and JavaScript choose the same ink."""
-    stops = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in getattr(palette, name)]
+    stops = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in colour_map]
     places = np.linspace(0, len(stops) - 1, 1001)
     mixed = np.transpose(
         [np.interp(places, range(len(stops)), part) for part in zip(*stops, strict=True)]
@@ -136,6 +140,32 @@ def test_text_on_every_colour_of_a_map_can_be_read(node, name):
     assert chosen == [readable_on(color) for color in colors]
     worst = min(palette.contrast(ink, color) for ink, color in zip(chosen, colors, strict=True))
     assert worst >= 4.5, worst
+
+
+def test_a_score_of_zero_is_the_least_bright_in_the_dark():
+    against_paper = [
+        palette.contrast(color, palette.DARK["paper"]) for color in SCORE_MAP_IN_THE_DARK
+    ]
+    middle = len(against_paper) // 2
+    assert against_paper[middle] < 1.2 and against_paper[0] > 8 < against_paper[-1]
+    assert against_paper[:middle] == sorted(against_paper[:middle], reverse=True)
+    assert against_paper[middle:] == sorted(against_paper[middle:])
+
+
+@browser
+def test_the_map_of_scores_turns_with_the_page(show):
+    fills = """() => [...document.querySelectorAll('.attention-pair rect[fill^="rgb"]')]
+        .map((cell) => cell.getAttribute('fill'))"""
+    page = show(figures.MaskLab())
+    by_day = page.evaluate(fills)
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.settle()
+    at_night = page.evaluate(fills)
+    assert at_night != by_day
+    assert at_night == show(figures.MaskLab(), theme="dark").evaluate(fills)
+    page.evaluate("document.documentElement.dataset.theme = 'light'")
+    page.settle()
+    assert page.evaluate(fills) == by_day
 
 
 @browser

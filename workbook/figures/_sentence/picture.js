@@ -80,7 +80,7 @@ export function arcMarks(places, it, ways) {
             "stroke-dasharray": grown < 1 ? `${grown.toFixed(3)} 2` : null,
             "data-strand": role,
             "stroke-width": 1 + 13 * weight,
-            "stroke-opacity": 0.35 + 0.65 * weight,
+            "stroke-opacity": 0.75 + 0.25 * weight,
           },
         ],
       ];

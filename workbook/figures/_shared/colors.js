@@ -2,18 +2,29 @@
 
 import { svg, uniqueId } from "./elements.js";
 
+let turn = 0; // how often a page has turned from light to dark or back
+
+/** To be called when a page has turned light or dark: maps are read anew. */
+export function turnPalette() {
+  turn += 1;
+}
+
 /** A map of the palette as a function from 0…1 to [red, green, blue]. It asks `node` for the palette
-    when it is first used; the node stands on the page then. */
+    when it is first used after a turn; the node stands on the page then. */
 export function colorMap(node, name = "--aw-weight-map") {
   let stops;
+  let read = -1; // the turn at which the stops were read
   return (share) => {
-    stops ??= getComputedStyle(node)
-      .getPropertyValue(name)
-      .split(",")
-      .map((stop) => {
-        const value = parseInt(stop.trim().slice(1), 16);
-        return [value >> 16, (value >> 8) & 255, value & 255];
-      });
+    if (read !== turn) {
+      read = turn;
+      stops = getComputedStyle(node)
+        .getPropertyValue(name)
+        .split(",")
+        .map((stop) => {
+          const value = parseInt(stop.trim().slice(1), 16);
+          return [value >> 16, (value >> 8) & 255, value & 255];
+        });
+    }
     const place = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
     const low = Math.min(Math.floor(place), stops.length - 2);
     return stops[low].map((from, i) =>
@@ -22,14 +33,20 @@ export function colorMap(node, name = "--aw-weight-map") {
   };
 }
 
-/** A map as 256 pixels of a canvas, from 0 to 1, made when they are first asked for. */
+/** A map as 256 pixels of a canvas, from 0 to 1, made when they are first asked for after a turn. */
 export function pixelMap(color) {
   let pixels;
-  return () =>
-    (pixels ??= Uint32Array.from({ length: 256 }, (_, i) => {
-      const [red, green, blue] = color(i / 255);
-      return (255 << 24) | (blue << 16) | (green << 8) | red;
-    }));
+  let made = -1;
+  return () => {
+    if (made !== turn) {
+      made = turn;
+      pixels = Uint32Array.from({ length: 256 }, (_, i) => {
+        const [red, green, blue] = color(i / 255);
+        return (255 << 24) | (blue << 16) | (green << 8) | red;
+      });
+    }
+    return pixels;
+  };
 }
 
 /** The class of a text that is readable on a colour of a map. */

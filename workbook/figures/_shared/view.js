@@ -1,6 +1,7 @@
 // A figure's view: what it draws on, how it draws anew, what it says.
 
 import { addressName, partsOf, readAddress, writeAddress } from "./address.js";
+import { turnPalette } from "./colors.js";
 import { createControls } from "./controls.js";
 import { element, setAttributes, setText } from "./elements.js";
 import { createFrame } from "./frame.js";
@@ -170,9 +171,16 @@ export function createView({ model, el }, { label, task = "", traits, given = []
   let frame = 0;
   let speaking = 0;
 
+  let scheme; // light or dark, when it was last drawn
   function redraw() {
     frame = 0;
     motion.begin();
+    const now = getComputedStyle(root).colorScheme;
+    if (now !== scheme) {
+      if (scheme !== undefined) turnPalette();
+      scheme = now;
+      parts.clear();
+    }
     try {
       draw();
       controls.refreshAll();
@@ -224,6 +232,8 @@ export function createView({ model, el }, { label, task = "", traits, given = []
     redraw();
   }
   const resizing = new ResizeObserver(fit);
+  // What says that the page is dark stands at its root or its body: see figure.css.
+  const turning = new MutationObserver(again);
 
   /** A number with its name; returns a function of `(value, text)`. Tests read `data-value`. */
   function readout({ name, label: title, parent = readouts, large = false }) {
@@ -365,11 +375,15 @@ export function createView({ model, el }, { label, task = "", traits, given = []
       fit();
       warm(4);
       resizing.observe(root);
+      for (const node of [document.documentElement, document.body])
+        turning.observe(node, { attributes: true });
+      matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again, { signal });
     },
 
     cleanup() {
       controller.abort();
       resizing.disconnect();
+      turning.disconnect();
       cancelAnimationFrame(frame);
       clearTimeout(speaking);
       root.remove();
