@@ -355,6 +355,25 @@ def test_finished_chapters_are_ticked_until_they_are_erased(visit):
         assert seen.faults == []
 
 
+def test_the_list_of_chapters_offers_to_go_on(visit):
+    with visit("book/masking.html#where-masks-come-from") as seen:
+        seen.page.locator("#contents [href='#where-masks-come-from'][aria-current]").wait_for()
+        seen.go(INDEX)
+        link = seen.page.locator("#the-chapters .go-on a")
+        assert link.text_content() == "Mask before the softmax: Where masks come from"
+        link.click()
+        seen.page.wait_for_url("**/masking.html#where-masks-come-from")
+        assert seen.faults == []
+
+
+def test_pictures_come_when_the_page_is_idle_and_not_by_scrolling(visit):
+    with visit("book/cost.html") as seen:
+        pictures = seen.page.locator("article img")
+        seen.page.wait_for_function("[...document.images].every(({ complete }) => complete)")
+        assert pictures.count() > 1
+        assert pictures.last.evaluate("one => one.naturalWidth > 0")
+
+
 def test_code_is_copied_by_touch_and_fades_where_it_is_cut(visit):
     with visit("book/masking.html", width=320, has_touch=True, is_mobile=True) as seen:
         page = seen.page

@@ -8,6 +8,7 @@ to be written, the page says how to run the notebook; ``python_page.py`` puts an
 import re
 from pathlib import Path
 
+from website.python.export import UNABLE
 from workbook import exercises
 from workbook.figures._bundle import as_expression
 
@@ -50,7 +51,8 @@ def _say_how_to_run(app, pagename, templatename, context, doctree):
     ways = f'<a href="{context["notebook"]}" download>download the notebook</a>'
     if context.get("colab"):
         ways += f' or <a href="{context["colab"]}">open it in Colab</a>'
-    said = f'<p class="to-run">To try it, {ways}; its grader answers there.</p>'
+    reason = UNABLE.get(Path(pagename).name.replace("-", "_"), "")
+    said = f'<p class="to-run">{reason}To try it, {ways}; its grader answers there.</p>'
     context["body"] = UNWRITTEN.sub(said, context.get("body", ""))
 
 

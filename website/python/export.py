@@ -34,7 +34,7 @@ WHOLE = ["_cases", "_verdict", "_words", "_compare", "_changes", "_facts", "_exp
 
 # chapters whose exercises cannot run in the page, and why
 UNABLE = {
-    "bug_museum": "looks into attentions of PyTorch that a page does not have",
+    "bug_museum": "This page cannot run it: it takes attentions apart that need PyTorch itself. ",
 }
 # a grader's call at the end of a cell
 CALL = re.compile(r"^(\w+)\.(\w+)\((\w+)\)$", re.MULTILINE)

@@ -33,10 +33,12 @@ const contents = document.querySelector("#contents");
 const links = new Map(
   [...contents.querySelectorAll("ul ul a[href^='#']")].map((link) => [link.hash.slice(1), link]),
 );
+let sectionRead = null;
 const reading = new IntersectionObserver(
   (entries) => {
     for (const { target, isIntersecting } of entries) {
       const link = links.get(target.id);
+      if (isIntersecting) sectionRead = target;
       if (!isIntersecting) {
         link.removeAttribute("aria-current");
         continue;
@@ -107,6 +109,7 @@ if (finish) {
   });
   finish.querySelector(".erase").addEventListener("click", () => {
     if (!confirm("Erase your ticks, guesses and code of all chapters?")) return;
+    sectionRead = null; // nor is it kept that this page was read
     for (const [name] of kept()) localStorage.removeItem(name);
     location.reload();
   });
@@ -114,6 +117,48 @@ if (finish) {
 }
 tick();
 addEventListener("storage", tick); // ticked in another window
+
+// Who leaves a chapter after its beginning finds the way back above the list of chapters.
+addEventListener("pagehide", () => {
+  if (!finish || !sectionRead || scrollY < innerHeight) return;
+  const title = document.querySelector("article h1").firstChild.textContent;
+  const section = sectionRead.querySelector("h2").firstChild.textContent;
+  const place = {
+    address: `${chapterOf(location.href)}#${sectionRead.id}`,
+    words: `${title}: ${section}`,
+  };
+  try {
+    localStorage.setItem("place", JSON.stringify(place));
+  } catch {
+    // As above: then the list begins with its first chapter.
+  }
+});
+const goOn = () => {
+  const list = document.querySelector("#the-chapters > h2");
+  try {
+    const { address, words } = JSON.parse(localStorage.getItem("place"));
+    const link = document.createElement("a");
+    link.href = new URL(address, location.href);
+    link.textContent = words;
+    const line = document.createElement("p");
+    line.className = "go-on";
+    line.append("Go on where you were: ", link);
+    list?.after(line);
+  } catch {
+    // There is no such place.
+  }
+};
+goOn();
+
+// Pictures below the first screen come when the page has nothing else to do, and not when a reader
+// scrolls to them: by then the train may be in a tunnel.
+addEventListener("load", () => {
+  const later = window.requestIdleCallback ?? setTimeout;
+  if (navigator.connection?.saveData) return;
+  later(() => {
+    for (const picture of document.querySelectorAll("img[loading=lazy]")) picture.loading = "eager";
+  });
+});
 
 // A button that copies what stands in a code cell.
 if (navigator.clipboard) {

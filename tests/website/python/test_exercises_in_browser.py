@@ -145,7 +145,7 @@ def test_a_draft_survives_and_can_be_erased(visit):  # noqa: F811
         link = seen.page.evaluate("navigator.clipboard.readText()")
         exercise.place.get_by_role("button", name="Reset").click()
         assert exercise.field.input_value() == stub
-        assert seen.page.evaluate("Object.keys(localStorage).join()") == ""
+        assert seen.page.evaluate("Object.keys(localStorage).join()") in ("", "place")
         seen.page.goto(link)
         seen.page.reload()
         assert Exercise(seen.page).field.input_value() == RIGHT
