@@ -109,7 +109,7 @@ if (finish) {
   });
   finish.querySelector(".erase").addEventListener("click", () => {
     if (!confirm("Erase your ticks, guesses and code of all chapters?")) return;
-    sectionRead = null; // nor is it kept that this page was read
+    removeEventListener("pagehide", keepPlace);
     for (const [name] of kept()) localStorage.removeItem(name);
     location.reload();
   });
@@ -119,7 +119,7 @@ tick();
 addEventListener("storage", tick); // ticked in another window
 
 // Who leaves a chapter after its beginning finds the way back above the list of chapters.
-addEventListener("pagehide", () => {
+function keepPlace() {
   if (!finish || !sectionRead || scrollY < innerHeight) return;
   const title = document.querySelector("article h1").firstChild.textContent;
   const section = sectionRead.querySelector("h2").firstChild.textContent;
@@ -132,7 +132,8 @@ addEventListener("pagehide", () => {
   } catch {
     // As above: then the list begins with its first chapter.
   }
-});
+}
+addEventListener("pagehide", keepPlace);
 const goOn = () => {
   const list = document.querySelector("#the-chapters > h2");
   try {
