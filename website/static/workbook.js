@@ -108,7 +108,7 @@ if (finish) {
     URL.revokeObjectURL(link.href);
   });
   finish.querySelector(".erase").addEventListener("click", () => {
-    if (!confirm("Erase your ticks, guesses and code of all chapters?")) return;
+    if (!confirm("Erase your ticks, guesses, answers and code of all chapters?")) return;
     removeEventListener("pagehide", keepPlace);
     for (const [name] of kept()) localStorage.removeItem(name);
     location.reload();

@@ -176,8 +176,27 @@ export function judge(rules, answer) {
   );
 }
 
+/** What a reader answered stays in this browser, by question. */
+const answers = {
+  all() {
+    try {
+      return JSON.parse(localStorage.getItem("answers")) ?? {};
+    } catch {
+      return {}; // storage may be forbidden, or hold something else
+    }
+  },
+  keep(question, answer) {
+    try {
+      localStorage.setItem("answers", JSON.stringify({ ...answers.all(), [question]: answer }));
+    } catch {
+      // As above: then the answer is forgotten when the page is left.
+    }
+  },
+};
+
 /** Put a form for its answer into each question of a page. */
 export function attachExercises(page) {
+  const given = answers.all();
   page.querySelectorAll(".attention-exercise[data-exercise]").forEach((place, number) => {
     const rules = JSON.parse(place.dataset.exercise);
     const name = `attention-answer-${number}`;
@@ -196,6 +215,7 @@ export function attachExercises(page) {
         said.textContent = `${first}, then press Check.`;
         return;
       }
+      answers.keep(rules.question, answer);
       const { passed, message } = judge(rules, answer);
       form.classList.add(passed ? "attention-right" : "attention-wrong");
       said.replaceChildren(...inline(`${passed ? "Correct" : "Not yet"}: ${message}`));
@@ -205,7 +225,16 @@ export function attachExercises(page) {
       said.replaceChildren();
     });
     place.replaceChildren(form, ...place.querySelectorAll(":scope > details"));
+    if (Object.hasOwn(given, rules.question)) answerAgain(form, given[rules.question]);
   });
+
+  function answerAgain(form, answer) {
+    const fields = [...form.querySelectorAll("input")];
+    for (const field of fields.filter(({ type }) => type === "radio"))
+      field.checked = field.value === answer;
+    if (fields[0].type === "text") fields[0].value = answer;
+    form.requestSubmit();
+  }
 
   function make(tag, properties, ...children) {
     const element = Object.assign(page.createElement(tag), properties);

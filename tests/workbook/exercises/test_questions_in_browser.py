@@ -105,6 +105,21 @@ def test_each_question_of_a_quiz_is_its_own(page):
     assert quiz.locator("details").first.inner_text().endswith("a half.")
 
 
+def test_answers_survive_a_reload(chromium):
+    page = opened(chromium)
+    page.get_by_label("What is 1/2?").first.fill("2")
+    page.locator("form").first.get_by_role("button").click()
+    page.get_by_role("radio").nth(1).check()
+    page.locator("form").nth(1).get_by_role("button").click()
+    page.reload()
+    assert page.get_by_label("What is 1/2?").first.input_value() == "2"
+    assert said(page, 0) == "Not yet: <b>upside</b> down."
+    assert page.get_by_role("radio").nth(1).is_checked()
+    assert said(page, 1) == "Correct: yes."
+    assert page.troubles == []
+    page.close()
+
+
 def test_a_question_can_be_read_without_scripts(chromium):
     context = chromium.new_context(java_script_enabled=False)
     page = opened(context)
