@@ -1,6 +1,15 @@
-import { POWERS, createView, element, setAttributes, setChildren, svg } from "./_shared/index.js";
+import {
+  POWERS,
+  createView,
+  element,
+  isStill,
+  setAttributes,
+  setChildren,
+  svg,
+} from "./_shared/index.js";
 
 const SIDE = 95; // of a cell of 100
+const [FLIGHT, ALL, FADING] = [450, 900, 700]; // milliseconds: of a number, until the last one starts, of its trail
 const HUES = [1, 4, 2, 3]; // of the heads, the first two as far apart as can be
 
 /** Which number stands at each head, position and column; the right place of each; by number, the
@@ -85,9 +94,11 @@ export function render({ model, el }) {
     "text-anchor": "middle",
     "dominant-baseline": "central",
   };
+  const trails = plot.svg.appendChild(svg("g", { class: "attention-trails" }));
   const matrix = plot.svg.appendChild(svg("g", grid));
   const split = plot.svg.appendChild(svg("g", grid));
-  const tiles = []; // of the heads, by number: a number keeps its tile, which moves
+  const tiles = []; // of the heads, by number
+  let cuts = 0; // how often the matrix was cut anew
   const names = plot.svg.appendChild(svg("g"));
   view.stage.append(
     element(
@@ -96,7 +107,7 @@ export function render({ model, el }) {
       element(
         "span",
         {},
-        "Click a number to follow it. Colour: its head; red frame: the wrong place.",
+        "Each row is made from the whole word, its queries for all heads side by side; keys and values are cut alike. Click a number to follow it. Colour: its head; red frame: the wrong place.",
       ),
     ),
   );
@@ -165,15 +176,46 @@ export function render({ model, el }) {
     { signal: view.signal },
   );
 
-  function drawTiles({ places, number, d_k }) {
+  const placeOf = ({ head, position, column }, d_k) => [
+    100 * (head * (d_k + 0.5) + column),
+    100 * position,
+  ];
+  function drawTiles({ places, number, d_k }, areThere) {
     while (tiles.length > places.length) tiles.pop().remove();
-    places.forEach(({ head, position, column, stray }, value) => {
-      tiles[value] ??= split.appendChild(svg("g", { class: "attention-tile" }));
-      setChildren(tiles[value], tile({ value, head, stray, chosen: value === number }));
-      const across = head * (d_k + 0.5) + column;
-      tiles[value].style.setProperty(
-        "transform",
-        `translate(${100 * across}px, ${100 * position}px)`,
+    places.forEach((place, value) => {
+      const { head, stray } = place;
+      tiles[value] ??= split.appendChild(svg("g"));
+      const look = { value, head, stray: stray && areThere, chosen: value === number };
+      setChildren(tiles[value], tile(look));
+      const [x, y] = placeOf(place, d_k);
+      setAttributes(tiles[value], { transform: `translate(${x} ${y})` });
+    });
+  }
+
+  /** Let the numbers go from the matrix, which stands so far above the heads, to their heads: one after
+      the other, each with a trail. */
+  function fly({ places, d_k }, d_model, above) {
+    trails.replaceChildren();
+    places.forEach((place, value) => {
+      const [x, y] = placeOf(place, d_k);
+      const [x0, y0] = [100 * (value % d_model), 100 * Math.floor(value / d_model) - above];
+      const delay = (ALL * value) / places.length;
+      tiles[value].animate(
+        [{ transform: `translate(${x0}px, ${y0}px)` }, { transform: `translate(${x}px, ${y}px)` }],
+        { duration: FLIGHT, delay, easing: "ease-in-out", fill: "backwards" },
+      );
+      const middle = SIDE / 2;
+      const trail = svg("path", {
+        d: `M${x0 + middle} ${y0 + middle}L${x + middle} ${y + middle}`,
+        class: `attention-hue-${HUES[place.head]}`,
+        pathLength: 1,
+        "stroke-dasharray": 1,
+      });
+      trails.append(trail);
+      trail.animate({ strokeDashoffset: [1, 0] }, { duration: FLIGHT, delay, fill: "backwards" });
+      trail.animate(
+        { opacity: [1, 0] },
+        { duration: FADING, delay: delay + FLIGHT, fill: "forwards" },
       );
     });
   }
@@ -204,10 +246,20 @@ export function render({ model, el }) {
         }),
       ),
     );
-    view.part("heads", JSON.stringify(seen), () => drawTiles(seen));
+    const layout = JSON.stringify([length, d_model, num_heads, settings.wrong]);
+    let isCut = false; // in this draw
+    view.part("layout", layout, () => {
+      cuts += 1;
+      isCut = cuts > 1 && !isStill();
+    });
+    view.glide("flight", cuts, { length: ALL + FLIGHT });
+    const areThere = !view.isMoving();
+    view.part("heads", JSON.stringify([seen, areThere]), () => drawTiles(seen, areThere));
+    if (isCut) fly(seen, d_model, (100 * (below - top)) / cell);
     for (const [group, y] of [
       [matrix, top],
       [split, below],
+      [trails, below],
     ]) {
       setAttributes(group, {
         transform: `translate(${left} ${y}) scale(${cell / 100})`,
@@ -221,7 +273,12 @@ export function render({ model, el }) {
       text,
     ];
     setChildren(names, [
-      name(`made for all heads: ${length} × ${d_model}`, left, top - 10, "start"),
+      name(
+        `${wide ? "queries made for all heads" : "queries of all heads"}: ${length} × ${d_model}`,
+        left,
+        top - 10,
+        "start",
+      ),
       ...seen.heads.map((_, head) =>
         name(
           seen.d_k * cell > 50 ? `head ${head}` : String(head),
@@ -237,6 +294,7 @@ export function render({ model, el }) {
       ),
     ]);
     plot.setHeight(Math.ceil(below + length * cell + 24));
+    if (!areThere) return; // what is said comes when the last number has landed
     misplaced(seen.misplaced, String(seen.misplaced));
     lands(seen, {
       head: String(seen.head),

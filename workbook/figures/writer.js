@@ -15,7 +15,7 @@ import {
 const WINDOW = 128; // letters that a head sees, as in network.py
 const LONGEST = 400; // letters of a text, as in writer.py
 const SHOWN = 6; // candidates for the next letter
-const [CELL, LINE, BAR] = [9.6, 27, 26]; // a letter, a line of letters, a line of candidates
+const [CELL, LINE, BAR] = [9.6, 27, 22]; // a letter, a line of letters, a line of candidates
 
 // ---------------------------------------------------------------- the model
 
@@ -289,23 +289,18 @@ export function render({ model, el }) {
     );
   }
 
-  /** The most probable letters, as bars in one or more columns. */
+  /** The most probable letters, as bars on one scale. */
   function drawCandidates(chosen) {
-    const across = Math.min(Math.max(Math.floor(candidates.width / 200), 1), 3);
-    const wide = candidates.width / across;
-    candidates.setHeight(BAR * Math.ceil(chosen.length / across));
+    candidates.setHeight(BAR * chosen.length);
     setChildren(
       candidates.svg,
       chosen.flatMap(([share, letter], i) => {
-        const [x, y] = [wide * (i % across), BAR * Math.floor(i / across)];
-        const long = share * (wide - 80);
+        const y = BAR * i;
+        const width = share * (candidates.width - 62);
         return [
-          ["text", { x: x + 8, y: y + 17.5, class: "attention-code" }, visible(letter)],
-          [
-            "rect",
-            { x: x + 20, y: y + 6, width: long, height: 14, rx: 2, fill: "var(--aw-output)" },
-          ],
-          ["text", { x: x + 28 + long, y: y + 17.5 }, fixed(share, 2)],
+          ["text", { x: 8, y: y + 15.5, class: "attention-code" }, visible(letter)],
+          ["rect", { x: 20, y: y + 4, width, height: 14, rx: 2, fill: "var(--aw-output)" }],
+          ["text", { x: 28 + width, y: y + 15.5 }, fixed(share, 2)],
         ];
       }),
     );
