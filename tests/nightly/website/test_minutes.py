@@ -42,7 +42,7 @@ COUNTED = {
 
 @pytest.mark.parametrize(("cells", "counted"), COUNTED.values(), ids=COUNTED)
 def test_prose_code_and_figures_count_and_the_rest_does_not(cells, counted):
-    assert round(minutes.reading({"cells": cells}), 2) == round(counted, 2)
+    assert round(minutes.reading({"cells": cells}), 2) == round(1.4 * counted, 2)
 
 
 @pytest.mark.parametrize(("exact", "said"), [(0, 0), (0.1, 5), (25, 25), (25.01, 30)])
