@@ -341,7 +341,9 @@ def test_alignment_prints_its_date_or_the_reason_why_there_is_none():
 def test_stored_weights_read_held_out_dates_as_well_as_measured(aligners, held_out, score):
     """As well as was measured when they were made, which is what the chapter shows."""
     exact, runs = exact_match(aligners[score], held_out), measured_runs(score)
-    assert [run[:2] for run in runs] == [(score, seed) for seed in range(3)]
+    assert [(run.score, run.rate, run.seed) for run in runs] == [
+        (score, rate, seed) for rate in command.RATES for seed in range(3)
+    ]
     assert min(run.exact for run in runs) >= (0.99 if score == "scaled" else 0.9)
     assert max(run.seconds for run in runs) < 120  # of one core; two have a minute
     assert exact == pytest.approx(runs[0].exact, abs=3e-4)  # stored in float16
@@ -451,7 +453,7 @@ def test_training_repeats_itself_and_learns():
 def test_training_command_fails_below_the_promised_accuracy(
     reached, code, monkeypatch, capsys, tmp_path
 ):
-    monkeypatch.setattr(command, "train_aligner", lambda score, seed: Aligner(score))
+    monkeypatch.setattr(command, "train_aligner", lambda score, seed, rate: Aligner(score))
     monkeypatch.setattr(command, "exact_match", lambda aligner, test: reached)
     monkeypatch.setattr(command, "STORED", tmp_path)
     monkeypatch.setattr("sys.argv", ["alignment", "--seeds", "2", "--scores", "scaled", "--store"])
@@ -461,5 +463,5 @@ def test_training_command_fails_below_the_promised_accuracy(
     finally:
         torch.set_num_threads(threads)
     assert f"{reached:.4f}" in capsys.readouterr().out
-    assert [run.seed for run in measured_runs("scaled", tmp_path)] == [0, 1]
+    assert [run.seed for run in measured_runs("scaled", tmp_path)] == [0, 1, 0, 1]
     assert len(DIGITS) == len(load_aligner("scaled", tmp_path).queries) == 8

@@ -1,6 +1,7 @@
 """Train the aligners anew: ``python -m workbook.alignment [--seeds 3] [--store]``."""
 
 import argparse
+import itertools
 import sys
 import time
 
@@ -17,6 +18,7 @@ from workbook.alignment import (
 )
 from workbook.alignment.training import STORED
 
+RATES = (5e-3, 1e-2)  # the stored weights are those of the first
 PROMISED = 0.99  # of the scaled dot product; the other scores are there to be compared
 
 
@@ -30,15 +32,16 @@ def main() -> int:
     torch.set_num_threads(1)  # processor time is then that of one core
     test = examples(split_dates()[1])
     missed = False
-    print("score     seed  seconds   exact")
+    print("score      rate  seed  seconds   exact")
     for score in options.scores:
         runs, aligners = [], []
-        for seed in range(options.seeds):
+        for rate, seed in itertools.product(RATES, range(options.seeds)):
             start = time.process_time()
-            aligners.append(train_aligner(score, seed))
+            aligners.append(train_aligner(score, seed, rate=rate))
             seconds = time.process_time() - start
-            runs.append(Run(score, seed, seconds, exact_match(aligners[-1], test)))
-            print(f"{score:8}  {seed:4}  {seconds:7.1f}  {runs[-1].exact:6.4f}", flush=True)
+            runs.append(Run(score, seed, seconds, exact_match(aligners[-1], test), rate))
+            told = f"{score:8}  {rate:5.3f}  {seed:4}  {seconds:7.1f}  {runs[-1].exact:6.4f}"
+            print(told, flush=True)
             missed |= score == "scaled" and runs[-1].exact < PROMISED
             if options.store:
                 save_aligner(aligners[0], STORED, runs)

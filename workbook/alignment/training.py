@@ -14,7 +14,7 @@ from torch import Tensor
 from workbook._training import Watch, fit, require_path, require_training, restore, store, stored
 from workbook.alignment.dates import FORMATS, split_dates, write_date
 from workbook.alignment.network import Aligner, Characters, require_score
-from workbook.arguments import require_a, require_each
+from workbook.arguments import require_a, require_each, require_positive
 
 __all__ = [
     "Run",
@@ -41,17 +41,20 @@ class Run(NamedTuple):
         Of one processor core.
     exact : float
         The share of held-out dates of which all eight digits are right.
+    rate : float
+        The highest learning rate.
 
     Examples
     --------
-    >>> Run("dot", 0, 30.0, 0.995).exact
-    0.995
+    >>> Run("dot", 0, 30.0, 0.995).rate
+    0.005
     """
 
     score: str
     seed: int
     seconds: float
     exact: float
+    rate: float = 5e-3
 
 
 def examples(
@@ -113,6 +116,7 @@ def train_aligner(
     train: Sequence[tuple[str, str]] | None = None,
     steps: int = 1000,
     batch: int = 256,
+    rate: float = 5e-3,
     progress: bool = True,
     watch: Watch | None = None,
     device: torch.device | str = "cpu",
@@ -132,6 +136,8 @@ def train_aligner(
         Texts and their digits; by default :func:`examples` of all dates to learn from.
     steps, batch : int
         How many steps, of how many dates.
+    rate : float
+        The highest learning rate; it rises to this in a tenth of the steps and then falls.
     progress : bool
         Whether a bar shows how far it is.
     watch : callable, optional
@@ -156,6 +162,7 @@ def train_aligner(
     True
     """
     require_training(seed, steps, batch, progress, watch)
+    require_positive("rate", rate)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         aligner = Aligner(score).to(device)
@@ -170,7 +177,7 @@ def train_aligner(
         return F.cross_entropy(digit_scores.flatten(0, 1), digits[chosen].flatten())
 
     desc = f"training, {score}"
-    return fit(aligner, surprise, steps, desc=desc, progress=progress, watch=watch)
+    return fit(aligner, surprise, steps, rate=rate, desc=desc, progress=progress, watch=watch)
 
 
 @torch.no_grad()
@@ -280,7 +287,7 @@ def load_aligner(score: str = "scaled", folder: str | Path = STORED) -> Aligner:
 
 
 def measured_runs(score: str, folder: str | Path = STORED) -> list[Run]:
-    """Return what was measured when the aligners with a score were trained, one run for each seed.
+    """Return what was measured when the aligners with a score were trained: a run a rate and seed.
 
     Parameters
     ----------
@@ -295,8 +302,8 @@ def measured_runs(score: str, folder: str | Path = STORED) -> list[Run]:
 
     Examples
     --------
-    >>> [run.seed for run in measured_runs("additive")]
-    [0, 1, 2]
+    >>> sorted({run.rate for run in measured_runs("dot")})
+    [0.005, 0.01]
     """
     _, told = stored(file_of(score, folder), TOLD, "save_aligner")
     return [Run(*run) for run in json.loads(told["runs"])]
