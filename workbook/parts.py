@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from workbook.exercises import masking, multi_head, one_head, soft_lookup, variance
+from workbook.exercises import masking, multi_head, one_block, one_head, soft_lookup, variance
 from workbook.exercises._exercise import Exercise
 from workbook.exercises._mine import FILE, from_the_book
 
@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 
 PARTS: dict[str, Exercise] = {
     exercise.part: exercise
-    for module in (soft_lookup, one_head, masking, variance, multi_head)
+    for module in (soft_lookup, one_head, masking, variance, multi_head, one_block)
     for exercise in vars(module).values()
     if isinstance(exercise, Exercise) and exercise.part
 }
