@@ -4,10 +4,13 @@ Only mistakes that people make, and that PyTorch would accept or explain badly, 
 """
 
 from collections.abc import Sequence
-from typing import NoReturn
+from numbers import Integral
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
+
+WITHOUT_FLOAT64 = {"mps"}  # types of devices
 
 # The problem -> the exception, and what was expected
 REFUSALS: dict[str, tuple[type[Exception], str]] = {
@@ -40,9 +43,11 @@ REFUSALS: dict[str, tuple[type[Exception], str]] = {
         "is part of a score: Attention(lambda q, k: scaled_dot_scores(q, k) + bias))",
     ),
     "mask's shape": (ValueError, "a shape that broadcasts to the scores' {shape}"),
+    "positions' shape": (ValueError, "a shape that broadcasts to (..., length) of x, {shape}"),
     "masks' shapes": (ValueError, "a shape that broadcasts with the masks before it, {shape}"),
     "ids": (TypeError, "a tensor of integers"),
     "no count": (TypeError, "a whole number"),
+    "no bool": (TypeError, "True or False"),
     "count": (ValueError, "at least {minimum}"),
     "no divisor": (ValueError, "a divisor of {whole_name}, {whole}"),
     "odd": (ValueError, "an even number (pairs of coordinates)"),
@@ -94,6 +99,12 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...] | None:
         return None
 
 
+def broadcasts_to(shape: Sequence[int], full_shape: Sequence[int]) -> bool:
+    """Say whether a tensor of the first shape can be expanded to the second."""
+    sizes = zip(reversed(shape), reversed(full_shape), strict=False)
+    return len(shape) <= len(full_shape) and all(size in (1, full) for size, full in sizes)
+
+
 def require_tensor(
     name: str, x: object, axes: str = "...", *, rank: int | None = None, min_rank: int = 0
 ) -> None:
@@ -134,11 +145,17 @@ def require_alike(other: str, first: Tensor, name: str, x: Tensor) -> None:
         refuse("dtype", name, x.dtype, other=other, dtype=first.dtype)
 
 
-def require_count(name: str, value: object, minimum: int = 1) -> None:
-    """Refuse anything but a whole number of at least ``minimum``."""
-    if isinstance(value, bool) or not isinstance(value, (int, torch.SymInt)):
+def require_bool(name: str, value: object) -> None:
+    """Refuse anything but True and False."""
+    if not isinstance(value, bool):
+        refuse("no bool", name, repr(value))
+
+
+def require_count(name: str, value: Any, minimum: int | None = 1) -> None:
+    """Refuse anything but a whole number of at least ``minimum``; ``None`` means any."""
+    if isinstance(value, bool) or not isinstance(value, (int, torch.SymInt, Integral)):
         refuse("no count", name, repr(value))
-    if value < minimum:
+    if minimum is not None and value < minimum:
         refuse("count", name, value, minimum=minimum)
 
 
@@ -158,8 +175,18 @@ def require_positive(name: str, value: float) -> None:
         refuse("not positive", name, repr(value))
 
 
+def float64_device(device: torch.device) -> torch.device:
+    """Return the device itself, or the CPU where it has no float64."""
+    return torch.device("cpu") if device.type in WITHOUT_FLOAT64 else device
+
+
 def require_queries_and_keys(queries: Tensor, keys: Tensor, *, same_width: bool = True) -> None:
     """Refuse queries and keys that no score function can compare."""
+    _require_comparable(queries, keys, same_width)
+    _common_leading_axes(queries=queries, keys=keys)
+
+
+def _require_comparable(queries: Tensor, keys: Tensor, same_width: bool) -> None:
     require_float("queries", queries, "(..., len_q, d_k)", min_rank=2)
     require_float("keys", keys, "(..., len_k, d_k)", min_rank=2)
     require_alike("queries", queries, "keys", keys)
@@ -170,6 +197,29 @@ def require_queries_and_keys(queries: Tensor, keys: Tensor, *, same_width: bool 
         refuse("keys' width", "keys", got)
 
 
+def _common_leading_axes(**tensors: Tensor) -> tuple[int, ...]:
+    """Return the leading axes to which all broadcast; grouped heads stand for all heads."""
+    first, *others = tensors.values()
+    leading: tuple[int, ...] = tuple(first.shape[:-2])
+    if all(x.shape[:-2] == leading for x in others):
+        return leading
+    shapes: list[Sequence[int]] = [x.shape[:-2] for x in others]
+    if len(others) == 2 and all(is_grouped(first, x) for x in others) and shapes[0] == shapes[1]:
+        shapes = [(len(x), 1) for x in others]
+    common = broadcast(leading, *shapes)
+    if common is None:
+        got = ", ".join(f"{name} {shape_of(x)}" for name, x in tensors.items())
+        refuse("leading axes", "leading axes", got)
+    return common
+
+
+def is_grouped(queries: Tensor, keys: Tensor) -> bool:
+    """Say whether each head of the keys serves several heads of the queries."""
+    if not queries.dim() == keys.dim() == 4 or keys.shape[1] in (1, queries.shape[1]):
+        return False
+    return _divides(keys.shape[1], queries.shape[1])
+
+
 def scores_shape(
     queries: Tensor, keys: Tensor, values: Tensor, *, same_width: bool = True
 ) -> tuple[int, ...]:
@@ -177,23 +227,13 @@ def scores_shape(
 
     With four axes, each head of keys and values may serve several heads of the queries.
     """
-    require_queries_and_keys(queries, keys, same_width=same_width)
+    _require_comparable(queries, keys, same_width)
     require_float("values", values, "(..., len_k, d_v)", min_rank=2)
     require_alike("keys", keys, "values", values)
     if values.shape[-2] != keys.shape[-2]:
         got = f"keys {shape_of(keys)} and values {shape_of(values)}"
         refuse("values' length", "values", got)
-    leading: Sequence[int] = queries.shape[:-2]
-    if not leading == keys.shape[:-2] == values.shape[:-2]:
-        heads_alike = keys.dim() == values.dim() == 4 and keys.shape[1] == values.shape[1]
-        grouped = queries.dim() == 4 and heads_alike and _divides(keys.shape[1], queries.shape[1])
-        others = [(len(x), 1) if grouped else x.shape[:-2] for x in (keys, values)]
-        common = broadcast(leading, *others)
-        if common is None:
-            named = {"queries": queries, "keys": keys, "values": values}
-            got = ", ".join(f"{name} {shape_of(x)}" for name, x in named.items())
-            refuse("leading axes", "leading axes", got)
-        leading = common
+    leading = _common_leading_axes(queries=queries, keys=keys, values=values)
     return (*leading, queries.shape[-2], keys.shape[-2])
 
 
@@ -237,8 +277,10 @@ _PYTORCH_HABITS = {
 }
 
 
-def require_known(others: dict[str, object]) -> None:
+def require_known(unknown: dict[str, object]) -> None:
     """Refuse arguments that attention does not have; for PyTorch's, name ours."""
-    for name in others:
+    for name in unknown:
         hint = f"; {_PYTORCH_HABITS[name]}" if name in _PYTORCH_HABITS else ""
-        raise TypeError(f"{name}: expected no such argument, got {name}={others[name]!r:.40}{hint}")
+        raise TypeError(
+            f"{name}: expected no such argument, got {name}={unknown[name]!r:.40}{hint}"
+        )

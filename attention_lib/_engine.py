@@ -3,55 +3,113 @@
 A reader may skip this module: :mod:`attention_lib.attention` shows what is computed.
 """
 
+from collections.abc import Callable
+
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_lib._arguments import can_read
-from attention_lib.masking import causal_mask
+from attention_lib._arguments import can_read, is_grouped, require_bool, scores_shape
+from attention_lib.masking import causal_mask, one_mask
+
+HALF_PRECISION = (torch.float16, torch.bfloat16)
+
+
+def checked_attention(
+    attend: Callable[..., tuple[Tensor, Tensor]],
+    score: Callable[[Tensor, Tensor], Tensor],
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    valid_lens: Tensor | None,
+    *,
+    mask: Tensor | None,
+    causal: bool,
+    need_weights: bool,
+    dropout_p: float = 0.0,
+    fused: Callable[..., Tensor] | None = None,
+) -> tuple[Tensor, Tensor | None]:
+    """Check the arguments, keep padding out, and call ``attend``, or the kernel for no weights.
+
+    ``fused`` is the kernel that computes the same output. Only scaled dot products have one.
+    """
+    is_dot_product = fused is not None
+    shape = scores_shape(queries, keys, values, same_width=is_dot_product)
+    require_bool("causal", causal)
+    mask, causal = one_mask(shape, queries.device, valid_lens, mask, causal=causal)
+    if queries.shape[:-2] != shape[:-2]:
+        queries = queries.expand(*shape[:-2], *queries.shape[-2:])
+    # Other scores may count positions from the last key, so that none may be dropped.
+    keys, values, mask = without_padding(keys, values, mask, drop_tail=is_dot_product)
+    # Some versions of the kernel divide by an axis of length 0, which ends the process.
+    has_numbers = 0 not in (*queries.shape, *keys.shape, *values.shape)
+    kernel = fused if has_numbers and not need_weights else None
+    # PyTorch's is_causal shows the first query the first key: the same where both are as many.
+    if causal and (kernel is None or queries.shape[-2] != keys.shape[-2]):
+        mask = causal_mask(queries.shape[-2], keys.shape[-2], queries.device)
+        mask, causal = mask[(None,) * (queries.dim() - 2)], False  # (..., len_q, len_k)
+    if kernel is not None:
+        return kernel(queries, keys, values, mask, causal, dropout_p=dropout_p), None
+    if is_grouped(queries, keys):
+        group_size = queries.shape[1] // keys.shape[1]
+        keys, values = (x.repeat_interleave(group_size, dim=1) for x in (keys, values))
+    dtype = queries.dtype
+    in_float32 = is_dot_product and dtype in HALF_PRECISION  # as the kernel computes, too
+    if in_float32:
+        queries, keys, values = queries.float(), keys.float(), values.float()
+    output, weights = attend(score, queries, keys, values, mask, dropout_p)
+    if in_float32:
+        output, weights = output.to(dtype), weights.to(dtype)
+    return output, _with_dropped_keys(weights, shape[-1]) if need_weights else None
 
 
 def without_padding(
-    keys: Tensor, values: Tensor, mask: Tensor | None, *, cut: bool, split: bool = True
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor | None,
+    *,
+    drop_tail: bool = False,
+    has_head_axis: bool = True,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Put 0 in place of the keys and values that no query of their sequence may see.
 
-    Their weight is 0, but 0 times NaN is NaN. With ``cut``, those at the end are left out instead;
-    :func:`with_last_keys` gives them their weight. So is a mask that hides nothing else. Both
-    happen on the CPU only: a GPU would have to wait until the mask is read. The heads of the mask
-    have no axis in keys and values that are not ``split`` yet.
+    Their weight is 0, but 0 times NaN is NaN. With ``drop_tail``, those at the end are left out
+    instead, and so is a mask that hides nothing else. Both happen on the CPU only: a GPU would have
+    to wait until the mask is read. A mask may have an axis for heads that keys and values have not.
     """
     if mask is None:
         return keys, values, mask
-    seen = mask.any(dim=-2).unsqueeze(-1)  # (..., len_k, 1)
+    visible_keys = mask.any(dim=-2).unsqueeze(-1)  # (..., len_k, 1)
     if mask.dim() == 4:
-        seen = seen.any(dim=1, keepdim=split)  # by any head
+        visible_keys = visible_keys.any(dim=1, keepdim=has_head_axis)  # by any head
     if can_read(mask):
-        if seen.all():
+        if visible_keys.all():
             return keys, values, None if mask.all() else mask
-        if cut and not seen[..., -1:, :].any():
-            places = seen.reshape(-1, mask.shape[-1]).any(dim=0).nonzero()
-            end = int(places[-1]) + 1 if len(places) else 0
-            if not mask[..., :end].all():
-                # The kernel takes up to twice as long where keys do not fill its vectors.
-                end = min(-(-end // 16) * 16, keys.shape[-2])
-            keys, values, seen = keys[..., :end, :], values[..., :end, :], seen[..., :end, :]
-            mask = mask[..., :end]
+        if drop_tail and not visible_keys[..., -1:, :].any():
+            num_kept = _number_of_kept_keys(visible_keys, mask)
+            keys, values = keys[..., :num_kept, :], values[..., :num_kept, :]
+            visible_keys, mask = visible_keys[..., :num_kept, :], mask[..., :num_kept]
             if mask.all():
                 return keys, values, None
-    padding = ~seen
+    padding = ~visible_keys
     return keys.masked_fill(padding, 0.0), values.masked_fill(padding, 0.0), mask
 
 
-def with_last_keys(weights: Tensor | None, len_k: int) -> Tensor | None:
-    """Give keys that were left out the weight 0."""
-    if weights is None or weights.shape[-1] == len_k:
-        return weights
-    return F.pad(weights, (0, len_k - weights.shape[-1]))
+def _number_of_kept_keys(visible_keys: Tensor, mask: Tensor) -> int:
+    """Return how many keys are left without those at the end that nobody sees."""
+    len_k = mask.shape[-1]
+    visible_positions = visible_keys.reshape(-1, len_k).any(dim=0).nonzero()
+    num_kept = int(visible_positions[-1]) + 1 if len(visible_positions) else 0
+    if mask[..., :num_kept].all():
+        return num_kept
+    # The kernel takes up to twice as long where keys do not fill its vectors.
+    return min(-(-num_kept // 16) * 16, len_k)
 
 
-def is_grouped(queries: Tensor, keys: Tensor) -> bool:
-    """Say whether each head of the keys serves several heads of the queries."""
-    return queries.dim() == keys.dim() == 4 and keys.shape[1] not in (1, queries.shape[1])
+def _with_dropped_keys(weights: Tensor, len_k: int) -> Tensor:
+    """Give the keys that were dropped the weight 0."""
+    num_dropped = len_k - weights.shape[-1]
+    return F.pad(weights, (0, num_dropped)) if num_dropped else weights
 
 
 def fused_attention(
@@ -67,20 +125,17 @@ def fused_attention(
     """Return the output of PyTorch's fused kernel, called in the form in which it is fastest.
 
     That form has four axes, ``(batch, num_heads, len, width)``. ``queries`` have all the leading
-    axes; ``causal`` comes without a mask.
+    axes; ``causal`` comes without a mask, for as many queries as keys.
     """
-    len_q, len_k, leading = queries.shape[-2], keys.shape[-2], queries.shape[:-2]
-    if causal and len_q != len_k:  # PyTorch's is_causal is another one then
-        mask = causal_mask(len_q, len_k, queries.device) if len_q > 1 else None
-        causal = False
-    empty = None
+    leading = queries.shape[:-2]
+    fully_masked = None
     if mask is not None:
         # Kernels differ in what they make of a query without keys. It sees all of them here, and
         # its output, with its gradient, is set to 0.
-        empty = ~mask.any(dim=-1, keepdim=True)  # (..., len_q, 1)
-        if can_read(empty) and not empty.any():
-            empty = None
-        mask = mask if empty is None else mask | empty
+        fully_masked = ~mask.any(dim=-1, keepdim=True)  # (..., len_q, 1)
+        if can_read(fully_masked) and not fully_masked.any():
+            fully_masked = None
+        mask = mask if fully_masked is None else mask | fully_masked
     grouped = is_grouped(queries, keys)
     if not grouped and not leading == keys.shape[:-2] == values.shape[:-2]:
         keys, values = (x.expand(*leading, *x.shape[-2:]) for x in (keys, values))
@@ -98,7 +153,7 @@ def fused_attention(
     )
     if len(leading) != 2:
         output = output.reshape(*leading, *output.shape[-2:])
-    return output if empty is None else output.masked_fill(empty, 0.0)
+    return output if fully_masked is None else output.masked_fill(fully_masked, 0.0)
 
 
 def _with_four_axes(x: Tensor) -> Tensor:

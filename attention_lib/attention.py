@@ -4,14 +4,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attention_lib._arguments import refuse, require_known, scores_shape
-from attention_lib._engine import fused_attention, is_grouped, with_last_keys, without_padding
+from attention_lib._arguments import refuse, require_known
+from attention_lib._engine import checked_attention, fused_attention
 from attention_lib._signatures import AttentionLayer, knows_weights
-from attention_lib.masking import causal_mask, masked_softmax, one_mask
+from attention_lib.masking import masked_softmax
 from attention_lib.scoring import AdditiveScore, scaled_dot_scores
 
 __all__ = [
@@ -63,8 +62,8 @@ def attend(
     """
     scores = score(queries, keys)  # (..., len_q, len_k)
     weights = masked_softmax(scores, mask=mask)  # (..., len_q, len_k)
-    kept = F.dropout(weights, dropout_p) if dropout_p else weights
-    return kept @ values, weights
+    dropped_out = F.dropout(weights, dropout_p) if dropout_p else weights
+    return dropped_out @ values, weights
 
 
 @knows_weights
@@ -78,7 +77,7 @@ def scaled_dot_product_attention(
     causal: bool = False,
     scale: float | None = None,
     need_weights: bool = True,
-    **others: object,
+    **unknown: object,
 ) -> tuple[Tensor, Tensor | None]:
     r"""Attend with scaled dot products, :math:`\mathrm{softmax}(QK^\top/\sqrt{d_k})\,V`.
 
@@ -139,70 +138,19 @@ def scaled_dot_product_attention(
     >>> weights
     tensor([[[0.5000, 0.5000, 0.0000]]])
     """
-    require_known(others)
-    prepared = _prepared(queries, keys, values, valid_lens, mask, causal, is_dot_product=True)
-    output, weights = _attend_in_heads(*prepared, scale=scale, need_weights=need_weights)
-    return output, with_last_keys(weights, keys.shape[-2])
-
-
-def _prepared(
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    valid_lens: Tensor | None,
-    mask: Tensor | None,
-    causal: bool,
-    *,
-    is_dot_product: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor | None, bool]:
-    """Check the arguments, join lengths and mask, and take the padding out."""
-    shape = scores_shape(queries, keys, values, same_width=is_dot_product)
-    mask, causal = one_mask(shape, queries.device, valid_lens, mask, causal=causal)
-    if queries.shape[:-2] != shape[:-2]:
-        queries = queries.expand(*shape[:-2], *queries.shape[-2:])
-    keys, values, mask = without_padding(keys, values, mask, cut=is_dot_product)
-    return queries, keys, values, mask, causal
-
-
-def _attend_in_heads(
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    mask: Tensor | None,
-    causal: bool,
-    *,
-    score: Score | None = None,
-    scale: float | None = None,
-    need_weights: bool,
-    dropout_p: float = 0.0,
-) -> tuple[Tensor, Tensor | None]:
-    """Attend as the textbook does, where each head of keys may serve several heads of queries.
-
-    ``score=None`` means scaled dot products, which the fused kernel computes if no weights are
-    needed. Arguments are prepared; ``causal`` comes without a mask.
-    """
-    # Some versions of the kernel divide by an axis of length 0, which ends the process.
-    has_numbers = 0 not in (*queries.shape, *keys.shape, *values.shape)
-    if score is None and not need_weights and has_numbers:
-        output = fused_attention(
-            queries, keys, values, mask, causal, scale=scale, dropout_p=dropout_p
-        )
-        return output, None
-    if causal:
-        mask = causal_mask(queries.shape[-2], keys.shape[-2], queries.device)
-        mask = mask[(None,) * (queries.dim() - 2)]  # (..., len_q, len_k)
-    if is_grouped(queries, keys):
-        served = queries.shape[1] // keys.shape[1]
-        keys, values = (x.repeat_interleave(served, dim=1) for x in (keys, values))
-    widen = score is None and queries.dtype == torch.float16  # which cannot hold a large score
-    if widen:  # to float32, in which the kernel computes, too
-        queries, keys, values = queries.float(), keys.float(), values.float()
-    if score is None:
-        score = partial(scaled_dot_scores, scale=scale)
-    output, weights = attend(score, queries, keys, values, mask, dropout_p)
-    if widen:
-        output, weights = output.half(), weights.half()
-    return output, weights if need_weights else None
+    require_known(unknown)
+    return checked_attention(
+        attend,
+        partial(scaled_dot_scores, scale=scale),
+        queries,
+        keys,
+        values,
+        valid_lens,
+        mask=mask,
+        causal=causal,
+        need_weights=need_weights,
+        fused=partial(fused_attention, scale=scale),
+    )
 
 
 class Attention(nn.Module):
@@ -234,10 +182,8 @@ class Attention(nn.Module):
     if TYPE_CHECKING:
         __call__: AttentionLayer
 
-    # Other scores may take queries and keys of different widths, and count positions from the last
-    # key, so that none may be left out.
-    is_dot_product = False
-    scale: float | None = None
+    # PyTorch's kernel that computes the same, if there is one
+    fused: Callable[..., Tensor] | None = None
 
     def __init__(self, score: Score, dropout: float = 0.0) -> None:
         super().__init__()
@@ -256,37 +202,22 @@ class Attention(nn.Module):
         mask: Tensor | None = None,
         causal: bool = False,
         need_weights: bool = True,
-        **others: object,
+        **unknown: object,
     ) -> tuple[Tensor, Tensor | None]:
         """Return ``(output, weights)``; the weights are those before dropout, or ``None``."""
-        require_known(others)
-        prepared = _prepared(
-            queries, keys, values, valid_lens, mask, causal, is_dot_product=self.is_dot_product
-        )
-        output, weights = self.compute(*prepared, need_weights=need_weights)
-        return output, with_last_keys(weights, keys.shape[-2])
-
-    def compute(
-        self,
-        queries: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        mask: Tensor | None,
-        causal: bool,
-        *,
-        need_weights: bool,
-    ) -> tuple[Tensor, Tensor | None]:
-        """Attend, once the arguments are checked and prepared; ``causal`` comes without a mask."""
-        return _attend_in_heads(
+        require_known(unknown)
+        return checked_attention(
+            attend,
+            self.score,
             queries,
             keys,
             values,
-            mask,
-            causal,
-            score=None if self.is_dot_product else self.score,
-            scale=self.scale,
+            valid_lens,
+            mask=mask,
+            causal=causal,
             need_weights=need_weights,
             dropout_p=self.dropout.p if self.training else 0.0,
+            fused=self.fused,
         )
 
 
@@ -312,10 +243,9 @@ class DotProductAttention(Attention):
     (torch.Size([2, 1, 5]), torch.Size([2, 1, 4]))
     """
 
-    is_dot_product = True
-
     def __init__(self, dropout: float = 0.0, scale: float | None = None) -> None:
         super().__init__(partial(scaled_dot_scores, scale=scale), dropout)
+        self.fused = partial(fused_attention, scale=scale)
         self.scale = scale
 
     def extra_repr(self) -> str:

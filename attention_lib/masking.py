@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_lib._arguments import (
     broadcast,
+    broadcasts_to,
     can_read,
     refuse,
     require_count,
@@ -97,6 +98,7 @@ def padding_mask(tokens: Tensor, pad_id: int = 0) -> Tensor:
     tensor([[[ True,  True,  True, False, False]]])
     """
     _require_ids("tokens", tokens, "(batch, len_k)")
+    require_count("pad_id", pad_id, minimum=None)
     if tokens.dim() != 2:
         refuse("rank", "tokens", f"shape {shape_of(tokens)}", rank=2, axes="(batch, len_k)")
     return (tokens != pad_id).unsqueeze(-2)  # (batch, 1, len_k)
@@ -190,8 +192,8 @@ def window_mask(
     """
     require_count("window", window)
     causal = causal_mask(len_q, len_k, device)
-    own = causal.shape[1] - len_q  # the key at which the first query stands
-    return causal.triu(diagonal=own - window + 1)
+    first_query = causal.shape[1] - len_q  # the key at which it stands
+    return causal.triu(diagonal=first_query - window + 1)
 
 
 def document_mask(documents: Tensor) -> Tensor:
@@ -292,7 +294,7 @@ def masked_softmax(
     torch.Tensor
         Weights in the shape and dtype of ``scores``. Masked keys get exactly 0, even if their
         score is NaN. A row sums to 1; a row in which every key is masked is all 0, with gradient 0.
-        NaN that may be seen makes the whole row NaN.
+        NaN or +inf that may be seen makes the whole row NaN, and so does -inf in all its places.
 
     Raises
     ------
@@ -315,11 +317,11 @@ def masked_softmax(
         return scores.softmax(dim=-1)
     hidden = ~mask
     scores = scores.masked_fill(hidden, -torch.inf)
-    empty = hidden.all(dim=-1, keepdim=True)  # (..., len_q, 1): queries that may see nothing
-    if can_read(empty) and not empty.any():
+    fully_masked = hidden.all(dim=-1, keepdim=True)  # (..., len_q, 1)
+    if can_read(fully_masked) and not fully_masked.any():
         return scores.softmax(dim=-1)
-    # A softmax over nothing is NaN: empty rows get ordinary scores first, and weights of 0 last.
-    return scores.masked_fill(empty, 0.0).softmax(dim=-1).masked_fill(empty, 0.0)
+    # A softmax over nothing is NaN: such rows get ordinary scores first, and weights of 0 last.
+    return scores.masked_fill(fully_masked, 0.0).softmax(dim=-1).masked_fill(fully_masked, 0.0)
 
 
 def one_mask(
@@ -345,8 +347,9 @@ def one_mask(
         Boolean, with as many axes as the scores, to whose shape it broadcasts.
     causal : bool
         Whether attention is causal and nothing else. Then no mask is made, because PyTorch's
-        kernel needs none.
+        kernel needs none. A single query sees every key.
     """
+    causal = causal and shape[-2] != 1
     if mask is not None:
         mask = _mask_for(shape, device, mask)
     if valid_lens is not None:
@@ -366,16 +369,15 @@ def _lengths_for(shape: Sequence[int], device: torch.device, valid_lens: Tensor)
     if tuple(valid_lens.shape) != (shape[0], shape[-2])[: valid_lens.dim()]:
         fitting = f"({shape[0]},) or ({shape[0]}, {shape[-2]}) for scores {tuple(shape)}"
         refuse("lengths' shape", "valid_lens", shape_of(valid_lens), shape=fitting)
-    heads = (1,) * (len(shape) - 3)
-    return lengths.reshape(lengths.shape[0], *heads, *lengths.shape[1:])
+    middle_axes = (1,) * (len(shape) - 3)
+    return lengths.reshape(lengths.shape[0], *middle_axes, *lengths.shape[1:])
 
 
 def _mask_for(shape: Sequence[int], device: torch.device, mask: Tensor) -> Tensor:
     """Give a mask as many axes as the scores have."""
     require_mask("mask", mask)
     require_device("the scores", device, "mask", mask)
-    sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
-    if mask.dim() > len(shape) or any(size not in (1, whole) for size, whole in sizes):
+    if not broadcasts_to(mask.shape, shape):
         refuse("mask's shape", "mask", shape_of(mask), shape=tuple(shape))
     if mask.dim() == len(shape):
         return mask

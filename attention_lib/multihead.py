@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from attention_lib._arguments import (
     refuse,
     require_alike,
+    require_bool,
     require_count,
     require_divisor,
     require_float,
@@ -16,7 +17,7 @@ from attention_lib._arguments import (
     require_width,
     shape_of,
 )
-from attention_lib._engine import with_last_keys, without_padding
+from attention_lib._engine import without_padding
 from attention_lib._signatures import CachedLayer
 from attention_lib.attention import Attention, DotProductAttention, Score
 from attention_lib.cache import KeyValueCache
@@ -175,6 +176,9 @@ class MultiHeadAttention(nn.Module):
         if d_k is None:
             require_divisor("num_heads", num_heads, "d_model", d_model)
             d_k = d_model // num_heads
+        require_count("d_k", d_k)
+        if rotary is not None and not callable(rotary):
+            refuse("no callable", "rotary", repr(rotary), axes="x, positions")
         self.d_model = d_model
         self.num_heads = num_heads
         self.num_kv_heads = num_kv_heads
@@ -187,7 +191,7 @@ class MultiHeadAttention(nn.Module):
             DotProductAttention(dropout) if score is None else Attention(score, dropout)
         )
         self.reset_parameters()
-        self.register_load_state_dict_pre_hook(_name_from_torch)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_pre_hook(_refuse_torch_weights)  # type: ignore[no-untyped-call]
 
     def reset_parameters(self) -> None:
         """Draw the projections anew, Xavier uniform; biases become 0."""
@@ -211,7 +215,7 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         need_weights: bool = True,
         cache: KeyValueCache | None = None,
-        **others: object,
+        **unknown: object,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend in every head.
 
@@ -245,23 +249,21 @@ class MultiHeadAttention(nn.Module):
             Shape ``(batch, num_heads, len_q, len_k)``, before dropout. With a cache ``len_k``
             counts the keys that the window of some query reaches, all without a window.
         """
-        require_known(others)
+        require_known(unknown)
         self._require_inputs(queries, keys, values)
         if cache is not None:
             return self._decode(queries, keys, values, valid_lens, mask, need_weights, cache)
+        require_bool("causal", causal)
         shape = (len(queries), self.num_heads, queries.shape[1], keys.shape[1])
         mask, causal = one_mask(
             shape, queries.device, valid_lens, _for_all_heads(mask), causal=causal
         )
-        len_q, len_k = shape[-2:]
-        keys, values, mask = without_padding(
-            keys, values, mask, cut=self.attention.is_dot_product, split=False
+        keys, values, _ = without_padding(keys, values, mask, has_head_axis=False)
+        queries, keys, values = self._heads(queries, keys, values, shape[-1] - shape[-2], 0)
+        output, weights = self.attention(
+            queries, keys, values, mask=mask, causal=causal, need_weights=need_weights
         )
-        queries, keys, values = self._heads(queries, keys, values, len_k - len_q, 0)
-        output, weights = self.attention.compute(
-            queries, keys, values, mask, causal, need_weights=need_weights
-        )
-        return self.W_o(merge_heads(output)), with_last_keys(weights, len_k)
+        return self.W_o(merge_heads(output)), weights
 
     def _heads(
         self, queries: Tensor, keys: Tensor, values: Tensor, first_query: int, first_key: int
@@ -295,22 +297,22 @@ class MultiHeadAttention(nn.Module):
             refuse("lengths with a cache", "valid_lens", type(valid_lens).__name__)
         if keys.shape[1] != len_q:
             refuse("positions", "keys", keys.shape[1], len_q=len_q)
-        num_visible = cache.number_visible(len_q)
         shape = (batch, self.num_heads, len_q, offset + len_q)
-        mask, causal = one_mask(shape, queries.device, None, _for_all_heads(mask), causal=len_q > 1)
+        mask, _ = one_mask(shape, queries.device, None, _for_all_heads(mask))
         queries, keys, values = self._heads(queries, keys, values, offset, offset)
-        # All refusals come before this line, which changes the cache.
+        # The cache changes here, after every refusal. It keeps what no query of this chunk may see:
+        # one of a later chunk may.
         keys, values = cache.extend(keys, values, layer=self)
-        if mask is not None:  # it has a column for each position, or one for them all
+        num_visible = keys.shape[2]
+        if mask is not None:  # one column may stand for all; older keys are forgotten
             mask = mask.expand(*mask.shape[:-1], offset + len_q)
-            mask = mask[..., offset + len_q - num_visible :]  # older keys are forgotten
+            mask = mask[..., offset + len_q - num_visible :]
         if cache.window is not None and num_visible > cache.window:
-            in_window = window_mask(len_q, num_visible, window=cache.window, device=queries.device)
-            mask, causal = combine_masks(mask, in_window[None, None]), False
-        # Only now, because a later chunk may see what this one does not: the cache keeps it.
-        keys, values, mask = without_padding(keys, values, mask, cut=False)
-        output, weights = self.attention.compute(
-            queries, keys, values, mask, causal, need_weights=need_weights
+            device = queries.device
+            in_window = window_mask(len_q, num_visible, window=cache.window, device=device)
+            mask = combine_masks(mask, in_window[None, None])
+        output, weights = self.attention(
+            queries, keys, values, mask=mask, causal=True, need_weights=need_weights
         )
         return self.W_o(merge_heads(output)), weights
 
@@ -318,7 +320,7 @@ class MultiHeadAttention(nn.Module):
         for name, x in (("queries", queries), ("keys", keys), ("values", values)):
             require_float(name, x, "(batch, len, d_model)", rank=3)
             require_width(name, x, self.d_model, "d_model")
-            require_alike("queries", queries, name, x)
+            require_alike("the layer's weights", self.W_q.weight, name, x)
             if len(x) != len(queries):
                 refuse("batch", name, f"shape {shape_of(x)}", batch=len(queries))
         if keys.shape[1] != values.shape[1]:
@@ -400,8 +402,8 @@ class MultiHeadAttention(nn.Module):
         >>> torch.allclose(ours.to_torch()(x, x, x)[0], ours(x, x, x)[0], atol=1e-6)
         True
         """
-        plain = isinstance(self.attention, DotProductAttention) and self.attention.scale is None
-        if not plain or self.rotary is not None or self.W_q.out_features != self.d_model:
+        is_plain = isinstance(self.attention, DotProductAttention) and self.attention.scale is None
+        if not is_plain or self.rotary is not None or self.W_q.out_features != self.d_model:
             refuse("plain", "layer", "a score, a scale, rotary positions or a width of its own")
         bias = self.W_q.bias is not None
         theirs = nn.MultiheadAttention(
@@ -415,9 +417,9 @@ class MultiHeadAttention(nn.Module):
         )
         state = {f"out_proj.{kind}": x for kind, x in self.W_o.state_dict().items()}
         for kind in ("weight", "bias") if bias else ("weight",):
-            rows = [getattr(layer, kind).detach() for layer in (self.W_q, self.W_k, self.W_v)]
-            rows[1:] = [self._for_each_query_head(x) for x in rows[1:]]
-            state[f"in_proj_{kind}"] = torch.cat(rows)
+            stacked = [getattr(layer, kind).detach() for layer in (self.W_q, self.W_k, self.W_v)]
+            stacked[1:] = [self._for_each_query_head(x) for x in stacked[1:]]
+            state[f"in_proj_{kind}"] = torch.cat(stacked)
         theirs.load_state_dict(state)
         return theirs.train(self.training)
 
@@ -429,11 +431,10 @@ class MultiHeadAttention(nn.Module):
 
 def _for_all_heads(mask: Tensor | None) -> Tensor | None:
     """Give a mask ``(batch, len_q, len_k)`` an axis for the heads."""
-    three = isinstance(mask, Tensor) and mask.dim() == 3
-    return mask.unsqueeze(1) if mask is not None and three else mask
+    return mask.unsqueeze(1) if isinstance(mask, Tensor) and mask.dim() == 3 else mask
 
 
-def _name_from_torch(_: nn.Module, state: dict[str, Any], prefix: str, *others: Any) -> None:
+def _refuse_torch_weights(_: nn.Module, state: dict[str, Any], prefix: str, *rest: Any) -> None:
     """Refuse the weights of PyTorch's layer, which are stacked, and say who takes them."""
     if f"{prefix}in_proj_weight" in state:
         refuse(

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from attention_lib._arguments import (
+    broadcasts_to,
+    float64_device,
     refuse,
     require_count,
     require_device,
@@ -66,10 +68,12 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     """
     _require_even("d_model", d_model)
     # In float64: at large positions float32 angles would lose their digits.
-    positions = torch.arange(length, dtype=torch.float64).unsqueeze(-1)  # (length, 1)
-    angles = positions * _frequencies(d_model, 10_000.0, positions.device)  # (length, d_model / 2)
+    default = torch.get_default_device()
+    device = float64_device(default)
+    positions = torch.arange(length, dtype=torch.float64, device=device).unsqueeze(-1)
+    angles = positions * _frequencies(d_model, 10_000.0, device)  # (length, d_model / 2)
     waves = torch.stack([angles.sin(), angles.cos()], dim=-1)  # (length, d_model / 2, 2)
-    return waves.flatten(-2).to(torch.get_default_dtype())
+    return waves.flatten(-2).to(torch.get_default_dtype()).to(default)
 
 
 class PositionalEncoding(nn.Module):
@@ -115,7 +119,7 @@ class PositionalEncoding(nn.Module):
 
     def reset_parameters(self) -> None:
         """Compute the positions again, where they are and in their dtype."""
-        with torch.device("cpu"):  # not every device has float64
+        with torch.device("cpu"):
             self.positions.copy_(sinusoidal_positions(*self.positions.shape))
 
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:
@@ -231,16 +235,22 @@ def rotate_by_position(
     _require_even("the width of x", x.shape[-1])
     if layout not in ("pairs", "halves"):
         refuse("choice", "layout", repr(layout), choices="'pairs' or 'halves'")
+    device = float64_device(x.device)
     if positions is None:
-        positions = torch.arange(x.shape[-2], device=x.device)
-    require_tensor("positions", positions, "(..., length)")
-    require_device("x", x.device, "positions", positions)
-    angles = positions.double().unsqueeze(-1) * _frequencies(x.shape[-1], base, x.device)
-    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)  # (..., length, d_k / 2)
+        positions = torch.arange(x.shape[-2], device=device)
+    else:
+        require_tensor("positions", positions, "(..., length)")
+        require_device("x", x.device, "positions", positions)
+    if not broadcasts_to(positions.shape, x.shape[:-1]):
+        got, shape = shape_of(positions), tuple(x.shape[:-1])
+        refuse("positions' shape", "positions", got, shape=shape)
+    positions = positions.to(device).double().unsqueeze(-1)  # (..., length, 1)
+    angles = positions * _frequencies(x.shape[-1], base, device)  # (..., length, d_k / 2)
+    cos, sin = angles.cos().to(x.dtype).to(x.device), angles.sin().to(x.dtype).to(x.device)
     half = x.shape[-1] // 2
-    axis, pairs = (-1, (half, 2)) if layout == "pairs" else (-2, (2, half))
-    first, second = x.reshape(*x.shape[:-1], *pairs).unbind(axis)  # (..., length, d_k / 2) each
-    rotated = torch.stack([first * cos - second * sin, first * sin + second * cos], dim=axis)
+    pair_axis, pair_shape = (-1, (half, 2)) if layout == "pairs" else (-2, (2, half))
+    first, second = x.reshape(*x.shape[:-1], *pair_shape).unbind(pair_axis)
+    rotated = torch.stack([first * cos - second * sin, first * sin + second * cos], dim=pair_axis)
     return rotated.flatten(-2)
 
 

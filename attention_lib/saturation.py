@@ -37,8 +37,8 @@ def softmax_jacobian(weights: Tensor) -> Tensor:
     """
     require_float("weights", weights, "(..., len_k)", min_rank=1)
     products = weights.unsqueeze(-1) * weights.unsqueeze(-2)
-    shared = products - torch.diag_embed(products.diagonal(dim1=-2, dim2=-1))  # diagonal 0
-    return torch.diag_embed(shared.sum(dim=-1)) - shared
+    off_diagonal = products - torch.diag_embed(products.diagonal(dim1=-2, dim2=-1))
+    return torch.diag_embed(off_diagonal.sum(dim=-1)) - off_diagonal
 
 
 def entropy(weights: Tensor) -> Tensor:
@@ -65,8 +65,8 @@ def entropy(weights: Tensor) -> Tensor:
     tensor([0.0000, 0.6931])
     """
     require_float("weights", weights, "(..., len_k)", min_rank=1)
-    shares: Tensor = torch.special.entr(weights.masked_fill(weights == 0, 1.0))  # both give 0
-    return shares.sum(dim=-1)
+    contributions: Tensor = torch.special.entr(weights.masked_fill(weights == 0, 1.0))  # 0 for both
+    return contributions.sum(dim=-1)
 
 
 def effective_keys(weights: Tensor) -> Tensor:
@@ -87,7 +87,9 @@ def effective_keys(weights: Tensor) -> Tensor:
     >>> effective_keys(torch.tensor([0.25, 0.25, 0.25, 0.25]))
     tensor(4.)
     """
-    return entropy(weights).exp()
+    require_float("weights", weights, "(..., len_k)", min_rank=1)
+    wide = torch.promote_types(weights.dtype, torch.float32)  # exp magnifies what rounding leaves
+    return entropy(weights.to(wide)).exp().to(weights.dtype)
 
 
 def sample_scores(
@@ -134,8 +136,8 @@ def sample_scores(
     # A few rows at a time: the keys of all rows at once would take rows * len_k * d numbers.
     step = max(1, 2**22 // (len_k * d))
     for start in range(0, rows, step):
-        some = min(step, rows - start)
-        queries = torch.randn(some, d, 1, generator=generator)
-        keys = torch.randn(some, len_k, d, generator=generator)
+        num_rows = min(step, rows - start)
+        queries = torch.randn(num_rows, d, 1, generator=generator)
+        keys = torch.randn(num_rows, len_k, d, generator=generator)
         scores.append((keys @ queries).squeeze(-1))
     return torch.cat(scores) * scale

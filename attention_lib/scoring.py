@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_lib._arguments import (
+    float64_device,
     require_count,
     require_float,
     require_positive,
@@ -120,6 +121,7 @@ def gaussian_scores(queries: Tensor, keys: Tensor, bandwidth: float = 1.0) -> Te
     -----
     Nadaraya (1964), Watson (1964). The distances are computed from differences: the expanded form
     ``|q|^2 + |k|^2 - 2 q.k``, a matrix product, loses its digits when a query is near a key.
+    There is no second derivative.
 
     Examples
     --------
@@ -163,7 +165,9 @@ def cosine_scores(queries: Tensor, keys: Tensor) -> Tensor:
     tensor([[1., 0., 0.]])
     """
     require_queries_and_keys(queries, keys)
-    return dot_scores(_directions(queries), _directions(keys))
+    wide = torch.promote_types(queries.dtype, torch.float32)  # float16 overflows in a length
+    scores = dot_scores(_directions(queries.to(wide)), _directions(keys.to(wide)))
+    return scores.to(queries.dtype)  # (..., len_q, len_k)
 
 
 def _directions(vectors: Tensor) -> Tensor:
@@ -246,9 +250,10 @@ def alibi_slopes(num_heads: int) -> Tensor:
 def _slopes(num_heads: int, device: torch.device) -> Tensor:
     require_count("num_heads", num_heads)
     power = 2 ** int(math.log2(num_heads))  # the largest that is not above num_heads
-    numbers = torch.arange(num_heads, dtype=torch.float64, device=device)
-    exponents = torch.cat([8 * (numbers[:power] + 1), 8 * numbers[: num_heads - power] + 4]) / power
-    return torch.exp2(-exponents).to(torch.get_default_dtype())
+    head_index = torch.arange(num_heads, dtype=torch.float64, device=float64_device(device))
+    first, others = 8 * (head_index[:power] + 1), 8 * head_index[: num_heads - power] + 4
+    slopes = torch.exp2(-torch.cat([first, others]) / power)
+    return slopes.to(torch.get_default_dtype()).to(device)
 
 
 def alibi_bias(
@@ -298,9 +303,9 @@ def alibi_bias(
     tensor([[-1.0000, -0.5000, -0.0000]])
     """
     len_k = len_q if len_k is None else len_k
-    own = torch.arange(len_k - len_q, len_k, device=device)  # where each query stands
-    distances = (own.unsqueeze(-1) - torch.arange(len_k, device=device)).abs()  # (len_q, len_k)
-    slopes = _slopes(num_heads, own.device)[:, None, None]  # (num_heads, 1, 1)
+    query_positions = torch.arange(len_k - len_q, len_k, device=device).unsqueeze(-1)
+    distances = (query_positions - torch.arange(len_k, device=device)).abs()  # (len_q, len_k)
+    slopes = _slopes(num_heads, distances.device)[:, None, None]  # (num_heads, 1, 1)
     return (-slopes * distances).to(dtype or slopes.dtype)
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from functools import partial
 
 import matplotlib
 import numpy as np
@@ -19,6 +20,7 @@ from attention_lib import (
     cosine_scores,
     dot_scores,
     gaussian_scores,
+    padding_mask,
     scaled_dot_product_attention,
     scaled_dot_scores,
 )
@@ -233,6 +235,18 @@ def test_every_attention_refuses_wrong_arguments_with_and_without_weights(
         for need_weights in (True, False):
             given = replaced(**{"need_weights": need_weights, argument: bad})
             assert_blames(lambda call=attention, given=given: call(**given), exception, blamed)
+
+
+def test_every_score_refuses_leading_axes_that_do_not_broadcast():
+    for score in SCORES:
+        wrong = partial(score, ones(2, LEN_Q, D), ones(3, LEN_K, D))
+        assert_blames(wrong, ValueError, "leading axes")
+
+
+def test_numpy_numbers_are_whole_numbers():
+    layer = MultiHeadAttention(np.int64(4), np.int32(2))
+    assert layer(*[ones(1, 3, 4)] * 3)[0].shape == (1, 3, 4)
+    assert padding_mask(torch.tensor([[5, 0]]), np.int64(5)).tolist() == [[[False, True]]]
 
 
 def test_a_mask_cannot_take_the_place_of_the_lengths():

@@ -465,3 +465,14 @@ def test_gradients_agree_with_finite_differences(name, need_weights):
     assert torch.autograd.gradcheck(run, given)
     if name != "gaussian" and (need_weights or name not in FUSED):  # these have no second one
         assert torch.autograd.gradgradcheck(run, given)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=name_of)
+def test_with_weights_half_precision_errs_no_more_than_the_kernel(dtype):
+    x = [numbers(2, 4, 64, 32, seed=seed, dtype=dtype) for seed in range(3)]
+    exact, _ = scaled_dot_product_attention(*(y.double() for y in x))
+    errors = [
+        error(scaled_dot_product_attention(*x, need_weights=need_weights)[0], exact)
+        for need_weights in (True, False)
+    ]
+    assert errors[0] <= 1.5 * errors[1]

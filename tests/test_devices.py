@@ -14,6 +14,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from attention_lib import alibi_bias, rotate_by_position, sinusoidal_positions
+from attention_lib._arguments import float64_device
 from tests import calls
 from tests.calls import ROWS
 
@@ -67,6 +69,41 @@ def test_results_on_the_cpu_are_documented(file, name):
     assert not {"device", "x", "weights", "queries"} & {*inspect.signature(function).parameters}
     if name not in ("device", "generator", "show"):  # these make no tensor
         assert re.search("on the (CPU|default device)", inspect.getdoc(function))
+
+
+class NoFloat64(TorchDispatchMode):
+    """Refuse float64 on the meta device, as MPS does."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        for x in tree_leaves(made):
+            if isinstance(x, torch.Tensor) and x.device.type == "meta":
+                assert x.dtype != torch.float64, f"{func} makes float64"
+        return made
+
+
+def sines_on_the_default_device():
+    with torch.device("meta"):
+        return sinusoidal_positions(3, 4)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: alibi_bias(2, 3, device="meta"),
+        lambda: rotate_by_position(torch.ones(3, 4, device="meta")),
+        sines_on_the_default_device,
+    ],
+)
+def test_a_device_without_float64_gets_what_the_cpu_computed(call, monkeypatch):
+    monkeypatch.setattr("attention_lib._arguments.WITHOUT_FLOAT64", {"meta"})
+    with NoFloat64():
+        assert call().device.type == "meta"
+    assert float64_device(torch.device("cuda")) == torch.device("cuda")
+
+
+def test_mps_is_known_to_have_no_float64():
+    assert float64_device(torch.device("mps")) == torch.device("cpu")
 
 
 class BackwardOnTheCpu(torch.autograd.Function):

@@ -87,6 +87,11 @@ def test_entropy_is_the_sum_of_minus_p_log_p():
     assert_close(entropy(weights), torch.tensor(expected, dtype=torch.float64), 1e-14)
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_1024_equal_weights_are_1024_effective_keys(dtype):
+    assert effective_keys(torch.full((1024,), 1 / 1024, dtype=dtype)).item() == pytest.approx(1024)
+
+
 def test_first_and_second_derivatives_are_right_and_inputs_stay_unchanged():
     (scores,) = inputs((3, 5))
     before = scores.clone()

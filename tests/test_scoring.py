@@ -191,6 +191,11 @@ def test_gaussian_loses_no_digits_far_from_the_origin(length, bandwidth):
     assert exact[0, 0].item() == -((0.125 / bandwidth) ** 2) / 2
 
 
+def test_the_cosine_of_a_vector_too_long_for_float16_with_itself_is_1():
+    x = torch.full((1, 4), 40_000.0, dtype=torch.float16)
+    assert cosine_scores(x, x).item() == 1.0
+
+
 def test_cosine_of_a_zero_vector_has_a_finite_gradient():
     queries, keys = torch.zeros(1, D, requires_grad=True), torch.ones(2, D, requires_grad=True)
     cosine_scores(queries, keys).sum().backward()

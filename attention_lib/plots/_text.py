@@ -15,10 +15,15 @@ from attention_lib.plots.style import FONT, LABEL_SIZE, TEXT_SIZE
 MINUS = "\N{MINUS SIGN}"
 
 
+def require_decimals(decimals: object) -> None:
+    """Refuse what cannot be a number of decimals; ``None`` writes no number."""
+    whole = isinstance(decimals, int) and not isinstance(decimals, bool) and decimals >= 0
+    if decimals is not None and not whole:
+        raise ValueError(f"decimals: expected None or a whole number from 0 on, got {decimals!r}")
+
+
 def number_text(number: float, decimals: int) -> str:
     """Write a number with fixed decimals; a rounded-away minus sign goes as well."""
-    if isinstance(decimals, bool) or not isinstance(decimals, int) or decimals < 0:
-        raise ValueError(f"decimals: expected None or a whole number from 0 on, got {decimals!r}")
     text = f"{round(number, decimals) + 0.0:.{decimals}f}"
     return "NaN" if np.isnan(number) else text.replace("-", MINUS)
 

@@ -23,7 +23,14 @@ from attention_lib.plots._arrays import (
     as_weights,
     require_axes,
 )
-from attention_lib.plots._text import MINUS, fitting_size, label_ticks, number_text, room_per_cell
+from attention_lib.plots._text import (
+    MINUS,
+    fitting_size,
+    label_ticks,
+    number_text,
+    require_decimals,
+    room_per_cell,
+)
 from attention_lib.plots.style import COLORS, ON_MAP, SCORE_MAP, WEIGHT_MAP
 
 __all__ = ["heatmap", "heatmap_grid", "mask_picture", "scores_heatmap"]
@@ -124,6 +131,8 @@ def heatmap_grid(
     >>> plt.close(figure)
     """
     axes = np.asarray(axes)
+    for ax in axes.flat:
+        require_axes(ax)
     weights = as_weights(weights, "(num_heads, len_q, len_k)")
     if len(weights) != axes.size:
         raise ValueError(f"weights: expected {axes.size} tables, one an Axes, got {len(weights)}")
@@ -241,6 +250,7 @@ def _draw_table(
     decimals: int | None,
 ) -> AxesImage:
     """Draw a table of colours with its hatched, missing and numbered cells; return the image."""
+    require_decimals(decimals)
     rows, columns = table.shape
     missing = np.isnan(table) & ~hidden
     shown = np.ma.array(table, mask=hidden | missing)

@@ -95,6 +95,7 @@ REFUSED = [
     ("heatmap", "too short", "mask", {"weights": WEIGHTS, "mask": [True, False]}),
     ("heatmap", "negative", "decimals", {"weights": WEIGHTS, "decimals": -1}),
     ("heatmap", "a float", "decimals", {"weights": WEIGHTS, "decimals": 1.0}),
+    ("heatmap", "a string", "decimals", {"weights": WEIGHTS, "decimals": "a"}),
     ("heatmap_grid", "too many tables", "weights", {"weights": [WEIGHTS] * 3}),
     ("heatmap_grid", "too few", "titles", {"weights": [WEIGHTS] * 2, "titles": ["a"]}),
     ("scores_heatmap", "infinite", "scores", {"scores": [[INF]]}),

@@ -223,3 +223,8 @@ def test_a_mask_is_drawn_as_it_stands(convert):
     assert hatched(ax, "mask", (0, 1))
     assert not hatched(ax, "mask", (1, 0))
     assert colors_of_cell(ax, column=0, reach=0.3) == [LIGHT["weight"]]
+
+
+def test_a_grid_of_no_axes_is_refused():
+    with pytest.raises(TypeError, match=r"ax: expected a matplotlib\.axes\.Axes, got int"):
+        plots.heatmap_grid([1, 2], [[[1.0]], [[1.0]]])
