@@ -183,7 +183,8 @@ def float64_device(device: torch.device) -> torch.device:
 def require_queries_and_keys(queries: Tensor, keys: Tensor, *, same_width: bool = True) -> None:
     """Refuse queries and keys that no score function can compare."""
     _require_comparable(queries, keys, same_width)
-    _common_leading_axes(queries=queries, keys=keys)
+    if queries.shape[:-2] != keys.shape[:-2]:
+        _common_leading_axes(queries=queries, keys=keys)
 
 
 def _require_comparable(queries: Tensor, keys: Tensor, same_width: bool) -> None:
@@ -200,13 +201,10 @@ def _require_comparable(queries: Tensor, keys: Tensor, same_width: bool) -> None
 def _common_leading_axes(**tensors: Tensor) -> tuple[int, ...]:
     """Return the leading axes to which all broadcast; grouped heads stand for all heads."""
     first, *others = tensors.values()
-    leading: tuple[int, ...] = tuple(first.shape[:-2])
-    if all(x.shape[:-2] == leading for x in others):
-        return leading
     shapes: list[Sequence[int]] = [x.shape[:-2] for x in others]
     if len(others) == 2 and all(is_grouped(first, x) for x in others) and shapes[0] == shapes[1]:
         shapes = [(len(x), 1) for x in others]
-    common = broadcast(leading, *shapes)
+    common = broadcast(first.shape[:-2], *shapes)
     if common is None:
         got = ", ".join(f"{name} {shape_of(x)}" for name, x in tensors.items())
         refuse("leading axes", "leading axes", got)
@@ -233,7 +231,9 @@ def scores_shape(
     if values.shape[-2] != keys.shape[-2]:
         got = f"keys {shape_of(keys)} and values {shape_of(values)}"
         refuse("values' length", "values", got)
-    leading = _common_leading_axes(queries=queries, keys=keys, values=values)
+    leading: Sequence[int] = queries.shape[:-2]
+    if not leading == keys.shape[:-2] == values.shape[:-2]:
+        leading = _common_leading_axes(queries=queries, keys=keys, values=values)
     return (*leading, queries.shape[-2], keys.shape[-2])
 
 

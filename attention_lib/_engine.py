@@ -15,30 +15,44 @@ from attention_lib.masking import causal_mask, one_mask
 HALF_PRECISION = (torch.float16, torch.bfloat16)
 
 
-def checked_attention(
+def checked(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    valid_lens: Tensor | None,
+    mask: Tensor | None,
+    causal: bool,
+    *,
+    same_width: bool,
+) -> tuple[Tensor, Tensor | None, bool]:
+    """Check the arguments; return the queries with all leading axes, one mask, and ``causal``."""
+    shape = scores_shape(queries, keys, values, same_width=same_width)
+    require_bool("causal", causal)
+    mask, causal = one_mask(shape, queries.device, valid_lens, mask, causal=causal)
+    if queries.shape[:-2] != shape[:-2]:
+        queries = queries.expand(*shape[:-2], *queries.shape[-2:])
+    return queries, mask, causal
+
+
+def attention(
     attend: Callable[..., tuple[Tensor, Tensor]],
     score: Callable[[Tensor, Tensor], Tensor],
     queries: Tensor,
     keys: Tensor,
     values: Tensor,
-    valid_lens: Tensor | None,
-    *,
     mask: Tensor | None,
     causal: bool,
+    *,
     need_weights: bool,
     dropout_p: float = 0.0,
     fused: Callable[..., Tensor] | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """Check the arguments, keep padding out, and call ``attend``, or the kernel for no weights.
+    """Keep padding out, and call ``attend``, or the kernel where no weights are needed.
 
-    ``fused`` is the kernel that computes the same output. Only scaled dot products have one.
+    Arguments are checked; ``causal`` comes without a mask. ``fused`` is the kernel that computes
+    the same output. Only scaled dot products have one.
     """
-    is_dot_product = fused is not None
-    shape = scores_shape(queries, keys, values, same_width=is_dot_product)
-    require_bool("causal", causal)
-    mask, causal = one_mask(shape, queries.device, valid_lens, mask, causal=causal)
-    if queries.shape[:-2] != shape[:-2]:
-        queries = queries.expand(*shape[:-2], *queries.shape[-2:])
+    is_dot_product, len_k = fused is not None, keys.shape[-2]
     # Other scores may count positions from the last key, so that none may be dropped.
     keys, values, mask = without_padding(keys, values, mask, drop_tail=is_dot_product)
     # Some versions of the kernel divide by an axis of length 0, which ends the process.
@@ -60,7 +74,7 @@ def checked_attention(
     output, weights = attend(score, queries, keys, values, mask, dropout_p)
     if in_float32:
         output, weights = output.to(dtype), weights.to(dtype)
-    return output, _with_dropped_keys(weights, shape[-1]) if need_weights else None
+    return output, _with_dropped_keys(weights, len_k) if need_weights else None
 
 
 def without_padding(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_lib import _engine
 from attention_lib._arguments import refuse, require_known
-from attention_lib._engine import checked_attention, fused_attention
 from attention_lib._signatures import AttentionLayer, knows_weights
 from attention_lib.masking import masked_softmax
 from attention_lib.scoring import AdditiveScore, scaled_dot_scores
@@ -139,17 +139,19 @@ def scaled_dot_product_attention(
     tensor([[[0.5000, 0.5000, 0.0000]]])
     """
     require_known(unknown)
-    return checked_attention(
+    queries, mask, causal = _engine.checked(
+        queries, keys, values, valid_lens, mask, causal, same_width=True
+    )
+    return _engine.attention(
         attend,
         partial(scaled_dot_scores, scale=scale),
         queries,
         keys,
         values,
-        valid_lens,
-        mask=mask,
-        causal=causal,
+        mask,
+        causal,
         need_weights=need_weights,
-        fused=partial(fused_attention, scale=scale),
+        fused=partial(_engine.fused_attention, scale=scale),
     )
 
 
@@ -206,15 +208,31 @@ class Attention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Return ``(output, weights)``; the weights are those before dropout, or ``None``."""
         require_known(unknown)
-        return checked_attention(
+        same_width = self.fused is not None
+        queries, mask, causal = _engine.checked(
+            queries, keys, values, valid_lens, mask, causal, same_width=same_width
+        )
+        return self.compute(queries, keys, values, mask, causal, need_weights=need_weights)
+
+    def compute(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor | None,
+        causal: bool,
+        *,
+        need_weights: bool,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend, once the arguments are checked; ``causal`` comes without a mask."""
+        return _engine.attention(
             attend,
             self.score,
             queries,
             keys,
             values,
-            valid_lens,
-            mask=mask,
-            causal=causal,
+            mask,
+            causal,
             need_weights=need_weights,
             dropout_p=self.dropout.p if self.training else 0.0,
             fused=self.fused,
@@ -245,7 +263,7 @@ class DotProductAttention(Attention):
 
     def __init__(self, dropout: float = 0.0, scale: float | None = None) -> None:
         super().__init__(partial(scaled_dot_scores, scale=scale), dropout)
-        self.fused = partial(fused_attention, scale=scale)
+        self.fused = partial(_engine.fused_attention, scale=scale)
         self.scale = scale
 
     def extra_repr(self) -> str:

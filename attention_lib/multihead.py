@@ -260,8 +260,8 @@ class MultiHeadAttention(nn.Module):
         )
         keys, values, _ = without_padding(keys, values, mask, has_head_axis=False)
         queries, keys, values = self._heads(queries, keys, values, shape[-1] - shape[-2], 0)
-        output, weights = self.attention(
-            queries, keys, values, mask=mask, causal=causal, need_weights=need_weights
+        output, weights = self.attention.compute(
+            queries, keys, values, mask, causal, need_weights=need_weights
         )
         return self.W_o(merge_heads(output)), weights
 
@@ -298,7 +298,7 @@ class MultiHeadAttention(nn.Module):
         if keys.shape[1] != len_q:
             refuse("positions", "keys", keys.shape[1], len_q=len_q)
         shape = (batch, self.num_heads, len_q, offset + len_q)
-        mask, _ = one_mask(shape, queries.device, None, _for_all_heads(mask))
+        mask, causal = one_mask(shape, queries.device, None, _for_all_heads(mask), causal=True)
         queries, keys, values = self._heads(queries, keys, values, offset, offset)
         # The cache changes here, after every refusal. It keeps what no query of this chunk may see:
         # one of a later chunk may.
@@ -310,17 +310,18 @@ class MultiHeadAttention(nn.Module):
         if cache.window is not None and num_visible > cache.window:
             device = queries.device
             in_window = window_mask(len_q, num_visible, window=cache.window, device=device)
-            mask = combine_masks(mask, in_window[None, None])
-        output, weights = self.attention(
-            queries, keys, values, mask=mask, causal=True, need_weights=need_weights
+            mask, causal = combine_masks(mask, in_window[None, None]), False
+        output, weights = self.attention.compute(
+            queries, keys, values, mask, causal, need_weights=need_weights
         )
         return self.W_o(merge_heads(output)), weights
 
     def _require_inputs(self, queries: Tensor, keys: Tensor, values: Tensor) -> None:
+        weight = self.W_q.weight
         for name, x in (("queries", queries), ("keys", keys), ("values", values)):
             require_float(name, x, "(batch, len, d_model)", rank=3)
             require_width(name, x, self.d_model, "d_model")
-            require_alike("the layer's weights", self.W_q.weight, name, x)
+            require_alike("the layer's weights", weight, name, x)
             if len(x) != len(queries):
                 refuse("batch", name, f"shape {shape_of(x)}", batch=len(queries))
         if keys.shape[1] != values.shape[1]:
