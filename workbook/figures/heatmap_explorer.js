@@ -3,207 +3,29 @@ import {
   colorMap,
   createView,
   element,
-  entropy,
   fadeOut,
-  fixed,
   packedHeads,
   pixelMap,
-  readLines,
-  readNumber,
-  readableOn,
   setAttributes,
   setChildren,
   setText,
   svg,
-  unpackHead,
-  unpackMask,
 } from "./_shared/index.js";
+import { TALLEST, clipped, paint, fit, drawNames, drawNumbers, drawMarks } from "./_heatmap/map.js";
+import {
+  AXES,
+  readWeights,
+  given,
+  tableOf,
+  measure,
+  visible,
+  named,
+  headName,
+  words,
+  setting,
+} from "./_heatmap/numbers.js";
 
-const TALLEST = 360; // of the cells, in pixels
-const LARGEST = 60; // side of a cell
-const ROOMY = 38; // side of a cell in which every face has room for 0.00
-const AXES = ["layer", "head", "query", "key"];
 const FEW = 24; // tokens whose lines can be told apart
-const MOST = 64; // rows and columns of a pasted table
-
-// ---------------------------------------------------------------- numbers and words
-
-/** The rows of a table of weights that a reader has pasted; an Error that says what is wrong. */
-export function readWeights(text) {
-  const rows = readLines(text).map((line) =>
-    line.map((part) => readNumber(part, { min: 0, max: 1 })),
-  );
-  const other = rows.findIndex((row) => row.length !== rows[0].length);
-  if (other > 0)
-    throw new Error(
-      `Line ${other + 1} has ${rows[other].length} number${rows[other].length === 1 ? "" : "s"}, line 1 has ${rows[0].length}.`,
-    );
-  if (Math.max(rows.length, rows[0]?.length ?? 0) > MOST)
-    throw new Error(`At most ${MOST} lines of ${MOST} numbers are shown.`);
-  return rows;
-}
-
-/** What is shown: the table that the reader has pasted, else what Python has packed, with the tokens
-    that the reader has typed where they are as many. A place beyond the last one is the last. */
-export function given(state) {
-  const own = state.pasted ? readWeights(state.pasted) : null;
-  const shape = own ? [1, 1, own.length, own[0].length] : state.shape;
-  const typed = state.typed.split(/\s+/).filter(Boolean);
-  const tokens = (kind, count) => {
-    if (typed.length === count) return typed;
-    return own ? Array.from({ length: count }, (_, i) => String(i)) : state[`${kind}_tokens`];
-  };
-  return {
-    own,
-    shape,
-    query_tokens: tokens("query", shape[2]),
-    key_tokens: tokens("key", shape[3]),
-    head_names: state.head_names,
-    beside: own ? -1 : state.beside,
-    ...Object.fromEntries(AXES.map((axis, i) => [axis, Math.min(state[axis], shape[i] - 1)])),
-  };
-}
-
-/** A head as it is drawn and read: its weights in steps of 1/levels, and which cells are allowed. */
-function tableOf({ own, shape: [, heads, len_q, len_k], layer }, head, content, packed_mask) {
-  if (own) {
-    return {
-      steps: Float64Array.from(own.flat()),
-      levels: 1,
-      allowed: new Uint8Array(len_q * len_k).fill(1),
-      leaks: false,
-      len_k,
-    };
-  }
-  const number = layer * heads + head;
-  const steps = unpackHead(content, number, len_q * len_k);
-  const allowed = unpackMask(packed_mask, number, len_q * len_k);
-  return {
-    steps,
-    levels: content.levels,
-    allowed,
-    leaks: steps.some((step, i) => step > 0 && !allowed[i]),
-    len_k,
-  };
-}
-
-/** The numbers of a cell, its row and its column, and the cell's weight in the head beside; `now` is
-    what is shown, and `table` gives a head. */
-export function measure(state, table, now = given(state)) {
-  const tables =
-    table ??
-    ((head) => tableOf(now, head, now.own ? null : packedHeads(state.packed), state.packed_mask));
-  const { beside, query, key } = now;
-  const { steps, allowed, levels, len_k } = tables(now.head);
-  const row = Array.from(
-    steps.subarray(query * len_k, (query + 1) * len_k),
-    (step) => step / levels,
-  );
-  let column = 0;
-  for (let i = key; i < steps.length; i += len_k) column += steps[i] / levels;
-  const row_max = Math.max(...row);
-  return {
-    weight: row[key],
-    row_max,
-    row_entropy: entropy(row),
-    effective_keys: Math.exp(entropy(row)),
-    column_mean: column / (steps.length / len_k),
-    largest: row.indexOf(row_max),
-    masked: allowed[query * len_k + key] === 0,
-    other: beside < 0 ? null : tables(beside).steps[query * len_k + key] / levels,
-  };
-}
-
-/** A token whose blanks can be seen. */
-export const visible = (token) => token.replace(/\s/gu, "␣");
-
-/** A position with its token, where it has one: 1 “cat”. */
-function named(position, tokens) {
-  const token = tokens[position];
-  return token === String(position) ? token : `${position} “${visible(token)}”`;
-}
-
-const headName = (names, head) => names[head] ?? `head ${head}`;
-
-/** The finding in words. */
-export function words(state, seen, now = given(state)) {
-  const { shape, layer, head, beside, head_names, query, key, query_tokens, key_tokens } = now;
-  const where = [shape[0] > 1 && `layer ${layer}`, shape[1] > 1 && headName(head_names, head)]
-    .filter(Boolean)
-    .join(", ");
-  const asked = `${where && `${where}: `}query ${named(query, query_tokens)}`;
-  const told = `key ${named(key, key_tokens)}`;
-  let cell = `gives ${told} the weight ${fixed(seen.weight)}.`;
-  if (seen.masked) {
-    cell = `may not attend to ${told}${seen.weight === 0 ? "." : `, yet gives it the weight ${fixed(seen.weight)}: a leak.`}`;
-  }
-  const row =
-    seen.row_max === 0
-      ? "This row has no weight at all."
-      : `The largest weight of this row is ${fixed(seen.row_max)}, at key ${named(seen.largest, key_tokens)}; ` +
-        `its entropy is ${fixed(seen.row_entropy)}, that of ${fixed(seen.effective_keys, 1)} equal weights.`;
-  const other =
-    beside < 0
-      ? ""
-      : ` Beside it: ${headName(head_names, beside)}, where this cell has ${fixed(seen.other)}.`;
-  return `${asked[0].toUpperCase()}${asked.slice(1)} ${cell} ${row}${other}`;
-}
-
-/** What is set, for a still picture. */
-export function setting({ shape }) {
-  const names = [["layer"], ["head"], ["query", "queries"], ["key"]];
-  const counts = shape.map((count, i) => {
-    const [one, many = `${one}s`] = names[i];
-    return `${count} ${count === 1 ? one : many}`;
-  });
-  return `${counts.join(", ")}.`;
-}
-
-// ---------------------------------------------------------------- drawing
-
-const wide = (character) => (character.codePointAt(0) > 0x2e7f ? 13 : 7.6);
-
-/** As much of a text as so many pixels hold, by a rough measure of letters, and its width. */
-export function clipped(whole, most) {
-  let width = 0;
-  let text = "";
-  for (const character of whole) {
-    if (text && width + wide(character) > most) return { text: `${text}…`, width: width + 10 };
-    text += character;
-    width += wide(character);
-  }
-  return { text, width };
-}
-
-/** Which of `count` labels stand `gap` cells apart and leave room for the chosen one. */
-export function thinned(count, gap, chosen) {
-  const places = Array.from({ length: Math.ceil(count / gap) }, (_, i) => i * gap);
-  return [...places.filter((place) => Math.abs(place - chosen) >= gap), chosen].sort(
-    (a, b) => a - b,
-  );
-}
-
-/** Paint a head on a canvas, one pixel a cell; masked cells stay clear, and the ground shows. */
-function paint(canvas, { steps, allowed, levels, len_k, leaks }, shades) {
-  const fine = leaks ? 3 : 1; // a leak is a spot in the middle of its cell
-  const [width, height] = [len_k * fine, (steps.length / len_k) * fine];
-  if (canvas.width !== width) canvas.width = width;
-  if (canvas.height !== height) canvas.height = height;
-  const context = canvas.getContext("2d");
-  const image = context.createImageData(width, height);
-  const pixels = new Uint32Array(image.data.buffer);
-  const scale = (shades.length - 1) / levels;
-  for (let i = 0; i < steps.length; i += 1) {
-    const corner = Math.floor(i / len_k) * fine * width + (i % len_k) * fine;
-    for (let part = 0; part < fine * fine; part += 1) {
-      if (allowed[i] || (part === 4 && steps[i] > 0)) {
-        pixels[corner + Math.floor(part / fine) * width + (part % fine)] =
-          shades[Math.round(steps[i] * scale)];
-      }
-    }
-  }
-  context.putImageData(image, 0, 0);
-}
 
 /** Whether the tokens are few enough for lines between them, and more than numbers. */
 function haveLines({ query_tokens, key_tokens }) {
@@ -489,125 +311,15 @@ export function render({ model, el }) {
   const color = colorMap(view.root);
   const shades = pixelMap(color);
 
-  /** Find the place of the cells, left, top, side, and write what depends on it alone. */
-  function fit({ plot, canvas, titles, lines }) {
-    const [, , len_q, len_k] = now.shape;
-    const room = Math.min(Math.max(plot.width * 0.28, 70), 124);
-    const all = (kind) =>
-      now[`${kind}_tokens`].map((token) =>
-        clipped(visible(token), Math.min(room - 30, kind === "query" ? Infinity : 84)),
-      );
-    const [down, across] = [all("query"), all("key")];
-    const widest = (texts) => texts.reduce((most, { width }) => Math.max(most, width), 0);
-    const left = Math.ceil(widest(down)) + 34;
-    const flat = widest(across) + 6 <= Math.min((plot.width - left - 2) / len_k, LARGEST);
-    const right = flat ? 2 : widest(across) / 2;
-    let side = Math.min((plot.width - left - right) / len_k, TALLEST / len_q, LARGEST);
-    if (side >= 4) side = Math.floor(side);
-    const top = flat ? 42 : Math.ceil(widest(across) * 0.87) + 34;
-    const [width, height] = [side * len_k, side * len_q];
-    for (const [name, value] of Object.entries({ left, top, width, height })) {
-      canvas.style.setProperty(name, `${value}px`);
-    }
-    setChildren(titles, [
-      [
-        "text",
-        {
-          class: "attention-key attention-chosen",
-          x: left + width / 2,
-          y: 14,
-          "text-anchor": "middle",
-        },
-        "keys",
-      ],
-      [
-        "text",
-        {
-          class: "attention-query",
-          x: 14,
-          y: top + height / 2,
-          "text-anchor": "middle",
-          transform: `rotate(-90 14 ${top + height / 2})`,
-        },
-        "queries",
-      ],
-    ]);
-    const seams = [];
-    if (side >= 12) {
-      for (let i = 1; i < len_q; i += 1) seams.push(`M${left} ${top + i * side}h${width}`);
-      for (let j = 1; j < len_k; j += 1) seams.push(`M${left + j * side} ${top}v${height}`);
-    }
-    setAttributes(lines, { d: seams.join("") });
-    return { left, top, side, down, across, flat, height: Math.ceil(top + height + 4) };
-  }
-
-  function drawNames({ names: groups, place: { left, top, side, down, across, flat } }) {
-    const { query, key } = now;
-    setChildren(
-      groups.query,
-      thinned(down.length, Math.ceil(15 / side), query).map((i) => [
-        "text",
-        {
-          class: i === query ? "attention-query" : null,
-          x: left - 8,
-          y: top + (i + 0.5) * side + 4.5,
-        },
-        down[i].text,
-      ]),
-    );
-    setChildren(
-      groups.key,
-      thinned(across.length, flat ? 1 : Math.ceil(15 / side), key).map((j) => {
-        const [x, y] = [left + (j + 0.5) * side, top - 8];
-        return [
-          "text",
-          {
-            class: j === key ? "attention-key attention-chosen" : null,
-            ...(flat
-              ? { x, y, "text-anchor": "middle" }
-              : { x: x + 4, y, transform: `rotate(-60 ${x + 4} ${y})` }),
-          },
-          across[j].text,
-        ];
-      }),
-    );
-  }
-
-  function drawNumbers({ numbers, place: { left, top, side } }, { steps, allowed, levels, len_k }) {
-    const shown = side < 32 ? [] : [...steps.keys()].filter((i) => allowed[i]);
-    setChildren(
-      numbers,
-      shown.map((i) => [
-        "text",
-        {
-          class: readableOn(color(steps[i] / levels)),
-          x: left + ((i % len_k) + 0.5) * side,
-          y: top + (Math.floor(i / len_k) + 0.5) * side + 4.5,
-        },
-        fixed(steps[i] / levels, 2),
-      ]),
-    );
-    numbers.classList.toggle("attention-long", side < ROOMY); // whatever the face
-  }
-
-  function drawMarks({ marks, place: { left, top, side, down, across } }) {
-    const [x, y] = [left + now.key * side, top + now.query * side];
-    const [column, row, ...cell] = marks;
-    setAttributes(column, { x, y: top, width: side, height: side * down.length });
-    setAttributes(row, { x: left, y, width: side * across.length, height: side });
-    for (const mark of cell)
-      setAttributes(mark, { x: x - 1, y: y - 1, width: side + 2, height: side + 2 });
-  }
-
   /** Draw a head on a map; what stands as it should is left. */
   function drawMap(one, head) {
     const place = `${one.plot.width} ${drawn.arrangement}`;
-    if (place !== one.placed) one.place = fit(one);
+    if (place !== one.placed) one.place = fit(one, now);
     const painted = `${place} ${now.layer} ${head}`;
     if (painted !== one.painted) {
       if (place === one.placed) fadeOut(one.canvas);
       paint(one.canvas, table(head), shades());
-      drawNumbers(one, table(head));
+      drawNumbers(one, table(head), color);
     }
     Object.assign(one, { placed: place, painted });
     const title =
@@ -616,8 +328,8 @@ export function render({ model, el }) {
         : "Weights: queries down, keys across";
     one.plot.setHeight(one.place.height);
     setAttributes(one.plot.svg, { "aria-label": title });
-    drawNames(one);
-    drawMarks(one);
+    drawNames(one, now);
+    drawMarks(one, now);
   }
 
   /** Show what there is something to show in, each as wide as its place. */

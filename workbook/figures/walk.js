@@ -263,7 +263,7 @@ export function render({ model, el }) {
     };
     const ends = written.map((word, i) => [name - breadth(word) * font - 16, line(i)]);
     const answer = ([x, y]) => {
-      const under = floor + (wide ? 22 : 16);
+      const under = floor + (wide ? 22 : 8);
       return (
         `M${right - 6} ${line(it) + 9}V${under - 12}Q${right - 6} ${under} ${right - 18} ${under}` +
         `H14Q2 ${under} 2 ${under - 12}V${y + 10}Q2 ${y} ${Math.min(12, x)} ${y}H${Math.max(x, 4)}`

@@ -141,7 +141,7 @@ def test_a_chapters_figure_is_small():
 def test_javascript_agrees_with_the_library(node, name):
     figure = explorer(name)
     states = [plain(go(figure, cell)) for cell in cells(figure)]
-    measured = node("heatmap_explorer.js", "measure", [[state] for state in states])
+    measured = node("_heatmap/numbers.js", "measure", [[state] for state in states])
     shown, allowed = shown_by(node, figure)
     for cell, seen in zip(cells(figure), measured, strict=True):
         wanted = truth(shown, cell)
@@ -153,7 +153,7 @@ def test_javascript_agrees_with_the_library(node, name):
 def said_by(node, figure):
     """What the figure says, in its own words."""
     program, names = "(state) => words(state, measure(state))", ["words", "measure"]
-    return node("heatmap_explorer.js", program, [[plain(figure)]], names)[0]
+    return node("_heatmap/numbers.js", program, [[plain(figure)]], names)[0]
 
 
 def test_words_tell_a_leak_from_a_mask_and_a_row_of_nothing(node):
@@ -310,7 +310,7 @@ PASTED = ["0.5 0.5\n0 1", "[[0.25, 0.75, 0],\n [0, 0, 1]]", "1", "0 0\n0 0"]
 @pytest.mark.parametrize("text", PASTED)
 def test_a_pasted_table_takes_the_place_of_the_weights(node, text):
     figure = HeatmapExplorer(layer=1, head=3, query=9, key=9, pasted=text, typed="who whom")
-    (seen,) = node("heatmap_explorer.js", "measure", [[plain(figure)]])
+    (seen,) = node("_heatmap/numbers.js", "measure", [[plain(figure)]])
     table = np.array(heatmap_explorer._read_text(text))
     cell = (0, 0, *(size - 1 for size in table.shape))
     wanted = truth(torch.as_tensor(table)[None, None], cell)
@@ -323,4 +323,4 @@ def test_what_is_no_table_of_weights_is_refused_in_both_worlds(node, text):
     with pytest.raises(traitlets.TraitError, match="pasted must be at most 64 lines of as many"):
         HeatmapExplorer(pasted=text)
     program = "(text) => { try { return readWeights(text); } catch { return 'refused'; } }"
-    assert node("heatmap_explorer.js", program, [[text]], ["readWeights"]) == ["refused"]
+    assert node("_heatmap/numbers.js", program, [[text]], ["readWeights"]) == ["refused"]

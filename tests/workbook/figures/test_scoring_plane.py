@@ -70,7 +70,7 @@ def truth(figure):
 
 
 def test_javascript_agrees_with_the_library(node):
-    measured = node("scoring_plane.js", "measure", [[figure.state()] for figure in FIGURES])
+    measured = node("_plane/scores.js", "measure", [[figure.state()] for figure in FIGURES])
     for figure, seen in zip(FIGURES, measured, strict=True):
         scores = scores_of(figure, [point for _, *point in figure.key_points])
         assert seen.pop("scores") == pytest.approx(scores.tolist(), abs=1e-9), figure
@@ -80,7 +80,7 @@ def test_javascript_agrees_with_the_library(node):
 
 def test_the_bilinear_score_is_the_dot_product_with_the_moved_query(node):
     figure = figure_of(("bilinear", 2.0, -1.25), **OTHERS)
-    (moved,) = node("scoring_plane.js", "moved", [[figure.state()]])
+    (moved,) = node("_plane/scores.js", "moved", [[figure.state()]])
     points = torch.tensor([point for _, *point in figure.key_points], dtype=torch.float64)
     query = torch.tensor([moved], dtype=torch.float64)
     assert torch.allclose(dot_scores(query, points)[0], scores_of(figure, points))
@@ -93,17 +93,17 @@ def test_as_many_scores_agree_as_the_library_finds(node):
         kinds = [figure_of((score, x, y)) for score in SCORES]
         points = [point for _, *point in kinds[0].key_points]
         found.append([scores_of(figure, points).argmax().item() for figure in kinds])
-    seen = node("scoring_plane.js", "agreement", [[figure_of(("dot", *p)).state()] for p in places])
+    seen = node("_plane/scores.js", "agreement", [[figure_of(("dot", *p)).state()] for p in places])
     assert [one["crowned"] for one in seen] == found
     assert [one["count"] for one in seen] == [max(map(row.count, row)) for row in found]
     assert seen[1]["count"] == 6
-    assert node("scoring_plane.js", "reachable", [[ScoringPlane().state()]]) == [6]
+    assert node("_plane/scores.js", "reachable", [[ScoringPlane().state()]]) == [6]
 
 
 def test_how_many_scores_agree_is_said_in_words(node):
     asked = [(6, 6), (3, 6), (3, 4), (5, 5), (1, 4), (0, 1)]
     data = [[{"count": count, "most": most, "name": "cat"}] for count, most in asked]
-    assert node("scoring_plane.js", "agreed", data) == [
+    assert node("_plane/scores.js", "agreed", data) == [
         "All 6 agree on cat.",
         "3 of 6 scores agree on cat; elsewhere all do.",
         "3 of 6 scores agree on cat; elsewhere 4 do.",
@@ -130,9 +130,9 @@ def test_by_default_the_weights_are_those_of_the_chapter():
 @pytest.mark.parametrize("score", ["dot", "scaled dot", "cosine", "bilinear"])
 def test_a_query_of_length_zero_shares_equally(node, score):
     state = figure_of((score, 0.0, 0.0)).state()
-    (seen,) = node("scoring_plane.js", "measure", [[state]])
+    (seen,) = node("_plane/scores.js", "measure", [[state]])
     assert seen["weights"] == [0.25] * 4
-    (sentence,) = node("scoring_plane.js", "words", [[state, seen]])
+    (sentence,) = node("_plane/scores.js", "words", [[state, seen]])
     assert sentence.endswith("All keys have the same score, so they share equally.")
 
 
@@ -142,13 +142,13 @@ def test_contours_lie_where_the_field_has_the_level(node, stride):
     columns, rows, levels = 9, 7, [-4.25, 0.0, 0.5, 3.0]
     field = [(column - 4) * (row - 3) for row in range(rows) for column in range(columns)]
     given = [[field, columns, [level], stride] for level in levels]
-    paths = node("scoring_plane.js", "contours", given)
+    paths = node("_plane/scores.js", "contours", given)
     for level, path in zip(levels, paths, strict=True):
         points = np.array(re.findall(r"[ML](\d+) (\d+)", path), dtype=float) / 80
         assert len(points) >= 16 / stride and points.max() <= columns - 1
         # Points are rounded to tenths of a pixel; from place to place the field rises by 4 at most.
         assert np.abs((points[:, 0] - 4) * (points[:, 1] - 3) - level).max() < 4 / 80
-    (all_at_once,) = node("scoring_plane.js", "contours", [[field, columns, levels, stride]])
+    (all_at_once,) = node("_plane/scores.js", "contours", [[field, columns, levels, stride]])
     assert sorted(re.findall("M[^M]+", all_at_once)) == sorted(re.findall("M[^M]+", "".join(paths)))
 
 

@@ -13,7 +13,7 @@ export const STEPS = [
   "Two layers",
   "The answer",
   "Another word",
-  "The brightest line",
+  "The largest weight",
 ];
 export const WORDS = 1;
 export const VECTORS = 2;
