@@ -84,9 +84,9 @@ def curves(ax: Axes, x: ArrayLike, curves: dict[str, ArrayLike], *, log: Log = "
         name = f"curves[{label!r}]"
         runs = as_array(name, runs, f"({len(x)},)", f"(runs, {len(x)})").reshape(-1, len(x))
         color = series(len(curves))[number]
-        look = {"color": color, "linestyle": SERIES_DASHES[number % len(SERIES_DASHES)]}
-        look |= {"marker": "o", "markersize": 5} if len(x) <= 16 else {}
-        ax.plot(x, np.median(runs, axis=0), label=label, **look)
+        line_style = {"color": color, "linestyle": SERIES_DASHES[number % len(SERIES_DASHES)]}
+        line_style |= {"marker": "o", "markersize": 5} if len(x) <= 16 else {}
+        ax.plot(x, np.median(runs, axis=0), label=label, **line_style)
         if len(runs) > 1:
             ax.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=color, alpha=0.18, lw=0)
     _finish(ax, log, x)
@@ -127,11 +127,11 @@ def measurements(
     require_axes(ax)
     x = as_finite("x", x, "(points,)")
     measured = as_array("measured", measured, f"({len(x)},)")
-    of_points, of_line = as_strings("names", names, 2)
+    points_label, line_label = as_strings("names", names, 2)
     if theory is not None:
         theory = as_array("theory", theory, f"({len(x)},)")
-        ax.plot(x, theory, color=COLORS["accent"], linestyle="--", linewidth=1.6, label=of_line)
-    ax.plot(x, measured, "o", color=COLORS["series_1"], markersize=6, label=of_points)
+        ax.plot(x, theory, color=COLORS["accent"], linestyle="--", linewidth=1.6, label=line_label)
+    ax.plot(x, measured, "o", color=COLORS["series_1"], markersize=6, label=points_label)
     _finish(ax, log, x)
     return ax
 

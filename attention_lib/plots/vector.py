@@ -72,10 +72,10 @@ class PageCanvas(FigureCanvasSVG):
 def for_page(svg: str) -> str:
     """Return matplotlib's SVG as the page's: plain attributes, short numbers, light and dark."""
     svg = _LEFT_OUT.sub("", svg[svg.index("<svg") :])
-    svg = _STYLE.sub(lambda found: _attributes(found[1]), svg)
-    svg = _NUMBERS.sub(lambda found: f' {found[1]}="{_short(found[1], found[2])}"', svg)
+    svg = _STYLE.sub(lambda match: _attributes(match[1]), svg)
+    svg = _NUMBERS.sub(lambda match: f' {match[1]}="{_short(match[1], match[2])}"', svg)
     used = {*re.findall(r'(?:url\(|href=")#([\w-]+)', svg)}
-    svg = _in_place(_ID.sub(lambda found: _name(found[1], used), svg))
+    svg = _in_place(_ID.sub(lambda match: _name(match[1], used), svg))
     for name, ground in dict(_PATTERN.findall(svg)).items():
         svg = svg.replace(f'fill="url(#{name})"', f'fill="url(#{name}) {ground}"')
     svg = re.sub(r">\s+<", ">\n<", re.sub(r"\s*\n\s*", " ", svg))
@@ -114,7 +114,7 @@ def _attributes(style: str) -> str:
 def _short(name: str, value: str) -> str:
     """Return an attribute's numbers with two decimals (four where they scale and turn)."""
     decimals = 4 if name == "transform" else 2
-    return _LONG.sub(lambda found: f"{round(float(found[0]), decimals) + 0.0:g}", value)
+    return _LONG.sub(lambda match: f"{round(float(match[0]), decimals) + 0.0:g}", value)
 
 
 def _name(name: str, used: set[str]) -> str:
@@ -128,20 +128,20 @@ def _in_place(svg: str) -> str:
     """Return a drawing in which the shape itself stands wherever one was referred to by name."""
     shapes: dict[str, dict[str, str]] = {}
 
-    def keep(found: re.Match[str]) -> str:
-        shape = dict(_ATTRIBUTE.findall(found[0]))
+    def collect_shape(match: re.Match[str]) -> str:
+        shape = dict(_ATTRIBUTE.findall(match[0]))
         shapes[shape.pop("id")] = shape
         return ""
 
-    def put(found: re.Match[str]) -> str:
-        place = {"x": "0", "y": "0"} | dict(_ATTRIBUTE.findall(found[0]))
+    def inline_shape(match: re.Match[str]) -> str:
+        place = {"x": "0", "y": "0"} | dict(_ATTRIBUTE.findall(match[0]))
         shape = shapes[place.pop("xlink:href")[1:]]
         move = f"translate({place.pop('x')} {place.pop('y')})".replace("translate(0 0)", "")
         turn = f"{place.get('transform', '')} {move} {shape.get('transform', '')}"
         parts = place | shape | {"transform": " ".join(turn.split())}
         return "<path" + "".join(f' {name}="{value}"' for name, value in parts.items()) + "/>"
 
-    return re.sub("<use [^>]*/>", put, re.sub("<path id=[^>]*/>", keep, svg))
+    return re.sub("<use [^>]*/>", inline_shape, re.sub("<path id=[^>]*/>", collect_shape, svg))
 
 
 def _dark_rules(svg: str) -> str:
