@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-import torch.nn.functional as F
+import torch
 from torch import Tensor, nn
 
 from attention_lib import _engine
@@ -62,7 +62,7 @@ def attend(
     """
     scores = score(queries, keys)  # (..., len_q, len_k)
     weights = masked_softmax(scores, mask=mask)  # (..., len_q, len_k)
-    dropped_out = F.dropout(weights, dropout_p) if dropout_p else weights
+    dropped_out = torch.nn.functional.dropout(weights, dropout_p) if dropout_p else weights
     return dropped_out @ values, weights
 
 
