@@ -19,7 +19,13 @@ __all__ = ["TEMPLATES", "Item", "item", "items", "pages"]
 
 
 class Item(NamedTuple):
-    """A question, its answer and its points."""
+    """A question, its answer and its points.
+
+    Examples
+    --------
+    >>> Item("What is e^0?", "1.", points=1).points
+    1
+    """
 
     question: str
     answer: str
@@ -31,7 +37,13 @@ TEMPLATES: dict[str, Template] = {}
 
 
 def item(template: Template) -> Template:
-    """Add a template, a function of a source of random numbers, to those that exams are made of."""
+    """Add a template, a function of a source of random numbers, to those that exams are made of.
+
+    Examples
+    --------
+    >>> TEMPLATES["lookup"] is lookup
+    True
+    """
     TEMPLATES[template.__name__] = template
     return template
 
@@ -238,7 +250,14 @@ li {{ margin-bottom: 1rem; break-inside: avoid; }} .room {{ height: {room}; }}
 
 
 def pages(seed: str, version: int, count: int | None = None) -> tuple[str, str]:
-    """Return one version of an exam and its answers, as two pages of HTML to print."""
+    """Return one version of an exam and its answers, as two pages of HTML to print.
+
+    Examples
+    --------
+    >>> exam, answers = pages("autumn", version=1)
+    >>> "Name:" in exam, "Name:" in answers
+    (True, False)
+    """
     made = items(seed, version, count)
     texts = [[html.escape(text) for text in (one.question, one.answer)] for one in made]
     total = sum(one.points for one in made)
