@@ -24,6 +24,7 @@ from website.extensions.workbook_pages import plain
 # chapter's code would weigh as much as its prose.
 OTHER = (nodes.title, nodes.raw, nodes.math_block, nodes.literal_block)
 FILE = "_static/search-index.js"
+LONGEST = 3000  # characters of a section's prose; few sections have more
 SEARCHED = Path(__file__).resolve().parent.parent / "searched.yml"
 SIGNS = {
     **{"top": "ᵀ", "sqrt": "√", "infty": "∞", "cdot": "·", "times": "×", "le": "≤", "ge": "≥"},
@@ -52,7 +53,7 @@ def sections(doctree, pieces=None):
     """
     for section in doctree.findall(nodes.section):
         heading = plain(section.next_node(nodes.title).astext())
-        prose = " ".join(" ".join([*_prose(section)][:pieces]).split())
+        prose = " ".join(" ".join([*_prose(section)][:pieces]).split())[:LONGEST]
         yield [heading, section["ids"][0], prose, also_called(section)]
 
 

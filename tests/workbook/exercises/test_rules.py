@@ -12,6 +12,7 @@ from workbook.exercises import (
     learned_alignment,
     masking,
     multi_head,
+    one_block,
     one_head,
     scoring_functions,
     serving,
@@ -95,6 +96,13 @@ BROKEN = [
         soft_lookup.lookup,
         lambda q, k, v, t: scaled_dot_product_attention(q, k, v, scale=1 / t)[0],
         "a softmax of PyTorch",
+    ),
+    (
+        one_block.loss,
+        lambda scores, targets: torch.nn.functional.cross_entropy(
+            scores.flatten(0, 1), targets.flatten()
+        ),
+        "`cross_entropy` made it",
     ),
     (one_head.head, one_head.head.right, "queries or keys are made"),
     (scoring_functions.scaled_scores, scoring_functions.scaled_scores.right, "`torch.einsum`"),
