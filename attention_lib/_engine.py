@@ -74,7 +74,7 @@ def attention(
     output, weights = attend(score, queries, keys, values, mask, dropout_p)
     if in_float32:
         output, weights = output.to(dtype), weights.to(dtype)
-    return output, _with_dropped_keys(weights, len_k) if need_weights else None
+    return output, with_dropped_keys(weights, len_k) if need_weights else None
 
 
 def without_padding(
@@ -88,7 +88,8 @@ def without_padding(
     """Put 0 in place of the keys and values that no query of their sequence may see.
 
     Their weight is 0, but 0 times NaN is NaN. With ``drop_tail``, those at the end are left out
-    instead, and so is a mask that hides nothing else. Both happen on the CPU only: a GPU would have
+    instead, and so is a mask that hides nothing else; :func:`with_dropped_keys` gives them their
+    weight. Both happen on the CPU only: a GPU would have
     to wait until the mask is read. A mask may have an axis for heads that keys and values have not.
     """
     if mask is None:
@@ -120,10 +121,11 @@ def _number_of_kept_keys(visible_keys: Tensor, mask: Tensor) -> int:
     return min(-(-num_kept // 16) * 16, len_k)
 
 
-def _with_dropped_keys(weights: Tensor, len_k: int) -> Tensor:
+def with_dropped_keys(weights: Tensor | None, len_k: int) -> Tensor | None:
     """Give the keys that were dropped the weight 0."""
-    num_dropped = len_k - weights.shape[-1]
-    return F.pad(weights, (0, num_dropped)) if num_dropped else weights
+    if weights is None or weights.shape[-1] == len_k:
+        return weights
+    return F.pad(weights, (0, len_k - weights.shape[-1]))
 
 
 def fused_attention(

@@ -17,7 +17,7 @@ from attention_lib._arguments import (
     require_width,
     shape_of,
 )
-from attention_lib._engine import without_padding
+from attention_lib._engine import with_dropped_keys, without_padding
 from attention_lib._signatures import CachedLayer
 from attention_lib.attention import Attention, DotProductAttention, Score
 from attention_lib.cache import KeyValueCache
@@ -258,12 +258,15 @@ class MultiHeadAttention(nn.Module):
         mask, causal = one_mask(
             shape, queries.device, valid_lens, _for_all_heads(mask), causal=causal
         )
-        keys, values, _ = without_padding(keys, values, mask, has_head_axis=False)
-        queries, keys, values = self._heads(queries, keys, values, shape[-1] - shape[-2], 0)
+        len_q, len_k = shape[-2:]
+        keys, values, mask = without_padding(
+            keys, values, mask, drop_tail=self.attention.fused is not None, has_head_axis=False
+        )
+        queries, keys, values = self._heads(queries, keys, values, len_k - len_q, 0)
         output, weights = self.attention.compute(
             queries, keys, values, mask, causal, need_weights=need_weights
         )
-        return self.W_o(merge_heads(output)), weights
+        return self.W_o(merge_heads(output)), with_dropped_keys(weights, len_k)
 
     def _heads(
         self, queries: Tensor, keys: Tensor, values: Tensor, first_query: int, first_key: int
