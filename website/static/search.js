@@ -19,9 +19,10 @@ const ALSO_CALLED = [
 ];
 const UNSAID = new Set(
   (
-    "a about an and are as at be been between by can could difference do does for from had has have here how i if in into is " +
-    "it its let me might my of on or our s should so t than that the their them then there these they this those to use vs was we were what " +
-    "when where which why will with would you your"
+    "a about an and are as at be been between by can could difference do does for from " +
+    "had has have here how i if in into is it its let me might my of on or our s should " +
+    "so t than that the their them then there these they this those to use vs was we were " +
+    "what when where which why will with would you your"
   ).split(" "),
 );
 const WORD = /\p{Script=Han}+|√|∞|[\p{L}\p{N}_]+/gu;
@@ -118,9 +119,10 @@ function wordsOf(text, texts) {
   ];
 }
 
-/** Pages, best first, each with its best sections. A word weighs more the fewer sections have it, and more in a heading
-    than in prose; a long section has each word more often by chance. What the question names exactly comes
-    first: a term of the glossary, a name that readers have for a section or, of a name of code, its place in the library. */
+/** Pages, best first, each with its best sections. A word weighs more the fewer sections have it,
+    and more in a heading than in prose; a long section has each word more often by chance. What the
+    question names exactly comes first: a term of the glossary, a name that readers have for a
+    section or, of a name of code, its place in the library. */
 function search(text, pages) {
   const all = pages.flatMap(([address, sections]) =>
     sections.map(([heading, anchor, prose, also]) => ({
@@ -216,7 +218,8 @@ function search(text, pages) {
       const sections = all
         .filter((one) => one.address === address && one.score > 0)
         .sort((a, b) => b.score - a.score || a.prose.length - b.prose.length);
-      const [first, ...more] = sections.map((one) => one.score); // a page that says more of it comes before one that mentions it once
+      // A page that says more of it comes before one that mentions it once.
+      const [first, ...more] = sections.map((one) => one.score);
       return {
         score: (first ?? 0) + 0.2 * more.slice(0, 3).reduce((sum, one) => sum + one, 0),
         title: sections[0]?.title,

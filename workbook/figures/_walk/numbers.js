@@ -133,28 +133,53 @@ export function words({ step, word, swap }, seen) {
     case WORDS:
       return `One of the ${names.length - 1} words is “it”. Does it mean the ${one} or the ${two}?`;
     case VECTORS:
-      return `Each word is ${start[0].length} numbers; those of “it” run from ${fixed(Math.min(...start[it]), 2)} to ${fixed(Math.max(...start[it]), 2)}.`;
+      return (
+        `Each word is ${start[0].length} numbers; those of “it” run from ` +
+        `${fixed(Math.min(...start[it]), 2)} to ${fixed(Math.max(...start[it]), 2)}.`
+      );
     case KEYS:
       return `In ${head}, “it” has a query of ${size} numbers, and every word has a key of ${size} numbers.`;
     case SCORES:
       return `The query of “it” matches the key of ${quoted(names[best])} best: score ${fixed(dots[best], 2)}.`;
     case DIVIDED:
-      return `Divided by √${size} = ${fixed(Math.sqrt(size), 2)}, the score of ${quoted(names[best])} is ${fixed(scores[best], 2)}.`;
+      return (
+        `Divided by √${size} = ${fixed(Math.sqrt(size), 2)}, ` +
+        `the score of ${quoted(names[best])} is ${fixed(scores[best], 2)}.`
+      );
     case MASKED:
       return `The ${PADS} empty places get the score −∞. All ${names.length} others may be looked at.`;
     case SOFTMAX:
-      return `${quoted(one)} gets the weight ${fixed(first, 2)}, ${quoted(two)} ${fixed(second, 2)}; the ${names.length - 2} others share ${fixed(1 - first - second, 2)}.`;
+      return (
+        `${quoted(one)} gets the weight ${fixed(first, 2)}, ${quoted(two)} ${fixed(second, 2)}; ` +
+        `the ${names.length - 2} others share ${fixed(1 - first - second, 2)}.`
+      );
     case MIXTURE:
-      return `${fixed(first, 2)} of the mixture comes from ${quoted(one)}, ${fixed(second, 2)} from ${quoted(two)}. Before this look, the model would answer ${odds(seen.answers[0])}; after it, ${odds(seen.alone)}.`;
+      return (
+        `${fixed(first, 2)} of the mixture comes from ${quoted(one)}, ` +
+        `${fixed(second, 2)} from ${quoted(two)}. ` +
+        `Before this look, the model would answer ${odds(seen.answers[0])}; ` +
+        `after it, ${odds(seen.alone)}.`
+      );
     case HEADS:
-      return `The ${layers[0].heads.length} heads of layer 1 let “it” look most at ${brightest[0].join(", ")}. With all of them, the model would answer ${odds(seen.answers[1])}.`;
+      return (
+        `The ${layers[0].heads.length} heads of layer 1 let “it” look most at ` +
+        `${brightest[0].join(", ")}. ` +
+        `With all of them, the model would answer ${odds(seen.answers[1])}.`
+      );
     case LAYERS:
-      return `Asked before layer 1, the model would answer ${odds(seen.answers[0])}; after it, ${odds(seen.answers[1])}; after layer 2, ${odds(seen.answers[2])}.`;
+      return (
+        `Asked before layer 1, the model would answer ${odds(seen.answers[0])}; ` +
+        `after it, ${odds(seen.answers[1])}; after layer 2, ${odds(seen.answers[2])}.`
+      );
     case BRIGHTEST: {
       if (swap === "nothing")
         return `The heads of layer 2 look most at ${brightest[1].join(", ")}. “it” means ${means(seen)}.`;
       const [layer, number] = swap.split(".");
-      return `The output of head ${layer}.${number} at “it” is taken from the sentence with “${seen.other}”: “it” means ${means(swapped)}${swapped.meant === seen.meant ? ", as before" : ""}.`;
+      return (
+        `The output of head ${layer}.${number} at “it” is taken from the sentence with ` +
+        `“${seen.other}”: “it” means ${means(swapped)}` +
+        `${swapped.meant === seen.meant ? ", as before" : ""}.`
+      );
     }
     default:
       return `With “${word}”, “it” means ${means(seen)}.`;
