@@ -1,4 +1,4 @@
-"""The colours, the same in every picture: plain constants, read by ``plots`` and by ``widgets``.
+"""The colours, the same in every picture: plain constants, for ``plots`` and for figures.
 
 Queries, keys, values and output have each their colour wherever they appear, and so have the
 weights (bars, curves, arrows). ``LIGHT`` and ``DARK`` map the same names to colours for a light
@@ -23,7 +23,7 @@ and JavaScript paint the same. The first samples matplotlib's *viridis* (van der
 2003), which colour-blind readers can split at its middle.
 """
 
-__all__ = ["DARK", "LIGHT", "SCORE_MAP", "WEIGHT_MAP", "contrast", "css_variables", "readable_on"]
+__all__ = ["DARK", "LIGHT", "SCORE_MAP", "WEIGHT_MAP", "contrast", "readable_on"]
 
 LIGHT = {
     "paper": "#faf9f6",
@@ -78,37 +78,6 @@ SCORE_MAP = (
     *("#c5c2de", "#d8daeb", "#e8e9f1", "#f7f7f6", "#faecd7", "#fee0b6", "#fdcc8c"),
     *("#fcb761", "#ee9b39", "#e08214", "#c96d0d", "#b25706", "#974907", "#7f3b08"),
 )
-
-
-def css_variables(colors: dict[str, str]) -> dict[str, str]:
-    """Return the palette as CSS custom properties.
-
-    Parameters
-    ----------
-    colors : dict of str to str
-        ``LIGHT`` or ``DARK``.
-
-    Returns
-    -------
-    dict of str to str
-        ``--aw-query`` and so on for every name, and ``--aw-weight-map`` and
-        ``--aw-score-map``: the colours of a map with commas between, as ``linear-gradient``
-        takes them.
-
-    Examples
-    --------
-    >>> css_variables(DARK)["--aw-mask-line"]
-    '#80868f'
-    >>> css_variables(LIGHT)["--aw-weight-map"].split(", ")[0]
-    '#440154'
-    """
-    if not isinstance(colors, dict) or not all(isinstance(name, str) for name in colors):
-        raise TypeError(f"colors: expected a dict that gives each name its colour, got {colors!r}")
-    for color in colors.values():
-        _require_color(color)
-    properties = {f"--aw-{name.replace('_', '-')}": color for name, color in colors.items()}
-    maps = {"--aw-weight-map": WEIGHT_MAP, "--aw-score-map": SCORE_MAP}
-    return properties | {name: ", ".join(stops) for name, stops in maps.items()}
 
 
 def contrast(first: str, second: str) -> float:

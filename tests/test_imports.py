@@ -32,7 +32,7 @@ MATHEMATICS = [
 ]
 LIBRARY = {
     **{part: ({*MATHEMATICS[:n]}, {"torch"}) for n, part in enumerate(MATHEMATICS)},
-    "notebook": (set(), {"torch", "numpy", "transformers"}),  # the last where it is installed
+    "notebook": (set(), {"torch", "numpy"}),
     "palette": (set(), set()),
     "plots": (
         {"palette", "plots"},
@@ -46,7 +46,11 @@ WORKBOOK = {
     "arguments": (set(), {"torch"}),
     "copying": ({"_training", "arguments"}, {"torch"}),
     "cost": ({"arguments"}, {"torch"}),
-    "reader": ({"_training", "arguments", "figures"}, {"torch", "numpy"}),
+    "pictures": ({"arguments"}, {"torch", "numpy", "matplotlib"}),
+    "reader": (
+        {"_training", "arguments", "figures"},
+        {"torch", "numpy", "transformers"},  # the last where it is installed
+    ),
     "writer": ({"_training", "arguments"}, {"torch"}),
     "museum": ({"arguments"}, {"torch"}),
     "published": ({"arguments", "cost"}, {"torch"}),
@@ -150,7 +154,9 @@ def without_example(module):
     ]
 
 
-NO_EXAMPLE = ["attention_lib.notebook.pretrained_attentions"]  # it would need a download
+NO_EXAMPLE = [
+    f"workbook.reader{part}.pretrained_attentions" for part in ("", ".pretrained")
+]  # it would need a download
 
 
 def test_imports_go_one_way():

@@ -15,7 +15,6 @@ from attention_lib.palette import (
     SCORE_MAP,
     WEIGHT_MAP,
     contrast,
-    css_variables,
     readable_on,
 )
 
@@ -157,14 +156,3 @@ def test_colour_maps_are_viridis_and_puor(stops, name):
     joined = mpl.colors.LinearSegmentedColormap.from_list("joined", stops, N=256)
     places = np.linspace(0, 1, 256)
     assert np.abs(joined(places) - mpl.colormaps[name](places)).max() <= 4 / 255
-
-
-@pytest.mark.parametrize("theme", THEMES)
-def test_css_variables_hold_every_colour(theme):
-    properties = css_variables(theme)
-    assert properties["--aw-query"] == theme["query"]
-    assert properties["--aw-mask-line"] == theme["mask_line"]
-    assert properties["--aw-weight-map"].split(", ") == list(WEIGHT_MAP)
-    assert properties["--aw-score-map"].split(", ") == list(SCORE_MAP)
-    assert len(properties) == len(theme) + 2
-    assert all(re.fullmatch("--aw-[a-z0-9-]+", name) for name in properties)

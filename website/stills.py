@@ -34,11 +34,11 @@ DIRECTIVE = re.compile(r"^```\{slider-(?:figure|still)\} (.+)$", re.M)
 
 def draw(states):
     """Return the SVG of each ``(class name, state as JSON)``; one process for all of them."""
-    light = _bundle.variables(palette.LIGHT)
+    light = _bundle.css_variables(palette.LIGHT)
     asked = {
         "style": _bundle.stylesheet(),
         "light": light,
-        "dark": light | _bundle.variables(palette.DARK),
+        "dark": light | _bundle.css_variables(palette.DARK),
         "wanted": [
             {"name": name, "module": str(FIGURES[name].script()), "state": state}
             for name, state in states

@@ -12,23 +12,11 @@ Tables of queries (down) and keys (across); masked cells hatched grey, NaN red w
 
 - :func:`heatmap`: weights, on one scale from 0 to 1.
 - :func:`heatmap_grid`: several heads or variants side by side, with one scale for all.
-- :func:`scores_heatmap`: scores, or any signed table, on a scale symmetric about 0.
 - :func:`mask_picture`: a boolean mask: which query may attend to which key.
 
-One query (:mod:`.one_query`)
+Lines (:mod:`.lines`)
 
-- :func:`attention_diagram`: query, keys, weights, values, output: who goes where, how much.
-- :func:`weight_stems`: thousands of weights as thin lines.
-
-Measurements (:mod:`.measured`)
-
-- :func:`histogram`: samples against the normal density they should have.
 - :func:`curves`: one line a setting; of several runs the median and the whole range.
-- :func:`measurements`: points against the line that theory draws.
-
-Shapes (:mod:`.shapes`)
-
-- :func:`tensor_boxes`: tensors as boxes of their shapes, from step to step.
 
 They compose: rows of one table may be score functions, panels may be temperatures; titles, limits
 and axis labels are changed on the Axes. Arrays are numpy arrays, lists, or torch tensors of any
@@ -36,24 +24,8 @@ dtype, on any device, with or without a gradient; they are never changed. Tokens
 plain text, ``$`` and all; other texts may hold mathematics, ``$d_k$``.
 """
 
-from attention_lib.plots.measured import curves, histogram, measurements
-from attention_lib.plots.one_query import attention_diagram, weight_stems
-from attention_lib.plots.shapes import tensor_boxes
-from attention_lib.plots.style import SCORE_MAP, WEIGHT_MAP, use_style
-from attention_lib.plots.tables import heatmap, heatmap_grid, mask_picture, scores_heatmap
+from attention_lib.plots.lines import curves
+from attention_lib.plots.style import WEIGHT_MAP, use_style
+from attention_lib.plots.tables import heatmap, heatmap_grid, mask_picture
 
-__all__ = [
-    "SCORE_MAP",
-    "WEIGHT_MAP",
-    "attention_diagram",
-    "curves",
-    "heatmap",
-    "heatmap_grid",
-    "histogram",
-    "mask_picture",
-    "measurements",
-    "scores_heatmap",
-    "tensor_boxes",
-    "use_style",
-    "weight_stems",
-]
+__all__ = ["WEIGHT_MAP", "curves", "heatmap", "heatmap_grid", "mask_picture", "use_style"]

@@ -1,7 +1,6 @@
 """What a picture is given, as arrays of numbers; all else is refused in words."""
 
-from collections.abc import Callable, Sequence
-from numbers import Real
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
-Reader = Callable[..., Floats]
 
 
 def plain(value: Any) -> Any:
@@ -58,9 +56,9 @@ def as_finite(name: str, value: ArrayLike, *shapes: str) -> Floats:
     return array
 
 
-def as_weights(weights: ArrayLike, axes: str, read: Reader = as_array) -> Floats:
+def as_weights(weights: ArrayLike, axes: str) -> Floats:
     """Return weights as an array; refuse what cannot be one."""
-    numbers = read("weights", weights, axes)
+    numbers = as_array("weights", weights, axes)
     outside = numbers[(numbers < 0) | (numbers > 1.001)]  # a sum may round past 1
     if outside.size:
         raise ValueError(f"weights: expected numbers from 0 to 1, got {outside[0]:g}")
@@ -82,15 +80,6 @@ def as_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]
         return np.broadcast_to(allowed, shape)
     except ValueError:
         raise ValueError(f"mask: expected shape {shape}, got {allowed.shape}") from None
-
-
-def as_positive(name: str, number: float) -> float:
-    """Return a number; refuse one that is not positive and finite."""
-    if isinstance(number, bool) or not isinstance(number, Real):
-        raise TypeError(f"{name}: expected a positive number, got {number!r}")
-    if not 0 < number < np.inf:
-        raise ValueError(f"{name}: expected a positive number, got {number!r}")
-    return float(number)
 
 
 def as_strings(name: str, texts: Sequence[str], size: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Texts in a picture: numbers, tokens along an axis, names of points, and their sizes and fonts."""
+"""Texts in a picture: numbers, tokens along an axis, and their sizes and fonts."""
 
 import warnings
 from collections.abc import Sequence
@@ -12,8 +12,6 @@ from matplotlib.ticker import MaxNLocator
 from attention_lib.plots._arrays import as_strings
 from attention_lib.plots.style import FONT, LABEL_SIZE, TEXT_SIZE
 
-MINUS = "\N{MINUS SIGN}"
-
 
 def require_decimals(decimals: object) -> None:
     """Refuse what cannot be a number of decimals; ``None`` writes no number."""
@@ -23,18 +21,15 @@ def require_decimals(decimals: object) -> None:
 
 
 def number_text(number: float, decimals: int) -> str:
-    """Write a number with fixed decimals; a rounded-away minus sign goes as well."""
-    text = f"{round(number, decimals) + 0.0:.{decimals}f}"
-    return "NaN" if np.isnan(number) else text.replace("-", MINUS)
+    """Write a number with fixed decimals."""
+    return "NaN" if np.isnan(number) else f"{round(number, decimals):.{decimals}f}"
 
 
-def room_per_cell(ax: Axes, rows: float | None, columns: float) -> float:
-    """Return about how many points a square cell has; without ``rows``, a column."""
+def room_per_cell(ax: Axes, rows: int, columns: int) -> float:
+    """Return about how many points a square cell has."""
     box = ax.get_position(original=True)
     points = 72 / ax.figure.dpi
     width = points * ax.figure.bbox.width * box.width
-    if rows is None:
-        return 0.9 * width / columns
     height = points * ax.figure.bbox.height * box.height
     return 0.7 * min(width / columns, height / rows)  # labels, title and scale take the rest
 

@@ -6,24 +6,20 @@ import matplotlib as mpl
 import numpy as np
 from cycler import cycler
 from matplotlib.colors import LinearSegmentedColormap, to_hex
-from matplotlib.patheffects import withStroke
 
 from attention_lib import palette
 from attention_lib.plots.vector import use_vectors
 
-__all__ = ["SCORE_MAP", "WEIGHT_MAP", "use_style"]
+__all__ = ["WEIGHT_MAP", "use_style"]
 
 COLORS = palette.LIGHT
 WEIGHT_MAP = LinearSegmentedColormap.from_list("attention-weights", palette.WEIGHT_MAP)
-SCORE_MAP = LinearSegmentedColormap.from_list("attention-scores", palette.SCORE_MAP)
 
 ON_MAP = "on-map"  # gid of what stands on a colour map: in the dark it keeps its colour
 FONT = "DejaVu Sans"  # comes with matplotlib, so that every machine draws the same
 TEXT_SIZE, LABEL_SIZE = 12, 11  # points: still readable when a figure is 320 pixels wide
 SERIES = [COLORS[f"series_{number}"] for number in (1, 2, 3, 4)]
 SERIES_DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5))]
-
-HALO = [withStroke(linewidth=3, foreground=COLORS["paper"])]  # keeps text readable on lines
 
 STYLE: dict[Any, Any] = {
     "figure.dpi": 144,

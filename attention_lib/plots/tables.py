@@ -24,16 +24,15 @@ from attention_lib.plots._arrays import (
     require_axes,
 )
 from attention_lib.plots._text import (
-    MINUS,
     fitting_size,
     label_ticks,
     number_text,
     require_decimals,
     room_per_cell,
 )
-from attention_lib.plots.style import COLORS, ON_MAP, SCORE_MAP, WEIGHT_MAP
+from attention_lib.plots.style import COLORS, ON_MAP, WEIGHT_MAP
 
-__all__ = ["heatmap", "heatmap_grid", "mask_picture", "scores_heatmap"]
+__all__ = ["heatmap", "heatmap_grid", "mask_picture"]
 
 Cell = tuple[float, float, float, float]  # x, y, width, height
 
@@ -85,7 +84,7 @@ def heatmap(
         _hatch(ax, [(column - 0.5, row - 0.5, 1, 1), (column + 0.3, row - 0.3, -0.6, 0.6)], "mask")
     _label_table(ax, weights.shape, queries, keys)
     if colorbar:
-        _draw_colorbar(ax, image, "weight")
+        _draw_colorbar(ax, image)
     return ax
 
 
@@ -152,57 +151,9 @@ def heatmap_grid(
         if title:
             ax.set_title(title)
     if colorbar:
-        _style_colorbar(
-            ax.figure.colorbar(ax.images[0], ax=list(axes.flat), aspect=25, pad=0.02), "weight"
-        )
+        bar = ax.figure.colorbar(ax.images[0], ax=list(axes.flat), aspect=25, pad=0.02)
+        _style_colorbar(bar)
     return axes
-
-
-def scores_heatmap(
-    ax: Axes,
-    scores: ArrayLike,
-    queries: Sequence[str] | None = None,
-    keys: Sequence[str] | None = None,
-    *,
-    mask: ArrayLike | None = None,
-    decimals: int | None = None,
-    colorbar: bool = True,
-    meaning: str = "score",
-) -> Axes:
-    """Draw scores, or any signed table, as colours: white at 0, both signs on one scale.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    scores : array
-        Shape ``(len_q, len_k)``. Minus infinity is masked; NaN is red, with crosses.
-    queries, keys, mask, decimals, colorbar
-        As in :func:`heatmap`.
-    meaning : str
-        What the numbers are, written at the scale.
-
-    Examples
-    --------
-    >>> import matplotlib.pyplot as plt
-    >>> figure, ax = plt.subplots()
-    >>> ax = scores_heatmap(ax, [[2.0, -3.0], [0.5, float("-inf")]])
-    >>> ax.images[0].get_clim()
-    (-3.0, 3.0)
-    >>> plt.close(figure)
-    """
-    require_axes(ax)
-    scores = as_array("scores", scores, "(len_q, len_k)")
-    if np.isposinf(scores).any():
-        raise ValueError("scores: expected numbers below infinity, got inf")
-    hidden = ~as_mask(mask, scores.shape) | np.isneginf(scores)
-    largest = np.abs(scores[~hidden & ~np.isnan(scores)]).max(initial=0) or 1.0
-    scores = np.where(hidden, 0.0, scores)
-    image = _draw_table(ax, scores, SCORE_MAP, Normalize(-largest, largest), hidden, decimals)
-    _label_table(ax, scores.shape, queries, keys)
-    if colorbar:
-        _draw_colorbar(ax, image, meaning)
-    return ax
 
 
 def mask_picture(
@@ -293,22 +244,22 @@ def _label_table(
     ax.set_xlabel("keys", color=COLORS["key"])
 
 
-def _draw_colorbar(ax: Axes, image: AxesImage, meaning: str) -> None:
+def _draw_colorbar(ax: Axes, image: AxesImage) -> None:
     """Draw the scale at the right edge: as high as the picture, of one width in inches."""
     inches_from_edge = ax.figure.dpi_scale_trans + ScaledTranslation(1, 0, ax.transAxes)  # type: ignore[arg-type]
     across = blended_transform_factory(inches_from_edge, ax.transAxes)
     place = ax.inset_axes((0.12, 0, 0.12, 1), transform=across)
-    _style_colorbar(ax.figure.colorbar(image, cax=place), meaning)
+    _style_colorbar(ax.figure.colorbar(image, cax=place))
 
 
-def _style_colorbar(bar: Colorbar, meaning: str) -> None:
+def _style_colorbar(bar: Colorbar) -> None:
     """Write the ends and the middle of a scale (the ends alone where it is short)."""
     rows, columns = np.shape(bar.mappable.get_array())  # type: ignore[arg-type]
     ticks = np.linspace(*bar.mappable.get_clim(), 2 if rows < 0.3 * columns else 3).tolist()
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0)
-    bar.set_ticks(ticks, labels=[f"{tick:.3g}".replace("-", MINUS) for tick in ticks])
-    bar.set_label(meaning)
+    bar.set_ticks(ticks, labels=[f"{tick:.3g}" for tick in ticks])
+    bar.set_label("weight")
 
 
 def _cells(where: NDArray[np.bool_]) -> list[Cell]:

@@ -35,10 +35,13 @@ import torch
 
 FOLDER = Path(__file__).parent
 MODULES = {
-    **{name: f"attention_lib.{name}" for name in ("notebook", "palette", "plots")},
+    **{name: f"attention_lib.{name}" for name in ("palette", "plots")},
     **{
         name: f"workbook.{name}"
-        for name in ("alignment", "copying", "cost", "museum", "published", "reader", "writer")
+        for name in (
+            *("alignment", "copying", "cost", "museum", "pictures", "published", "reader"),
+            "writer",
+        )
     },
     "attention_lib": "attention_lib",
     "contracts": "attention_contracts",
@@ -62,8 +65,7 @@ def member(file, name):
 
 def public(file):
     """Return the names that a file of the table must list: functions and classes, each once."""
-    names = {name for name in module(file).__all__ if hasattr(member(file, name), "__name__")}
-    return names - {*module("attention_lib").__all__} if file == "notebook" else names
+    return {name for name in module(file).__all__ if hasattr(member(file, name), "__name__")}
 
 
 def signature(function):

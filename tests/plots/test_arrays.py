@@ -21,7 +21,6 @@ REFUSED = [
     (_arrays.as_weights, ([1.5], "(n,)"), "weights: expected numbers from 0 to 1, got 1.5"),
     (_arrays.as_booleans, ([1],), "mask: expected booleans (True = may attend), got int64"),
     (_arrays.as_mask, ([True, False], (2, 3)), "mask: expected shape (2, 3), got (2,)"),
-    (_arrays.as_positive, ("top", 0), "top: expected a positive number, got 0"),
     (_arrays.as_strings, ("k", "ab", 2), "k: expected a sequence of 2 strings, got 'ab'"),
 ]
 

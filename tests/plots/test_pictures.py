@@ -13,17 +13,12 @@ import torch
 
 from attention_lib import plots
 from attention_lib.plots._arrays import plain
-from tests.plots.drawing import INF, NAN, PLANE, ROW, SCORES, WEIGHTS, new_axes
+from tests.plots.drawing import INF, PLANE, WEIGHTS, new_axes
 
 PICTURES = {  # name: (arrays by argument, other arguments)
     "heatmap": ({"weights": WEIGHTS}, {}),
     "heatmap_grid": ({"weights": np.stack([WEIGHTS, 1 - WEIGHTS])}, {}),
-    "scores_heatmap": ({"scores": SCORES}, {"decimals": 1}),
-    "attention_diagram": ({"weights": ROW}, {}),
-    "weight_stems": ({"weights": ROW}, {}),
-    "histogram": ({"samples": np.arange(100.0) % 7}, {"normal": (3, 2)}),
     "curves": ({"x": PLANE}, {"curves": {"squares": PLANE**2}}),
-    "measurements": ({"x": PLANE, "measured": PLANE, "theory": PLANE}, {"log": ""}),
 }
 TYPES = {
     "list": np.ndarray.tolist,
@@ -49,7 +44,7 @@ def draw(name, arrays, others):
 
 def test_the_list_of_pictures_is_complete():
     functions = {name for name in plots.__all__ if inspect.isfunction(getattr(plots, name))}
-    without_numbers = {"use_style", "mask_picture", "tensor_boxes"}  # booleans; shapes
+    without_numbers = {"use_style", "mask_picture"}  # a mask has booleans
     assert functions == {*PICTURES} | without_numbers, "give the new picture arrays in PICTURES"
     assert set(re.findall(r"- :func:`(\w+)`:", plots.__doc__)) == functions
 
@@ -98,39 +93,13 @@ REFUSED = [
     ("heatmap", "a string", "decimals", {"weights": WEIGHTS, "decimals": "a"}),
     ("heatmap_grid", "too many tables", "weights", {"weights": [WEIGHTS] * 3}),
     ("heatmap_grid", "too few", "titles", {"weights": [WEIGHTS] * 2, "titles": ["a"]}),
-    ("scores_heatmap", "infinite", "scores", {"scores": [[INF]]}),
     ("mask_picture", "integers", "mask", {"mask": [[1, 0]]}),
     ("mask_picture", "one axis", "mask", {"mask": [True]}),
-    ("attention_diagram", "too few", "keys", {"weights": ROW, "keys": ["a"]}),
-    ("attention_diagram", "too few", "values", {"weights": ROW, "values": ["a"]}),
-    ("attention_diagram", "NaN", "weights", {"weights": [0.5, NAN]}),
-    ("weight_stems", "above the top", "weights", {"weights": [0.5], "top": 0.25}),
-    ("weight_stems", "negative", "top", {"weights": [0.5], "top": -1}),
-    ("weight_stems", "NaN", "weights", {"weights": [NAN]}),
-    ("histogram", "NaN", "samples", {"samples": [1.0, NAN]}),
-    ("histogram", "one number", "normal", {"samples": [1.0], "normal": 3}),
-    ("histogram", "no spread", "normal", {"samples": [1.0], "normal": (0, 0)}),
     ("curves", "no dict", "curves", {"x": PLANE, "curves": PLANE}),
     ("curves", "none", "curves", {"x": PLANE, "curves": {}}),
     ("curves", "too short", "curves['a']", {"x": PLANE, "curves": {"a": [1.0]}}),
     ("curves", "negative numbers", "log", {"x": PLANE, "curves": {"a": PLANE}, "log": "x"}),
     ("curves", "no axis", "log", {"x": PLANE, "curves": {"a": PLANE}, "log": "z"}),
-    ("measurements", "too few", "measured", {"x": PLANE, "measured": [1.0]}),
-    ("measurements", "too few", "theory", {"x": PLANE, "measured": PLANE, "theory": [1.0]}),
-    ("measurements", "one name", "names", {"x": PLANE, "measured": PLANE, "names": ("a",)}),
-    ("measurements", "one string", "names", {"x": PLANE, "measured": PLANE, "names": "ab"}),
-    ("measurements", "numbers", "names", {"x": PLANE, "measured": PLANE, "names": (1, 2)}),
-    ("tensor_boxes", "one axis", "tensors", {"tensors": [("x", (3,), "query")]}),
-    ("tensor_boxes", "empty axis", "tensors", {"tensors": [("x", (3, 0), "query")]}),
-    ("tensor_boxes", "no role", "tensors", {"tensors": [("x", (3, 4), "red")]}),
-    ("tensor_boxes", "no shape", "tensors", {"tensors": [("x", 3, "query")]}),
-    ("tensor_boxes", "none", "tensors", {"tensors": []}),
-    (
-        "tensor_boxes",
-        "one too many",
-        "steps",
-        {"tensors": [("x", (3, 4), "query")], "steps": ["split"]},
-    ),
 ]
 CASES = [
     pytest.param(name, argument, arguments, id=f"{name}-{argument}-{wrong}")

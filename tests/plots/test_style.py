@@ -9,7 +9,7 @@ from matplotlib import font_manager
 from matplotlib.colors import to_hex
 
 from attention_lib import plots
-from attention_lib.palette import SCORE_MAP, WEIGHT_MAP
+from attention_lib.palette import WEIGHT_MAP
 from attention_lib.plots.style import series
 
 
@@ -36,7 +36,6 @@ def test_type_comes_with_matplotlib_and_stays_readable_on_a_phone():
 def test_colour_maps_run_through_the_stops_of_the_palette():
     assert to_hex(plots.WEIGHT_MAP(0.0)) == WEIGHT_MAP[0]
     assert to_hex(plots.WEIGHT_MAP(1.0)) == WEIGHT_MAP[-1]
-    assert to_hex(plots.SCORE_MAP(1.0)) == SCORE_MAP[-1]
     stops = np.array([mpl.colors.to_rgb(color) for color in WEIGHT_MAP])
     painted = plots.WEIGHT_MAP(np.linspace(0, 1, len(stops)))[:, :3]
     assert np.abs(painted - stops).max() < 0.01

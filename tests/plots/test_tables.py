@@ -2,7 +2,6 @@
 
 import itertools
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -12,9 +11,7 @@ from matplotlib.colors import to_hex
 from attention_lib import plots
 from attention_lib.palette import LIGHT, WEIGHT_MAP, contrast
 from tests.plots.drawing import (
-    INF,
     NAN,
-    SCORES,
     WEIGHTS,
     colors_of_cell,
     hatched,
@@ -99,11 +96,6 @@ def test_numbers_in_cells_are_readable_on_their_colour():
         assert contrast(text.get_color(), to_hex(plots.WEIGHT_MAP(weight))) >= 4.5
 
 
-def test_no_minus_sign_is_left_on_a_zero():
-    ax = plots.scores_heatmap(new_axes(), [[-0.001, -1.0]], decimals=2)
-    assert texts_of(ax.texts) == ["0.00", "−1.00"]
-
-
 def test_many_cells_keep_a_readable_number_of_labels():
     tokens = [f"token {position}" for position in range(100)]
     ax = plots.heatmap(new_axes(), np.full((100, 100), 0.01), tokens, tokens)
@@ -177,42 +169,6 @@ def test_a_second_row_of_panels_may_have_tokens_of_its_own():
     plots.heatmap_grid(axes[1], [[[0.5, 0.5]]] * 2, ["q"], ["c", "d"])
     assert texts_of(axes[1, 0].get_xticklabels()) == ["c", "d"]
     assert len(figure.axes) == 5
-
-
-def test_scores_are_white_at_0_and_symmetric():
-    ax = plots.scores_heatmap(new_axes(), SCORES)
-    image = ax.images[0]
-    assert (image.get_array().data == SCORES).all()
-    assert image.get_clim() == (-3, 3)
-    middle = np.array(mpl.colors.to_rgb(plots.SCORE_MAP(0.5)))
-    assert (middle > 0.95).all()
-    (bar,) = ax.child_axes
-    assert texts_of(bar.get_yticklabels()) == ["−3", "0", "3"]
-    assert bar.get_ylabel() == "score"
-    named = plots.scores_heatmap(new_axes(), SCORES, meaning="∂ weight / ∂ score")
-    assert named.child_axes[0].get_ylabel() == "∂ weight / ∂ score"
-
-
-def test_a_score_of_minus_infinity_is_masked():
-    ax = plots.scores_heatmap(
-        new_axes(), [[1.0, -INF, NAN], [100.0, -2.0, 0.0]], mask=[[True] * 3, [False, True, True]]
-    )
-    assert ax.images[0].get_clim() == (-2, 2)  # neither NaN nor what is hidden sets the scale
-    assert hatched(ax, "mask", (0, 1))
-    assert hatched(ax, "mask", (1, 0))
-    assert not hatched(ax, "mask", (0, 2))
-    assert hatched(ax, "nan", (0, 2))
-
-
-@pytest.mark.parametrize(
-    "table",
-    [[[0.0, 0.0]], [[-INF, -INF]], [[NAN, NAN]]],
-    ids=["zeros", "all masked", "all NaN"],
-)
-def test_scores_without_any_size_are_drawn(table):
-    ax = plots.scores_heatmap(new_axes(), table)
-    ax.figure.canvas.draw()
-    assert ax.images[0].get_clim() == (-1, 1)
 
 
 @pytest.mark.parametrize("convert", [np.array, torch.tensor, list], ids=["array", "tensor", "list"])

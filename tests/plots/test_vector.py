@@ -12,7 +12,7 @@ import pytest
 from attention_lib import plots
 from attention_lib.palette import DARK, LIGHT
 from attention_lib.plots.vector import for_page
-from tests.plots.drawing import NAN, ROW, WEIGHTS, new_axes
+from tests.plots.drawing import NAN, WEIGHTS, new_axes
 
 INLINE = """
 from IPython.core.interactiveshell import InteractiveShell
@@ -20,7 +20,7 @@ shell = InteractiveShell.instance()
 shell.run_cell("%matplotlib inline")
 shell.run_cell("from attention_lib import plots; import matplotlib.pyplot as plt")
 shell.run_cell("plots.use_style()")
-shell.run_cell("figure, ax = plt.subplots(); plots.weight_stems(ax, [0.5, 0.5])")
+shell.run_cell("figure, ax = plt.subplots(); ax.plot([0, 1])")
 data, _ = shell.display_formatter.format(shell.user_ns["figure"])
 print(*sorted(data))
 print(data["image/svg+xml"].splitlines()[0])
@@ -55,7 +55,7 @@ def test_the_same_picture_is_the_same_text():
 
 
 def test_numbers_are_short_and_styles_are_attributes():
-    svg = drawn(lambda ax: plots.attention_diagram(ax, [0.3, 0.7], ["a", "b"]))
+    svg = drawn(lambda ax: plots.curves(ax, [1, 2, 3], {"a": [0.1, 0.7, 0.2]}))
     assert " style=" not in svg
     places = " ".join(re.findall(r' (?:d|x|y)="([^"]*)"', svg))
     assert re.search(r"\d\.\d\d\b", places)
@@ -113,7 +113,7 @@ def test_a_shape_referred_to_by_name_is_written_in_place():
 
 @pytest.mark.parametrize("name", ["ink", "weight", "grid"])
 def test_a_colour_of_the_palette_has_its_dark_twin(name):
-    svg = drawn(lambda ax: plots.weight_stems(ax, ROW))
+    svg = drawn(lambda ax: (ax.plot([0, 1], color=LIGHT["weight"]), ax.grid()))
     rules = re.findall(r'\[(fill|stroke)="(#\w+)"\]:not\(\.on-map \*\)\{\1:(#\w+)\}', svg)
     kinds = [kind for kind, light, dark in rules if (light, dark) == (LIGHT[name], DARK[name])]
     assert kinds and all(f' {kind}="{LIGHT[name]}"' in svg for kind in kinds)

@@ -23,6 +23,7 @@ from yaml import safe_load
 
 from attention_lib import palette
 from website import address, book
+from workbook.figures._bundle import css_variables
 
 WEBSITE = Path(__file__).resolve().parent.parent
 # A rectangle of paper in a picture that matplotlib has drawn: its ground, or that of its axes.
@@ -305,7 +306,7 @@ def configure(app, config):
     """Give the site the files in ``website/static``, and ``workbook.css_t`` the palette."""
     config.html_static_path.append(str(WEBSITE / "static"))
     config.html_context["colours"] = {
-        name: " ".join(f"{key}: {value};" for key, value in palette.css_variables(colors).items())
+        name: " ".join(f"{key}: {value};" for key, value in css_variables(colors).items())
         for name, colors in (("light", palette.LIGHT), ("dark", palette.DARK))
     } | {"paper": palette.LIGHT["paper"]}
 

@@ -81,17 +81,24 @@ def page_source(figure: str, script: Path, title: str) -> str:
     )
 
 
-def variables(colors: dict[str, str]) -> dict[str, str]:
-    """Return one of the palettes as CSS variables."""
-    own = {"--aw-on-light": "black", "--aw-on-dark": "white"}  # ink and paper are not far enough
-    if colors is palette.DARK:
-        own["--aw-score-map"] = ", ".join(SCORE_MAP_IN_THE_DARK)
-    return palette.css_variables(colors) | own  # from every colour of a map
+def css_variables(colors: dict[str, str]) -> dict[str, str]:
+    """Return one of the palettes as CSS custom properties.
+
+    They are ``--aw-query`` and so on for every colour, and the stops of the two colour maps, with
+    commas between, as ``linear-gradient`` takes them.
+    """
+    score_map = SCORE_MAP_IN_THE_DARK if colors is palette.DARK else palette.SCORE_MAP
+    return {f"--aw-{name.replace('_', '-')}": color for name, color in colors.items()} | {
+        "--aw-weight-map": ", ".join(palette.WEIGHT_MAP),
+        "--aw-score-map": ", ".join(score_map),
+        "--aw-on-light": "black",  # ink and paper are not far enough from every colour of a map
+        "--aw-on-dark": "white",
+    }
 
 
 def stylesheet() -> str:
     """Return the one stylesheet of all figures: the palette's colours, then the rules."""
-    light, dark = variables(palette.LIGHT), variables(palette.DARK)
+    light, dark = css_variables(palette.LIGHT), css_variables(palette.DARK)
     changed = {name: value for name, value in dark.items() if value != light[name]}
     rules = (FOLDER / "figure.css").read_text(encoding="utf-8")
     for theme, colors in (("light", light), ("dark", changed)):

@@ -2,6 +2,7 @@
 
 from workbook.reader.heads import exchange, read_without, value_norms, without_head
 from workbook.reader.network import MAX_LEN, Pass, Reader, Reading, Vocabulary, read, words_of
+from workbook.reader.pretrained import pretrained_attentions
 from workbook.reader.sentences import NOTHING, Sentence, crossings, draw, split
 from workbook.reader.training import FOLLOWED, accuracy, load_reader, save_reader, train_reader
 
@@ -19,6 +20,7 @@ __all__ = [
     "draw",
     "exchange",
     "load_reader",
+    "pretrained_attentions",
     "read",
     "read_without",
     "save_reader",

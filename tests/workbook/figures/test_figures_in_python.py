@@ -12,6 +12,7 @@ import ipywidgets
 import pytest
 import traitlets
 
+from attention_lib import palette
 from workbook import figures
 from workbook.figures import _bundle, _figure
 from workbook.figures._figure import Figure
@@ -203,6 +204,17 @@ def test_colours_come_from_the_palette_alone():
     for path in [*folder.rglob("*.js"), folder / "figure.css", *folder.glob("[!_]*.py")]:
         found = re.findall(r"#[0-9a-fA-F]{3,8}\b|\brgba?\(\d|\bhsl", path.read_text("utf-8"))
         assert not found, f"{path.name}: {found}"
+
+
+@pytest.mark.parametrize("theme", [palette.LIGHT, palette.DARK], ids=["light", "dark"])
+def test_css_variables_hold_every_colour_and_both_maps(theme):
+    variables = _bundle.css_variables(theme)
+    assert variables["--aw-mask-line"] == theme["mask_line"]
+    assert {*theme.values()} <= {*variables.values()}
+    assert variables["--aw-weight-map"].split(", ") == list(palette.WEIGHT_MAP)
+    by_day = variables["--aw-score-map"].split(", ") == list(palette.SCORE_MAP)
+    assert by_day == (theme is palette.LIGHT)
+    assert all(re.fullmatch("--aw-[a-z0-9-]+", name) for name in variables)
 
 
 def test_modules_import_the_shared_helpers_in_one_line_and_export_a_view(figure):

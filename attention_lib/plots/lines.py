@@ -1,4 +1,4 @@
-"""Measurements: samples, runs and points, against what theory says of them."""
+"""Lines: one a setting or a run, each with its name at its end."""
 
 from functools import partial
 from typing import Literal
@@ -9,47 +9,13 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike, NDArray
 
-from attention_lib.plots._arrays import as_array, as_finite, as_positive, as_strings, require_axes
-from attention_lib.plots.style import COLORS, LABEL_SIZE, SERIES_DASHES, series
+from attention_lib.plots._arrays import as_array, as_finite, require_axes
+from attention_lib.plots.style import LABEL_SIZE, SERIES_DASHES, series
 
-__all__ = ["curves", "histogram", "measurements"]
+__all__ = ["curves", "finish_axes"]
 
 Log = Literal["", "x", "y", "xy"]
 Ends = list[tuple[str, NDArray[np.float64]]]  # of lines, with their names
-
-
-def histogram(ax: Axes, samples: ArrayLike, *, normal: tuple[float, float] | None = None) -> Axes:
-    """Draw the density of samples, and the normal density they should have.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    samples : array
-        Shape ``(rows,)``.
-    normal : tuple of float, optional
-        Mean and standard deviation of a normal density, drawn without a name: the caption says it.
-
-    Examples
-    --------
-    >>> import matplotlib.pyplot as plt
-    >>> figure, ax = plt.subplots()
-    >>> samples = np.random.default_rng(0).normal(0, 100, size=20_000)
-    >>> ax = histogram(ax, samples, normal=(0, 100))
-    >>> plt.close(figure)
-    """
-    require_axes(ax)
-    samples = as_finite("samples", samples, "(rows,)")
-    heights, edges = np.histogram(samples, bins=60, density=True)
-    ax.stairs(heights, edges, fill=True, color=COLORS["mask_line"], alpha=0.55)
-    if normal is not None:
-        mean, deviation = as_finite("normal", normal, "(2,)")
-        as_positive("normal", deviation)
-        x = np.linspace(edges[0], edges[-1], 400)
-        density = np.exp(-(((x - mean) / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi))
-        ax.plot(x, density, color=COLORS["series_1"], linestyle="-")
-    ax.set(ylabel="density", ylim=(0, None))
-    return ax
 
 
 def curves(ax: Axes, x: ArrayLike, curves: dict[str, ArrayLike], *, log: Log = "") -> Axes:
@@ -89,50 +55,48 @@ def curves(ax: Axes, x: ArrayLike, curves: dict[str, ArrayLike], *, log: Log = "
         ax.plot(x, np.median(runs, axis=0), label=label, **line_style)
         if len(runs) > 1:
             ax.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=color, alpha=0.18, lw=0)
-    _finish(ax, log, x)
-    return ax
+    return finish_axes(ax, x, log)
 
 
-def measurements(
-    ax: Axes,
-    x: ArrayLike,
-    measured: ArrayLike,
-    theory: ArrayLike | None = None,
-    *,
-    log: Log = "xy",
-    names: tuple[str, str] = ("measured", "theory"),
-) -> Axes:
-    """Draw measured points against the line that theory draws.
+def finish_axes(ax: Axes, x: ArrayLike, log: Log = "") -> Axes:
+    """Scale the axes of a picture of lines, add a grid, and write each line's name at its end.
 
     Parameters
     ----------
     ax : matplotlib.axes.Axes
-        Where to draw.
-    x, measured : array
-        Shape ``(points,)``.
-    theory : array, optional
-        Shape ``(points,)``: what should have been measured.
+        With lines, whose labels are their names.
+    x : array
+        Shape ``(points,)``. Powers of two become the ticks of a logarithmic axis.
     log : {"", "x", "y", "xy"}
-        Which axes are logarithmic.
-    names : tuple of str
-        What is written at the end of the points and of the line, as in :func:`curves`.
+        Which axes are logarithmic; their ticks have plain numbers.
 
     Examples
     --------
     >>> import matplotlib.pyplot as plt
     >>> figure, ax = plt.subplots()
-    >>> ax = measurements(ax, [1, 4, 16], [1.1, 3.9, 16.2], theory=[1, 4, 16])
+    >>> lines = ax.plot([1, 4, 16], [1, 2, 4], label="root")
+    >>> finish_axes(ax, [1, 4, 16], log="x").texts[0].get_text()
+    'root'
     >>> plt.close(figure)
     """
-    require_axes(ax)
-    x = as_finite("x", x, "(points,)")
-    measured = as_array("measured", measured, f"({len(x)},)")
-    points_label, line_label = as_strings("names", names, 2)
-    if theory is not None:
-        theory = as_array("theory", theory, f"({len(x)},)")
-        ax.plot(x, theory, color=COLORS["accent"], linestyle="--", linewidth=1.6, label=line_label)
-    ax.plot(x, measured, "o", color=COLORS["series_1"], markersize=6, label=points_label)
-    _finish(ax, log, x)
+    if log not in ("", "x", "y", "xy"):
+        raise ValueError(f'log: expected "", "x", "y" or "xy", got {log!r}')
+    x = np.asarray(x)
+    for which in log:
+        axis = ax.xaxis if which == "x" else ax.yaxis
+        low, high = axis.get_data_interval()
+        if low <= 0:
+            raise ValueError(f"log: expected positive numbers on the {which} axis, got {low:g}")
+        ax.set(**{f"{which}scale": "log"})
+        if which == "x" and (np.log2(x) % 1 == 0).all():  # powers of two are ticks themselves
+            axis.set_major_locator(FixedLocator(np.unique(x)[:: -(-len(x) // 8)].tolist()))
+        elif high < 100 * low:  # less than two decades: their ends alone would be few ticks
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_minor_locator(NullLocator())
+        if high < 1e5 and low > 1e-4:
+            axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+    ax.grid()
+    _name_lines(ax)
     return ax
 
 
@@ -171,24 +135,3 @@ def _beside(ax: Axes, named: Ends, number: int, _: object) -> Affine2D:
     low, high = ax.bbox.y0, max(ax.bbox.y0, ax.bbox.y1 - sizes.sum())
     ends[order, 1] = middles + np.clip(rising, low, high)
     return Affine2D().translate(ends[number, 0] + 16 * unit, ends[number, 1])
-
-
-def _finish(ax: Axes, log: str, x: NDArray[np.float64]) -> None:
-    """Make the named axes logarithmic, with plain numbers at the ticks; add a grid and names."""
-    if log not in ("", "x", "y", "xy"):
-        raise ValueError(f'log: expected "", "x", "y" or "xy", got {log!r}')
-    for which in log:
-        axis = ax.xaxis if which == "x" else ax.yaxis
-        low, high = axis.get_data_interval()
-        if low <= 0:
-            raise ValueError(f"log: expected positive numbers on the {which} axis, got {low:g}")
-        ax.set(**{f"{which}scale": "log"})
-        if which == "x" and (np.log2(x) % 1 == 0).all():  # powers of two are ticks themselves
-            axis.set_major_locator(FixedLocator(np.unique(x)[:: -(-len(x) // 8)].tolist()))
-        elif high < 100 * low:  # less than two decades: their ends alone would be few ticks
-            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_minor_locator(NullLocator())
-        if high < 1e5 and low > 1e-4:
-            axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
-    ax.grid()
-    _name_lines(ax)

@@ -1,29 +1,15 @@
-"""Measurements: densities, medians and ranges, points beside their theory."""
+"""Lines: medians and ranges, names at their ends, logarithmic axes."""
 
 from itertools import combinations
 
 import numpy as np
 import pytest
 import torch
-from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 
 from attention_lib import plots
 from attention_lib.palette import LIGHT
 from tests.plots.drawing import NAN, PLANE, new_axes, texts_of
-
-
-def test_a_histogram_is_a_density_beside_the_normal_one():
-    samples = np.random.default_rng(0).normal(3, 2, size=5000)
-    ax = plots.histogram(new_axes(), samples, normal=(3, 2))
-    (steps,) = [patch for patch in ax.patches if isinstance(patch, StepPatch)]
-    heights, edges = np.histogram(samples, bins=60, density=True)
-    assert (steps.get_data().values == heights).all()
-    assert (steps.get_data().edges == edges).all()
-    x, density = ax.lines[0].get_data()
-    assert torch.trapezoid(torch.tensor(density), torch.tensor(x)) == pytest.approx(1, abs=0.01)
-    assert x[density.argmax()] == pytest.approx(3, abs=0.1)
-    assert density.max() == pytest.approx(1 / (2 * np.sqrt(2 * np.pi)), rel=1e-3)
 
 
 def test_curves_of_several_runs_are_median_and_range():
@@ -106,16 +92,3 @@ def test_logarithmic_axes_have_plain_numbers():
     near = plots.curves(new_axes(), [3.0, 5.0, 7.0], {"a few": [3.0, 5.0, 7.0]}, log="xy")
     near.figure.canvas.draw()
     assert "5" in texts_of(near.get_xticklabels())
-
-
-def test_measurements_stand_beside_their_theory():
-    x, measured = np.array([1.0, 4.0, 16.0]), np.array([1.5, 3.5, 17.0])
-    ax = plots.measurements(new_axes(), x, measured, x)
-    theory, points = ax.lines
-    assert theory.get_ydata().tolist() == x.tolist()
-    assert points.get_xydata().tolist() == np.transpose([x, measured]).tolist()
-    assert points.get_linestyle() == "None"
-    assert ax.get_xscale() == ax.get_yscale() == "log"
-    assert texts_of(ax.texts) == ["theory", "measured"]
-    plots.measurements(ax, x, 2 * measured, 2 * x, names=("_points", "twice"))
-    assert texts_of(ax.texts) == ["theory", "measured", "twice"]
