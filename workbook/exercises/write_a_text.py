@@ -1,10 +1,10 @@
 """Graders for the exercises of the chapter that trains a language model."""
 
-from torch import Tensor, float64, tensor, zeros_like
+from torch import Tensor, dtype, float32, float64, tensor, zeros_like
 
 from workbook.exercises import draws, exercise, questions
 
-__all__ = ["loss_by_size", "nucleus", "quiz", "strange_text", "who_looks_back"]
+__all__ = ["loss_by_size", "nucleus", "quiz", "strange_text", "who_looks_back", "written"]
 
 who_looks_back, loss_by_size, strange_text, quiz = questions("write_a_text")
 
@@ -54,3 +54,54 @@ def nucleus(probabilities: Tensor, p: float) -> Tensor:
     likely = likely * (likely.cumsum(dim=-1) - likely < p)
     kept = zeros_like(probabilities).scatter(-1, order, likely)
     return kept / kept.sum(dim=-1, keepdim=True)
+
+
+def _likely(number: int, seed: int, dtype: dtype = float32) -> Tensor:
+    return draws(seed, dtype)(number).softmax(dim=-1)
+
+
+@exercise(
+    axes="guess letter",
+    cases=[
+        (tensor([0.3, 0.7]), tensor([0.6, 0.4])),
+        (tensor([0.5, 0.3, 0.2]), tensor([0.2, 0.2, 0.6])),
+        (_likely(7, 143), _likely(7, 144)),
+        (_likely(11, 145, float64), _likely(11, 146, float64)),
+    ],
+    mistakes=[
+        (
+            "(p / q)",
+            "(q / p)",
+            "the quotient is upside down: a guess of which the draft gives too much is refused.",
+        ),
+        (
+            ".clamp(max=1)",
+            "",
+            "a probability of being accepted can be larger than 1 here; it is 1 at most.",
+        ),
+        (
+            "missing / missing.sum()",
+            "p",
+            "a refused guess is replaced from `p`; draw from the positive part of `p - q`.",
+        ),
+        (
+            "missing / missing.sum()",
+            "missing",
+            "the rows do not sum to 1: make the positive part of `p - q` sum to 1.",
+        ),
+        (
+            "refused * ",
+            "",
+            "accepted guesses are replaced as well: multiply by the probability of being refused.",
+        ),
+    ],
+)
+def written(p: Tensor, q: Tensor) -> Tensor:
+    """Return the probabilities of the letter that is written, ``(letters, letters)``.
+
+    Row *g* holds those after a guess *g*. The draft guesses by ``q``, the writer wants ``p``.
+    """
+    accepted = (p / q).clamp(max=1)
+    missing = (p - q).clamp(min=0)
+    refused = 1 - accepted.unsqueeze(-1)
+    return accepted.diag() + refused * missing / missing.sum()
