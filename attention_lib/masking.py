@@ -1,4 +1,8 @@
-"""Masks say which keys a query may attend to (True = may attend); the masked softmax obeys them."""
+"""Masks say which keys a query may attend to (True = may attend); the masked softmax obeys them.
+
+Every mask is boolean and broadcasts to the scores, ``(..., len_q, len_k)``. A TypeError refuses
+another kind or dtype, a ValueError ranks, sizes, lengths or devices that do not fit.
+"""
 
 import sys
 import warnings
@@ -37,25 +41,9 @@ _NOT_THE_USERS = ("attention_lib", "torch")
 def length_mask(valid_lens: Tensor, len_k: int) -> Tensor:
     """Let each query attend to the first ``valid_lens`` keys.
 
-    Parameters
-    ----------
-    valid_lens : torch.Tensor
-        Integers from 0 to ``len_k``: shape ``(batch,)``, one length for all queries of a
-        sequence, or ``(batch, len_q)``, one length for each query.
-    len_k : int
-        Number of keys.
-
-    Returns
-    -------
-    torch.Tensor
-        Boolean, True = may attend: shape ``(batch, 1, len_k)`` or ``(batch, len_q, len_k)``.
-
-    Raises
-    ------
-    TypeError
-        If ``valid_lens`` is no integer tensor; booleans are a ``mask``.
-    ValueError
-        If it has not one or two axes, or a length is negative or above ``len_k``.
+    Lengths are integers from 0 to ``len_k``. One for each sequence, ``(batch,)``, gives a mask
+    ``(batch, 1, len_k)``; one for each query, ``(batch, len_q)``, gives ``(batch, len_q, len_k)``.
+    Other ranks and lengths out of range are a ValueError, floats and booleans a TypeError.
 
     Examples
     --------
@@ -73,24 +61,8 @@ def length_mask(valid_lens: Tensor, len_k: int) -> Tensor:
 def padding_mask(tokens: Tensor, pad_id: int = 0) -> Tensor:
     """Let every query attend to the tokens that are not padding.
 
-    Parameters
-    ----------
-    tokens : torch.Tensor
-        Token ids of the keys, integers of shape ``(batch, len_k)``.
-    pad_id : int
-        The id that stands for padding.
-
-    Returns
-    -------
-    torch.Tensor
-        Boolean of shape ``(batch, 1, len_k)``, True = may attend.
-
-    Raises
-    ------
-    TypeError
-        If ``tokens`` is no integer tensor, or ``pad_id`` no whole number.
-    ValueError
-        If ``tokens`` has not two axes.
+    The ids of the keys, integers ``(batch, len_k)``, give a mask ``(batch, 1, len_k)``; ``pad_id``
+    stands for padding. Ids that are no integers are a TypeError, another rank is a ValueError.
 
     Examples
     --------
@@ -107,30 +79,14 @@ def padding_mask(tokens: Tensor, pad_id: int = 0) -> Tensor:
 def causal_mask(
     len_q: int, len_k: int | None = None, device: torch.device | str | None = None
 ) -> Tensor:
-    """Let each query attend to its own position and the ones before it.
+    """Let each query attend to its own position and the ones before it, ``(len_q, len_k)``.
 
-    The mask is aligned to the lower right: the last query sees every key. Decoding with a cache
-    needs this, with ``len_q = 1`` and a long ``len_k``. PyTorch's ``is_causal=True`` aligns to the
-    upper left instead: there the first query sees the first key only. The two agree when
-    ``len_q == len_k``.
+    ``len_k=None`` means ``len_q``, and ``device`` says where the mask is made. It is aligned to
+    the lower right: the last query sees every key. Decoding with a cache needs this, with
+    ``len_q = 1`` and a long ``len_k``. With fewer keys than queries the first ``len_q - len_k``
+    queries see nothing. PyTorch's ``is_causal=True`` aligns to the upper left instead: there the
+    first query sees the first key only. The two agree when ``len_q == len_k``.
 
-    Parameters
-    ----------
-    len_q : int
-        Number of queries.
-    len_k : int, optional
-        Number of keys; ``None`` means ``len_q``. With fewer keys than queries the first
-        ``len_q - len_k`` queries see nothing.
-    device : torch.device, optional
-        Where the mask is made.
-
-    Returns
-    -------
-    torch.Tensor
-        Boolean of shape ``(len_q, len_k)``, True = may attend.
-
-    Notes
-    -----
     Attention also takes ``causal=True``, which means this mask. PyTorch's kernel then knows that
     it is one, and leaves out the half that it hides.
 
@@ -153,34 +109,10 @@ def window_mask(
 ) -> Tensor:
     """Let each query attend to its own position and the ``window - 1`` before it.
 
-    Here a window of ``w`` has ``w`` keys, the query's own included. Some texts count ``w`` keys
-    before the query's own, one more in all. As in :func:`causal_mask`, the last query stands at
-    the last key.
-
-    Parameters
-    ----------
-    len_q : int
-        Number of queries.
-    len_k : int, optional
-        Number of keys; ``None`` means ``len_q``.
-    window : int
-        How many keys a query sees at most, its own included; at least 1.
-    device : torch.device, optional
-        Where the mask is made.
-
-    Returns
-    -------
-    torch.Tensor
-        Boolean of shape ``(len_q, len_k)``, True = may attend.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the window is no whole number of at least 1.
-
-    Notes
-    -----
-    Beltagy, Peters, Cohan (2020), in its causal form.
+    The shape is ``(len_q, len_k)``, and as in :func:`causal_mask` the last query stands at the last
+    key. A window of ``w`` has ``w`` keys, the query's own included; some texts count ``w`` keys
+    before the query's own, one more in all. A window that is no whole number of at least 1 is
+    refused. Beltagy, Peters, Cohan (2020), in its causal form.
 
     Examples
     --------
@@ -197,29 +129,11 @@ def window_mask(
 
 
 def document_mask(documents: Tensor) -> Tensor:
-    """Let each position attend to those of its own document.
+    """Let each position attend to those of its own document, several of which share a sequence.
 
-    Use it when several documents are packed into one sequence. Combined with
-    :func:`causal_mask` by :func:`combine_masks`, it lets each position attend to the earlier
-    positions of its own document.
-
-    Parameters
-    ----------
-    documents : torch.Tensor
-        For each position the number of its document: integers of shape ``(len,)`` or
-        ``(batch, len)``.
-
-    Returns
-    -------
-    torch.Tensor
-        Boolean of shape ``(len, len)`` or ``(batch, len, len)``, True = may attend.
-
-    Raises
-    ------
-    TypeError
-        If ``documents`` is no integer tensor.
-    ValueError
-        If it has not one or two axes.
+    The number of its document for each position, integers ``(len,)`` or ``(batch, len)``, gives a
+    mask ``(len, len)`` or ``(batch, len, len)``; other dtypes are a TypeError, other ranks a
+    ValueError. For a causal model, combine it with :func:`causal_mask`.
 
     Examples
     --------
@@ -235,24 +149,10 @@ def document_mask(documents: Tensor) -> Tensor:
 
 
 def combine_masks(*masks: Tensor | None) -> Tensor | None:
-    """Allow what every mask allows.
+    """Allow what every mask allows, in the common shape of the masks.
 
-    Parameters
-    ----------
-    *masks : torch.Tensor or None
-        Booleans whose shapes broadcast; ``None`` restricts nothing and is ignored.
-
-    Returns
-    -------
-    torch.Tensor or None
-        The logical *and*, in the common shape; ``None`` if there is no mask at all.
-
-    Raises
-    ------
-    TypeError
-        If a mask is not boolean.
-    ValueError
-        If the shapes do not broadcast, or the devices differ.
+    ``None`` restricts nothing and is ignored; without any mask the result is ``None``. A mask that
+    is not boolean is a TypeError, shapes that do not broadcast and two devices are a ValueError.
 
     Examples
     --------

@@ -29,30 +29,10 @@ __all__ = ["AddNorm", "MultiHeadAttention", "merge_heads", "split_heads"]
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
     """Split the width into heads, with an axis of their own.
 
-    Head ``i`` gets the ``i``-th block of ``d_model / num_heads`` neighbouring columns. The
-    width is split before the axes are swapped: reshaping directly to the final shape would mix
-    positions into heads.
-
-    Parameters
-    ----------
-    x : torch.Tensor
-        Shape ``(batch, len, d_model)``.
-    num_heads : int
-        Number of heads; divides ``d_model``.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape ``(batch, num_heads, len, d_model / num_heads)``, a view of ``x``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``x`` is not a floating-point tensor with three axes, or ``num_heads`` not a divisor of
-        its width.
-
-    Notes
-    -----
+    A tensor ``(batch, len, d_model)`` becomes ``(batch, num_heads, len, d_model / num_heads)``, a
+    view; another rank and a width that ``num_heads`` does not divide are refused. Head ``i`` gets
+    the ``i``-th block of ``d_model / num_heads`` neighbouring columns. The width is split before
+    the axes are swapped: reshaping directly to the final shape would mix positions into heads.
     Vaswani et al. (2017), section 3.2.2.
 
     Examples
@@ -73,20 +53,8 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
 def merge_heads(x: Tensor) -> Tensor:
     """Put the heads side by side again; the inverse of :func:`split_heads`.
 
-    Parameters
-    ----------
-    x : torch.Tensor
-        Shape ``(batch, num_heads, len, d_k)``.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape ``(batch, len, num_heads * d_k)``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``x`` is not a floating-point tensor with four axes.
+    A tensor ``(batch, num_heads, len, d_k)`` gives ``(batch, len, num_heads * d_k)``; another rank
+    is refused.
 
     Examples
     --------
@@ -449,21 +417,9 @@ def _refuse_torch_weights(_: nn.Module, state: dict[str, Any], prefix: str, *res
 class AddNorm(nn.Module):
     """Add a sublayer's output to its input and normalise the sum.
 
-    Parameters
-    ----------
-    d_model : int
-        Width of the vectors.
-    dropout : float
-        Probability that a coordinate of the sublayer's output is dropped, in training only.
-
-    Raises
-    ------
-    TypeError, ValueError
-        In ``forward``, if the width is not the module's, or the shapes differ.
-
-    Notes
-    -----
-    Layer normalisation: Ba, Kiros, Hinton (2016); after the sum, as in Vaswani et al. (2017),
+    Both have shape ``(..., d_model)``; another width and two shapes are refused. In training only,
+    coordinates of the sublayer's output are dropped with probability ``dropout``. Layer
+    normalisation: Ba, Kiros, Hinton (2016); after the sum, as in Vaswani et al. (2017),
     section 5.4.
 
     Examples

@@ -34,31 +34,11 @@ __all__ = [
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     r"""Return one vector for each position, made of sines and cosines of falling frequency.
 
-    Row :math:`i` holds :math:`\sin(i\,\omega_j)` in column :math:`2j` and
+    The shape is ``(length, d_model)``, ``d_model`` even, in the default dtype and on the default
+    device. Row :math:`i` holds :math:`\sin(i\,\omega_j)` in column :math:`2j` and
     :math:`\cos(i\,\omega_j)` in column :math:`2j+1`, with
     :math:`\omega_j = 10000^{-2j/d_\text{model}}`. Moving by a fixed offset rotates each
-    such pair by a fixed angle.
-
-    Parameters
-    ----------
-    length : int
-        Number of positions.
-    d_model : int
-        Width of the vectors; even.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape ``(length, d_model)``, in the default dtype, on the default device.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``d_model`` is not an even whole number.
-
-    Notes
-    -----
-    Vaswani et al. (2017), section 3.5.
+    such pair by a fixed angle. Vaswani et al. (2017), section 3.5.
 
     Examples
     --------
@@ -138,28 +118,9 @@ class PositionalEncoding(nn.Module):
 def rotary_frequencies(d_k: int, base: float = 10_000.0) -> Tensor:
     r"""Return the angle by which each pair of coordinates is rotated per position.
 
-    For pair :math:`j` it is :math:`\omega_j = \text{base}^{-2j/d_k}` radians.
-
-    Parameters
-    ----------
-    d_k : int
-        Width of queries and keys; even.
-    base : float
-        The slowest pair is rotated by about ``1 / base`` radians per position.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape ``(d_k / 2,)``, float64, on the CPU, in radians.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``d_k`` is not an even whole number of at least 2, or ``base`` is not positive.
-
-    Notes
-    -----
-    Su et al. (2021), equation 15.
+    For pair :math:`j` it is :math:`\omega_j = \text{base}^{-2j/d_k}` radians, so that the slowest
+    pair is rotated by about ``1 / base``. The shape is ``(d_k / 2,)``, float64, on the CPU. A width
+    ``d_k`` that is odd and a base that is not positive are refused. Su et al. (2021), equation 15.
 
     Examples
     --------

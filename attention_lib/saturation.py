@@ -1,4 +1,8 @@
-"""Saturation: how concentrated weights are, and how much gradient they let through."""
+"""Saturation: how concentrated weights are, and how much gradient they let through.
+
+Weights are rows ``(..., len_k)`` that sum to 1. A TypeError refuses what is no floating-point
+tensor, a ValueError what has no axis.
+"""
 
 import torch
 from torch import Tensor
@@ -11,23 +15,10 @@ __all__ = ["effective_keys", "entropy", "sample_scores", "softmax_jacobian"]
 def softmax_jacobian(weights: Tensor) -> Tensor:
     r"""Return the derivative of softmax, :math:`\mathrm{diag}(\mathbf p)-\mathbf p\mathbf p^\top`.
 
-    Parameters
-    ----------
-    weights : torch.Tensor
-        Rows that sum to 1, shape ``(..., len_k)``.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape ``(..., len_k, len_k)``: entry ``i, j`` is the derivative of weight ``i`` by
-        score ``j``.
-
-    Notes
-    -----
-    The derivative of :math:`p_i = e^{a_i}/\sum_l e^{a_l}` by :math:`a_j`. The diagonal,
-    :math:`p_i(1-p_i)`, is computed as the sum of :math:`p_i p_j` over the other keys, which is the
-    same in a row that sums to 1. Subtracting a weight near 1 from 1 would leave only its rounding
-    error, while the small weights are still accurate to seven digits.
+    Weights ``(..., len_k)`` give ``(..., len_k, len_k)``: entry ``i, j`` is the derivative of
+    :math:`p_i = e^{a_i}/\sum_l e^{a_l}` by score :math:`a_j`. The diagonal, :math:`p_i(1-p_i)`, is
+    computed as the sum of :math:`p_i p_j` over the other keys: to subtract a weight near 1 from 1
+    would leave only its rounding error.
 
     Examples
     --------
@@ -44,19 +35,8 @@ def softmax_jacobian(weights: Tensor) -> Tensor:
 def entropy(weights: Tensor) -> Tensor:
     r"""Return the entropy of each row, :math:`-\sum_i p_i \ln p_i`, in nats.
 
-    Parameters
-    ----------
-    weights : torch.Tensor
-        Rows that sum to 1, shape ``(..., len_k)``.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape ``(...)``: 0 where one key has all the weight, ``ln len_k`` where all share it.
-
-    Notes
-    -----
-    A weight of 0 contributes nothing, to the gradient either: the infinite slope of
+    Weights ``(..., len_k)`` give ``(...)``: 0 where one key has all the weight, ``ln len_k`` where
+    all share it. A weight of 0 contributes nothing, to the gradient either: the infinite slope of
     :math:`-p \ln p` at 0, times the zero derivative of softmax, would be NaN.
 
     Examples
@@ -72,15 +52,8 @@ def entropy(weights: Tensor) -> Tensor:
 def effective_keys(weights: Tensor) -> Tensor:
     r"""Return the number of equally weighted keys that would have the same entropy.
 
-    Parameters
-    ----------
-    weights : torch.Tensor
-        Rows that sum to 1, shape ``(..., len_k)``.
-
-    Returns
-    -------
-    torch.Tensor
-        The perplexity :math:`e^{\text{entropy}}`, from 1 to ``len_k``, shape ``(...)``.
+    Weights ``(..., len_k)`` give their perplexity :math:`e^{\text{entropy}}`, ``(...)``, from 1 to
+    ``len_k``.
 
     Examples
     --------
@@ -95,33 +68,12 @@ def effective_keys(weights: Tensor) -> Tensor:
 def sample_scores(
     d: int, len_k: int, rows: int, *, scale: float, generator: torch.Generator
 ) -> Tensor:
-    r"""Draw the scores of random queries, each with ``len_k`` random keys of its own.
+    """Draw the scores of ``rows`` random queries, each with ``len_k`` random keys of its own.
 
-    Every coordinate of queries and keys is independent and standard normal.
-
-    Parameters
-    ----------
-    d : int
-        Width of query and keys.
-    len_k : int
-        Number of keys.
-    rows : int
-        Number of rows.
-    scale : float
-        The factor on the dot product; ``1.0`` leaves its variance at ``d``, ``d**-0.5``
-        brings it to 1.
-    generator : torch.Generator
-        Source of the random numbers, on the CPU.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape ``(rows, len_k)``, in the default dtype, on the CPU.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a size is not a whole number of at least 1.
+    Every coordinate of queries and keys, of width ``d``, is independent and standard normal. The
+    scores have shape ``(rows, len_k)`` and the default dtype, and ``generator`` and they are on the
+    CPU. ``scale`` is the factor on the dot product: ``1.0`` leaves its variance at ``d``,
+    ``d**-0.5`` brings it to 1. Sizes that are not whole numbers of at least 1 are refused.
 
     Examples
     --------

@@ -1,4 +1,9 @@
-"""Score functions: how well does a key answer a query? One number for each pair."""
+"""Score functions: how well does a key answer a query? One number for each pair.
+
+Queries ``(..., len_q, d_k)`` and keys ``(..., len_k, d_k)`` give scores ``(..., len_q, len_k)``;
+leading axes broadcast. A TypeError refuses what is no floating-point tensor and two dtypes, a
+ValueError a rank, a width, a device or leading axes that do not fit.
+"""
 
 import math
 
@@ -30,26 +35,8 @@ __all__ = [
 def dot_scores(queries: Tensor, keys: Tensor) -> Tensor:
     r"""Score by the dot product, :math:`a(\mathbf q, \mathbf k) = \mathbf q^\top \mathbf k`.
 
-    Parameters
-    ----------
-    queries, keys : torch.Tensor
-        Shapes ``(..., len_q, d_k)`` and ``(..., len_k, d_k)``; leading axes broadcast.
-
-    Returns
-    -------
-    torch.Tensor
-        Scores of shape ``(..., len_q, len_k)``.
-
-    Raises
-    ------
-    TypeError
-        If an argument is no floating-point tensor, or the dtypes differ.
-    ValueError
-        If a rank, a width, a device or the leading axes do not fit.
-
-    Notes
-    -----
-    Luong, Pham, Manning (2015), "dot".
+    Queries ``(..., len_q, d_k)`` and keys ``(..., len_k, d_k)`` give ``(..., len_q, len_k)``;
+    what does not fit is a TypeError or a ValueError. Luong, Pham, Manning (2015), "dot".
 
     Examples
     --------
@@ -65,22 +52,10 @@ def dot_scores(queries: Tensor, keys: Tensor) -> Tensor:
 def scaled_dot_scores(queries: Tensor, keys: Tensor, scale: float | None = None) -> Tensor:
     r"""Score by the dot product divided by :math:`\sqrt{d_k}`.
 
-    Parameters
-    ----------
-    queries, keys : torch.Tensor
-        Shapes ``(..., len_q, d_k)`` and ``(..., len_k, d_k)``; leading axes broadcast.
-    scale : float, optional
-        The factor on the dot product; ``None`` means ``1 / sqrt(d_k)``.
-
-    Returns
-    -------
-    torch.Tensor
-        Scores of shape ``(..., len_q, len_k)``.
-
-    Notes
-    -----
-    Vaswani et al. (2017), equation 1. The queries are scaled before the product, so that
-    a large product does not overflow in float16 where the scaled score would fit.
+    Shapes and errors as in :func:`dot_scores`. ``scale`` is the factor on the dot product;
+    ``None`` means ``1 / sqrt(d_k)``. Vaswani et al. (2017), equation 1. The queries are scaled
+    before the product, so that a large product does not overflow in float16 where the scaled score
+    would fit.
 
     Examples
     --------
@@ -98,30 +73,10 @@ def scaled_dot_scores(queries: Tensor, keys: Tensor, scale: float | None = None)
 def gaussian_scores(queries: Tensor, keys: Tensor, bandwidth: float = 1.0) -> Tensor:
     r"""Score by closeness, :math:`-\lVert\mathbf q-\mathbf k\rVert^2 / (2\,\text{bandwidth}^2)`.
 
-    After softmax this is Nadaraya-Watson regression with a Gaussian kernel.
-
-    Parameters
-    ----------
-    queries, keys : torch.Tensor
-        Shapes ``(..., len_q, d_k)`` and ``(..., len_k, d_k)``; leading axes broadcast.
-    bandwidth : float
-        Width of the kernel, in the units of the keys; positive.
-
-    Returns
-    -------
-    torch.Tensor
-        Scores of shape ``(..., len_q, len_k)``, none above 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`dot_scores`; or if ``bandwidth`` is not positive.
-
-    Notes
-    -----
-    Nadaraya (1964), Watson (1964). The distances are computed from differences: the expanded form
-    ``|q|^2 + |k|^2 - 2 q.k``, a matrix product, loses its digits when a query is near a key.
-    There is no second derivative.
+    Shapes and errors as in :func:`dot_scores`. ``bandwidth``, positive, is the width of the kernel
+    in the units of the keys: after softmax this is Nadaraya-Watson regression with a Gaussian
+    kernel (Nadaraya, 1964; Watson, 1964). The distances are computed from differences, since a
+    matrix product loses its digits when a query is near a key. There is no second derivative.
 
     Examples
     --------
@@ -140,22 +95,11 @@ def gaussian_scores(queries: Tensor, keys: Tensor, bandwidth: float = 1.0) -> Te
 
 
 def cosine_scores(queries: Tensor, keys: Tensor) -> Tensor:
-    r"""Score by the cosine of the angle between query and key, from -1 to 1.
+    """Score by the cosine of the angle between query and key, from -1 to 1.
 
-    Parameters
-    ----------
-    queries, keys : torch.Tensor
-        Shapes ``(..., len_q, d_k)`` and ``(..., len_k, d_k)``; leading axes broadcast.
-
-    Returns
-    -------
-    torch.Tensor
-        Scores of shape ``(..., len_q, len_k)``. A vector of length zero has no direction
-        and scores 0 with everything.
-
-    Notes
-    -----
-    The score of query-key normalisation, Henry et al. (2020), before its learned scale.
+    Shapes and errors as in :func:`dot_scores`. A vector of length zero has no direction and scores
+    0 with everything. This is the score of query-key normalisation, Henry et al. (2020), before
+    its learned scale.
 
     Examples
     --------
@@ -177,31 +121,11 @@ def _directions(vectors: Tensor) -> Tensor:
 
 
 def soft_cap(scores: Tensor, cap: float) -> Tensor:
-    r"""Bound scores smoothly, :math:`\text{cap}\cdot\tanh(a/\text{cap})`.
+    r"""Bound scores smoothly, :math:`\text{cap}\cdot\tanh(a/\text{cap})`, in their own shape.
 
-    Small scores stay as they are; no score leaves ``-cap`` to ``cap``, so no weight can be
-    more than ``exp(2 cap)`` times another.
-
-    Parameters
-    ----------
-    scores : torch.Tensor
-        Scores, before any mask, shape ``(...)``.
-    cap : float
-        The bound; positive.
-
-    Returns
-    -------
-    torch.Tensor
-        The bounded scores, in the shape of ``scores``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``scores`` is no floating-point tensor, or ``cap`` is not positive.
-
-    Notes
-    -----
-    Gemma Team (2024), section 2: cap 50 on the scores of attention.
+    Small scores stay as they are; no score leaves ``-cap`` to ``cap``, so no weight can be more
+    than ``exp(2 cap)`` times another. Masks come after it. ``scores`` that are not floating-point
+    and a ``cap`` that is not positive are refused. Gemma Team (2024), section 2, with cap 50.
 
     Examples
     --------
@@ -214,30 +138,11 @@ def soft_cap(scores: Tensor, cap: float) -> Tensor:
 
 
 def alibi_slopes(num_heads: int) -> Tensor:
-    r"""Return how much each head's score falls a position of distance.
+    r"""Return how much each head's score falls a position of distance, ``(num_heads,)``.
 
     For a power of two they are :math:`2^{-8i/h}`, for head :math:`i = 1 \ldots h`. For other
     numbers of heads, those of the next lower power of two come first, then every second one
-    of the next higher power.
-
-    Parameters
-    ----------
-    num_heads : int
-        Number of heads.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape ``(num_heads,)``, on the CPU.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``num_heads`` is no whole number of at least 1.
-
-    Notes
-    -----
-    Press, Smith, Lewis (2022), section 3.
+    of the next higher power. They are on the CPU. Press, Smith, Lewis (2022), section 3.
 
     Examples
     --------
@@ -251,8 +156,8 @@ def _slopes(num_heads: int, device: torch.device) -> Tensor:
     require_count("num_heads", num_heads)
     power = 2 ** int(math.log2(num_heads))  # the largest that is not above num_heads
     head_index = torch.arange(num_heads, dtype=torch.float64, device=float64_device(device))
-    first, others = 8 * (head_index[:power] + 1), 8 * head_index[: num_heads - power] + 4
-    slopes = torch.exp2(-torch.cat([first, others]) / power)
+    of_power, between = 8 * (head_index[:power] + 1), 8 * head_index[: num_heads - power] + 4
+    slopes = torch.exp2(-torch.cat([of_power, between]) / power)
     return slopes.to(torch.get_default_dtype()).to(device)
 
 
@@ -266,34 +171,10 @@ def alibi_bias(
 ) -> Tensor:
     r"""Return what ALiBi adds to a score, :math:`-\text{slope}\cdot\lvert i-j\rvert`.
 
-    Each head prefers near keys, to its own degree; no other position is told. As in
-    :func:`~attention_lib.masking.causal_mask`, the last query stands at the last key.
+    The shape is ``(num_heads, len_q, len_k)``; ``len_k=None`` means ``len_q``. Each head prefers
+    near keys, to its own degree. As in :func:`~attention_lib.masking.causal_mask`, the last query
+    stands at the last key. ``dtype``, by default the default dtype, must be that of the scores.
 
-    Parameters
-    ----------
-    num_heads : int
-        Number of heads.
-    len_q : int
-        Number of queries.
-    len_k : int, optional
-        Number of keys; ``None`` means ``len_q``.
-    device : torch.device, optional
-        Where it is made.
-    dtype : torch.dtype, optional
-        Floating-point; ``None`` means the default dtype. Score and values must have the same.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape ``(num_heads, len_q, len_k)``, none above 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``num_heads`` is no whole number of at least 1.
-
-    Notes
-    -----
     Press, Smith, Lewis (2022). Softmax does not see what is added to a whole row: to add
     ``slope * j`` for key ``j``, as their code does, is the same under a causal mask.
 
@@ -310,28 +191,10 @@ def alibi_bias(
 
 
 class BilinearScore(nn.Module):
-    r"""Score by a learned matrix, :math:`\mathbf q^\top \mathbf W \mathbf k`.
+    r"""Score by a learned matrix ``W``, ``(d_q, d_k)``: :math:`\mathbf q^\top \mathbf W \mathbf k`.
 
-    Queries and keys may have different widths.
-
-    Parameters
-    ----------
-    d_q, d_k : int
-        Widths of queries and keys.
-
-    Attributes
-    ----------
-    W : torch.nn.Parameter
-        Shape ``(d_q, d_k)``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        In ``forward``, as :func:`dot_scores`.
-
-    Notes
-    -----
-    Luong, Pham, Manning (2015), "general".
+    Queries have width ``d_q`` and keys ``d_k``; else shapes and errors are those of
+    :func:`dot_scores`. Luong, Pham, Manning (2015), "general".
 
     Examples
     --------
@@ -362,32 +225,13 @@ class BilinearScore(nn.Module):
 
 
 class AdditiveScore(nn.Module):
-    r"""Score by a small network.
+    r"""Score by a small network without bias.
 
-    :math:`a(\mathbf q,\mathbf k)=\mathbf w_v^\top\tanh(\mathbf W_q\mathbf q+\mathbf W_k\mathbf k)`.
-    Queries and keys may have different widths. No bias is used.
-
-    Parameters
-    ----------
-    d_q, d_k : int
-        Widths of queries and keys.
-    num_hiddens : int
-        Width of the hidden layer.
-
-    Attributes
-    ----------
-    W_q, W_k, w_v : torch.nn.Linear
-        ``d_q -> num_hiddens``, ``d_k -> num_hiddens`` and ``num_hiddens -> 1``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        In ``forward``, as :func:`dot_scores`.
-
-    Notes
-    -----
-    Bahdanau, Cho, Bengio (2015), appendix A.1.2. The hidden features of all pairs take
-    ``batch * len_q * len_k * num_hiddens`` numbers.
+    :math:`a(\mathbf q,\mathbf k)=\mathbf w_v^\top\tanh(\mathbf W_q\mathbf q+\mathbf W_k\mathbf k)`,
+    with ``W_q``, ``d_q -> num_hiddens``, ``W_k``, ``d_k -> num_hiddens``, and ``w_v``,
+    ``num_hiddens -> 1``. Queries have width ``d_q`` and keys ``d_k``; else shapes and errors are
+    those of :func:`dot_scores`. The hidden features of all pairs take
+    ``batch * len_q * len_k * num_hiddens`` numbers. Bahdanau, Cho, Bengio (2015), appendix A.1.2.
 
     Examples
     --------

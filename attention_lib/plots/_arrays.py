@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 
-def plain(value: Any) -> Any:
+def as_numpy(value: Any) -> Any:
     """Return a torch tensor, or those in a list, as numpy arrays; leave all else."""
     if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
+        return [as_numpy(part) for part in value]
     if not hasattr(value, "detach"):
         return value
     value = value.detach().cpu()  # numpy knows no gradient, no other device, and no bfloat16
@@ -29,7 +29,7 @@ def require_axes(ax: object) -> None:
 def as_array(name: str, value: ArrayLike, *shapes: str) -> Floats:
     """Return numbers as a new float64 array of one of the shapes, such as "(len_k, 2)"."""
     try:
-        array = np.array(plain(value))
+        array = np.array(as_numpy(value))
     except ValueError:
         raise ValueError(f"{name}: expected shape {shapes[0]}, got a ragged list") from None
     if array.dtype.kind not in "fiub":
@@ -41,10 +41,10 @@ def as_array(name: str, value: ArrayLike, *shapes: str) -> Floats:
 
 def _fits(shape: tuple[int, ...], axes: str) -> bool:
     """Say whether a shape is that of ``axes``, names or numbers; no axis may be empty."""
-    wanted = axes.strip("(,)").split(", ")
-    return len(wanted) == len(shape) and all(
+    expected = axes.strip("(,)").split(", ")
+    return len(expected) == len(shape) and all(
         size > 0 and (not axis.isdigit() or size == int(axis))
-        for axis, size in zip(wanted, shape, strict=True)
+        for axis, size in zip(expected, shape, strict=True)
     )
 
 
@@ -67,14 +67,14 @@ def as_weights(weights: ArrayLike, axes: str) -> Floats:
 
 def as_booleans(mask: ArrayLike) -> NDArray[np.bool_]:
     """Return a mask as booleans; refuse numbers, whose meaning would be a guess."""
-    allowed: NDArray[np.bool_] = np.asarray(plain(mask))
+    allowed: NDArray[np.bool_] = np.asarray(as_numpy(mask))
     if allowed.dtype != bool:
         raise TypeError(f"mask: expected booleans (True = may attend), got {allowed.dtype}")
     return allowed
 
 
 def as_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return a boolean mask of the wanted shape; ``None`` keeps everything."""
+    """Return a boolean mask of the expected shape; ``None`` hides nothing."""
     allowed = as_booleans(True if mask is None else mask)
     try:
         return np.broadcast_to(allowed, shape)
@@ -84,9 +84,9 @@ def as_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]
 
 def as_strings(name: str, texts: Sequence[str], size: int) -> list[str]:
     """Return a sequence of strings as a list; refuse what else it holds, and another length."""
-    wanted = f"{name}: expected a sequence of {size} strings, got {texts!r}"
+    expected = f"{name}: expected a sequence of {size} strings, got {texts!r}"
     if not isinstance(texts, (Sequence, np.ndarray)) or not all(isinstance(x, str) for x in texts):
-        raise TypeError(wanted)
+        raise TypeError(expected)
     if isinstance(texts, str) or len(texts) != size:
-        raise ValueError(wanted)
+        raise ValueError(expected)
     return list(texts)

@@ -15,8 +15,8 @@ from attention_lib.plots.style import FONT, LABEL_SIZE, TEXT_SIZE
 
 def require_decimals(decimals: object) -> None:
     """Refuse what cannot be a number of decimals; ``None`` writes no number."""
-    whole = isinstance(decimals, int) and not isinstance(decimals, bool) and decimals >= 0
-    if decimals is not None and not whole:
+    is_whole = isinstance(decimals, int) and not isinstance(decimals, bool) and decimals >= 0
+    if decimals is not None and not is_whole:
         raise ValueError(f"decimals: expected None or a whole number from 0 on, got {decimals!r}")
 
 

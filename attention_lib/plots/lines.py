@@ -102,8 +102,8 @@ def finish_axes(ax: Axes, x: ArrayLike, log: Log = "") -> Axes:
 
 def _name_lines(ax: Axes) -> None:
     """Write each line's name beside its end, joined to it by a stroke of its colour."""
-    for old in [text for text in ax.texts if text.get_gid() == "name"]:
-        old.remove()
+    for old_name in [text for text in ax.texts if text.get_gid() == "name"]:
+        old_name.remove()
     named: Ends = []
     for line in ax.lines:
         name, points = str(line.get_label()), np.asarray(line.get_xydata())

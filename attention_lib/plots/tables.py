@@ -204,8 +204,8 @@ def _draw_table(
     require_decimals(decimals)
     rows, columns = table.shape
     missing = np.isnan(table) & ~hidden
-    shown = np.ma.array(table, mask=hidden | missing)
-    image = ax.imshow(shown, cmap=cmap, norm=norm, interpolation="none")
+    visible = np.ma.array(table, mask=hidden | missing)
+    image = ax.imshow(visible, cmap=cmap, norm=norm, interpolation="none")
     _hatch(ax, _cells(hidden), "mask")
     _hatch(ax, _cells(missing), "nan")
     if decimals is not None:

@@ -40,17 +40,17 @@ _PATTERN = re.compile(r'<pattern id="([^"]+)".*?<rect [^>]*fill="([^"]+)"', re.D
 class _Renderer(RendererSVG):
     """Writes text as text; formulas as outlines, since only their own font has their shapes."""
 
-    def draw_text(self, *given: Any, ismath: Any = False, **options: Any) -> None:
+    def draw_text(self, *arguments: Any, ismath: Any = False, **options: Any) -> None:
         with rc_context({"svg.fonttype": "path" if ismath else "none"}):
-            super().draw_text(*given, ismath=ismath, **options)  # type: ignore[misc, no-untyped-call]
+            super().draw_text(*arguments, ismath=ismath, **options)  # type: ignore[misc, no-untyped-call]
 
 
 class PageCanvas(FigureCanvasSVG):
     """What ``savefig("x.svg")`` and notebooks draw with once ``use_style`` was called."""
 
-    def print_svg(self, filename: Any, *, bbox_inches_restore: Any = None, **rest: Any) -> None:
-        """Write the figure; the rest of the options, such as an orientation, is for print."""
-        drawn, dpi = io.StringIO(), self.figure.dpi
+    def print_svg(self, filename: Any, *, bbox_inches_restore: Any = None, **options: Any) -> None:
+        """Write the figure; its options, such as an orientation, are for print."""
+        text, dpi = io.StringIO(), self.figure.dpi
         self.figure.dpi = 72
         width, height = self.figure.get_size_inches()
         with rc_context({"svg.hashsalt": "attention"}):
@@ -59,14 +59,14 @@ class PageCanvas(FigureCanvasSVG):
                 width,
                 height,
                 dpi,
-                _Renderer(72 * width, 72 * height, drawn, image_dpi=dpi),  # type: ignore[no-untyped-call]
+                _Renderer(72 * width, 72 * height, text, image_dpi=dpi),  # type: ignore[no-untyped-call]
                 bbox_inches_restore=bbox_inches_restore,
             )
             self.figure.draw(renderer)
             renderer.finalize()
         with cbook.open_file_cm(filename, "w", encoding="utf-8") as file:
             unicode = cbook.file_requires_unicode(file)
-            (file if unicode else codecs.getwriter("utf-8")(file)).write(for_page(drawn.getvalue()))
+            (file if unicode else codecs.getwriter("utf-8")(file)).write(for_page(text.getvalue()))
 
 
 def for_page(svg: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from attention_lib import plots
-from attention_lib.plots._arrays import plain
+from attention_lib.plots._arrays import as_numpy
 from tests.plots.drawing import INF, PLANE, WEIGHTS, new_axes
 
 PICTURES = {  # name: (arrays by argument, other arguments)
@@ -60,7 +60,7 @@ def test_every_kind_of_array_gives_the_same_picture_and_is_not_changed(name):
         assert (draw(name, converted, others) == expected).all(), kind
         for argument, array in converted.items():
             assert type(array) is type(kept[argument])
-            assert np.array_equal(plain(array), plain(kept[argument]))
+            assert np.array_equal(as_numpy(array), as_numpy(kept[argument]))
 
 
 @pytest.mark.parametrize("name", PICTURES)
