@@ -1,14 +1,13 @@
-"""Graders for the exercises of the chapter on masks in use."""
+"""Graders for the exercises of the chapter on masks as rules."""
 
 import torch
 from torch import Tensor
 
-from attention_lib import masking
 from workbook.exercises import exercise, questions
 
-__all__ = ["prefix_rule", "quiz", "reach", "restarting_positions", "skipped_blocks", "window_rule"]
+__all__ = ["prefix_rule", "quiz", "restarting_positions", "window_rule"]
 
-reach, quiz = questions("masks_in_use")
+(quiz,) = questions("masks_in_use")
 
 
 @exercise(
@@ -97,54 +96,3 @@ def restarting_positions(documents: Tensor) -> Tensor:
     same = documents[:, :, None] == documents[:, None, :]
     before = torch.ones(documents.shape[-1], documents.shape[-1], dtype=torch.bool).tril()
     return (same & before).sum(dim=-1) - 1
-
-
-def _open(rows: int, columns: int, *cells: tuple[int, int]) -> Tensor:
-    mask = torch.zeros(rows, columns, dtype=torch.bool)
-    for cell in cells:
-        mask[cell] = True
-    return mask
-
-
-@exercise(
-    cases=[
-        (masking.causal_mask(4), 2),
-        (_open(6, 8, (1, 6), (4, 0)), 2),
-        (_open(4, 6, *((0, column) for column in range(6))), 2),
-        (masking.window_mask(12, window=3), 4),
-        (masking.window_mask(6, 12, window=2), 3),
-        (masking.document_mask(torch.tensor([0, 0, 0, 1, 1, 1, 1, 2, 2])), 3),
-        (_open(6, 6, (1, 1), (4, 3)), 3),
-    ],
-    special={
-        "where nothing is open": (_open(4, 4), 2),
-        "where a block is one pair": (masking.causal_mask(3), 1),
-    },
-    mistakes=[
-        (
-            ".any(dim=-1).any(dim=1)",
-            ".all(dim=-1).all(dim=1)",
-            "a block with one hidden pair is counted as skipped. One open pair is "
-            "enough to have it "
-            "computed: any, not all.",
-        ),
-        ("1 - ", "", "that is the share of blocks that are computed; those skipped are asked for."),
-        (
-            lambda mask, size: 1 - mask.double().mean(),
-            "that is the share of hidden pairs; the share of blocks without a visible pair is "
-            "asked for.",
-        ),
-        (
-            lambda mask, size: (
-                1 - mask.reshape(-1, size, size).any(dim=-1).any(dim=-1).double().mean()
-            ),
-            "reshape(-1, size, size) makes blocks of numbers that follow one another, not of rows "
-            "and columns side by side.",
-        ),
-    ],
-)
-def skipped_blocks(mask: Tensor, size: int) -> Tensor:
-    """Return the share of blocks in which nothing may be read, a number from 0 to 1."""
-    len_q, len_k = mask.shape
-    tiles = mask.reshape(len_q // size, size, len_k // size, size)
-    return 1 - tiles.any(dim=-1).any(dim=1).double().mean()
