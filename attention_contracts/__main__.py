@@ -21,36 +21,36 @@ from attention_contracts._check_model import check_model
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check what the arguments name, print the report, and return the exit code."""
-    given = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
-        subject = named(given.name)
-        if given.model or given.vocab_size is not None or is_model(subject):
+        subject = named(options.name)
+        if options.model or options.vocab_size is not None or is_model(subject):
             report = check_model(
                 subject,
-                given.vocab_size,
-                causal=not given.bidirectional,
-                length=given.up_to,
-                require=given.require,
+                options.vocab_size,
+                causal=not options.bidirectional,
+                length=options.up_to,
+                require=options.require,
             )
         else:
-            like = None if given.like is None else named(given.like)
+            like = None if options.like is None else named(options.like)
             report = check(
                 subject,
-                given.causal,
-                window=given.window,
-                d_k=given.width,
-                num_heads=given.heads,
-                lengths=given.lengths,
-                up_to=given.up_to,
-                scale=given.scale,
+                options.causal,
+                window=options.window,
+                d_k=options.width,
+                num_heads=options.heads,
+                lengths=options.lengths,
+                up_to=options.up_to,
+                scale=options.scale,
                 like=like,
-                strict=given.strict,
-                require=given.require,
+                strict=options.strict,
+                require=options.require,
             )
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         print(f"attention-contracts: {error}", file=sys.stderr)
         return 2
-    print(json.dumps(report.as_dict(), indent=1) if given.json else report)
+    print(json.dumps(report.as_dict(), indent=1) if options.json else report)
     return 0 if report else 1
 
 

@@ -39,19 +39,21 @@ class Adapted:
     lengthened: float = 1.0
 
 
-def given(attend: Any, padding: Extra | None, documents: Extra | None, longest: int) -> Adapted:
+def by_signature(
+    attend: Any, padding: Extra | None, documents: Extra | None, longest: int
+) -> Adapted:
     """Call with what the caller says; a single required argument means one input."""
     named = parameters(attend).values()
     places = [x for x in named if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
     anything = any(x.kind is x.VAR_POSITIONAL for x in named)
-    told: set[str] = set()
+    named_by_caller: set[str] = set()
     if padding is not None:
-        told |= {*masks_for(padding, torch.ones(1, dtype=torch.long), longest, longest)}
+        named_by_caller |= {*masks_for(padding, torch.ones(1, dtype=torch.long), longest, longest)}
     required = [x.name for x in places if x.default is x.empty]
-    inputs = [name for name in required if name not in told]
+    inputs = [name for name in required if name not in named_by_caller]
     single = len(inputs) == 1 or (anything and not places and isinstance(attend, nn.Module))
     if documents is not None:
-        told |= {*documents(torch.zeros(1, longest, dtype=torch.long))}
+        named_by_caller |= {*documents(torch.zeros(1, longest, dtype=torch.long))}
 
     def call(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Any:
         len_k = keys.shape[-2]
@@ -63,7 +65,7 @@ def given(attend: Any, padding: Extra | None, documents: Extra | None, longest: 
             more = masks_for(padding, real.sum(dim=-1).to(queries.device), len_k, longest)
         return attend(queries, **more) if single else attend(queries, keys, values, **more)
 
-    unused = [x.name for x in named if MASK_LIKE.search(x.name) and x.name not in told]
+    unused = [x.name for x in named if MASK_LIKE.search(x.name) and x.name not in named_by_caller]
     kind = "one input" if single else "queries, keys, values"
     return Adapted(call, kind, single=single, unused=tuple(unused))
 
@@ -83,18 +85,18 @@ def masks_for(padding: Extra, valid_lens: Tensor, length: int, longest: int) -> 
     return {name: _cut(x, longest, length) for name, x in more.items()}
 
 
-def _cut(given: Any, longest: int, length: int) -> Any:
-    if not isinstance(given, Tensor) or given.dim() < 2:
-        return given
-    sizes = [slice(None), *(slice(length if n == longest else n) for n in given.shape[1:])]
-    return given[tuple(sizes)]
+def _cut(argument: Any, longest: int, length: int) -> Any:
+    if not isinstance(argument, Tensor) or argument.dim() < 2:
+        return argument
+    sizes = [slice(None), *(slice(length if n == longest else n) for n in argument.shape[1:])]
+    return argument[tuple(sizes)]
 
 
 def parameters(attend: Any) -> dict[str, inspect.Parameter]:
     """Return the arguments of a call, by name."""
     try:
-        of = attend.forward if isinstance(attend, nn.Module) else attend
-        return dict(inspect.signature(of).parameters)
+        function = attend.forward if isinstance(attend, nn.Module) else attend
+        return dict(inspect.signature(function).parameters)
     except (TypeError, ValueError):  # a builtin
         return {}
 
@@ -111,7 +113,7 @@ def function(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real:
     return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
 
 
-def ours(
+def with_lengths_and_mask(
     attend: Any, queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask
 ) -> Any:
     valid_lens = None if real is None else real.sum(dim=-1)
@@ -128,8 +130,8 @@ def layer(
 ) -> Any:
     hidden = None
     if allowed is not None:
-        each = (~allowed).expand(queries.shape[0], -1, -1)
-        hidden = each.repeat_interleave(layer.num_heads, dim=0)
+        for_each_sample = (~allowed).expand(queries.shape[0], -1, -1)
+        hidden = for_each_sample.repeat_interleave(layer.num_heads, dim=0)
     if not layer.batch_first:
         queries, keys, values = (x.transpose(0, 1) for x in (queries, keys, values))
     padded = None if real is None else ~real
@@ -144,7 +146,9 @@ def input_widths(attend: Any) -> tuple[int, int, int] | None:
         return None
     if isinstance(attend, nn.MultiheadAttention):
         return attend.embed_dim, attend.kdim, attend.vdim
-    configs = [x for part in attend.modules() if (x := getattr(part, "config", None)) is not None]
+    configs = [
+        x for module in attend.modules() if (x := getattr(module, "config", None)) is not None
+    ]
     names = ("embed_dim", "hidden_size", "d_model", "dim", "embed_size", "n_embd", "all_head_size")
     for holder in (attend, *configs[:1]):
         for name in names:
@@ -161,16 +165,16 @@ def without_projections(module: Any, width: int) -> Any:
     """
     if not isinstance(module, nn.Module) or all(x.dim() != 2 for x in module.parameters()):
         return module
-    plain = copy.deepcopy(module)
+    copied = copy.deepcopy(module)
     with torch.no_grad():
-        for weight in plain.parameters():
+        for weight in copied.parameters():
             rows, columns = (*weight.shape, 0, 0)[:2] if weight.dim() == 2 else (0, 0)
-            one = torch.eye(width, dtype=weight.dtype, device=weight.device)
+            identity = torch.eye(width, dtype=weight.dtype, device=weight.device)
             if columns == width and rows % width == 0:
-                weight.copy_(one.repeat(rows // width, 1))
+                weight.copy_(identity.repeat(rows // width, 1))
             elif rows == width and columns % width == 0:
-                weight.copy_(one.repeat(1, columns // width))
-        for name, bias in plain.named_parameters():
+                weight.copy_(identity.repeat(1, columns // width))
+        for name, bias in copied.named_parameters():
             if bias.dim() == 1 and name.rpartition(".")[2] in ("bias", "in_proj_bias"):
                 bias.zero_()
-    return plain
+    return copied

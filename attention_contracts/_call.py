@@ -64,7 +64,7 @@ class Call:
         return self.inputs[0].shape[-2], self.inputs[1].shape[-2]
 
     @cached_property
-    def before(self) -> Tensor:
+    def original(self) -> Tensor:
         """The output for the inputs as they are."""
         return self.output(*self.inputs)
 
@@ -84,21 +84,21 @@ class Call:
         places = [*map(_mask, self.inputs, (queries, keys, values))]
         if self.single:
             places = [places[0] | places[1] | places[2]] * 3
-        given = zip(self.inputs, places, strict=True)
-        return self.output(*(replaced(x, where, poison) for x, where in given))
+        pairs = zip(self.inputs, places, strict=True)
+        return self.output(*(replaced(x, where, poison) for x, where in pairs))
 
     def moved(
-        self, after: Tensor, at: slice = ALL, before: Tensor | None = None
+        self, output: Tensor, at: slice = ALL, original: Tensor | None = None
     ) -> Movement | None:
         """Return where the outputs at some places moved most, and how; see :func:`movement`."""
-        before = self.before if before is None else before
-        return movement(before[..., at, :], after[..., at, :], self.tolerance)
+        original = self.original if original is None else original
+        return movement(original[..., at, :], output[..., at, :], self.tolerance)
 
     def moves(
-        self, after: Tensor, reason: str, at: slice = ALL, before: Tensor | None = None
+        self, output: Tensor, reason: str, at: slice = ALL, original: Tensor | None = None
     ) -> None:
         """Demand that they moved: the positive control of a contract on what stays."""
-        if not self.moved(after, at, before):
+        if not self.moved(output, at, original):
             raise NotTested(reason)
 
     def output_and_weights(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
@@ -182,13 +182,13 @@ def replaced(x: Tensor, where: Tensor, poison: float | None = None) -> Tensor:
     return torch.where(where, x + 1 + normal_like(x).abs() * 3, x)
 
 
-def movement(before: Tensor, after: Tensor, tolerance: float | None = None) -> Movement | None:
+def movement(expected: Tensor, output: Tensor, tolerance: float | None = None) -> Movement | None:
     """Return where the largest movement beyond the tolerance is, and its size in words."""
     try:
-        torch.testing.assert_close(after, before, equal_nan=True, rtol=tolerance, atol=tolerance)
+        torch.testing.assert_close(output, expected, equal_nan=True, rtol=tolerance, atol=tolerance)
     except AssertionError:
-        change = (after.double() - before.double()).abs().nan_to_num(torch.inf, posinf=torch.inf)
-        change = change.masked_fill(after.isnan() & before.isnan(), 0.0)
+        change = (output.double() - expected.double()).abs().nan_to_num(torch.inf, posinf=torch.inf)
+        change = change.masked_fill(output.isnan() & expected.isnan(), 0.0)
         place = torch.unravel_index(change.argmax(), change.shape)
         size = change.max().item()
         how = "became NaN or infinite" if size == float("inf") else f"moved by {size:.3g}"
@@ -199,12 +199,12 @@ def movement(before: Tensor, after: Tensor, tolerance: float | None = None) -> M
 @contextmanager
 def mode(module: object, *, training: bool) -> Iterator[None]:
     """Put a module into a mode, and each of its parts back after; ignore what is no module."""
-    parts = module.modules() if isinstance(module, nn.Module) else ()
-    before = [(part, part.training) for part in parts]
+    modules = module.modules() if isinstance(module, nn.Module) else ()
+    modes = [(each, each.training) for each in modules]
     try:
-        for part, _ in before:  # train() may be the module's own, and take data
-            part.training = training
+        for each, _ in modes:  # train() may be the module's own, and take data
+            each.training = training
         yield
     finally:
-        for part, was in before:
-            part.training = was
+        for each, training_before in modes:
+            each.training = training_before

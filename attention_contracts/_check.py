@@ -154,8 +154,8 @@ def is_model(attend: object) -> bool:
     """Whether this looks like a model on token ids, not like one of its attentions."""
     if not isinstance(attend, nn.Module):
         return False
-    named = [*parameters(attend)][:1]
-    if named[:1] in (["input_ids"], ["ids"], ["idx"], ["tokens"], ["token_ids"]):
+    arguments = [*parameters(attend)][:1]
+    if arguments[:1] in (["input_ids"], ["ids"], ["idx"], ["tokens"], ["token_ids"]):
         return True
     owns_table = any(isinstance(x, nn.Embedding) for x in attend.children())
     return owns_table and isinstance(next(attend.children()), nn.Embedding)
@@ -186,5 +186,5 @@ def _called_twice(subject: Subject) -> Subject:
             f"{type(error).__name__}: {first_line(error)}; d_k= sets the width, num_heads= a "
             "fourth axis" + (f", padding= gives {masks}" if masks else "")
         ) from error
-    same = first.equal(second) or bool(first.isnan().any())
-    return replace(subject, random=not same, late=late)
+    agree = first.equal(second) or bool(first.isnan().any())
+    return replace(subject, random=not agree, late=late)

@@ -84,15 +84,15 @@ def _future(subject: Model) -> str:
     length = subject.length
     sizes = {16, 32, 64, 128} | {*subject.sizes.values()}
     edges = {n * size + off for size in sizes for n in (1, 2) for off in (-1, 0)}
-    for last in sorted(x for x in edges | {0, length // 2, length - 2} if 0 <= x < length - 1):
+    for position in sorted(x for x in edges | {0, length // 2, length - 2} if 0 <= x < length - 1):
         changed = subject.ids[:1].clone()
-        changed[:, last + 1 :] = subject.others[:1, last + 1 :]
-        before, after = subject.whole[0], subject.logits(changed)[0]
-        what = f"with the tokens after position {last} replaced"
+        changed[:, position + 1 :] = subject.other_ids[:1, position + 1 :]
+        expected, logits = subject.original[0], subject.logits(changed)[0]
+        change = f"with the tokens after position {position} replaced"
         try:
-            subject.same(before[: last + 1], after[: last + 1], what, sums=False)
+            subject.same(expected[: position + 1], logits[: position + 1], change, sums=False)
         except AssertionError as error:
-            layer = subject.first_layer_that_differs(subject.ids[:1], changed, last + 1)
+            layer = subject.first_layer_that_differs(subject.ids[:1], changed, position + 1)
             raise AssertionError(f"{error}" + (f"; first in {layer}" if layer else "")) from None
     subject.tokens_meet()
     return f"later tokens were replaced, {subject.bound()}"
@@ -102,19 +102,19 @@ def _padded(subject: Model, left: bool) -> str:
     """A short text, padded to the length of another, gives the logits that it gives alone."""
     subject.needs("attention_mask")
     ids, length = subject.ids, subject.length
-    short = length - length // 3
-    at = slice(length - short, None) if left else slice(None, short)
+    short_length = length - length // 3
+    real_places = slice(length - short_length, None) if left else slice(None, short_length)
     batch, real = ids.clone(), torch.ones_like(ids)
     batch[1], real[1] = subject.pad, 0
-    batch[1, at], real[1, at] = ids[1, :short], 1
-    alone = subject.logits(ids[1:, :short])[0]
-    what = f"with {length - short} tokens of padding on the {'left' if left else 'right'}"
+    batch[1, real_places], real[1, real_places] = ids[1, :short_length], 1
+    alone = subject.logits(ids[1:, :short_length])[0]
+    change = f"with {length - short_length} tokens of padding on the {'left' if left else 'right'}"
     positions = {"position_ids", "decoder_position_ids"} & subject.accepts
     if not left or not positions:
-        what += " (forward takes no position_ids)" if left else ""
-        subject.same(alone, subject.logits(batch, attention_mask=real)[1, at], what)
+        change += " (forward takes no position_ids)" if left else ""
+        subject.same(alone, subject.logits(batch, attention_mask=real)[1, real_places], change)
         if left or not subject.causal:
-            unmasked = subject.logits(batch)[1, at]
+            unmasked = subject.logits(batch)[1, real_places]
             subject.moves(alone, unmasked, "without a mask, padding changes nothing either")
         else:
             subject.tokens_meet()
@@ -128,16 +128,16 @@ def _padded(subject: Model, left: bool) -> str:
         "position_ids from pad_token_id + 1 on": {"position_ids": offset},
     }
     failed = []
-    for way, more in ways.items():
+    for positions_given, arguments in ways.items():
         try:
-            given_back = subject.logits(batch, attention_mask=real, **more)[1, at]
-            subject.same(alone, given_back, f"{what} and {way}")
+            logits = subject.logits(batch, attention_mask=real, **arguments)[1, real_places]
+            subject.same(alone, logits, f"{change} and {positions_given}")
         except (AssertionError, IndexError) as error:
             failed.append(str(error))
         else:
-            unmasked = subject.logits(batch)[1, at]
+            unmasked = subject.logits(batch)[1, real_places]
             subject.moves(alone, unmasked, "without a mask, padding changes nothing either")
-            return f"a text was padded on the left, its mask given, and {way}"
+            return f"a text was padded on the left, its mask given, and {positions_given}"
     raise AssertionError(failed[0])
 
 
@@ -158,15 +158,15 @@ def _cached(subject: Model, size: int) -> str:
     cache: Any = None
     for start in range(0, ids.shape[1], size):
         step = ids[:, start : start + size]
-        given = {} if cache is None else {name: cache}
-        output = subject.run(step, use_cache=True, **given)
-        found = (getattr(output, each, None) for each in (name, *CACHES))
-        cache = next((x for x in found if x is not None), None)
+        cached = {} if cache is None else {name: cache}
+        output = subject.run(step, use_cache=True, **cached)
+        caches = (getattr(output, each, None) for each in (name, *CACHES))
+        cache = next((x for x in caches if x is not None), None)
         if cache is None:
             raise NotTested(f"no {name} came back with use_cache=True")
-        what = f"with {start} tokens in the cache and {step.shape[1]} given"
-        before = subject.whole[0, start : start + size]
-        subject.same(before, subject.read(output, step)[0], what, start)
+        change = f"with {start} tokens in the cache and {step.shape[1]} given"
+        expected = subject.original[0, start : start + size]
+        subject.same(expected, subject.read(output, step)[0], change, start)
     subject.tokens_meet()
     return f"{ids.shape[1]} tokens were given in steps of {size} with a cache"
 
@@ -174,16 +174,16 @@ def _cached(subject: Model, size: int) -> str:
 def _shifted(subject: Model) -> str:
     """Rotary positions are relative: moved all alike they change nothing."""
     subject.needs("position_ids")
-    text = getattr(subject.config, "get_text_config", lambda: subject.config)()
+    text_config = getattr(subject.config, "get_text_config", lambda: subject.config)()
     rotary = ("rope_theta", "rope_parameters", "rope_scaling", "rotary_pct", "rotary_dim")
-    if not any(getattr(text, name, None) for name in rotary):
+    if not any(getattr(text_config, name, None) for name in rotary):
         raise NotTested("the configuration names no rotary positions: they may be absolute")
     places = torch.arange(subject.length, device=subject.ids.device)[None]
-    moved = subject.logits(subject.ids[:1], position_ids=places + 3)[0]
-    subject.same(subject.whole[0], moved, "with all positions moved by 3")
+    shifted = subject.logits(subject.ids[:1], position_ids=places + 3)[0]
+    subject.same(subject.original[0], shifted, "with all positions moved by 3")
     gap = places + 3 * (places >= subject.length // 2)
-    after = subject.logits(subject.ids[:1], position_ids=gap)[0]
-    subject.moves(subject.whole[0], after, "position_ids are not read")
+    stretched = subject.logits(subject.ids[:1], position_ids=gap)[0]
+    subject.moves(subject.original[0], stretched, "position_ids are not read")
     return "all positions were moved by 3"
 
 
@@ -193,21 +193,21 @@ def _documents(subject: Model) -> str:
     length = subject.length
     half = length // 2
     alone = subject.logits(subject.ids[:1, half:])[0]
-    subject.moves(alone, subject.whole[0, half:], "a text before changes nothing in any case")
+    subject.moves(alone, subject.original[0, half:], "a text before changes nothing in any case")
     places = torch.arange(length, device=subject.ids.device)
     document = (places >= half).long()
     ways: dict[str, dict[str, Any]] = {"position ids that start anew": {}}
     if "attention_mask" in subject.accepts:
         blocks = document[:, None] == document
         visible = blocks.tril() if subject.causal else blocks
-        added = torch.zeros_like(visible, dtype=subject.dtype)
-        added.masked_fill_(~visible, torch.finfo(added.dtype).min)
-        ways["a mask (1, 1, length, length)"] = {"attention_mask": added[None, None]}
-    anew, failed = (places - half * document)[None], []
-    for way, more in ways.items():
+        additive_mask = torch.zeros_like(visible, dtype=subject.dtype)
+        additive_mask.masked_fill_(~visible, torch.finfo(additive_mask.dtype).min)
+        ways["a mask (1, 1, length, length)"] = {"attention_mask": additive_mask[None, None]}
+    positions, failed = (places - half * document)[None], []
+    for parting, arguments in ways.items():
         try:
-            packed = subject.logits(subject.ids[:1], position_ids=anew, **more)[0]
-            subject.same(alone, packed[half:], f"with {way}", half)
+            packed = subject.logits(subject.ids[:1], position_ids=positions, **arguments)[0]
+            subject.same(alone, packed[half:], f"with {parting}", half)
         except (
             AssertionError,
             NotTested,
@@ -216,38 +216,38 @@ def _documents(subject: Model) -> str:
             TypeError,
             IndexError,
         ) as error:
-            failed.append(f"{way}: {first_line(error)}")
+            failed.append(f"{parting}: {first_line(error)}")
         else:
-            return f"two texts in one row, parted by {way}"
+            return f"two texts in one row, parted by {parting}"
     raise NotTested("nothing that was tried parts two texts in one row; " + "; ".join(failed))
 
 
 def _fused(subject: Model) -> str:
     """The same model with its plain and with its fused attention."""
     model: Any = subject.model
-    chosen = getattr(subject.config, "_attn_implementation", None)
-    if chosen is None or not hasattr(model, "set_attn_implementation"):
+    implementation = getattr(subject.config, "_attn_implementation", None)
+    if implementation is None or not hasattr(model, "set_attn_implementation"):
         raise NotTested("the model has no set_attn_implementation")
-    other = "sdpa" if chosen == "eager" else "eager"
+    another = "sdpa" if implementation == "eager" else "eager"
     try:
         with suppress(ValueError, ImportError):
-            model.set_attn_implementation(other)
-        if getattr(model.config, "_attn_implementation", None) != other:
-            raise NotTested(f"the model has no {other} attention")
-        after = subject.logits(subject.ids[:1])[0]
+            model.set_attn_implementation(another)
+        if getattr(model.config, "_attn_implementation", None) != another:
+            raise NotTested(f"the model has no {another} attention")
+        logits = subject.logits(subject.ids[:1])[0]
     finally:
         with suppress(ValueError):
-            model.set_attn_implementation(chosen)
-    subject.same(subject.whole[0], after, f"with {other} in place of {chosen}")
+            model.set_attn_implementation(implementation)
+    subject.same(subject.original[0], logits, f"with {another} in place of {implementation}")
     subject.tokens_meet()
-    return f"{other} gives what {chosen} gives"
+    return f"{another} gives what {implementation} gives"
 
 
 def _again(subject: Model) -> None:
     together = subject.logits(subject.ids)
     torch.manual_seed(1)
     again = subject.logits(subject.ids[:1])[0]
-    subject.same(subject.whole[0], again, "called again, after another text", sums=False)
+    subject.same(subject.original[0], again, "called again, after another text", sums=False)
     subject.moves(together[0], together[1], "two texts give the same logits")
 
 
@@ -268,7 +268,7 @@ def _training(subject: Model) -> None:
         first, second = (subject.logits(subject.ids[:1])[0] for _ in range(2))
     if not torch.equal(first, second):
         raise NotTested("training mode is random beside dropout: layer drop, noise in a router")
-    subject.same(subject.whole[0], first, "in training mode, with dropout left out")
+    subject.same(subject.original[0], first, "in training mode, with dropout left out")
     subject.tokens_meet()
 
 

@@ -27,8 +27,8 @@ def visible(
     """
     if not causal and window is None:
         return None
-    everything = torch.ones(len_q, len_k, dtype=torch.bool, device=device)
-    mask = everything.tril(len_k - len_q) if causal else everything
+    all_visible = torch.ones(len_q, len_k, dtype=torch.bool, device=device)
+    mask = all_visible.tril(len_k - len_q) if causal else all_visible
     if window is not None:
         mask = mask.triu(len_k - len_q - window + 1)
         mask = mask if causal else mask.tril(len_k - len_q + window - 1)
@@ -39,8 +39,10 @@ def named_sizes(subject: Any, largest: int = 512) -> dict[str, int]:
     """Return the chunks, windows and blocks that an attention or its configuration names."""
     holders: list[dict[str, Any]] = []
     if isinstance(subject, nn.Module):
-        configs = {id(x): x for part in subject.modules() if (x := getattr(part, "config", None))}
-        holders += [_fields(part) for part in subject.modules()]
+        configs = {
+            id(x): x for module in subject.modules() if (x := getattr(module, "config", None))
+        }
+        holders += [_fields(module) for module in subject.modules()]
         holders += [_fields(config) for config in configs.values()]
     else:
         parameters = _parameters(subject).values()
@@ -52,8 +54,8 @@ def named_sizes(subject: Any, largest: int = 512) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for fields in holders:
         for name, value in fields.items():
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            if NAMES_A_SIZE.search(name) and whole and 2 <= value <= largest:
+            is_whole = isinstance(value, int) and not isinstance(value, bool)
+            if NAMES_A_SIZE.search(name) and is_whole and 2 <= value <= largest:
                 sizes.setdefault(name.strip("_"), value)
     return sizes
 

@@ -37,8 +37,8 @@ class Model:
         self.sizes = named_sizes(model)
         self.length = self._longest(vocab_size, length)
         self.draw(vocab_size, self.length)
-        self.whole = self.logits(self.ids[:1])
-        if not torch.isfinite(self.whole).all():
+        self.original = self.logits(self.ids[:1])
+        if not torch.isfinite(self.original).all():
             raise ValueError("model: expected finite logits of random tokens, got NaN or infinity")
         self.noise = self._rounding()
         kind = "a Hugging Face model" if self.config is not None else "model(ids)"
@@ -51,17 +51,17 @@ class Model:
         Weights that are off by an epsilon move them as well: a recurrence amplifies both.
         """
         epsilon = torch.finfo(self.dtype).eps
-        noise = 100 * epsilon * self.whole.abs().amax().item()
-        other = copy.copy(self)
-        other.model = copy.deepcopy(self.model)
-        if not torch.equal(other.logits(self.ids[:1]), self.whole):
+        noise = 100 * epsilon * self.original.abs().amax().item()
+        nudged = copy.copy(self)
+        nudged.model = copy.deepcopy(self.model)
+        if not torch.equal(nudged.logits(self.ids[:1]), self.original):
             return noise  # the model is random: another contract says so
         generator = torch.Generator().manual_seed(0)
-        for weight in other.model.parameters():
+        for weight in nudged.model.parameters():
             if weight.is_floating_point():
                 factor = torch.randn(weight.shape, generator=generator, device="cpu").to(weight)
                 weight.mul_(1 + epsilon * factor)
-        return max(noise, 30 * (other.logits(self.ids[:1]) - self.whole).abs().amax().item())
+        return max(noise, 30 * (nudged.logits(self.ids[:1]) - self.original).abs().amax().item())
 
     def bound(self) -> str:
         """Return up to how many tokens, and across which sizes, it is tested."""
@@ -72,25 +72,25 @@ class Model:
     def _longest(self, vocab_size: int, length: int) -> int:
         """Return a length that crosses what is named, or the longest of some that can be run."""
         largest = max((x for x in self.sizes.values()), default=0)
-        wanted = max(length, min(2 * largest + 2, 4 * length))
+        target = max(length, min(2 * largest + 2, 4 * length))
         names = ("max_position_embeddings", "n_positions", "max_target_positions", "block_size")
         limits = (
             getattr(holder, name, None) for holder in (self.config, self.model) for name in names
         )
-        limit = min([x for x in limits if isinstance(x, int) and x >= 8], default=wanted)
+        limit = min([x for x in limits if isinstance(x, int) and x >= 8], default=target)
         lengths = [
-            n for n in dict.fromkeys((wanted, length, limit, *SHORTER)) if n <= max(wanted, 8)
+            n for n in dict.fromkeys((target, length, limit, *SHORTER)) if n <= max(target, 8)
         ]
         lengths = sorted((n for n in lengths if n <= limit), reverse=True) or [min(length, limit)]
-        for number, tried in enumerate(lengths):
-            self.draw(vocab_size, tried)
+        for number, candidate in enumerate(lengths):
+            self.draw(vocab_size, candidate)
             try:
                 self.logits(self.ids[:1])
             except Exception:
                 if number == len(lengths) - 1:
                     raise
             else:
-                return tried
+                return candidate
         raise AssertionError  # the last one raises
 
     def draw(self, vocab_size: int, length: int) -> None:
@@ -108,7 +108,7 @@ class Model:
         picked = torch.randint(len(ordinary), (2, length), generator=generator)
         device = next((parameter.device for parameter in self.model.parameters()), None)
         self.ids = ordinary[picked].to(device)
-        self.others = ordinary[(picked + 1) % len(ordinary)].to(device)
+        self.other_ids = ordinary[(picked + 1) % len(ordinary)].to(device)
         self.source = ordinary[(picked[:1, :12] + 2) % len(ordinary)].to(device)
 
     def run(self, ids: Tensor, **more: Any) -> Any:
@@ -134,50 +134,58 @@ class Model:
         return self.read(output, ids)
 
     def _last_alone(self, output: Any, ids: Tensor) -> bool:
-        found = self._tensor(output)
-        return isinstance(found, Tensor) and found.dim() == 3 and found.shape[1] == 1 < ids.shape[1]
+        logits = self._tensor(output)
+        return (
+            isinstance(logits, Tensor) and logits.dim() == 3 and logits.shape[1] == 1 < ids.shape[1]
+        )
 
     def _tensor(self, output: Any) -> Any:
         for name in ("logits", "last_hidden_state"):
-            if isinstance(found := getattr(output, name, None), Tensor):
-                return found
+            if isinstance(tensor := getattr(output, name, None), Tensor):
+                return tensor
         return output[0] if isinstance(output, tuple | list) and output else output
 
     def read(self, output: Any, ids: Tensor) -> Tensor:
         """Return the logits of an output, or its hidden states."""
-        found = self._tensor(output)
-        if not isinstance(found, Tensor) or found.shape[:2] != ids.shape or found.dim() != 3:
-            got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-            last = "; it is the last position alone" if self._last_alone(output, ids) else ""
+        logits = self._tensor(output)
+        if not isinstance(logits, Tensor) or logits.shape[:2] != ids.shape or logits.dim() != 3:
+            got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            hint = "; it is the last position alone" if self._last_alone(output, ids) else ""
             raise ValueError(
                 f"model: expected logits (batch, length, vocab) for ids {tuple(ids.shape)}, "
-                f"got {got}{last}"
+                f"got {got}{hint}"
             )
-        self.dtype = found.dtype
-        return found.double()
+        self.dtype = logits.dtype
+        return logits.double()
 
     def same(
-        self, before: Tensor, after: Tensor, what: str, first: int = 0, *, sums: bool = True
+        self,
+        expected: Tensor,
+        logits: Tensor,
+        change: str,
+        first_position: int = 0,
+        *,
+        sums: bool = True,
     ) -> None:
         """Fail where logits (length, vocab) differ by more than rounding explains.
 
         With ``sums`` the two add up in other orders, which a recurrence may amplify: a movement
         that is small all the same proves nothing.
         """
-        change = (after - before).abs().nan_to_num(nan=torch.inf).amax(dim=-1)
-        if (worst := change.max().item()) > self.noise:
-            place = first + int(change.argmax())
-            moved = (
-                f"{what}, the logits at position {place} moved by {worst:.2g} (rounding explains "
+        difference = (logits - expected).abs().nan_to_num(nan=torch.inf).amax(dim=-1)
+        if (worst := difference.max().item()) > self.noise:
+            place = first_position + int(difference.argmax())
+            movement = (
+                f"{change}, the logits at position {place} moved by {worst:.2g} (rounding explains "
                 f"{self.noise:.1g})"
             )
-            if sums and worst < SMALL * self.whole.abs().amax().item():
-                raise NotTested(f"{moved}: too little to tell a mistake from rounding")
-            raise AssertionError(moved)
+            if sums and worst < SMALL * self.original.abs().amax().item():
+                raise NotTested(f"{movement}: too little to tell a mistake from rounding")
+            raise AssertionError(movement)
 
-    def moves(self, before: Tensor, after: Tensor, reason: str) -> None:
+    def moves(self, original: Tensor, logits: Tensor, reason: str) -> None:
         """Demand a movement far above rounding: the positive control of a contract."""
-        if not (after - before).abs().max().item() > 10 * self.noise:
+        if not (logits - original).abs().max().item() > 10 * self.noise:
             raise NotTested(reason)
 
     def tokens_meet(self) -> None:
@@ -187,11 +195,11 @@ class Model:
         """
         place = self.length // 2
         changed = self.ids[:1].clone()
-        changed[:, place] = self.others[0, place]
-        after = self.logits(changed)
+        changed[:, place] = self.other_ids[0, place]
+        logits = self.logits(changed)
         self.moves(
-            self.whole[:, place + 1 :],
-            after[:, place + 1 :],
+            self.original[:, place + 1 :],
+            logits[:, place + 1 :],
             "no token reaches the logits of later positions",
         )
 
@@ -206,21 +214,21 @@ class Model:
         """Return the first layer whose output before ``end`` is not the same for two texts."""
         layers = max(
             (
-                (name, part)
-                for name, part in self.model.named_modules()
-                if isinstance(part, nn.ModuleList)
+                (name, module)
+                for name, module in self.model.named_modules()
+                if isinstance(module, nn.ModuleList)
             ),
-            key=lambda named: len(named[1]),
+            key=lambda named_layers: len(named_layers[1]),
             default=("", nn.ModuleList()),
         )
         outputs: list[list[Tensor]] = [[], []]
-        for ids, into in zip((first, second), outputs, strict=True):
-            with _watching(layers[1], into):
+        for ids, outputs_of_text in zip((first, second), outputs, strict=True):
+            with _watching(layers[1], outputs_of_text):
                 self.run(ids)
-        for number, (one, other) in enumerate(zip(*outputs, strict=False)):
-            alike = one.shape == other.shape and one.dim() == 3
-            limit = 100 * torch.finfo(one.dtype).eps * one.abs().amax()
-            if alike and (one - other)[:, :end].abs().amax() > limit:
+        for number, (first_output, second_output) in enumerate(zip(*outputs, strict=False)):
+            comparable = first_output.shape == second_output.shape and first_output.dim() == 3
+            limit = 100 * torch.finfo(first_output.dtype).eps * first_output.abs().amax()
+            if comparable and (first_output - second_output)[:, :end].abs().amax() > limit:
                 return f"{layers[0]}.{number} ({type(layers[1][number]).__name__})"
         return ""
 
@@ -250,9 +258,9 @@ def _accepted(model: nn.Module) -> set[str]:
     }
     if any(x.kind is x.VAR_KEYWORD for x in named.values()):
         config = getattr(model, "config", None)
-        parts = [part for part in model.modules() if part is not model]
-        inner = next((x for x in parts if config and getattr(x, "config", None) is config), None)
-        own = type(model).__module__.startswith("transformers.")
-        if inner is not None and not own:
+        below = [module for module in model.modules() if module is not model]
+        inner = next((x for x in below if config and getattr(x, "config", None) is config), None)
+        from_transformers = type(model).__module__.startswith("transformers.")
+        if inner is not None and not from_transformers:
             accepted |= {*inspect.signature(inner.forward).parameters}
     return accepted

@@ -71,7 +71,7 @@ def _input(_module: nn.Module, inputs: tuple[Any, ...], _output: Any) -> Any:
 
 
 @dataclass
-class _Seen:
+class _Layer:
     """A module that was called once: the widths of its input and its output, and when."""
 
     module: nn.Module
@@ -83,51 +83,53 @@ class _Seen:
 
 def find(module: nn.Module, call: Callable[[], Any]) -> list[Projections]:
     """Return the projections that a module may have, more than one where a layout is unknown."""
-    seen = _called_once(module, call)
-    roles: dict[str, list[_Seen]] = {
-        role: [x for x in seen if _role(x.name) in names] for role, names in ROLES.items()
+    layers = _called_once(module, call)
+    roles: dict[str, list[_Layer]] = {
+        role: [x for x in layers if _role(x.name) in names] for role, names in ROLES.items()
     }
     lists = (
         [roles[role] for role in kinds]
         for kinds in (("query", "key", "value"), ("query", "memory"), ("all",))
     )
-    for found in lists:
-        if all(len(x) == 1 for x in found):
-            return [*_layouts(module, [x[0] for x in found], seen)]
+    for of_role in lists:
+        if all(len(x) == 1 for x in of_role):
+            return [*_layouts(module, [x[0] for x in of_role], layers)]
     return []
 
 
 def _role(name: str) -> str:
     """Return a module's own name without the words that mean a projection."""
-    *_, last = [part for part in name.split(".") if not part.isdigit()] or [""]
-    return OTHER_NAMES.get(last, WORDS.sub("", last.lower()).replace("_", ""))
+    *_, last_word = [word for word in name.split(".") if not word.isdigit()] or [""]
+    return OTHER_NAMES.get(last_word, WORDS.sub("", last_word.lower()).replace("_", ""))
 
 
-def _called_once(module: nn.Module, call: Callable[[], Any]) -> list[_Seen]:
+def _called_once(module: nn.Module, call: Callable[[], Any]) -> list[_Layer]:
     """Return the matrices that one call uses once, in their order."""
-    seen: list[_Seen] = []
+    layers: list[_Layer] = []
 
-    def watch(part: nn.Module, name: str) -> Callable[..., None]:
+    def watch(submodule: nn.Module, name: str) -> Callable[..., None]:
         def note(_module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
             tensors = [x for x in (*inputs[:1], output) if isinstance(x, Tensor) and x.dim() >= 2]
             if len(tensors) == 2:
                 width_in, width = (x.shape[-1] for x in tensors)
-                seen.append(_Seen(part, name, width_in, width, time=len(seen)))
+                layers.append(_Layer(submodule, name, width_in, width, time=len(layers)))
 
         return note
 
     with ExitStack() as hooks:
-        for name, part in module.named_modules():
-            weight = getattr(part, "weight", None)
+        for name, submodule in module.named_modules():
+            weight = getattr(submodule, "weight", None)
             if name and isinstance(weight, Tensor) and weight.dim() == 2:
-                hooks.callback(part.register_forward_hook(watch(part, name)).remove)
+                hooks.callback(submodule.register_forward_hook(watch(submodule, name)).remove)
         call()
-    return [x for x in seen if sum(x.module is y.module for y in seen) == 1]
+    return [x for x in layers if sum(x.module is y.module for y in layers) == 1]
 
 
-def _layouts(module: nn.Module, inputs: list[_Seen], seen: list[_Seen]) -> Sequence[Projections]:
-    after = [x for x in seen if x.time > max(y.time for y in inputs)]
-    last = after[-1] if after else None
+def _layouts(
+    module: nn.Module, inputs: list[_Layer], layers: list[_Layer]
+) -> Sequence[Projections]:
+    later = [x for x in layers if x.time > max(y.time for y in inputs)]
+    last = later[-1] if later else None
     modules = tuple(x.module for x in inputs)
     last_module = None if last is None else last.module
     if len(inputs) == 3:
@@ -136,25 +138,25 @@ def _layouts(module: nn.Module, inputs: list[_Seen], seen: list[_Seen]) -> Seque
     if len(inputs) == 2:
         widths = (inputs[0].width, inputs[1].width // 2)
         return [Projections(modules, last_module, widths)]
-    whole = inputs[0].width
-    width = last.width_in if last else whole // 3
-    widths = (width, (whole - width) // 2)
-    if widths[1] < 1 or width + 2 * widths[1] != whole:
+    stacked_width = inputs[0].width
+    width = last.width_in if last else stacked_width // 3
+    widths = (width, (stacked_width - width) // 2)
+    if widths[1] < 1 or width + 2 * widths[1] != stacked_width:
         return []
     layouts = [Projections(modules, last_module, widths)]
-    heads = [x for part in module.modules() for x in _numbers_of_heads(part)]
+    heads = [x for submodule in module.modules() for x in _numbers_of_heads(submodule)]
     if heads and widths[0] == widths[1] and width % heads[0] == 0:
         layouts.append(Projections(modules, last_module, widths, heads=heads[0]))
     return layouts
 
 
-def _numbers_of_heads(part: nn.Module) -> list[int]:
-    found = (
+def _numbers_of_heads(submodule: nn.Module) -> list[int]:
+    candidates = (
         getattr(holder, name, None)
-        for holder in (part, getattr(part, "config", None))
+        for holder in (submodule, getattr(submodule, "config", None))
         for name in HEADS
     )
-    return [x for x in found if isinstance(x, int) and x > 0]
+    return [x for x in candidates if isinstance(x, int) and x > 0]
 
 
 def random_inputs(widths: tuple[int, int], like: Tensor) -> tuple[Tensor, Tensor, Tensor]:

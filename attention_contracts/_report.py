@@ -171,15 +171,17 @@ def first_line(error: Exception) -> str:
 
 def names_required(require: Iterable[str], contracts: Sequence[Contract]) -> tuple[str, ...]:
     """Return the contracts that a user's list names, alone or by their group."""
-    known = [contract.name for contract in contracts]
+    contract_names = [contract.name for contract in contracts]
     if isinstance(require, str):
         raise TypeError(f"require: expected a list of names, got {require!r}")
     names: list[str] = []
     for name in require:
-        group = [each for each in GROUPS.get(name, (name,)) if each in known]
+        group = [each for each in GROUPS.get(name, (name,)) if each in contract_names]
         if not group:
-            groups = [group for group, members in GROUPS.items() if {*members} & {*known}]
-            raise ValueError(f"require: expected some of {', '.join(groups + known)}, got {name!r}")
+            groups = [group for group, members in GROUPS.items() if {*members} & {*contract_names}]
+            raise ValueError(
+                f"require: expected some of {', '.join(groups + contract_names)}, got {name!r}"
+            )
         names += group
     return tuple(dict.fromkeys(names))
 
@@ -197,17 +199,17 @@ class Run:
     def on(self, subject: Any) -> "Run":
         """Test everything; an exception of the call is a reason why nothing was tested."""
         for contract in self.contracts:
-            known = {"name": contract.name, "how": contract.how}
+            identity = {"name": contract.name, "how": contract.how}
             try:
                 how = contract.test(subject)
                 self.kept.append(Finding(contract.name, "", how or contract.how))
             except AssertionError as error:
                 self._break(contract, str(error))
             except NotTested as reason:
-                self.not_tested.append(Finding(**known, says=str(reason)))
+                self.not_tested.append(Finding(**identity, says=str(reason)))
             except Exception as error:  # whatever a call may raise
                 says = f"the call raises {type(error).__name__}: {first_line(error)}"
-                self.not_tested.append(Finding(**known, says=says))
+                self.not_tested.append(Finding(**identity, says=says))
         self._blame_mixed_positions()
         return self
 
@@ -237,5 +239,5 @@ class Run:
         self, subject: str, notes: Sequence[str] = (), required: Sequence[str] = ()
     ) -> Report:
         """Return what was found."""
-        found = (tuple(self.kept), tuple(self.broken), tuple(self.not_tested))
-        return Report(subject, *found, notes=tuple(notes), required=tuple(required))
+        findings = (tuple(self.kept), tuple(self.broken), tuple(self.not_tested))
+        return Report(subject, *findings, notes=tuple(notes), required=tuple(required))

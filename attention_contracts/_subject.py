@@ -26,7 +26,7 @@ ONE_INPUT = "a single input, and its projections could not be told apart"
 def _adapted(attend: Any, padding: Extra | None, documents: Extra | None, longest: int) -> Adapted:
     """Find out how an attention is called; ``longest`` is the length that ``padding`` may mean."""
     if padding is not None or documents is not None:
-        return _adapters.given(attend, padding, documents, longest)
+        return _adapters.by_signature(attend, padding, documents, longest)
     if attend is F.scaled_dot_product_attention:
         kind = "PyTorch's function, True = may attend"
         return Adapted(_adapters.function, kind, maskable=True)
@@ -37,8 +37,8 @@ def _adapted(attend: Any, padding: Extra | None, documents: Extra | None, longes
         return _transformers.adapt(attend, layer)
     if {"valid_lens", "mask"} <= _adapters.parameters(attend).keys():
         kind = "valid_lens and mask, True = may attend"
-        return Adapted(partial(_adapters.ours, attend), kind, maskable=True)
-    return _adapters.given(attend, None, None, longest)
+        return Adapted(partial(_adapters.with_lengths_and_mask, attend), kind, maskable=True)
+    return _adapters.by_signature(attend, None, None, longest)
 
 
 @dataclass(frozen=True)
@@ -87,18 +87,20 @@ class Subject:
     def like_numbers(self) -> Tensor:
         """A tensor of the dtype and on the device of the weights, or of the inputs."""
         weights = self.attend.parameters() if isinstance(self.attend, nn.Module) else ()
-        made = (x for x in weights if not nn.parameter.is_lazy(x) and x.is_floating_point())
-        return next(made, torch.zeros((), dtype=self.dtype)).detach()
+        usable_weights = (
+            x for x in weights if not nn.parameter.is_lazy(x) and x.is_floating_point()
+        )
+        return next(usable_weights, torch.zeros((), dtype=self.dtype)).detach()
 
     def draw(self, length: int, batch: int) -> tuple[Tensor, Tensor, Tensor]:
         """Draw normal queries, keys and values."""
         own = _adapters.input_widths(self.attend) or (8, 8, 8)
         d_q, d_k, d_v = (self.d_k, self.d_k, self.d_k) if self.d_k else own
-        before = (batch, *([self.num_heads] if self.num_heads else []), length)
+        leading = (batch, *([self.num_heads] if self.num_heads else []), length)
         generator = torch.Generator().manual_seed(0)
         like = self.like_numbers
         q, k, v = (
-            torch.randn(*before, width, generator=generator, device="cpu").to(like)
+            torch.randn(*leading, width, generator=generator, device="cpu").to(like)
             for width in (self.d_q or d_q, d_k, self.d_v or d_v)
         )
         return (q, q, q) if self.adapted.single else (q, k, v)
@@ -139,10 +141,10 @@ class Subject:
     def needs_padding(self) -> None:
         """Demand a way to say which keys are padding."""
         if not self.takes_padding:
-            seen = ", ".join(self.adapted.unused)
+            unused = ", ".join(self.adapted.unused)
             raise NotTested(
                 "no way to pass padding: padding=lambda valid_lens, length: {…} gives one"
-                + (f", for {seen} perhaps" if seen else "")
+                + (f", for {unused} perhaps" if unused else "")
             )
 
     def needs_module(self) -> None:
@@ -168,13 +170,13 @@ class Subject:
         padding: Tensor | None = None,
         *,
         copies: bool = True,
-        run: Callable[..., Any] | None = None,
+        function: Callable[..., Any] | None = None,
     ) -> Call:
         """Return the call that contracts change, with lengths or booleans for the real keys.
 
         It is made with copies, so that changing its inputs breaks one contract and not all.
         """
-        run = run or self.adapted.call
+        function = function or self.adapted.call
 
         def attend(*given: Tensor) -> Any:
             queries, keys, values, *each = (x.clone() for x in given) if copies else given
@@ -182,7 +184,7 @@ class Subject:
             if real is not None and real.dtype != torch.bool:
                 real = within_length(real, keys.shape[-2])
             allowed = self.allowed(queries.shape[-2], keys.shape[-2], keys.device)
-            return run(queries, keys, values, allowed, real)
+            return function(queries, keys, values, allowed, real)
 
         return Call(attend, self.inputs, single=self.adapted.single, late=self.late)
 
@@ -211,16 +213,16 @@ class Subject:
         inputs = self.inputs
         attend = self.call().attend
         with torch.no_grad():
-            for found in _projections.find(self.attend, lambda: attend(*inputs)):
+            for projections in _projections.find(self.attend, lambda: attend(*inputs)):
                 with suppress(Exception):  # what a wrong layout may raise
-                    call = self._opened_call(found, None)
+                    call = self._opened_call(projections, None)
                     queries, keys, values = call.inputs
                     nothing = call.output(queries, keys, values * 0)
-                    if not nothing.any() and call.before.any():
-                        return found
+                    if not nothing.any() and call.original.any():
+                        return projections
         return None
 
-    def _opened_call(self, found: Projections, padding: Tensor | None) -> Call:
+    def _opened_call(self, projections: Projections, padding: Tensor | None) -> Call:
         def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Any:
             batch, length = queries.shape[0], queries.shape[-2]
             x = [self.drawn[0][:1, ..., :1, :].expand(batch, length, -1)] * 3
@@ -228,10 +230,10 @@ class Subject:
                 x = [y[:1, :1].expand(batch, length, -1) for y in self.drawn]
             real = None if padding is None else within_length(padding, keys.shape[-2])
             allowed = self.allowed(length, keys.shape[-2], keys.device)
-            run = partial(self.adapted.call, *x, allowed, real)
-            return found.replaced(run, *(y.clone() for y in (queries, keys, values)))
+            function = partial(self.adapted.call, *x, allowed, real)
+            return projections.replaced(function, *(y.clone() for y in (queries, keys, values)))
 
-        return Call(attend, _projections.random_inputs(found.widths, self.inputs[0]))
+        return Call(attend, _projections.random_inputs(projections.widths, self.inputs[0]))
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -242,9 +244,9 @@ class Subject:
     def long(self) -> "Subject | None":
         """The same with one long sequence that crosses those, if it can be called so."""
         largest = max(self.sizes.values(), default=0)
-        wanted = max(self.up_to, min(2 * largest + 2, 4 * self.up_to))
-        for length in dict.fromkeys((wanted, self.up_to, self.up_to // 8 * 8, 64, 32, 16)):
-            if self.lengths[0] < length <= wanted:
+        target = max(self.up_to, min(2 * largest + 2, 4 * self.up_to))
+        for length in dict.fromkeys((target, self.up_to, self.up_to // 8 * 8, 64, 32, 16)):
+            if self.lengths[0] < length <= target:
                 longer = replace(self, lengths=(length, length // 2, length - 1))
                 with suppress(Exception):  # of a length that it cannot take
                     longer.call().output(*longer.draw(length, 1))

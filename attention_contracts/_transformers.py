@@ -21,10 +21,10 @@ def layer_in(attend: Any) -> nn.Module | None:
         return attend
     named = parameters(attend).values()
     if named and all(x.kind in (x.VAR_POSITIONAL, x.VAR_KEYWORD) for x in named):
-        for part in attend.modules():
-            kind = type(part)
+        for submodule in attend.modules():
+            kind = type(submodule)
             if kind.__module__.startswith("transformers.") and "Attention" in kind.__name__:
-                return part
+                return submodule
     return None
 
 
@@ -103,18 +103,18 @@ class _Caller:
     ) -> Any:
         """Call with a mask that is added, and positions from ``start`` on."""
         batch, length = x.shape[:2]
-        given: dict[str, Any] = dict(more or {})
+        arguments: dict[str, Any] = dict(more or {})
         if self.mask is not None:
             added = x.new_zeros(batch, 1, length, len_k)
             if visible is not None:
                 added = added.masked_fill(~visible, torch.finfo(x.dtype).min)
-            given[self.mask] = added
+            arguments[self.mask] = added
         places = torch.arange(start, start + length, device=x.device).expand(batch, -1)
         if self.rotary is not None:
-            given["position_embeddings"] = self.rotary(x, places)
+            arguments["position_embeddings"] = self.rotary(x, places)
         elif "position_ids" in self.named:
-            given["position_ids"] = places
-        return self.attend(x, **given)
+            arguments["position_ids"] = places
+        return self.attend(x, **arguments)
 
 
 def _rotary(layer: Any) -> Callable[[Tensor, Tensor], Any]:
@@ -130,8 +130,8 @@ def _rotary(layer: Any) -> Callable[[Tensor, Tensor], Any]:
     more: dict[str, Any] = {}
     if "layer_type" in parameters(module):  # one set of frequencies for each kind of layer
         types = getattr(config, "layer_types", None) or [None]
-        own = getattr(layer, "layer_type", None) or getattr(layer, "attention_type", None)
-        more["layer_type"] = own or types[getattr(layer, "layer_idx", 0) or 0]
+        layer_type = getattr(layer, "layer_type", None) or getattr(layer, "attention_type", None)
+        more["layer_type"] = layer_type or types[getattr(layer, "layer_idx", 0) or 0]
 
     def embed(x: Tensor, places: Tensor) -> Any:
         return module.to(x.device)(x, places, **more)

@@ -41,8 +41,8 @@ def assert_device_independent(
     >>> assert_device_independent(torch.nn.functional.scaled_dot_product_attention, x, x, x)
     """
     call = Call(attend, (queries, keys, values))
-    moved = copy.deepcopy(attend).to("meta") if isinstance(attend, nn.Module) else attend
-    _runs_anywhere(moved, *call.inputs, *for_each)
+    on_meta = copy.deepcopy(attend).to("meta") if isinstance(attend, nn.Module) else attend
+    _runs_anywhere(on_meta, *call.inputs, *for_each)
 
 
 def _runs_anywhere(attend: Attend, *tensors: Tensor) -> None:
@@ -59,11 +59,11 @@ def _runs_anywhere(attend: Attend, *tensors: Tensor) -> None:
 
 
 def _device(subject: Subject) -> None:
-    moved = subject
+    on_meta = subject
     if isinstance(subject.attend, nn.Module):
-        moved = replace(subject, attend=copy.deepcopy(subject.attend).to("meta"))
+        on_meta = replace(subject, attend=copy.deepcopy(subject.attend).to("meta"))
     call = subject.call()
-    _runs_anywhere(moved.call().attend, *call.inputs)
+    _runs_anywhere(on_meta.call().attend, *call.inputs)
 
 
 CONTRACTS = (

@@ -51,8 +51,8 @@ def _owns_parameters(module: nn.Module, call: Call) -> None:
         raise AssertionError(f"{', '.join(call.late)}: no shape before the first call; give sizes")
     named = dict(module.named_parameters())
     leaves, output = call.with_gradients()
-    known = {id(x) for x in (*leaves, *named.values())}
-    if strangers := [x for x in _leaves_of(output) if id(x) not in known]:
+    known_ids = {id(x) for x in (*leaves, *named.values())}
+    if strangers := [x for x in _leaves_of(output) if id(x) not in known_ids]:
         shapes = ", ".join(sorted(shape_of(x) for x in strangers))
         raise AssertionError(
             f"learned but not owned: {len(strangers)} tensors of shape {shapes} were no "
@@ -73,7 +73,7 @@ def _leaves_of(output: Tensor) -> list[Tensor]:
         if node is not None and node not in visited:
             visited.add(node)
             leaves += [node.variable] if hasattr(node, "variable") else []
-            todo += [before for before, _ in node.next_functions]
+            todo += [earlier for earlier, _ in node.next_functions]
     return leaves
 
 

@@ -18,43 +18,47 @@ def _gives_what_the_reference_gives(subject: Subject) -> str:
     if subject.like is None:
         raise NotTested("no like= was given")
     reference = replace(subject, attend=subject.like, like=None, padding=None, documents=None)
-    mine, how = subject, "both have no weights"
+    copied, how = subject, "both have no weights"
     if isinstance(subject.attend, nn.Module) and any(True for _ in subject.attend.parameters()):
-        mine = replace(subject, attend=copy.deepcopy(subject.attend))
-        how = _with_weights_of(mine, reference)
-    call, other = mine.call(), reference.call()
-    if mine.adapted.single != reference.adapted.single:
+        copied = replace(subject, attend=copy.deepcopy(subject.attend))
+        how = _with_weights_of(copied, reference)
+    call, reference_call = copied.call(), reference.call()
+    if copied.adapted.single != reference.adapted.single:
         x = call.inputs[0]
-        expected = other.output(x, x, x)
+        expected = reference_call.output(x, x, x)
     else:
-        expected = other.output(*call.inputs)
-    if expected.shape != call.before.shape:
+        expected = reference_call.output(*call.inputs)
+    if expected.shape != call.original.shape:
         raise ValueError(
-            f"like: expected outputs of one shape, got {tuple(call.before.shape)} and "
+            f"like: expected outputs of one shape, got {tuple(call.original.shape)} and "
             f"{tuple(expected.shape)}"
         )
-    if moved := call.moved(call.before, before=expected):
+    if moved := call.moved(call.original, original=expected):
         raise AssertionError(
             f"with the same weights the reference gives another output: {moved}, {how}"
         )
     return how
 
 
-def _with_weights_of(mine: Subject, reference: Subject) -> str:
+def _with_weights_of(copied: Subject, reference: Subject) -> str:
     """Give a copy the weights of the reference; return how they were paired."""
     weights = reference.attend.state_dict() if isinstance(reference.attend, nn.Module) else {}
-    own = mine.attend.state_dict()
-    if {name: x.shape for name, x in own.items()} == {name: x.shape for name, x in weights.items()}:
-        mine.attend.load_state_dict(weights)
+    state = copied.attend.state_dict()
+    if {name: x.shape for name, x in state.items()} == {
+        name: x.shape for name, x in weights.items()
+    }:
+        copied.attend.load_state_dict(weights)
         return "the weights were paired by name"
-    given, taken = _matrices(reference), _matrices(mine)
-    if given is None or taken is None:
+    from_reference, of_copy = _matrices(reference), _matrices(copied)
+    if from_reference is None or of_copy is None:
         raise NotTested(
             "the weights of the two cannot be paired: their names and shapes differ, and queries, "
             "keys, values and output could not be told apart"
         )
     with torch.no_grad():
-        for role, (weight, bias), (new_weight, new_bias) in zip(ROLES, taken, given, strict=True):
+        for role, (weight, bias), (new_weight, new_bias) in zip(
+            ROLES, of_copy, from_reference, strict=True
+        ):
             if weight.shape != new_weight.shape:
                 raise NotTested(
                     f"the weights of the {role} are {tuple(weight.shape)} in one and "
@@ -80,8 +84,8 @@ def _matrices(subject: Subject) -> list[Matrix] | None:
         else:
             stacked = [*module.in_proj_weight.chunk(3)]
         biases = [None] * 3 if module.in_proj_bias is None else module.in_proj_bias.chunk(3)
-        last: Matrix = (module.out_proj.weight, module.out_proj.bias)
-        return [*zip(stacked, biases, strict=True), last]
+        output_matrix: Matrix = (module.out_proj.weight, module.out_proj.bias)
+        return [*zip(stacked, biases, strict=True), output_matrix]
     if not isinstance(module, nn.Module):
         return None
     inputs, attend = subject.inputs, subject.call().attend
@@ -89,27 +93,29 @@ def _matrices(subject: Subject) -> list[Matrix] | None:
         layouts = _projections.find(module, lambda: attend(*inputs))
     if not layouts or layouts[0].last is None:
         return None
-    found = layouts[0]
-    parts: list[Matrix] = []
+    layout = layouts[0]
+    matrices: list[Matrix] = []
     sizes = {
         3: [[0]] * 3,
-        2: [[0], [found.widths[1]] * 2],
-        1: [[found.widths[0]] + [found.widths[1]] * 2],
+        2: [[0], [layout.widths[1]] * 2],
+        1: [[layout.widths[0]] + [layout.widths[1]] * 2],
     }
-    for part, rows in zip(found.inputs, sizes[len(found.inputs)], strict=True):
+    for part, rows in zip(layout.inputs, sizes[len(layout.inputs)], strict=True):
         weight, bias = _linear(part)
         if rows == [0]:
-            parts.append((weight, bias))
+            matrices.append((weight, bias))
             continue
         cut = [None] * len(rows) if bias is None else torch.split(bias, rows)
-        parts += [*zip(torch.split(weight, rows), cut, strict=True)]
-    return [*parts, _linear(found.last)]
+        matrices += [*zip(torch.split(weight, rows), cut, strict=True)]
+    return [*matrices, _linear(layout.last)]
 
 
-def _linear(part: Any) -> Matrix:
+def _linear(linear_layer: Any) -> Matrix:
     """Return weight, of shape (out, in), and bias; GPT-2 stores its weights the other way round."""
-    weight = part.weight.T if type(part).__name__ == "Conv1D" else part.weight
-    return weight, getattr(part, "bias", None)
+    weight = (
+        linear_layer.weight.T if type(linear_layer).__name__ == "Conv1D" else linear_layer.weight
+    )
+    return weight, getattr(linear_layer, "bias", None)
 
 
 CONTRACTS = (

@@ -70,20 +70,20 @@ def assert_causal(
 
 def _sees_no_future(call: Call, *, poison: float | None = None) -> None:
     len_q, len_k = call.lengths
-    for last in range(len_q - 1):
-        future = slice(max(0, last + 1 + len_k - len_q), None)
-        after = call.changed(slice(last + 1, None), future, future, poison=poison)
-        if moved := call.moved(after, slice(last + 1)):
+    for query in range(len_q - 1):
+        future = slice(max(0, query + 1 + len_k - len_q), None)
+        output = call.changed(slice(query + 1, None), future, future, poison=poison)
+        if moved := call.moved(output, slice(query + 1)):
             raise AssertionError(
-                f"not causal: with every position after query {last} replaced, {moved}"
+                f"not causal: with every position after query {query} replaced, {moved}"
             )
 
 
 def _reads_an_earlier_one(call: Call) -> None:
     """Demand that the first position reaches another one: the control of contracts of order."""
     len_q, len_k = call.lengths
-    first = slice(max(1, 1 + len_k - len_q))
-    earlier = call.changed(FIRST, first, first)
+    first_keys = slice(max(1, 1 + len_k - len_q))
+    earlier = call.changed(FIRST, first_keys, first_keys)
     call.moves(earlier, "no output moves when an earlier position changes", slice(1, None))
 
 
@@ -107,8 +107,8 @@ def _own_position(subject: Subject) -> None:
     subject.needs_causal()
     call = subject.apart()
     for place in range(call.lengths[0]):
-        here = slice(place, place + 1)
-        if not call.moved(call.changed(values=here), here):
+        key_slice = slice(place, place + 1)
+        if not call.moved(call.changed(values=key_slice), key_slice):
             raise AssertionError(
                 f"a query does not see itself: with the value at position {place} replaced, the "
                 f"output of query {place} is the same"
@@ -168,14 +168,14 @@ def _decodes_like_prefill(call: Call) -> None:
         for start in range(0, length, size):
             at, end = slice(start, start + size), min(start + size, length)
             step = call.output(queries[..., at, :], keys[..., :end, :], values[..., :end, :])
-            if moved := call.moved(step, before=call.before[..., at, :]):
+            if moved := call.moved(step, original=call.original[..., at, :]):
                 raise AssertionError(
                     f"decoding differs: in a step of {end - start} from position {start}, with "
                     f"{end} keys in the cache, the output of query {start + moved.query} "
                     f"{moved.how}"
                 )
-    after = call.changed(keys=FIRST, values=FIRST)
-    call.moves(after, "no output moves when the first key and its value change")
+    output = call.changed(keys=FIRST, values=FIRST)
+    call.moves(output, "no output moves when the first key and its value change")
 
 
 def _step_by_step(subject: Subject) -> None:
@@ -198,7 +198,7 @@ def _cached(subject: Subject) -> None:
         for start in range(0, x.shape[-2], size):
             at = slice(start, start + size)
             now, cache = _step(subject, name, x[..., at, :].clone(), cache, start)
-            if moved := call.moved(now, before=call.before[..., at, :]):
+            if moved := call.moved(now, original=call.original[..., at, :]):
                 raise AssertionError(
                     f"decoding differs: in a step of {now.shape[-2]} with {start} tokens in the "
                     f"cache, the output of query {moved.query} of the step {moved.how}"
@@ -260,28 +260,28 @@ def assert_window(
 
 def _has_window(call: Call, window: int) -> None:
     len_k = call.lengths[1]
-    for back in range(len_k):
-        here = slice(len_k - 1 - back, len_k - back)
-        after = call.changed(keys=None if back < window else here, values=here)
-        read = call.moved(after, slice(-1, None))
-        if bool(read) != (back < window):
+    for distance in range(len_k):
+        key_slice = slice(len_k - 1 - distance, len_k - distance)
+        output = call.changed(keys=None if distance < window else key_slice, values=key_slice)
+        read = call.moved(output, slice(-1, None))
+        if bool(read) != (distance < window):
             reads = "reads" if read else "does not read"
             raise AssertionError(
                 f"a window of {window} holds {window} keys: the last query {reads} the key "
-                f"{back} places back"
+                f"{distance} places back"
             )
 
 
 def _window(subject: Subject) -> str:
     if subject.window is None:
         raise NotTested("no window= was given")
-    tried = subject if subject.lengths[0] > subject.window else subject.long
-    if tried is None or tried.lengths[0] <= subject.window:
+    longer = subject if subject.lengths[0] > subject.window else subject.long
+    if longer is None or longer.lengths[0] <= subject.window:
         raise NotTested(f"no sequence of more than {subject.window} keys could be given")
-    call = tried.call()
-    call.inputs = tried.draw(tried.lengths[0], 1)
+    call = longer.call()
+    call.inputs = longer.draw(longer.lengths[0], 1)
     _has_window(call, subject.window)
-    return f"each of {tried.lengths[0]} keys was replaced"
+    return f"each of {longer.lengths[0]} keys was replaced"
 
 
 def assert_queries_independent(
@@ -324,13 +324,13 @@ def assert_queries_independent(
 
 
 def _keeps_queries_apart(call: Call) -> None:
-    changed = call.before.clone()
+    changed = call.original.clone()
     for query in range(call.lengths[0]):
-        here = slice(query, query + 1)
-        after = call.changed(here)
-        changed[..., here, :] = after[..., here, :]
-        after[..., here, :] = call.before[..., here, :]
-        if moved := call.moved(after):
+        query_slice = slice(query, query + 1)
+        output = call.changed(query_slice)
+        changed[..., query_slice, :] = output[..., query_slice, :]
+        output[..., query_slice, :] = call.original[..., query_slice, :]
+        if moved := call.moved(output):
             raise AssertionError(f"queries are mixed: with query {query} replaced, {moved}")
     call.moves(changed, "no output moves when its query changes")
 
@@ -380,10 +380,10 @@ def _ignores_the_order(call: Call) -> None:
         torch.randperm(n, generator=torch.Generator().manual_seed(0), device="cpu")
         for n in call.lengths
     )
-    before = call.before[..., order_q.to(call.before.device), :]
+    expected = call.original[..., order_q.to(call.original.device), :]
     orders = zip(call.inputs, (order_q, order_k, order_k), strict=True)
-    after = call.output(*(x[..., order.to(x.device), :] for x, order in orders))
-    if moved := call.moved(after, before=before):
+    output = call.output(*(x[..., order.to(x.device), :] for x, order in orders))
+    if moved := call.moved(output, original=expected):
         raise AssertionError(
             "the order matters: with queries and memory shuffled, the output of query "
             f"{order_q[moved.query].item()} (now at {moved.where}) {moved.how}"

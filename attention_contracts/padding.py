@@ -74,10 +74,10 @@ def assert_padding_invariant(
 
 def _hides_padding(call: Call, valid_lens: Tensor, poison: float | None = None) -> None:
     padding = _padding(call, valid_lens)  # (batch, ..., len_k, 1)
-    after = call.changed(keys=padding, values=padding, poison=poison)
+    output = call.changed(keys=padding, values=padding, poison=poison)
     if call.single:  # its padded queries have changed, too
-        after = torch.where(padding, call.before, after)
-    if moved := call.moved(after):
+        output = torch.where(padding, call.original, output)
+    if moved := call.moved(output):
         inputs = "tokens" if call.single else "keys and values"
         sequence = moved.where[0]
         raise AssertionError(
@@ -86,8 +86,8 @@ def _hides_padding(call: Call, valid_lens: Tensor, poison: float | None = None) 
         )
     if not padding.any():
         raise NotTested(f"no key is padding, with lengths {valid_lens.tolist()}")
-    after, rest = call.changed(keys=FIRST, values=FIRST), slice(int(call.single), None)
-    call.moves(after, "no output moves when keys and values that may be read change", rest)
+    output, others = call.changed(keys=FIRST, values=FIRST), slice(int(call.single), None)
+    call.moves(output, "no output moves when keys and values that may be read change", others)
 
 
 def _padding_values(subject: Subject, poison: float | None = None) -> None:
@@ -99,18 +99,18 @@ def _reads_its_mask(subject: Subject) -> None:
     """Give the mask of padding and see that it does something, and leaves real keys alone."""
     subject.needs_padding()
     lens = subject.lens
-    without, masked = subject.call().before, subject.call(lens).before
+    without, masked = subject.call().original, subject.call(lens).original
     call = subject.call()
-    everything = subject.call(torch.full_like(lens, call.lengths[1])).before
-    if moved := call.moved(everything, before=without):
+    nothing_hidden = subject.call(torch.full_like(lens, call.lengths[1])).original
+    if moved := call.moved(nothing_hidden, original=without):
         raise AssertionError(
             f"a mask that hides nothing changes the output: with it, {moved}; is it inverted?"
         )
-    if not call.moved(masked, before=without):
+    if not call.moved(masked, original=without):
         raise AssertionError("the mask of padding is not read: with it every output is the same")
-    whole = int(lens.argmax())  # the sequence without padding
-    moved = call.moved(masked[whole], before=without[whole])
-    if moved and int(lens[whole]) == call.lengths[1]:
+    unpadded = int(lens.argmax())  # the sequence without padding
+    moved = call.moved(masked[unpadded], original=without[unpadded])
+    if moved and int(lens[unpadded]) == call.lengths[1]:
         raise AssertionError(
             f"the sequence without padding moves when its mask is given: {moved.how}; is the mask "
             "inverted, or another sequence's?"
@@ -184,12 +184,12 @@ def _gives_what_it_gives_alone(call: Call, real: Tensor, alone: Call | None) -> 
     """Compare padded samples with the same without padding, called as ``alone`` without a mask."""
     call.each = (real,)
     for sample, row in enumerate(real):
-        one = slice(sample, sample + 1)
-        before = call.before[one][..., row, :]
-        short = [x[one][..., row, :] for x in call.inputs]
+        row_slice = slice(sample, sample + 1)
+        expected = call.original[row_slice][..., row, :]
+        short = [x[row_slice][..., row, :] for x in call.inputs]
         masks = [] if alone else [row[row].unsqueeze(0)]
-        after = output_for(alone.attend if alone else call.attend, *short, *masks)
-        if moved := call.moved(after, before=before):
+        output = output_for(alone.attend if alone else call.attend, *short, *masks)
+        if moved := call.moved(output, original=expected):
             raise AssertionError(
                 f"padding counts: without its {int((~row).sum())} places of padding, the output "
                 f"of token {moved.query} of sequence {sample} {moved.how}; are positions counted "
@@ -197,12 +197,12 @@ def _gives_what_it_gives_alone(call: Call, real: Tensor, alone: Call | None) -> 
             )
     if real.all():
         raise NotTested("there is no padding to take away")
-    first = _by_key(real.cumsum(-1).eq(1) & real, call.inputs[1])
+    first_token = _by_key(real.cumsum(-1).eq(1) & real, call.inputs[1])
     # The outputs of the other real tokens: one that changed itself moves in any case.
-    other = _by_key(real, call.inputs[1]) & ~first
-    after = call.output(*(replaced(x, first) for x in call.inputs))
-    after = torch.where(other, after, call.before)
-    call.moves(after, "no output moves when another token changes")
+    other_tokens = _by_key(real, call.inputs[1]) & ~first_token
+    output = call.output(*(replaced(x, first_token) for x in call.inputs))
+    output = torch.where(other_tokens, output, call.original)
+    call.moves(output, "no output moves when another token changes")
 
 
 def assert_survives_empty_rows(
@@ -314,21 +314,21 @@ def _mask_beats_any_score(call: Call, valid_lens: Tensor) -> None:
     if queries.dtype not in (torch.float32, torch.float64):
         raise TypeError(f"queries: expected float32 or float64, got dtype {queries.dtype}")
     ones = torch.ones_like(values).masked_fill(padding, 0.0)
-    plain = call.output(queries * 0, keys * 0, ones)
+    equally_read = call.output(queries * 0, keys * 0, ones)
     # Padding gets no weight if the mean of these values is 1, or 0 where nothing may be seen.
     empty = (valid_lens == 0).reshape(-1, *[1] * (keys.dim() - 1))
-    wanted = torch.ones_like(plain).masked_fill(empty, 0.0)
-    if call.moved(plain, before=wanted):
-        everything = torch.ones_like(plain) * ones.mean(dim=-2, keepdim=True)[..., :1]
-        if call.moved(plain, before=everything):
+    expected = torch.ones_like(equally_read).masked_fill(empty, 0.0)
+    if call.moved(equally_read, original=expected):
+        mean_of_all = torch.ones_like(equally_read) * ones.mean(dim=-2, keepdim=True)[..., :1]
+        if call.moved(equally_read, original=mean_of_all):
             raise NotTested(
                 "without scores the output is not the mean of the values that may be read: they "
                 "are projected, or another mask or a sink is at work"
             )
         raise AssertionError("a score beats the mask: even without scores padding has its share")
-    queries, seen = _lowest_scores(call, padding)
-    output = call.output(queries, seen.masked_fill(padding, 0.0), ones)
-    if moved := call.moved(output, before=wanted):
+    queries, low_keys = _lowest_scores(call, padding)
+    output = call.output(queries, low_keys.masked_fill(padding, 0.0), ones)
+    if moved := call.moved(output, original=expected):
         raise AssertionError(
             f"a score beats the mask: with scores of {LOW:.0e} for all that may be seen, query "
             f"{moved.query} of sequence {moved.where[0]} gives padding the weight "
@@ -386,14 +386,16 @@ def _parts_documents(subject: Subject) -> None:
     else:
         raise NotTested("no way to pass documents: documents=lambda ids: {…} gives one")
     packed = output_for(attend, *inputs)
-    second = slice(length // 2, None)
-    alone = call.output(*(x[..., second, :] for x in call.inputs))
-    if moved := call.moved(packed[..., second, :], before=alone):
+    second_document = slice(length // 2, None)
+    alone = call.output(*(x[..., second_document, :] for x in call.inputs))
+    if moved := call.moved(packed[..., second_document, :], original=alone):
         raise AssertionError(
             "documents meet: with another document before it in the row, the output of token "
             f"{moved.query} of a document {moved.how}"
         )
-    call.moves(call.before[..., second, :], "without a mask nothing meets", before=alone)
+    call.moves(
+        call.original[..., second_document, :], "without a mask nothing meets", original=alone
+    )
 
 
 def _by_key(mask: Tensor, keys: Tensor) -> Tensor:

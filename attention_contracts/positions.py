@@ -19,10 +19,10 @@ def _reads_positions(subject: Subject) -> None:
     inputs = call.inputs[: 1 if call.single else 3]
     places = torch.arange(inputs[0].shape[-2], device=inputs[0].device)
     gap = places + 3 * (places >= len(places) // 2)
-    given, other = (
+    original, with_gap = (
         output_for(partial(subject.attend, **{name: x}), *inputs) for x in (places, gap)
     )
-    if not call.moved(other, before=given):
+    if not call.moved(with_gap, original=original):
         raise AssertionError(f"{name} are not read: with a gap of 3 between them no output moves")
 
 
@@ -36,8 +36,8 @@ def _shifted(subject: Subject) -> None:
     """
     if subject.adapted.shifted is not None:
         call = subject.call()
-        after = subject.call(run=subject.adapted.shifted(SHIFT)).before
-        if moved := call.moved(after):
+        output = subject.call(function=subject.adapted.shifted(SHIFT)).original
+        if moved := call.moved(output):
             raise AssertionError(
                 f"with all positions moved by {SHIFT}, {moved}: are queries and keys both turned?"
             )
@@ -48,10 +48,10 @@ def _shifted(subject: Subject) -> None:
     call = subject.call()
     inputs = call.inputs[: 1 if call.single else 3]
     places = torch.arange(inputs[0].shape[-2], device=inputs[0].device)
-    first, second = (
+    first, shifted = (
         output_for(partial(subject.attend, **{name: x}), *inputs) for x in (places, places + SHIFT)
     )
-    if moved := call.moved(second, before=first):
+    if moved := call.moved(shifted, original=first):
         raise NotTested(
             f"with all positions moved by {SHIFT}, {moved}: right for absolute positions, wrong "
             "for relative ones"
@@ -112,22 +112,24 @@ def assert_rotary_layout(
     nothing = call.output(queries, torch.zeros_like(keys), values)
     for other in range(1, d_k):
         if other != partner:
-            after = call.output(queries, along(keys, other, 10.0), values)
-            if moved := call.moved(after, before=nothing):
+            output = call.output(queries, along(keys, other, 10.0), values)
+            if moved := call.moved(output, original=nothing):
                 raise AssertionError(
                     f"not the layout {layout!r}: coordinates 0 and {other} turn together, and the "
                     f"output at {moved.where} {moved.how}"
                 )
-    after = call.output(queries, along(keys, partner, 10.0), values)
+    output = call.output(queries, along(keys, partner, 10.0), values)
     reason = f"coordinates 0 and {partner} do not turn together: nothing is turned"
-    call.moves(after, reason, before=nothing)
+    call.moves(output, reason, original=nothing)
 
 
 def _turns_queries_and_keys(subject: Subject) -> None:
     """A vector meets itself: turned twice alike, it has the same score at every position."""
     call = subject.bare()
     places = range(1, call.lengths[0])
-    scores, smaller = ([own_score(call, place, size) for place in places] for size in (1.0, 0.5))
+    scores, smaller = (
+        [score_of_own_key(call, place, size) for place in places] for size in (1.0, 0.5)
+    )
     largest = max(abs(score) for score in scores)
     if largest < 1e-3:
         raise NotTested("no query has a score with a key that is the same vector")
@@ -144,7 +146,7 @@ def _turns_queries_and_keys(subject: Subject) -> None:
         raise NotTested("the score of a vector with itself depends on its position")
 
 
-def own_score(call: Call, place: int, size: float = 1.0) -> float:
+def score_of_own_key(call: Call, place: int, size: float = 1.0) -> float:
     """Return the score of a query with the same vector as key, at one position.
 
     It is read off the weight that this key gains, so what else stands beside the keys, a mask, a
@@ -183,9 +185,9 @@ def _keeps_values(subject: Subject) -> None:
     first = reached[..., :1, :]
     if not (reached & first).any(dim=-1).all():
         raise NotTested("not every output reads the values")
-    strange = (reached & ~first).any(dim=-1)
-    if strange.any():
-        place = int(strange.flatten(0, -2).any(dim=0).int().argmax())
+    wrong_pairs = (reached & ~first).any(dim=-1)
+    if wrong_pairs.any():
+        place = int(wrong_pairs.flatten(0, -2).any(dim=0).int().argmax())
         coordinate = int((reached & ~first)[..., place, :].flatten(0, -2).any(dim=0).int().argmax())
         raise AssertionError(
             f"the values are turned: all of them lie along coordinate 0, and the output of query "

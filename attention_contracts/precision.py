@@ -20,19 +20,19 @@ def _survives_large_scores(subject: Subject) -> None:
     openable = not subject.adapted.single or subject.opened is not None
     call = subject.apart() if openable else subject.call()
     queries, keys, values = call.inputs
-    if not call.before.isfinite().all():
+    if not call.original.isfinite().all():
         raise NotTested("the output is not finite to begin with")
     if call.single:
-        after = call.output(*[queries * LARGE] * 3)
+        output = call.output(*[queries * LARGE] * 3)
     else:
-        after = call.output(queries * LARGE, keys * LARGE, values)
-    if not after.isfinite().all():
-        place = (~after.isfinite()).nonzero()[0].tolist()
+        output = call.output(queries * LARGE, keys * LARGE, values)
+    if not output.isfinite().all():
+        place = (~output.isfinite()).nonzero()[0].tolist()
         raise AssertionError(
             f"large scores overflow: with inputs {LARGE:.0f} times as large the output at "
             f"{tuple(place)} is NaN or infinite; is the largest score subtracted first?"
         )
-    call.moves(after, "larger inputs give the same output")
+    call.moves(output, "larger inputs give the same output")
 
 
 def _is_smooth(subject: Subject) -> None:
@@ -55,8 +55,8 @@ def _is_smooth(subject: Subject) -> None:
     if not outputs.isfinite().all():
         raise NotTested("the output is not finite")
     size = outputs.abs().amax()
-    second = (outputs[2:] - 2 * outputs[1:-1] + outputs[:-2]).abs()
-    jump = second.amax() / size
+    second_differences = (outputs[2:] - 2 * outputs[1:-1] + outputs[:-2]).abs()
+    jump = second_differences.amax() / size
     if not (outputs[-1] - outputs[0]).any():
         raise NotTested("no output moves with the inputs")
     if jump > 1e-2:
@@ -70,24 +70,26 @@ def _is_smooth(subject: Subject) -> None:
 
 def _answers_in_half(subject: Subject) -> str:
     """Compare float16 with float32, padding included where there is a mask."""
-    before = subject.call()
+    full = subject.call()
     if subject.like_numbers.dtype != torch.float32:
         raise NotTested("the attention is not of float32")
     half = _in_half(subject)
-    inputs = [x.half() for x in before.inputs]
-    results = [(before.before, half.call().output(*inputs))]
+    inputs = [x.half() for x in full.inputs]
+    results = [(full.original, half.call().output(*inputs))]
     if subject.takes_padding:
         lens = subject.lens
-        after = half.call(lens).output(*inputs)
-        masked = subject.call(lens).before
-        if before.single:  # what stands at padded places is nobody's
+        output = half.call(lens).output(*inputs)
+        masked = subject.call(lens).original
+        if full.single:  # what stands at padded places is nobody's
             real = within_length(lens, masked.shape[-2])[..., None]
-            masked, after = masked.where(real, 0.0), after.where(real, 0.0)
-        results.append((masked, after))
-    for right, after in results:
-        if right.isfinite().all() and not after.isfinite().all():
+            masked, output = masked.where(real, 0.0), output.where(real, 0.0)
+        results.append((masked, output))
+    for expected, output in results:
+        if expected.isfinite().all() and not output.isfinite().all():
             raise AssertionError("in float16 the output is NaN or infinite")
-        error = ((after.float() - right).abs().amax() / right.abs().amax().clamp(min=1e-6)).item()
+        error = (
+            (output.float() - expected).abs().amax() / expected.abs().amax().clamp(min=1e-6)
+        ).item()
         if error > 0.05:
             raise AssertionError(f"in float16 the output differs by {error:.2g} of its size")
     return "the output in float16 was compared with that in float32"

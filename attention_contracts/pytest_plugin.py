@@ -22,8 +22,8 @@ def attention_report() -> Callable[..., Any]:
 
     def report(subject: Any, *arguments: Any, **options: Any) -> Any:
         of_model = "vocab_size" in options or is_model(subject)
-        found = (check_model if of_model else check)(subject, *arguments, **options)
-        found.raise_if_broken()
-        return found
+        report = (check_model if of_model else check)(subject, *arguments, **options)
+        report.raise_if_broken()
+        return report
 
     return report

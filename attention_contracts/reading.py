@@ -141,15 +141,15 @@ def _has_the_right_scale(subject: Subject) -> str:
     stored = [getattr(subject.attend, name, None) for name in names]
     stored = [1 / x if isinstance(x, float) and x > 1 else x for x in stored]  # a divisor
     right = subject.scale or next((x for x in stored if isinstance(x, float)), None)
-    wanted = width**-0.5 if right is None else right
-    wanted *= subject.adapted.lengthened**2
-    if abs(factor - wanted) <= 1e-2 * abs(wanted):
+    expected = width**-0.5 if right is None else right
+    expected *= subject.adapted.lengthened**2
+    if abs(factor - expected) <= 1e-2 * abs(expected):
         return f"the factor on the dot product is {factor:.4g}, for heads of width {width}"
     words = _scaled_by(factor, width, call.inputs[0].shape[-1])
     from_transformers = type(subject.attend).__module__.startswith("transformers.")
     if right is None and ("(" not in words or from_transformers):
         raise NotTested(f"{words}: scale={factor:.4g} if that is right")
-    raise AssertionError(f"{words}, expected {wanted:.4g} for heads of width {width}")
+    raise AssertionError(f"{words}, expected {expected:.4g} for heads of width {width}")
 
 
 def measured_scale(call: Call) -> tuple[float, int]:
@@ -212,7 +212,7 @@ def _groups_heads_in_order(subject: Subject) -> str:
     for head in heads:
         queries = torch.zeros_like(queries)
         queries[..., head * width] = 1.0
-        if call.moved(call.output(queries, keys, marks)[:, -1:], before=even):
+        if call.moved(call.output(queries, keys, marks)[:, -1:], original=even):
             of_keys.add(head)
     if of_keys != of_values:
         raise AssertionError(
@@ -271,10 +271,10 @@ def _rows_sum_to_one(call: Call, sinks: bool = False) -> None:
         because = "is a row masked as a whole?" if math.isnan(lowest) else "weights are shares"
         raise AssertionError(f"a weight is {lowest:.3g}, not from 0 to 1; {because}")
     sums = weights.double().sum(dim=-1, keepdim=True)  # (..., len_q, 1)
-    wanted = (sums != 0).to(weights.dtype)
+    expected = (sums != 0).to(weights.dtype)
     if sinks:  # which take a part
-        wanted = torch.where(sums <= 1, sums.to(weights.dtype), wanted)
-    if moved := call.moved(sums.to(weights.dtype), before=wanted):
+        expected = torch.where(sums <= 1, sums.to(weights.dtype), expected)
+    if moved := call.moved(sums.to(weights.dtype), original=expected):
         where = moved.where[:-1]
         raise AssertionError(
             f"the weights of row {where} sum to {sums[moved.where].item():.6g}, neither 1 nor 0"
@@ -361,11 +361,11 @@ def _weights_explain_output(call: Call) -> None:
         )
     # Without scores every head has the same weights: projections of values still show.
     nothing, even = call.output_and_weights(queries * 0, keys * 0, values)
-    if call.moved(nothing, before=_explained(even, values, shared)):
+    if call.moved(nothing, original=_explained(even, values, shared)):
         raise NotTested(
             "weights times values is not the output even without any scores: values are projected"
         )
-    if moved := call.moved(output, before=_explained(weights, values, shared)):
+    if moved := call.moved(output, original=_explained(weights, values, shared)):
         raise AssertionError(
             f"the weights are not those that were used: at {moved.where} the output differs from "
             f"weights times values, it {moved.how}; are they averaged over heads, or dropped?"
@@ -376,9 +376,8 @@ def _explained(weights: Tensor, values: Tensor, shared: int) -> Tensor:
     """Return weights times values, each head's share of the values' width."""
     if weights.dim() == values.dim():
         return weights @ values
-    parts: Tensor = values.unflatten(-1, (weights.shape[-3] // shared, -1)).transpose(-3, -2)  # type: ignore[no-untyped-call]
-    parts = parts.repeat_interleave(shared, dim=-3)
-    return (weights @ parts).transpose(-3, -2).flatten(-2)
+    by_head: Tensor = values.unflatten(-1, (weights.shape[-3] // shared, -1)).transpose(-3, -2)  # type: ignore[no-untyped-call]
+    return (weights @ by_head.repeat_interleave(shared, dim=-3)).transpose(-3, -2).flatten(-2)
 
 
 def _explains_output(subject: Subject) -> None:
@@ -424,11 +423,11 @@ def assert_looks_around(attend: Attend, queries: Tensor, keys: Tensor, values: T
         )
     tokens = normal_like(keys)
     weights = call.output_and_weights(tokens, tokens, tokens)[1]
-    if (own := weights.double().diagonal(dim1=-2, dim2=-1).mean().item()) > 0.5:
+    if (own_weight := weights.double().diagonal(dim1=-2, dim2=-1).mean().item()) > 0.5:
         count, width = keys.shape[-2:]
         raise AssertionError(
             f"tokens look at themselves: {count} unrelated tokens of width {width} give themselves "
-            f"{own:.3f} of their weight; are queries and keys projected?"
+            f"{own_weight:.3f} of their weight; are queries and keys projected?"
         )
 
 

@@ -61,9 +61,9 @@ def _keeps_samples_apart(call: Call, *for_each: Tensor) -> None:
         if x.dim() == 0 or len(x) != batch:
             raise ValueError(f"{name}: expected {batch} samples (batch), got shape {shape_of(x)}")
     for sample in range(batch):
-        one = slice(sample, sample + 1)
-        alone = output_for(call.attend, *(x[one] for x in tensors))
-        if moved := call.moved(alone, before=call.before[one]):
+        sample_slice = slice(sample, sample + 1)
+        alone = output_for(call.attend, *(x[sample_slice] for x in tensors))
+        if moved := call.moved(alone, original=call.original[sample_slice]):
             where = (sample, *moved.where[1:])
             raise AssertionError(
                 f"samples are mixed: given alone, the output of sample {sample} at {where} "
@@ -118,7 +118,7 @@ def assert_differentiable(
 
 
 def _has_gradients(call: Call) -> None:
-    before = call.output(*(x.clone() for x in call.inputs))
+    expected = call.output(*(x.clone() for x in call.inputs))
     try:
         leaves, output = call.with_gradients()
     except NotImplementedError as error:  # of a kernel that has none here
@@ -127,7 +127,7 @@ def _has_gradients(call: Call) -> None:
         raise AssertionError(
             f"with gradients recorded the call fails: {first_line(error)}"
         ) from error
-    if moved := call.moved(output.detach(), before=before):
+    if moved := call.moved(output.detach(), original=expected):
         raise AssertionError(
             "the output depends on whether gradients are recorded: with them, at "
             f"{moved.where} it {moved.how}"
@@ -142,8 +142,8 @@ def _has_gradients(call: Call) -> None:
     for name, gradient in zip(NAMES[: 1 if call.single else 3], gradients, strict=False):
         if gradient is not None and not gradient.isfinite().all():
             raise AssertionError(f"the gradient of {name} is NaN or infinite")
-        there = (ALL if name == x else None for x in NAMES)
-        if gradient is None and call.moved(call.changed(*there), before=before):
+        places = (ALL if name == x else None for x in NAMES)
+        if gradient is None and call.moved(call.changed(*places), original=expected):
             raise AssertionError(f"{name} move the output and get no gradient; is it detached?")
 
 
@@ -184,19 +184,19 @@ def assert_pure(
 
 
 def _changes_nothing(call: Call) -> None:
-    given = [x.clone() for x in call.inputs]
-    before = call.output(*given)
-    for name, x, used in zip(NAMES, call.inputs, given, strict=True):
+    copies = [x.clone() for x in call.inputs]
+    expected = call.output(*copies)
+    for name, x, used in zip(NAMES, call.inputs, copies, strict=True):
         if moved := movement(x, used, 0.0):
             raise AssertionError(f"{name} changed in the call: at {moved.where} it {moved.how}")
     between = call.changed(ALL, ALL, ALL)
     again = call.output(*(x.clone() for x in call.inputs))
-    if moved := call.moved(again, before=before):
+    if moved := call.moved(again, original=expected):
         raise AssertionError(
             f"the same call gave another output after a call in between: at {moved.where} it "
             f"{moved.how}"
         )
-    call.moves(between, SAME, before=before)
+    call.moves(between, SAME, original=expected)
 
 
 def _on_the_inputs_themselves(subject: Subject) -> None:
@@ -253,7 +253,7 @@ def _is_not_random(call: Call) -> None:
             f"random in evaluation mode: with another random state the output at {moved.where} "
             f"{moved.how}; is dropout still on?"
         )
-    call.moves(call.changed(ALL, ALL, ALL), SAME, before=first)
+    call.moves(call.changed(ALL, ALL, ALL), SAME, original=first)
 
 
 CONTRACTS = (
