@@ -6,9 +6,9 @@ from torch import Tensor
 from attention_lib.positions import rotate_by_position, sinusoidal_positions
 from workbook.exercises import draws, exercise, questions
 
-__all__ = ["full_turn", "orders", "quiz", "shifted", "slope_share", "turned"]
+__all__ = ["quiz", "shifted", "slope_share", "turned"]
 
-full_turn, orders, slope_share, quiz = questions("positions")
+slope_share, quiz = questions("positions")
 
 _normal = draws(11)
 _SPEEDS = [
