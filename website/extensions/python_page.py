@@ -14,17 +14,21 @@ from website.extensions.exercises import UNWRITTEN
 from website.python import FOLDER, export, micropython
 from website.python.bundle import bundled
 from website.python.forms import forms
+from workbook.parts import PARTS
 
 STATIC = "attention_python"
 PLACE = '<div class="attention-code" data-chapter="{}" data-exercise="{}" data-name="{}"{}>{}</div>'
+PANEL = '<div class="attention-parts"'  # where a reader's parts run the stored writer
 
 
 def write(folder):
     """Write all files that pages with exercises load, and those of the first press."""
     folder.mkdir(parents=True, exist_ok=True)
-    call = "attachCode(document, document.currentScript.src);\n"
+    call = "(document, document.currentScript.src);\n"
     texts = {
-        "editor.js": f"{{\n{bundled('editor')}\nmodule_editor.{call}}}\n",
+        "editor.js": f"{{\n{bundled('editor')}\nmodule_editor.attachCode{call}}}\n",
+        "panel.js": f"{{\n{bundled('panel')}\nmodule_panel.attachPanel{call}}}\n",
+        "writer.json": export.written(export.writer()),
         "worker.js": f"{bundled('worker')}\n",
         "editor.css": (FOLDER / "editor.css").read_text(encoding="utf-8"),
     }
@@ -55,10 +59,24 @@ def with_editors(body, chapter):
         if exercise not in export.chapter(module)["solutions"]:
             return match[0]
         form = forms().get(f"{module}.{exercise}")
-        light = f' data-form="{html.escape(export.written(form))}"' if form else ""
-        return PLACE.format(module, exercise, name, light, match[0])
+        more = f' data-form="{html.escape(export.written(form))}"' if form else ""
+        if name in PARTS:
+            more += f' data-part="{name}"'
+        if takes := export.takes(module).get(exercise):
+            more += f' data-takes="{" ".join(takes)}"'
+        return PLACE.format(module, exercise, name, more, match[0])
 
     return UNWRITTEN.sub(marked, body)
+
+
+def with_panel(body, titles):
+    """Tell the panel, where a page has one, which parts it runs and where they are written."""
+    driving = []
+    for part in export.DRIVING:
+        page = export.chapter_of(part).replace("_", "-")
+        driving.append({"part": part, "page": f"{page}.html", "title": titles[f"book/{page}"]})
+    data = html.escape(export.written(driving))
+    return body.replace(PANEL, f'{PANEL} data-parts="{data}"')
 
 
 def _write(app):
@@ -71,9 +89,13 @@ def _mark(app, pagename, templatename, context, doctree):
         return
     chapter = Path(pagename).name.replace("-", "_")
     context["body"] = with_editors(context.get("body", ""), chapter)
+    if PANEL in context["body"]:
+        titles = {name: node.astext() for name, node in app.env.titles.items()}
+        context["body"] = with_panel(context["body"], titles)
     if 'class="attention-code"' in context["body"]:
+        script = "panel" if PANEL in context["body"] else "editor"
         app.add_css_file(f"{STATIC}/editor.css")
-        app.add_js_file(f"{STATIC}/editor.js", loading_method="defer")
+        app.add_js_file(f"{STATIC}/{script}.js", loading_method="defer")
 
 
 def setup(app):

@@ -4,6 +4,7 @@ import { Session, Trouble } from "./session.js";
 import { formOf } from "./forms.js";
 import { keepsOf } from "./keeping.js";
 import { withManners } from "./manners.js";
+import { earlier, keepPart, whose } from "./parts.js";
 
 const KEYS = ["@", ".", "(", ")", "[", "]", ":", ",", "=", "_", "-1", "dim=", ".mT"];
 
@@ -11,9 +12,10 @@ export function attachCode(page, base) {
   const session = new Session(base);
   const places = page.querySelectorAll(".attention-code[data-exercise]");
   places.forEach((place) => attach(place, session));
+  return session;
 }
 
-function make(tag, properties = {}, ...children) {
+export function make(tag, properties = {}, ...children) {
   const { dataset, ...rest } = properties;
   const element = Object.assign(document.createElement(tag), rest);
   Object.assign(element.dataset, dataset);
@@ -22,7 +24,7 @@ function make(tag, properties = {}, ...children) {
 }
 
 /** Text as nodes; what stands between backticks is code. */
-function inline(text) {
+export function inline(text) {
   return text.split("`").map((part, i) => (i % 2 ? make("code", { textContent: part }) : part));
 }
 
@@ -43,7 +45,7 @@ function attach(place, session) {
   const title = place.closest("section").querySelector("h2, h3").firstChild.textContent;
   const notebook = place.firstElementChild;
   const parts = fields(title, `attention-code-${exercise}`);
-  const { field, run, reset, said, kept } = parts;
+  const { field, run, reset, said, kept, calls } = parts;
 
   const show = (passed, text, line = 0) => {
     place.classList.toggle("attention-right", passed === true);
@@ -83,9 +85,13 @@ function attach(place, session) {
       judge();
     }
   });
+  const tellWhose = () =>
+    calls.replaceChildren(...inline(whose(place.dataset.takes?.split(" ") ?? [])));
   keeps.watch((text) => {
     if (document.activeElement !== field) fill(text ?? stub);
   });
+  tellWhose();
+  addEventListener("storage", tellWhose);
   withManners(field);
   fill(keeps.draft() ?? stub);
   if (keeps.draft() !== null) tellKept(true);
@@ -123,9 +129,13 @@ function judging({ place, parts, session, keeps, show }) {
     show(null, session.worker ? "Running …" : "Fetching Python, once (250 kB) …");
     const started = performance.now();
     try {
-      const asked = { chapter, exercise, name, source: field.value };
+      const source = field.value;
+      const data = await session.fetched(`${chapter}.json`, "json");
+      const asked = { chapter, exercise, name, source, ...earlier(data) };
       const verdict = await session.judge(asked, hear);
-      show(verdict.unwritten ? null : verdict.passed, verdict.said, verdict.line);
+      const { part } = place.dataset;
+      const kept = verdict.passed && part ? keepPart({ part, exercise }, source, data) : "";
+      show(verdict.unwritten ? null : verdict.passed, verdict.said + kept, verdict.line);
       if (verdict.passed) keeps.pass();
     } catch (error) {
       if (!(error instanceof Trouble)) throw error;
@@ -192,8 +202,10 @@ function fields(title, id) {
   printed.setAttribute("aria-label", "Printed");
   const take = make("button", { type: "button", textContent: "Copy a link to this draft" });
   const buttons = make("p", { className: "buttons" }, run, reset, take, kept);
-  const all = [make("div", { className: "field" }, field), keys, manners, buttons, printed, said];
-  return { field, run, reset, take, said, printed, kept, all };
+  const calls = make("p", { className: "calls" });
+  const written = make("div", { className: "field" }, field);
+  const all = [calls, written, keys, manners, buttons, printed, said];
+  return { field, run, reset, take, said, printed, kept, calls, all };
 }
 
 /** A link takes a draft to another device; a draft that came by one fills the editor when asked. */

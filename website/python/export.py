@@ -18,9 +18,21 @@ from workbook import exercises
 from workbook.exercises._edits import Source
 from workbook.exercises._exercise import Exercise
 from workbook.exercises._slips import slips
-from workbook.parts import of_the_book
+from workbook.parts import PARTS, of_the_book
+from workbook.writer import split_prose
 
-__all__ = ["UNABLE", "chapter", "chapters", "engine", "packed", "written"]
+__all__ = [
+    "DRIVING",
+    "UNABLE",
+    "chapter",
+    "chapter_of",
+    "chapters",
+    "engine",
+    "packed",
+    "takes",
+    "writer",
+    "written",
+]
 
 ENGINE = Path(exercises.__file__).parent
 HOST = FOLDER / "micropython"
@@ -36,6 +48,10 @@ WHOLE = ["_cases", "_verdict", "_words", "_compare", "_changes", "_facts", "_exp
 UNABLE = {
     "bug_museum": "This page cannot run it: it takes attentions apart that need PyTorch itself. ",
 }
+# the parts that run the stored writer, and the functions of their chapter that break it
+DRIVING = ("my_unit_scores", "my_masked_softmax", "my_many_heads", "my_block", "my_loss")
+BREAKAGES = ("no_root", "mask_after", "exchanged")
+ROWS, ROW = 4, 64  # rows of the held-out text on which the page measures a loss, and their letters
 # a grader's call at the end of a cell
 CALL = re.compile(r"^(\w+)\.(\w+)\((\w+)\)$", re.MULTILINE)
 # parts that a chapter takes from earlier ones
@@ -60,7 +76,9 @@ def chapters():
 
 def engine():
     """Return the texts of Python's modules in the page, by their paths."""
-    own = [path for path in sorted(HOST.rglob("*.py")) if path.parent.name != "grader"]
+    own = [
+        path for path in sorted(HOST.rglob("*.py")) if path.parent.name not in ("grader", "writer")
+    ]
     files = {path.relative_to(HOST).as_posix(): _bare(path) for path in own}
     package = "workbook/exercises"
     files["workbook/__init__.py"] = ""
@@ -69,6 +87,7 @@ def engine():
     files[f"{package}/__init__.py"] = translated(_text("__init__"))
     for name in WHOLE:
         files[f"{package}/{name}.py"] = translated(_text(name))
+    files["workbook/parts.py"] = parts_of_the_book()
     for name, names in SHARED.items():
         own = _bare(HOST / "grader" / f"{name}.py")
         files[f"{package}/{name}.py"] = own.replace("SHARED\n", picked(_text(name), names), 1)
@@ -97,13 +116,65 @@ def chapter(name):
         "solutions": {key: solution(value) for key, value in own.items()},
         "mistakes": {key: _named(value) for key, value in own.items() if _named(value)},
         "helpers": _helpers(name),
+        "names": {"parts": [*PARTS], "library": [*_functions(_bare(HOST / "attention_lib.py"))]},
     }
+
+
+def writer():
+    """Return what the page needs to run the stored writer by a reader's parts, but its numbers.
+
+    What breaks it are functions of the chapter that puts the parts together.
+    """
+    held_out = split_prose()[1]
+    known = _defined("one_block")
+    return {
+        "module": _bare(HOST / "writer" / "writing.py"),
+        "breakages": stripped("\n".join(ast.unparse(known[name]) for name in BREAKAGES)),
+        "parts": {name: [chapter_of(name), PARTS[name].right.__name__] for name in PARTS},
+        "rows": [held_out[start : start + ROW + 1] for start in range(0, ROWS * ROW, ROW)],
+    }
+
+
+def parts_of_the_book():
+    """Return the parts as the chapters publish them: each calls those before it."""
+    texts = ["import torch"]
+    for name, exercise in PARTS.items():
+        chapter, known = chapter_of(name), _defined(chapter_of(name))
+        solution = next(
+            function
+            for grader, function, _, is_stub in published(chapter)
+            if grader == exercise.right.__name__ and not is_stub
+        )
+        own = known[solution]
+        used = sorted({x.id for x in ast.walk(own) if isinstance(x, ast.Name)} & {*known})
+        own.name, own.body[0:0] = name, [known[helper] for helper in used]
+        texts.append(ast.unparse(own))
+    return stripped("\n".join([*texts, "of_the_book = globals().get"]))
+
+
+def chapter_of(part):
+    """Return the chapter in which a part is written."""
+    return PARTS[part].right.__module__.rpartition(".")[2]
+
+
+def _defined(chapter):
+    """The functions that a chapter's notebook defines, by name."""
+    known = {}
+    for cell in _cells(chapter):
+        known |= _functions("".join(cell["source"])) if cell["cell_type"] == "code" else {}
+    return known
+
+
+def _cells(chapter):
+    notebook = ROOT / "book" / f"{chapter.replace('_', '-')}.ipynb"
+    if not notebook.is_file():
+        return []
+    return json.loads(notebook.read_text(encoding="utf-8"))["cells"]
 
 
 def published(name):
     """Yield the exercises of a chapter's notebook: grader, function, code, whether it is a stub."""
-    notebook = ROOT / "book" / f"{name.replace('_', '-')}.ipynb"
-    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+    for cell in _cells(name):
         code = "".join(cell["source"])
         call = CALL.search(code) if cell["cell_type"] == "code" else None
         if call and call[1] == "exercise":
@@ -115,10 +186,25 @@ def _helpers(name):
 
     They are the chapter's own, and the parts that it takes from earlier chapters.
     """
-    notebook = ROOT / "book" / f"{name.replace('_', '-')}.ipynb"
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return {
+        exercise: stripped("\n".join(ast.unparse(node) for node in nodes.values()))
+        for exercise, nodes in _called(name).items()
+    }
+
+
+def takes(name):
+    """Return the parts that the exercises of a chapter call, by exercise."""
+    found = {
+        exercise: [part for part in PARTS if part in nodes]
+        for exercise, nodes in _called(name).items()
+    }
+    return {exercise: parts for exercise, parts in found.items() if parts}
+
+
+def _called(name):
+    """The functions that a chapter's solutions call, as nodes by name, by exercise."""
     known, needed = {}, {}
-    for cell in cells if notebook.is_file() else []:
+    for cell in _cells(name):
         code = "".join(cell["source"])
         for taken in TAKEN.finditer(code) if cell["cell_type"] == "code" else []:
             known |= {part: _part(part) for part in re.findall(r'"(\w+)"', taken[1])}
@@ -126,9 +212,9 @@ def _helpers(name):
         call = CALL.search(code)
         if defined and call and call[1] == "exercise" and "your turn" not in code:
             used = {x.id for node in defined.values() for x in ast.walk(node) if hasattr(x, "id")}
-            found = [known[x] for x in sorted(used - {*defined}) if x in known]
+            found = {x: known[x] for x in sorted(used - {*defined}) if x in known}
             if found:
-                needed[call[2]] = stripped("\n".join(map(ast.unparse, found)))
+                needed[call[2]] = found
         known |= defined
     return needed
 

@@ -41,6 +41,7 @@ function hostOf(state) {
     },
     mark: () => state.door.next,
     release: (since, kept) => state.door.release(since, kept),
+    inside: (part) => state.listener.inside?.(part),
     matches: (pattern, text) =>
       Array.from(
         text.matchAll(new RegExp(pattern, "gu")),
@@ -102,13 +103,17 @@ export async function startGrader({ load, module, engine, listener = {}, seconds
       python.runPython(`modules["${name}"] = judging.load("${name}", *json.loads(given))`);
       chapters.set(name, helpers);
     },
-    /** Judge the function that a reader's code defines: whether it is right, and the verdict. */
-    judge(chapter, exercise, source, name) {
+    /**
+     * Judge the function that a reader's code defines: whether it is right, and the verdict. `mine` is
+     * the text of the reader's earlier parts, whose names are `parts`.
+     */
+    judge({ chapter, exercise, source, name, mine = "", parts = [] }) {
       const before = chapters.get(chapter)[exercise] ?? "";
       const since = state.door.next;
       let said;
       try {
-        said = call("judged", chapter, exercise, source, lowered(source), name, before);
+        const own = [lowered(mine), parts];
+        said = call("judged", chapter, exercise, source, lowered(source), name, before, ...own);
       } catch (error) {
         if (error.type !== "MemoryError") throw error;
         return { passed: false, spent: true, ...outOfMemory(error.message, source) };

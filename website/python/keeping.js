@@ -1,6 +1,7 @@
-// What a reader writes stays in this browser: drafts, and which exercises are solved.
+// What a reader writes stays in this browser: drafts, which exercises are solved, and the parts.
 
 const PREFIX = "attention-code ";
+const MINE = `${PREFIX}mine.py`;
 
 function stored(action) {
   try {
@@ -26,6 +27,12 @@ function decode(text) {
     return null; // no draft of ours
   }
 }
+
+/** The text of mine.py, as far as it is written. */
+export const mine = {
+  text: () => stored((kept) => kept.getItem(MINE)) ?? "",
+  keep: (text) => stored((kept) => (kept.setItem(MINE, text), true)) === true,
+};
 
 /** What is kept of one exercise. */
 export function keepsOf(name) {

@@ -16,10 +16,10 @@ const BEFORE_DISPLAY = new Set([
 ]);
 const NAMES = { "[": "py_list(", "(": "py_tuple(", "{": "py_set(" };
 const AUGMENTED = /^([A-Za-z_]\w*)[ \t]*(\*\*|\/\/|[*/%&|^@])=(?!=)[ \t]*/;
-const STRING = /^[rRbBuUfF]{0,2}("""|'''|"|')/;
+export const STRING = /^[rRbBuUfF]{0,2}("""|'''|"|')/;
 
 /** Where a string that begins at a place ends. */
-function stringEnd(source, start, quote) {
+export function stringEnd(source, start, quote) {
   let at = start;
   while (at < source.length && !source.startsWith(quote, at)) {
     if (quote.length === 1 && source[at] === "\n") return at;

@@ -83,14 +83,27 @@ function refuseDtypes(a, b) {
   );
 }
 
-/** Write the product of two matrices; sums are kept in double. */
+/** Write the product of two matrices; sums are kept in double, and four terms are added at a time. */
 function multiply(left, right, made, from, sizes) {
   const [rows, inner, columns] = sizes;
   const [one, other, to] = from;
   const sums = new Float64Array(columns);
   for (let i = 0; i < rows; i++) {
     sums.fill(0);
-    for (let k = 0; k < inner; k++) {
+    let k = 0;
+    for (; k + 4 <= inner; k += 4) {
+      const at = one + i * inner + k;
+      const [a, b, c, d] = [left[at], left[at + 1], left[at + 2], left[at + 3]];
+      const first = other + k * columns;
+      const [second, third, fourth] = [first + columns, first + 2 * columns, first + 3 * columns];
+      for (let j = 0; j < columns; j++) {
+        let sum = sums[j] + a * right[first + j];
+        sum += b * right[second + j];
+        sum += c * right[third + j];
+        sums[j] = sum + d * right[fourth + j];
+      }
+    }
+    for (; k < inner; k++) {
       const factor = left[one + i * inner + k];
       const row = other + k * columns;
       for (let j = 0; j < columns; j++) sums[j] += factor * right[row + j];

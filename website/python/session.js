@@ -68,6 +68,7 @@ export class Session {
           clearTimeout(clock);
           clock = setTimeout(() => this.give(new Trouble(FULL)), 1500);
         } else if (data.kind === "print") hear.printed?.(data.line);
+        else if (data.kind === "inside") this.inside = data.part;
         else if (data.kind === "broken") {
           this.end();
           finish(reject, new Trouble("Python stopped here, perhaps for want of memory."));
@@ -97,25 +98,34 @@ export class Session {
     this.spare = this.newWorker(); // its files are there when this one has to be ended
   }
 
-  /** Judge code: what the grader says. */
-  async judge(request, hear) {
+  /** Do what nothing else of the page may interrupt. */
+  async alone(action) {
     if (this.busy) throw new Trouble("Another exercise of this page is still running.");
     this.busy = true;
     try {
-      return await this.judged(request, hear);
+      return await action();
     } finally {
       this.busy = false;
     }
   }
 
+  /** Judge code: what the grader says. */
+  judge(request, hear) {
+    return this.alone(() => this.judged(request, hear));
+  }
+
+  /** Fetch and start something, once for each worker. */
+  async load(name, bring) {
+    await this.start();
+    if (this.loaded.has(name)) return;
+    await this.ask(await bring());
+    this.loaded.add(name);
+  }
+
   async judged(request, hear) {
     const { chapter } = request;
     const data = await this.fetched(`${chapter}.json`, "json");
-    await this.start();
-    if (!this.loaded.has(chapter)) {
-      await this.ask({ kind: "chapter", name: chapter, data });
-      this.loaded.add(chapter);
-    }
+    await this.load(chapter, () => ({ kind: "chapter", name: chapter, data }));
     const verdict = await this.ask({ kind: "judge", ...request }, hear);
     if (verdict.spent) this.end();
     return verdict;

@@ -2,6 +2,7 @@
 
 import { startGrader } from "./grader.js";
 import { unpacked } from "./lzma.js";
+import { startWriter } from "./writing.js";
 
 // at once, so that a worker that waits for its turn needs no network then
 const loading = import("./micropython.mjs");
@@ -9,6 +10,7 @@ const MOST_LINES = 200; // of what the reader's code prints
 const MOST_LETTERS = 2000; // of a line
 
 let grader;
+let writer;
 let printed = 0;
 console.error = () => {}; // the interpreter complains there of every memory that it does not get
 
@@ -16,6 +18,7 @@ const listener = {
   begin: () => postMessage({ kind: "begin" }),
   end: () => postMessage({ kind: "end" }),
   full: () => postMessage({ kind: "full" }),
+  inside: (part) => postMessage({ kind: "inside", part }),
   print(line) {
     printed++;
     if (printed > MOST_LINES + 1) return;
@@ -39,10 +42,13 @@ async function start(packed) {
 async function answer({ kind, ...given }) {
   if (kind === "start") await start(given.packed);
   if (kind === "chapter") grader.addChapter(given.name, given.data);
+  if (kind === "writer") writer = startWriter(grader, given.facts, new Uint8Array(given.bytes));
+  if (kind === "parts") return { kind: "done", said: writer.take(given.mine) };
+  if (kind === "begin writing") writer.begin(given.who, given.breakage);
+  if (kind === "step") return { kind: "done", ...writer.step(given.who, given.what, given.given) };
   if (kind !== "judge") return { kind: "done" };
   printed = 0;
-  const { chapter, exercise, source, name } = given;
-  return { kind: "verdict", ...grader.judge(chapter, exercise, source, name) };
+  return { kind: "verdict", ...grader.judge(given) };
 }
 
 addEventListener("message", async ({ data }) => {

@@ -13,14 +13,15 @@ const module = new WebAssembly.Module(fs.readFileSync(`${micropython}/micropytho
 
 const start = () => startGrader({ load: loadMicroPython, module, engine });
 let graders = await start();
-const answers = asked.map(({ chapter, exercise, source, name, mistake }) => {
+const answers = asked.map((ask) => {
+  const { chapter, exercise, mistake } = ask;
   const begun = performance.now();
   let said;
   try {
     graders.addChapter(chapter, chapters[chapter]);
     said =
       mistake === undefined
-        ? graders.judge(chapter, exercise, source, name).said
+        ? graders.judge(ask).said
         : graders.mistaken(chapter, exercise, mistake);
   } catch (error) {
     said = `!! ${error.message.split("\n").slice(-6).join(" / ")}`;

@@ -78,7 +78,7 @@ def _head(source, name):
     return [word for word in names if word and word[0] not in "*/"], "\n".join(lines)
 
 
-def _world():
+def fresh_world():
     world = {name: getattr(attention_lib, name) for name in LIBRARY}
     world.update(
         {
@@ -97,22 +97,26 @@ def _world():
     return world
 
 
-def judged(module, name, source, lowered, function, before=""):
-    """Run a reader's code and judge its function.
+def judged(module, name, source, lowered, function, before="", mine="", parts=()):
+    """Run a reader's code and judge its function; ``mine`` has the reader's own earlier parts.
 
     The result is y, n, or - where nothing is written yet, the line that stopped, and the verdict.
     """
     _running._source[:] = source.split("\n")
     _running._failed_at[0] = 0
-    passed, said = _judged(module, name, source, lowered, function, before)
+    passed, said = _judged(module, name, source, lowered, function, before, mine, parts)
     return "%s%d|%s" % (passed, _running._failed_at[0], said)
 
 
-def _judged(module, name, source, lowered, function, before):
-    world = _world()
+def _judged(module, name, source, lowered, function, before, mine, parts):
+    world = fresh_world()
     try:
         if before:
             exec(before, world)
+        if parts:
+            own = fresh_world()
+            exec(mine, own)
+            world.update({part: own[part] for part in parts if part != function})
         code = compile(lowered + "\n", ANSWER, "exec")
     except SyntaxError as error:
         return "n", _syntax(Failure(error, None))

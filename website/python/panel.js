@@ -1,0 +1,276 @@
+// The panel in which a reader's own parts run the stored writer, letter by letter, beside the book's.
+
+import { BEGINNING, Writing } from "./asking.js";
+import { attachCode, inline, make } from "./editor.js";
+import { mine } from "./keeping.js";
+import { withManners } from "./manners.js";
+import { BEGINNING_OF_FILE, ownParts } from "./mine.js";
+import { Trouble } from "./session.js";
+
+// what is done to the parts: the words on the button, and those for its loss
+const BREAKAGES = {
+  no_root: ["Leave out √d", "without √d"],
+  mask_after: ["Mask after the softmax", "with the mask after the softmax"],
+  exchanged: ["Exchange two heads", "with two heads exchanged"],
+};
+const LARGEST_FILE = 100_000; // bytes
+
+/** Attach the editors of a page and its panel: both use one Python. */
+export function attachPanel(page, base) {
+  const session = attachCode(page, base);
+  for (const place of page.querySelectorAll(".attention-parts")) attach(place, session);
+}
+
+const button = (textContent, className = "") =>
+  make("button", { type: "button", textContent, className });
+
+/** The elements that the panel changes or listens to. */
+function elements() {
+  const texts = Object.fromEntries(
+    ["yours", "ours"].map((who) => [who, make("p", { className: "text", textContent: BEGINNING })]),
+  );
+  const breakages = Object.entries(BREAKAGES).map(([name, [words]]) => {
+    const one = button(words);
+    one.setAttribute("aria-pressed", "false");
+    return [name, one];
+  });
+  const field = make("textarea", {
+    spellcheck: false,
+    autocapitalize: "off",
+    wrap: "off",
+    rows: 12,
+  });
+  field.setAttribute("autocorrect", "off");
+  field.setAttribute("aria-label", "Your parts, the file mine.py");
+  return {
+    texts,
+    field,
+    breakages: new Map(breakages),
+    write: button("Write", "run"),
+    save: button("Save mine.py"),
+    open: button("Open a mine.py"),
+    back: button("Back to what is kept"),
+    file: make("input", { type: "file", accept: ".py", hidden: true }),
+    list: make("ul", { className: "whose" }),
+    rates: make("p", { className: "manners" }),
+    said: make("output", { className: "attention-said" }),
+    rows: make("tbody"),
+  };
+}
+
+function labelled(words, id, text) {
+  text.setAttribute("role", "group");
+  text.setAttribute("aria-labelledby", id);
+  return [make("p", { id, className: "manners", textContent: words }), text];
+}
+
+function tableOf(rows) {
+  const caption = make("caption", {
+    textContent: "Loss on 256 letters that the writer never learned from, in nats",
+  });
+  const heads = ["Parts", "Loss", "Rise"].map((words) =>
+    make("th", { textContent: words, scope: "col" }),
+  );
+  const head = make("thead", {}, make("tr", {}, ...heads));
+  return make("table", { hidden: true }, caption, head, rows);
+}
+
+function arrange(place, parts) {
+  const { texts, write, breakages, field, file, save, open, back, rates, list, said, rows } = parts;
+  const notes = make("p", {
+    className: "manners",
+    textContent:
+      "Notebooks keep the same file. Change a line and press Write: while all is right it is kept, " +
+      "and what is wrong counts in this panel only. Tab indents; Escape, then Tab leaves.",
+  });
+  const own = make(
+    "details",
+    { className: "own" },
+    make("summary", { textContent: "Your parts as a file, mine.py" }),
+    make("div", { className: "field" }, field),
+    notes,
+    make("p", { className: "buttons" }, save, open, back, file),
+  );
+  place.classList.add("attention-code");
+  place.append(
+    list,
+    make("p", { className: "buttons" }, write, ...breakages.values()),
+    ...labelled("Written by your parts", "attention-parts-yours", texts.yours),
+    ...labelled("Written by ours", "attention-parts-ours", texts.ours),
+    rates,
+    said,
+    tableOf(rows),
+    own,
+  );
+}
+
+/** Whose a part is, as a line of the list. */
+function lineOf({ part, page, title }, own, wrong) {
+  const name = make("code", { textContent: part });
+  if (wrong)
+    return make("li", { className: "wrong" }, name, ": yours, and not right. ", ...inline(wrong));
+  if (own) return make("li", {}, name, ": yours");
+  const link = make("a", { href: page, textContent: title });
+  return make("li", {}, name, ": ours, until you write it in ", link);
+}
+
+/** Show both texts, the reader's marked from the first letter on that differs; count equal ones. */
+function showTexts(places, { yours, ours }) {
+  let same = 0;
+  while (same < yours.length && yours[same] === ours[same]) same++;
+  const other = yours.slice(same);
+  places.yours.replaceChildren(yours.slice(0, same), ...(other ? [make("mark", {}, other)] : []));
+  places.ours.replaceChildren(ours);
+  return { same: same - BEGINNING.length, all: yours.length - BEGINNING.length };
+}
+
+const speed = (number) => (number < 10 ? number.toFixed(1) : String(Math.round(number)));
+const inNats = (loss) => (Number.isFinite(loss) ? loss.toFixed(2) : "not a number");
+const rise = (loss, from) => {
+  const risen = loss - from;
+  if (!Number.isFinite(risen)) return "";
+  return `${risen < -0.005 ? "−" : "+"}${Math.abs(risen).toFixed(2)}`;
+};
+
+function showLosses(rows, losses) {
+  const cells = (words, loss, risen) => {
+    const name = make("th", { textContent: words, scope: "row" });
+    const numbers = [inNats(loss), risen].map((textContent) => make("td", { textContent }));
+    return make("tr", {}, name, ...numbers);
+  };
+  const ours = losses.get("ours");
+  const made = Object.entries({ "": ["", "as they are"], ...BREAKAGES })
+    .filter(([name]) => losses.has(name))
+    .map(([name, [, words]]) =>
+      cells(`Yours, ${words}`, losses.get(name), rise(losses.get(name), ours)),
+    );
+  rows.replaceChildren(cells("Ours", ours, ""), ...made);
+  rows.parentElement.hidden = false;
+}
+
+/** The outcome in words. */
+function sentence(breakage, { same, all }, losses) {
+  const [ours, loss] = [losses.get("ours"), losses.get(breakage)];
+  const agree =
+    same === all
+      ? `All ${all} letters are the same.`
+      : `The texts part after ${same} of ${all} letters.`;
+  const words = breakage ? `${BREAKAGES[breakage][1]} ` : "";
+  return (
+    `${agree} Your loss ${words}is ${inNats(loss)} nats, ours ${inNats(ours)}` +
+    `${same === all && inNats(loss) === inNats(ours) ? "" : ` (${rise(loss, ours)})`}.`
+  );
+}
+
+/** Saving the parts as a file, opening one, and going back to those that are kept. */
+function withFile({ field, save, open, back, file }, { fill, say }) {
+  save.addEventListener("click", () => {
+    const blob = new Blob([field.value || BEGINNING_OF_FILE], { type: "text/x-python" });
+    const link = make("a", { href: URL.createObjectURL(blob), download: "mine.py" });
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
+  open.addEventListener("click", () => file.click());
+  file.addEventListener("change", async () => {
+    const [chosen] = file.files;
+    const text = chosen && chosen.size <= LARGEST_FILE ? await chosen.text() : "";
+    file.value = "";
+    if (/^def my_\w+/m.test(text)) {
+      fill(text);
+      say("Opened. Press Write.");
+    } else if (chosen) say(`\`${chosen.name}\` holds no part: a function such as \`my_block\`.`);
+  });
+  back.addEventListener("click", () => fill(mine.text()));
+}
+
+function attach(place, session) {
+  const driving = JSON.parse(place.dataset.parts); // [{part, page, title}]
+  const parts = elements();
+  const { texts, write, breakages, field, list, said, rates, rows } = parts;
+  const writing = new Writing(session);
+  const losses = new Map();
+  let [running, next, wrong, judged] = [false, null, new Map(), mine.text()];
+
+  const say = (text) => said.replaceChildren(...inline(text));
+  const fill = (text) => {
+    field.value = text;
+    showWhose();
+  };
+  function showWhose() {
+    const own = ownParts(
+      field.value,
+      driving.map(({ part }) => part),
+    );
+    list.replaceChildren(
+      ...driving.map((one) => {
+        const is = own.includes(one.part);
+        return lineOf(one, is, is && field.value === judged && wrong.get(one.part));
+      }),
+    );
+  }
+  /** Have a text judged that is not kept, and keep it if all of it is right. */
+  async function judge(text) {
+    losses.delete("");
+    Object.keys(BREAKAGES).forEach((name) => losses.delete(name));
+    if (text === mine.text()) wrong = new Map();
+    else {
+      say("Asking the graders …");
+      wrong = await writing.wrongParts(text);
+      if (wrong.size === 0) mine.keep(text);
+    }
+    judged = text;
+    showWhose();
+  }
+  async function perform(breakage) {
+    const text = field.value;
+    say(session.worker ? "Starting …" : "Fetching Python and the writer, once …");
+    await writing.ready();
+    if (text !== judged) await judge(text);
+    say("Writing …");
+    let count = {};
+    await writing.write(text, breakage, (both, rate) => {
+      count = showTexts(texts, both);
+      rates.textContent =
+        `${speed(rate.yours)} letters a second by your parts; ` +
+        `${speed(rate.ours)} by ours, which keep a cache.`;
+    });
+    say("Measuring the loss …");
+    if (!losses.has("ours")) losses.set("ours", await writing.loss("ours"));
+    losses.set(breakage, await writing.loss("yours"));
+    showLosses(rows, losses);
+    say(sentence(breakage, count, losses));
+  }
+  async function run(breakage) {
+    running = true;
+    write.textContent = "Stop";
+    breakages.forEach((one, name) => one.setAttribute("aria-pressed", String(name === breakage)));
+    try {
+      await session.alone(() => perform(breakage));
+    } catch (error) {
+      if (!(error instanceof Trouble)) throw error;
+      say(error.message);
+    } finally {
+      write.textContent = "Write";
+      running = false;
+    }
+    if (next !== null) run(next);
+    next = null;
+  }
+  /** Start, or stop what runs and start then. */
+  function start(breakage) {
+    if (!running) return run(breakage);
+    next = breakage;
+    return session.stop();
+  }
+
+  write.addEventListener("click", () => start(running ? null : ""));
+  breakages.forEach((one, name) => one.addEventListener("click", () => start(name)));
+  field.addEventListener("input", showWhose);
+  withManners(field);
+  withFile(parts, { fill, say });
+  addEventListener("storage", () => {
+    if (field.value === judged && wrong.size === 0) fill((judged = mine.text()));
+  });
+  arrange(place, parts);
+  fill(judged);
+}
