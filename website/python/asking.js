@@ -1,6 +1,6 @@
 // What the panel asks of Python: grade parts, write letters with them, measure a loss.
 
-import { ownParts } from "./mine.js";
+import { ownParts } from "./parts.js";
 import { Endless, Trouble } from "./session.js";
 
 export const BEGINNING = "The query ";
@@ -43,8 +43,7 @@ export class Writing {
         if (!passed) wrong.set(part, said.replace(/^Not yet: /, ""));
       } catch (error) {
         if (!(error instanceof Endless)) throw error;
-        wrong.set(part, `it ${ENDLESS}`);
-        return wrong;
+        throw new Trouble(`\`${part}\` ${ENDLESS}`);
       }
     }
     return wrong;

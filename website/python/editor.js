@@ -134,7 +134,8 @@ function judging({ place, parts, session, keeps, show }) {
       const asked = { chapter, exercise, name, source, ...earlier(data) };
       const verdict = await session.judge(asked, hear);
       const { part } = place.dataset;
-      const kept = verdict.passed && part ? keepPart({ part, exercise }, source, data) : "";
+      const own = verdict.passed && part;
+      const kept = own ? await keepPart(session, { part, exercise }, source, data) : "";
       show(verdict.unwritten ? null : verdict.passed, verdict.said + kept, verdict.line);
       if (verdict.passed) keeps.pass();
     } catch (error) {

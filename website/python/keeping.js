@@ -28,10 +28,14 @@ function decode(text) {
   }
 }
 
-/** The text of mine.py, as far as it is written. */
+/** The text of mine.py, as far as it is written; this page hears of a change as others do. */
 export const mine = {
   text: () => stored((kept) => kept.getItem(MINE)) ?? "",
-  keep: (text) => stored((kept) => (kept.setItem(MINE, text), true)) === true,
+  keep(text) {
+    stored((kept) => kept.setItem(MINE, text));
+    dispatchEvent(new Event("storage"));
+    return mine.text() === text;
+  },
 };
 
 /** What is kept of one exercise. */

@@ -1,6 +1,8 @@
 // Python that MicroPython does not read, in words that it does: stars in lists, tuples and sets, and
 // assignments such as x *= 2, which change a tensor in place. Lines stay where they are.
 
+import { STRING, stringEnd } from "./strings.js";
+
 const BEFORE_DISPLAY = new Set([
   "return",
   "yield",
@@ -16,18 +18,6 @@ const BEFORE_DISPLAY = new Set([
 ]);
 const NAMES = { "[": "py_list(", "(": "py_tuple(", "{": "py_set(" };
 const AUGMENTED = /^([A-Za-z_]\w*)[ \t]*(\*\*|\/\/|[*/%&|^@])=(?!=)[ \t]*/;
-export const STRING = /^[rRbBuUfF]{0,2}("""|'''|"|')/;
-
-/** Where a string that begins at a place ends. */
-export function stringEnd(source, start, quote) {
-  let at = start;
-  while (at < source.length && !source.startsWith(quote, at)) {
-    if (quote.length === 1 && source[at] === "\n") return at;
-    at += source[at] === "\\" ? 2 : 1;
-  }
-  return at + quote.length;
-}
-
 class Lowering {
   constructor(source) {
     this.source = source;

@@ -1,8 +1,8 @@
 // The text of mine.py, as the notebooks write it: the reader's parts of a model, with what they need.
 
-import { STRING, stringEnd } from "./lowering.js";
+import { STRING, stringEnd } from "./strings.js";
 
-export const BEGINNING_OF_FILE = `"""Your parts of a model that writes, each as it was when its grader said "Correct".
+const BEGINNING = `"""Your parts of a model that writes, each as it was when its grader said "Correct".
 
 Later chapters call them. Change what you like: nothing that stands here is overwritten unless you
 ask for it.
@@ -20,9 +20,6 @@ const IMPORTS = {
 const GOES_ON = /^(?:else|elif|except|finally)\b/;
 const DEFINED = /^(?:@[^\n]*\n)*(?:async )?(?:def|class) (\w+)/;
 const ASSIGNED = /^([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?=(?!=)/;
-
-/** Why a part is not kept: the end of a sentence. */
-export class NotKept extends Error {}
 
 /** The strings, the comments and all other signs of a text, in order. */
 function* pieces(text) {
@@ -93,12 +90,6 @@ export function statements(text) {
 const isOurs = ({ text }) => /^my_\w+ = of_the_book\("\w+"\)$/.test(text);
 const byName = (list) => new Map(list.map((statement) => [statement.name, statement]));
 
-/** The parts, of those that there are, that a text of mine.py holds of the reader's own. */
-export function ownParts(text, parts) {
-  const known = byName(statements(text));
-  return parts.filter((part) => known.has(part) && !isOurs(known.get(part)));
-}
-
 /** What a part needs, itself at the end: statements of the editor, of the chapter, of the book. */
 function needed(part, source, { helpers, parts, library, mine }) {
   const written = byName(statements(source));
@@ -140,13 +131,14 @@ function withImports(text, imports) {
 }
 
 /**
- * The text of mine.py with a part in it that a reader has written, and with all that it needs.
+ * The text of mine.py with a part in it that a reader has written, and with all that it needs; or why
+ * it is not kept, as the end of a sentence.
  *
  * `helpers` is what the chapter defines, `parts` are the names of all parts and `library` those that
  * the page knows of the library; `mine` is the text so far.
  */
 export function joined(part, source, { helpers = "", parts, library, mine }) {
-  let text = mine || BEGINNING_OF_FILE;
+  let text = mine || BEGINNING;
   const known = byName(statements(text));
   const wanted = needed(part, source, { helpers, parts, library, mine });
   const own = new Set(wanted.map(({ name }) => name));
@@ -157,11 +149,11 @@ export function joined(part, source, { helpers = "", parts, library, mine }) {
     else if (old.text !== code) {
       const other = [...known.values()].find((one) => !own.has(one.name) && uses(one.text, name));
       if (name !== part && !isOurs(old) && other) {
-        throw new NotKept(`your \`${other.name}\` uses another \`${name}\`. Rename this one.`);
+        return { failed: `your \`${other.name}\` uses another \`${name}\`. Rename this one.` };
       }
       text = text.replace(old.text, () => code);
     }
   }
   text = withImports(text, imports);
-  return `${[text.trimEnd(), ...definitions].join("\n\n\n")}\n`;
+  return { text: `${[text.trimEnd(), ...definitions].join("\n\n\n")}\n` };
 }

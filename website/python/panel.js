@@ -4,7 +4,7 @@ import { BEGINNING, Writing } from "./asking.js";
 import { attachCode, inline, make } from "./editor.js";
 import { mine } from "./keeping.js";
 import { withManners } from "./manners.js";
-import { BEGINNING_OF_FILE, ownParts } from "./mine.js";
+import { ownParts } from "./parts.js";
 import { Trouble } from "./session.js";
 
 // what is done to the parts: the words on the button, and those for its loss
@@ -18,7 +18,12 @@ const LARGEST_FILE = 100_000; // bytes
 /** Attach the editors of a page and its panel: both use one Python. */
 export function attachPanel(page, base) {
   const session = attachCode(page, base);
-  for (const place of page.querySelectorAll(".attention-parts")) attach(place, session);
+  for (const place of page.querySelectorAll(".attention-parts")) {
+    const panel = new Panel(session, JSON.parse(place.dataset.parts));
+    arrange(place, panel.parts);
+    panel.listen();
+    panel.fill(mine.text());
+  }
 }
 
 const button = (textContent, className = "") =>
@@ -108,10 +113,10 @@ function arrange(place, parts) {
 function lineOf({ part, page, title }, own, wrong) {
   const name = make("code", { textContent: part });
   if (wrong)
-    return make("li", { className: "wrong" }, name, ": yours, and not right. ", ...inline(wrong));
-  if (own) return make("li", {}, name, ": yours");
+    return make("li", { className: "wrong" }, name, " yours, and not right: ", ...inline(wrong));
+  if (own) return make("li", {}, name, " yours");
   const link = make("a", { href: page, textContent: title });
-  return make("li", {}, name, ": ours, until you write it in ", link);
+  return make("li", {}, name, " ours, until you write it in ", link);
 }
 
 /** Show both texts, the reader's marked from the first letter on that differs; count equal ones. */
@@ -163,9 +168,9 @@ function sentence(breakage, { same, all }, losses) {
 }
 
 /** Saving the parts as a file, opening one, and going back to those that are kept. */
-function withFile({ field, save, open, back, file }, { fill, say }) {
+function withFile({ field, save, open, back, file }, panel) {
   save.addEventListener("click", () => {
-    const blob = new Blob([field.value || BEGINNING_OF_FILE], { type: "text/x-python" });
+    const blob = new Blob([field.value], { type: "text/x-python" });
     const link = make("a", { href: URL.createObjectURL(blob), download: "mine.py" });
     link.click();
     URL.revokeObjectURL(link.href);
@@ -176,57 +181,93 @@ function withFile({ field, save, open, back, file }, { fill, say }) {
     const text = chosen && chosen.size <= LARGEST_FILE ? await chosen.text() : "";
     file.value = "";
     if (/^def my_\w+/m.test(text)) {
-      fill(text);
-      say("Opened. Press Write.");
-    } else if (chosen) say(`\`${chosen.name}\` holds no part: a function such as \`my_block\`.`);
+      panel.fill(text);
+      panel.say("Opened. Press Write.");
+    } else if (chosen)
+      panel.say(`\`${chosen.name}\` holds no part: a function such as \`my_block\`.`);
   });
-  back.addEventListener("click", () => fill(mine.text()));
+  back.addEventListener("click", () => panel.fill(mine.text()));
 }
 
-function attach(place, session) {
-  const driving = JSON.parse(place.dataset.parts); // [{part, page, title}]
-  const parts = elements();
-  const { texts, write, breakages, field, list, said, rates, rows } = parts;
-  const writing = new Writing(session);
-  const losses = new Map();
-  let [running, next, wrong, judged] = [false, null, new Map(), mine.text()];
+class Panel {
+  /** `driving` lists the parts that run the writer, as {part, page, title}. */
+  constructor(session, driving) {
+    Object.assign(this, { session, driving });
+    this.parts = elements();
+    this.writing = new Writing(session);
+    this.losses = new Map();
+    this.wrong = new Map(); // what is wrong with parts of the text that was judged last
+    this.judged = mine.text();
+    this.running = false;
+    this.next = null; // the breakage that begins when what runs has stopped
+  }
 
-  const say = (text) => said.replaceChildren(...inline(text));
-  const fill = (text) => {
-    field.value = text;
-    showWhose();
-  };
-  function showWhose() {
-    const own = ownParts(
-      field.value,
-      driving.map(({ part }) => part),
-    );
+  listen() {
+    const { write, breakages, field } = this.parts;
+    write.addEventListener("click", () => this.start(this.running ? null : ""));
+    breakages.forEach((one, name) => one.addEventListener("click", () => this.start(name)));
+    field.addEventListener("input", () => this.showWhose());
+    withManners(field);
+    withFile(this.parts, this);
+    addEventListener("storage", () => this.follow());
+  }
+
+  say(text) {
+    this.parts.said.replaceChildren(...inline(text));
+  }
+
+  fill(text) {
+    this.parts.field.value = text;
+    this.showWhose();
+  }
+
+  /** Show what is kept by now, by an editor of this page or of another, unless it was changed here. */
+  follow() {
+    const { field } = this.parts;
+    if (this.running || field.value !== this.judged || this.wrong.size) return;
+    this.judged = mine.text();
+    if (field.value !== this.judged) this.forgetLosses();
+    this.fill(this.judged);
+  }
+
+  showWhose() {
+    const { field, list, save } = this.parts;
+    const names = this.driving.map(({ part }) => part);
+    const own = ownParts(field.value, names);
+    const isJudged = field.value === this.judged;
+    save.disabled = !field.value;
     list.replaceChildren(
-      ...driving.map((one) => {
-        const is = own.includes(one.part);
-        return lineOf(one, is, is && field.value === judged && wrong.get(one.part));
-      }),
+      ...this.driving.map((one) =>
+        lineOf(one, own.includes(one.part), isJudged && this.wrong.get(one.part)),
+      ),
     );
   }
-  /** Have a text judged that is not kept, and keep it if all of it is right. */
-  async function judge(text) {
-    losses.delete("");
-    Object.keys(BREAKAGES).forEach((name) => losses.delete(name));
-    if (text === mine.text()) wrong = new Map();
-    else {
-      say("Asking the graders …");
-      wrong = await writing.wrongParts(text);
-      if (wrong.size === 0) mine.keep(text);
-    }
-    judged = text;
-    showWhose();
+
+  forgetLosses() {
+    for (const name of ["", ...Object.keys(BREAKAGES)]) this.losses.delete(name);
   }
-  async function perform(breakage) {
+
+  /** Have a text judged that is not kept, and keep it if all of it is right. */
+  async judge(text) {
+    this.forgetLosses();
+    this.wrong = new Map();
+    if (text !== mine.text()) {
+      this.say("Asking the graders …");
+      this.wrong = await this.writing.wrongParts(text);
+      if (this.wrong.size === 0) mine.keep(text);
+    }
+    this.judged = text;
+    this.showWhose();
+  }
+
+  async perform(breakage) {
+    const { texts, field, rates, rows } = this.parts;
+    const { writing, losses } = this;
     const text = field.value;
-    say(session.worker ? "Starting …" : "Fetching Python and the writer, once …");
+    this.say(this.session.worker ? "Starting …" : "Fetching Python and the writer, once …");
     await writing.ready();
-    if (text !== judged) await judge(text);
-    say("Writing …");
+    if (text !== this.judged) await this.judge(text);
+    this.say("Writing …");
     let count = {};
     await writing.write(text, breakage, (both, rate) => {
       count = showTexts(texts, both);
@@ -234,43 +275,40 @@ function attach(place, session) {
         `${speed(rate.yours)} letters a second by your parts; ` +
         `${speed(rate.ours)} by ours, which keep a cache.`;
     });
-    say("Measuring the loss …");
+    this.say("Measuring the loss …");
     if (!losses.has("ours")) losses.set("ours", await writing.loss("ours"));
     losses.set(breakage, await writing.loss("yours"));
     showLosses(rows, losses);
-    say(sentence(breakage, count, losses));
+    const wrong = Array.from(this.wrong, ([part, why]) => ` \`${part}\` is not right: ${why}`);
+    this.say(sentence(breakage, count, losses) + wrong.join(""));
   }
-  async function run(breakage) {
-    running = true;
+
+  async run(breakage) {
+    const { write, breakages } = this.parts;
+    this.running = true;
     write.textContent = "Stop";
     breakages.forEach((one, name) => one.setAttribute("aria-pressed", String(name === breakage)));
     try {
-      await session.alone(() => perform(breakage));
+      await this.session.alone(() => this.perform(breakage));
     } catch (error) {
       if (!(error instanceof Trouble)) throw error;
-      say(error.message);
+      this.say(error.message);
     } finally {
       write.textContent = "Write";
-      running = false;
+      this.running = false;
     }
-    if (next !== null) run(next);
-    next = null;
-  }
-  /** Start, or stop what runs and start then. */
-  function start(breakage) {
-    if (!running) return run(breakage);
-    next = breakage;
-    return session.stop();
+    const { next } = this;
+    this.next = null;
+    if (next !== null) this.run(next);
   }
 
-  write.addEventListener("click", () => start(running ? null : ""));
-  breakages.forEach((one, name) => one.addEventListener("click", () => start(name)));
-  field.addEventListener("input", showWhose);
-  withManners(field);
-  withFile(parts, { fill, say });
-  addEventListener("storage", () => {
-    if (field.value === judged && wrong.size === 0) fill((judged = mine.text()));
-  });
-  arrange(place, parts);
-  fill(judged);
+  /** Start; what runs is stopped first. With null it is only stopped. */
+  start(breakage) {
+    if (!this.running) {
+      this.follow();
+      return this.run(breakage);
+    }
+    this.next = breakage;
+    return this.session.stop();
+  }
 }

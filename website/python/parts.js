@@ -1,9 +1,15 @@
 // The parts of a model that a reader has written: kept in mine.py, and called by later exercises.
 
-import { joined, NotKept, ownParts } from "./mine.js";
 import { mine } from "./keeping.js";
 
 const listed = (names) => new Intl.ListFormat("en-GB").format(names.map((name) => `\`${name}\``));
+
+/** The parts, of those that there are, that a text of mine.py holds of the reader's own. */
+export function ownParts(text, parts) {
+  const isOwn = (part) =>
+    new RegExp(`^(?:def ${part}\\b|${part} *=(?! *of_the_book\\())`, "m").test(text);
+  return parts.filter(isOwn);
+}
 
 /** Say whose the parts are that an exercise calls; an empty text if it calls none. */
 export function whose(names) {
@@ -21,15 +27,13 @@ export function earlier({ names }) {
 }
 
 /** Keep a part that is right; return what to say of it. */
-export function keepPart({ part, exercise }, source, { names, helpers }) {
+export async function keepPart(session, { part, exercise }, source, { names, helpers }) {
   const known = { ...names, helpers: helpers[exercise], mine: mine.text() };
-  try {
-    const works = mine.keep(joined(part, source, known));
-    return works
-      ? " Later chapters call it now."
-      : " This browser keeps nothing for later chapters.";
-  } catch (error) {
-    if (!(error instanceof NotKept)) throw error;
-    return ` It is not kept for later chapters: ${error.message}`;
-  }
+  const { text, failed } = await session.alone(() =>
+    session.ask({ kind: "join", part, source, known }),
+  );
+  if (failed) return ` It is not kept for later chapters: ${failed}`;
+  return mine.keep(text)
+    ? " Later chapters call it now."
+    : " This browser keeps nothing, so later chapters call ours.";
 }

@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import {
-  BEGINNING_OF_FILE,
-  joined,
-  NotKept,
-  ownParts,
-  statements,
-} from "../../../website/python/mine.js";
+import { joined, statements } from "../../../website/python/mine.js";
+import { ownParts } from "../../../website/python/parts.js";
 
 const NAMES = {
   parts: ["my_lookup", "my_unit_scores", "my_many_heads"],
@@ -21,7 +16,7 @@ const HEADS =
   '    """Text with def my_lookup( in it."""\n    return my_unit_scores(cut(q, n), k, math.sqrt(1))\n';
 
 const join = (part, source, mine = "", helpers = "") =>
-  joined(part, source, { ...NAMES, mine, helpers });
+  joined(part, source, { ...NAMES, mine, helpers }).text;
 
 test("statements are found by their names, over lines and in strings", () => {
   const text =
@@ -35,7 +30,9 @@ test("statements are found by their names, over lines and in strings", () => {
 });
 
 test("a part brings its imports, and stands under the notebook's first lines", () => {
-  assert.equal(join("my_unit_scores", SCORES), `${BEGINNING_OF_FILE}\nimport torch\n\n\n${SCORES}`);
+  const [first, after] = join("my_unit_scores", SCORES).split('"""\n\n');
+  assert.ok(first.startsWith('"""Your parts of a model that writes'));
+  assert.equal(after, `import torch\n\n\n${SCORES}`);
 });
 
 test("a part takes along what it calls, and nothing else", () => {
@@ -72,8 +69,7 @@ test("an own part takes the place of the book's, and of an older one", () => {
 test("a helper that another part calls is not overwritten", () => {
   const mine = join("my_many_heads", HEADS);
   const source = "def cut(x):\n    return x\ndef my_lookup(x):\n    return cut(x)\n";
-  assert.throws(
-    () => join("my_lookup", source, mine),
-    (error) => error instanceof NotKept && /`my_many_heads` uses another `cut`/.test(error.message),
-  );
+  const { text, failed } = joined("my_lookup", source, { ...NAMES, mine });
+  assert.equal(text, undefined);
+  assert.equal(failed, "your `my_many_heads` uses another `cut`. Rename this one.");
 });

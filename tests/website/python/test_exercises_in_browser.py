@@ -22,7 +22,7 @@ class Exercise:
     """An exercise of a page that is open."""
 
     def __init__(self, page, number=0):
-        self.page, self.place = page, page.locator(".attention-code").nth(number)
+        self.page, self.place = page, page.locator(".attention-code[data-name]").nth(number)
         self.field, self.run = self.place.locator("textarea"), self.place.locator(".run")
         for folded in self.place.locator("details.own:not([open]) > summary").all():
             folded.click()

@@ -1,0 +1,53 @@
+"""The panel in which a reader's parts run the stored writer, in a Chromium without a network."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.website.conftest import visit  # noqa: F401
+from tests.website.python.test_exercises_in_browser import Exercise, of_python, weight
+
+pytestmark = [pytest.mark.site, pytest.mark.browser]
+
+PAGE = "book/one-block.html"
+BLOCK = """def my_block(x, attention, feed_forward, norm_1, norm_2):
+    x = norm_1(x + attention(x))
+    return norm_2(x + feed_forward(x))
+"""
+SCORES = "def my_unit_scores(queries, keys, std):\n    return queries @ keys.mT / std**2\n"
+
+
+def test_a_readers_parts_write_break_and_are_saved_and_opened(visit, tmp_path):  # noqa: F811
+    with visit(PAGE, width=320) as seen:
+        page, panel = seen.page, seen.page.locator(".attention-parts")
+        before = {*seen.asked}
+        assert {path.name for path in of_python(seen)} == {"panel.js", "editor.css"}
+        exercise = Exercise(page)
+        assert exercise.judged(BLOCK) == "Correct: 4 cases agree. Later chapters call it now."
+        assert "my_block yours" in panel.locator(".whose").inner_text()
+        said, yours = panel.locator("output"), panel.get_by_role("group").first
+
+        panel.get_by_role("button", name="Write").click()
+        page.locator(".attention-parts .text", has_text="The query of").first.wait_for()
+        panel.get_by_role("button", name="Leave out √d").click()
+        said.filter(has_text="Your loss without √d is 1.51 nats, ours 1.22 (+0.29).").wait_for()
+        assert yours.inner_text().startswith("The query of ten each other.")
+        assert yours.locator("mark").inner_text().startswith("ten each other.")
+        assert weight({*seen.asked} - before) <= 650_000
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+        panel.locator("summary").click()
+        with page.expect_download() as download:
+            panel.get_by_role("button", name="Save mine.py").click()
+        text = Path(download.value.path()).read_text()
+        assert text.endswith(f"\n\n\n{BLOCK}")
+        file = tmp_path / "mine.py"
+        file.write_text(f"{text}\n\n{SCORES}")
+        panel.locator("input[type=file]").set_input_files(file)
+        panel.get_by_role("button", name="Write").click()
+        panel.locator(".wrong", has_text="my_unit_scores yours, and not right: √d").wait_for()
+        panel.get_by_role("button", name="Stop").click()
+        panel.get_by_role("button", name="Back to what is kept").click()
+        assert panel.locator("textarea").input_value() == text
+        assert seen.axe() == []
+        assert seen.violations() == [] and seen.faults == []
