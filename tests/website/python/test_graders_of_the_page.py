@@ -93,13 +93,12 @@ def test_each_stub_of_a_chapter_names_a_grader_that_the_page_has(chapter):
             assert f"def {name}(" in code
 
 
-def test_one_script_holds_all_modules_of_the_worker():
-    script = bundled("worker")
-    assert 'import("./micropython.mjs")' in script
-    assert not re.search(r"^import ", script, re.MULTILINE)
+def test_two_scripts_hold_all_modules():
+    worker, panel = scripts = bundled("worker"), bundled("panel")
+    assert 'import("./micropython.mjs")' in worker
+    assert not any(re.search(r"^import ", script, re.MULTILINE) for script in scripts)
     for path in page.FOLDER.glob("*.js"):
-        if path.stem not in ("editor", "forms", "session", "keeping", "manners"):
-            assert script.count(f"const module_{path.stem} =") == 1
+        assert (worker + panel).count(f"const module_{path.stem} =") == 1
 
 
 @pytest.mark.parametrize(
