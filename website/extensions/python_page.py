@@ -18,7 +18,10 @@ from workbook.parts import PARTS
 
 STATIC = "attention_python"
 PLACE = '<div class="attention-code" data-chapter="{}" data-exercise="{}" data-name="{}"{}>{}</div>'
-PANEL = '<div class="attention-parts"'  # where a reader's parts run the stored writer
+# where a reader's parts run the stored writer; in a notebook something to unfold
+PANEL = re.compile(
+    r'<details class="attention-parts">\s*<summary>.*?</summary>(.*?)</details>', re.DOTALL
+)
 
 
 def write(folder):
@@ -61,7 +64,7 @@ def with_editors(body, chapter):
         form = forms().get(f"{module}.{exercise}")
         more = f' data-form="{html.escape(export.written(form))}"' if form else ""
         if name in PARTS:
-            more += f' data-part="{name}"'
+            more += f' data-part="{html.escape(export.written(export.part(name)))}"'
         if takes := export.takes(module).get(exercise):
             more += f' data-takes="{" ".join(takes)}"'
         return PLACE.format(module, exercise, name, more, match[0])
@@ -76,7 +79,8 @@ def with_panel(body, titles):
         page = export.chapter_of(part).replace("_", "-")
         driving.append({"part": part, "page": f"{page}.html", "title": titles[f"book/{page}"]})
     data = html.escape(export.written(driving))
-    return body.replace(PANEL, f'{PANEL} data-parts="{data}"')
+    place = '<div class="attention-parts" data-parts="{}">{}</div>'
+    return PANEL.sub(lambda match: place.format(data, match[1]), body)
 
 
 def _write(app):
@@ -89,11 +93,12 @@ def _mark(app, pagename, templatename, context, doctree):
         return
     chapter = Path(pagename).name.replace("-", "_")
     context["body"] = with_editors(context.get("body", ""), chapter)
-    if PANEL in context["body"]:
+    script = "editor"
+    if PANEL.search(context["body"]):
+        script = "panel"
         titles = {name: node.astext() for name, node in app.env.titles.items()}
         context["body"] = with_panel(context["body"], titles)
     if 'class="attention-code"' in context["body"]:
-        script = "panel" if PANEL in context["body"] else "editor"
         app.add_css_file(f"{STATIC}/editor.css")
         app.add_js_file(f"{STATIC}/{script}.js", loading_method="defer")
 

@@ -2,9 +2,9 @@
 
 import { Session, Trouble } from "./session.js";
 import { formOf } from "./forms.js";
-import { keepsOf } from "./keeping.js";
+import { keepsOf, mine } from "./keeping.js";
 import { withManners } from "./manners.js";
-import { earlier, keepPart, whose } from "./parts.js";
+import { earlier, keepPart, ownParts, whose } from "./parts.js";
 
 const KEYS = ["@", ".", "(", ")", "[", "]", ":", ",", "=", "_", "-1", "dim=", ".mT"];
 
@@ -85,8 +85,7 @@ function attach(place, session) {
       judge();
     }
   });
-  const tellWhose = () =>
-    calls.replaceChildren(...inline(whose(place.dataset.takes?.split(" ") ?? [])));
+  const tellWhose = () => calls.replaceChildren(...inline(whose(takesOf(place))));
   keeps.watch((text) => {
     if (document.activeElement !== field) fill(text ?? stub);
   });
@@ -105,10 +104,17 @@ function attach(place, session) {
   place.hidden = false;
 }
 
+/** The parts that an exercise calls, by name. */
+const takesOf = ({ dataset }) => dataset.takes?.split(" ") ?? [];
+
+/** What is known of the part that an exercise is, if it is one. */
+const partOf = ({ dataset }) => dataset.part && JSON.parse(dataset.part);
+
 /** What the button does: run and judge, or stop what runs. */
 function judging({ place, parts, session, keeps, show }) {
   const { field, run, printed } = parts;
   const { chapter, exercise, name } = place.dataset;
+  const [part, takes] = [partOf(place), takesOf(place)];
   let running = false;
   const hear = {
     printed(line) {
@@ -130,12 +136,9 @@ function judging({ place, parts, session, keeps, show }) {
     const started = performance.now();
     try {
       const source = field.value;
-      const data = await session.fetched(`${chapter}.json`, "json");
-      const asked = { chapter, exercise, name, source, ...earlier(data) };
+      const asked = { chapter, exercise, name, source, ...earlier(takes) };
       const verdict = await session.judge(asked, hear);
-      const { part } = place.dataset;
-      const own = verdict.passed && part;
-      const kept = own ? await keepPart(session, { part, exercise }, source, data) : "";
+      const kept = verdict.passed && part ? keepPart(part, source) : "";
       show(verdict.unwritten ? null : verdict.passed, verdict.said + kept, verdict.line);
       if (verdict.passed) keeps.pass();
     } catch (error) {
@@ -160,7 +163,12 @@ function withForm(place, parts) {
     said.classList.toggle("right", passed === true);
     said.replaceChildren(...inline(text));
   };
-  const form = formOf(JSON.parse(place.dataset.form), show);
+  const part = partOf(place);
+  const keep = (program) => {
+    const own = program.replace(/^def \w+/, `def ${place.dataset.name}`);
+    return part && !ownParts(mine.text(), [part.part]).length ? keepPart(part, own) : "";
+  };
+  const form = formOf(JSON.parse(place.dataset.form), show, keep);
   const summary = make("summary", { textContent: "Write it yourself" });
   const own = make("details", { className: "own" }, summary, ...parts);
   place.replaceChildren(form, said, own);

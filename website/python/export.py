@@ -29,6 +29,7 @@ __all__ = [
     "chapters",
     "engine",
     "packed",
+    "part",
     "takes",
     "writer",
     "written",
@@ -116,7 +117,17 @@ def chapter(name):
         "solutions": {key: solution(value) for key, value in own.items()},
         "mistakes": {key: _named(value) for key, value in own.items() if _named(value)},
         "helpers": _helpers(name),
-        "names": {"parts": [*PARTS], "library": [*_functions(_bare(HOST / "attention_lib.py"))]},
+    }
+
+
+def part(name):
+    """Return what a page needs to keep a reader's part: names, and what its chapter defines."""
+    chapter, exercise = chapter_of(name), PARTS[name].right.__name__
+    return {
+        "part": name,
+        "parts": [*PARTS],
+        "library": [*_functions(_bare(HOST / "attention_lib.py"))],
+        "helpers": _helpers(chapter).get(exercise, ""),
     }
 
 

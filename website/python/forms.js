@@ -56,7 +56,12 @@ function arranging(form, changed) {
   tray.append(...shuffled(items.length).map((i) => items[i]));
   const head = make("pre", {}, make("code", { textContent: form.head }));
   const order = () => Array.from(program.children, ({ line }) => line);
-  return { parts: [head, program, tray], judge: () => judgeLines(form, order()) };
+  const lines = () => order().map((i) => `    ${form.lines[i].text}\n`);
+  return {
+    parts: [head, program, tray],
+    judge: () => judgeLines(form, order()),
+    text: () => `${form.head}\n${lines().join("")}`,
+  };
 }
 
 function choosing({ kind, between, places, verdicts }, changed) {
@@ -82,16 +87,24 @@ function choosing({ kind, between, places, verdicts }, changed) {
       fields.some(({ value }) => value === "")
         ? [null, "Fill every blank, then press Check."]
         : verdicts[fields.map(({ value }) => value).join()],
+    text: () =>
+      `${between.map((text, i) => text + (places[i]?.[fields[i].value] ?? "")).join("")}\n`,
   };
 }
 
-/** The form as an element; `show(passed, text)` is told what is said of an answer. */
-export function formOf(form, show) {
+/**
+ * The form as an element. `show(passed, text)` is told what is said of an answer; `keep` is given the
+ * program that is right, and returns what else there is to say.
+ */
+export function formOf(form, show, keep) {
   const changed = () => show(null, "");
-  const { parts, judge } =
+  const { parts, judge, text } =
     form.kind === "arrange" ? arranging(form, changed) : choosing(form, changed);
   const check = make("button", { type: "button", className: "check", textContent: "Check" });
-  check.addEventListener("click", () => show(...judge()));
+  check.addEventListener("click", () => {
+    const [passed, said] = judge();
+    show(passed, passed ? said + keep(text()) : said);
+  });
   const words = form.task
     .split("`")
     .map((part, i) => (i % 2 ? make("code", { textContent: part }) : part));

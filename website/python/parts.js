@@ -1,6 +1,7 @@
 // The parts of a model that a reader has written: kept in mine.py, and called by later exercises.
 
 import { mine } from "./keeping.js";
+import { joined } from "./mine.js";
 
 const listed = (names) => new Intl.ListFormat("en-GB").format(names.map((name) => `\`${name}\``));
 
@@ -21,17 +22,12 @@ export function whose(names) {
   return own.length ? `It calls your own ${listed(own)}, and ${until}.` : `It calls ${until}.`;
 }
 
-/** The reader's parts, for the grader of another one. */
-export function earlier({ names }) {
-  return { mine: mine.text(), parts: ownParts(mine.text(), names.parts) };
-}
+/** The reader's parts that an exercise calls, for its grader. */
+export const earlier = (names) => ({ mine: mine.text(), parts: ownParts(mine.text(), names) });
 
 /** Keep a part that is right; return what to say of it. */
-export async function keepPart(session, { part, exercise }, source, { names, helpers }) {
-  const known = { ...names, helpers: helpers[exercise], mine: mine.text() };
-  const { text, failed } = await session.alone(() =>
-    session.ask({ kind: "join", part, source, known }),
-  );
+export function keepPart({ part, ...known }, source) {
+  const { text, failed } = joined(part, source, { ...known, mine: mine.text() });
   if (failed) return ` It is not kept for later chapters: ${failed}`;
   return mine.keep(text)
     ? " Later chapters call it now."

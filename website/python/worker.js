@@ -2,7 +2,6 @@
 
 import { startGrader } from "./grader.js";
 import { unpacked } from "./lzma.js";
-import { joined } from "./mine.js";
 import { startWriter } from "./writing.js";
 
 // at once, so that a worker that waits for its turn needs no network then
@@ -44,7 +43,6 @@ async function answer({ kind, ...given }) {
   if (kind === "start") await start(given.packed);
   if (kind === "chapter") grader.addChapter(given.name, given.data);
   if (kind === "writer") writer = startWriter(grader, given.facts, new Uint8Array(given.bytes));
-  if (kind === "join") return { kind: "done", ...joined(given.part, given.source, given.known) };
   if (kind === "parts") return { kind: "done", said: writer.take(given.mine) };
   if (kind === "begin writing") writer.begin(given.who, given.breakage);
   if (kind === "step") return { kind: "done", ...writer.step(given.who, given.what, given.given) };

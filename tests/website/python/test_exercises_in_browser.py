@@ -16,6 +16,7 @@ LOOKUP = "def my_lookup(queries, keys, values, temperature):\n"
 RIGHT = f"{LOOKUP}    s = queries @ keys.mT / temperature\n    e = (s - s.amax(-1, True)).exp()\n"
 RIGHT += "    return e / e.sum(-1, True) @ values\n"
 PAGE = "book/soft-lookup.html"
+CORRECT = "Correct: 10 cases agree. Later chapters call it now."
 
 
 class Exercise:
@@ -61,7 +62,7 @@ def test_python_comes_with_the_first_press_and_is_light(visit):  # noqa: F811
         assert exercise.judged() == "Write it, then press Run and check."
         seen.quiet()
         assert weight(of_python(seen) - before) <= 260_000
-        assert exercise.judged(RIGHT) == "Correct: 10 cases agree."
+        assert exercise.judged(RIGHT) == CORRECT
         assert seen.violations() == [] and seen.faults == []
 
 
@@ -106,7 +107,7 @@ def test_hostile_code_leaves_the_page_usable(visit):  # noqa: F811
         exercise = Exercise(seen.page)
         for body, said in HOSTILE.items():
             assert said in exercise.judged(LOOKUP + body)
-            assert exercise.judged(RIGHT) == "Correct: 10 cases agree."
+            assert exercise.judged(RIGHT) == CORRECT
 
 
 def test_an_exercise_is_done_by_keyboard_and_heard(visit):  # noqa: F811
@@ -145,7 +146,8 @@ def test_a_draft_survives_and_can_be_erased(visit):  # noqa: F811
         link = seen.page.evaluate("navigator.clipboard.readText()")
         exercise.place.get_by_role("button", name="Reset").click()
         assert exercise.field.input_value() == stub
-        assert seen.page.evaluate("Object.keys(localStorage).join()") in ("", "place")
+        names = seen.page.evaluate("Object.keys(localStorage)")
+        assert {*names} - {"place"} == {"attention-code mine.py"}
         seen.page.goto(link)
         seen.page.reload()
         assert Exercise(seen.page).field.input_value() == RIGHT
@@ -196,7 +198,9 @@ def test_a_light_form_is_done_by_touch_and_without_python(visit):  # noqa: F811
         tap("weights = visible")
         tap("return")
         place.locator(".check").tap()
-        assert said.inner_text() == "Correct: 11 cases agree."
+        assert said.inner_text() == "Correct: 11 cases agree. Later chapters call it now."
+        kept = seen.page.evaluate("localStorage.getItem('attention-code mine.py')")
+        assert "\n\n\ndef my_masked_softmax(scores, mask):\n    visible = " in kept
         assert of_python(seen) == {p for p in of_python(seen) if p.name.startswith("editor.")}
         assert seen.faults == []
 
