@@ -69,12 +69,12 @@ def cut(attend, length, queries, keys, values):
     return attend(queries, keys[..., :length, :], values[..., :length, :])
 
 
-def first(attend, *tensors, **options):
+def output_of(attend, *tensors, **options):
     """Call what returns (output, weights), and return the output."""
     return attend(*tensors, **options)[0]
 
 
-def drawn(*shape):
+def draw_inputs(*shape):
     """Draw queries, keys and values of one shape."""
     seeded = generator(0)
     return [torch.randn(shape, generator=seeded).to(device()).requires_grad_() for _ in range(3)]
@@ -84,7 +84,7 @@ def cases(length):
     """List what is compared at one length."""
     batch = max(1, min(4, PAIRS // (8 * length**2)))
     num_heads = max(1, min(8, PAIRS // (batch * length**2)))
-    tensors = drawn(batch, num_heads, length, D_K)
+    tensors = draw_inputs(batch, num_heads, length, D_K)
     lens = torch.linspace(length // 2, length - 1, batch, device=device()).long()
     yield from function_cases(tensors, lens)
     yield from spoiled_cases(tensors, lens)
@@ -97,28 +97,30 @@ def function_cases(tensors, lens):
     """List the function's calls: without a mask, causal, with lengths."""
     batch, _, length, _ = tensors[0].shape
     kernel = F.scaled_dot_product_attention
-    fused = partial(first, scaled_dot_product_attention, need_weights=False)
-    with_weights = partial(first, scaled_dot_product_attention)
+    fused = partial(output_of, scaled_dot_product_attention, need_weights=False)
+    with_weights = partial(output_of, scaled_dot_product_attention)
     causal = causal_mask(length, device=device())
     # what, our arguments, the kernel's best call, the textbook's mask
-    made = [
+    variants = [
         ("no mask", {}, kernel, None),
         ("causal", {"causal": True}, partial(kernel, is_causal=True), causal),
         ("a causal tensor", {"mask": causal}, partial(kernel, attn_mask=causal), causal),
     ]
     for percent in (25, 50, 100):
         valid = length * percent // 100
-        same = torch.full((batch,), valid, device=device())
-        mask = length_mask(same, length).unsqueeze(1)
-        made.append((f"{percent} % valid", {"valid_lens": same}, partial(cut, kernel, valid), mask))
+        equal_lens = torch.full((batch,), valid, device=device())
+        mask = length_mask(equal_lens, length).unsqueeze(1)
+        variants.append(
+            (f"{percent} % valid", {"valid_lens": equal_lens}, partial(cut, kernel, valid), mask)
+        )
     ragged = length_mask(lens, length).unsqueeze(1)
     best = partial(cut, partial(kernel, attn_mask=ragged[..., : lens.max()]), int(lens.max()))
-    made.append(("ragged", {"valid_lens": lens}, best, ragged))
-    for what, ours, theirs, mask in made:
+    variants.append(("ragged", {"valid_lens": lens}, best, ragged))
+    for what, arguments, best_kernel_call, mask in variants:
         calls = {
-            "ours": partial(fused, **ours),
-            "weights": partial(with_weights, **ours),
-            "kernel": theirs,
+            "ours": partial(fused, **arguments),
+            "weights": partial(with_weights, **arguments),
+            "kernel": best_kernel_call,
             "textbook": partial(textbook, mask=mask),
         }
         yield Case(
@@ -141,8 +143,8 @@ def spoiled_cases(tensors, lens):
     for x in spoiled[1:]:
         x.masked_fill_(~ragged.transpose(-2, -1), float("nan"))
     spoiled = [x.requires_grad_() for x in spoiled]
-    fused = partial(first, scaled_dot_product_attention, valid_lens=lens, need_weights=False)
-    with_weights = partial(first, scaled_dot_product_attention, valid_lens=lens)
+    fused = partial(output_of, scaled_dot_product_attention, valid_lens=lens, need_weights=False)
+    with_weights = partial(output_of, scaled_dot_product_attention, valid_lens=lens)
     yield Case(
         "NaN in padding",
         length,
@@ -163,7 +165,7 @@ def layer_cases(batch, num_heads, length, lens):
     """List calls of the layer, against PyTorch's with the same weights."""
     d_model = num_heads * D_K
     hidden = ~length_mask(lens, length).squeeze(1)  # (batch, len)
-    tensors = drawn(batch, length, d_model)
+    tensors = draw_inputs(batch, length, d_model)
     layer = nn.MultiheadAttention(d_model, num_heads, batch_first=True).to(device())
     ours = MultiHeadAttention.from_torch(layer)
     layer = partial(layer, average_attn_weights=False)
@@ -172,10 +174,10 @@ def layer_cases(batch, num_heads, length, lens):
         ("multi-head, ragged", {"valid_lens": lens}, {"key_padding_mask": hidden}),
     ):
         calls = {
-            "ours": partial(first, ours, need_weights=False, **options),
-            "weights": partial(first, ours, **options),
-            "nn.MultiheadAttention": partial(first, layer, need_weights=False, **theirs),
-            "nn.MultiheadAttention, weights": partial(first, layer, **theirs),
+            "ours": partial(output_of, ours, need_weights=False, **options),
+            "weights": partial(output_of, ours, **options),
+            "nn.MultiheadAttention": partial(output_of, layer, need_weights=False, **theirs),
+            "nn.MultiheadAttention, weights": partial(output_of, layer, **theirs),
         }
         yield Case(
             name,
@@ -190,7 +192,7 @@ def layer_cases(batch, num_heads, length, lens):
 
 def scores_of(length):
     """List the scores that the textbook gives an axis of memory too many."""
-    queries, keys, _ = drawn(2, length, D_K)
+    queries, keys, _ = draw_inputs(2, length, D_K)
     exact = partial(torch.cdist, compute_mode="donot_use_mm_for_euclid_dist")
     score = AdditiveScore(D_K, D_K, 256).to(device())
 
@@ -236,15 +238,15 @@ def turns(way, calls, seconds):
     }
     once = {name: timer.timeit(1).median for name, timer in timers.items()}  # warms up, too
     number = {name: max(1, min(200, int(0.02 / once[name]))) for name in calls}
-    found = {name: [] for name in calls}
-    left, rounds = seconds, 0
-    while left > 0 or rounds < 2:
+    times = {name: [] for name in calls}
+    seconds_left, rounds = seconds, 0
+    while seconds_left > 0 or rounds < 2:
         rounds += 1
         for order in (list(timers), list(timers)[::-1]):  # who goes first changes
             for name in order:
-                found[name].append(timers[name].timeit(number[name]).median)
-                left -= found[name][-1] * number[name]
-    return found
+                times[name].append(timers[name].timeit(number[name]).median)
+                seconds_left -= times[name][-1] * number[name]
+    return times
 
 
 def spread(numbers):
@@ -264,12 +266,13 @@ def measured(case, seconds):
     for what, ours, theirs in case.against:
         against = theirs.removesuffix(", weights")
         row = {"what": what, "length": case.length, "against": against}
-        for way, found in times.items():
-            ratios = [a / b for a, b in zip(found[ours], found[theirs], strict=True)]
+        for way, times_of_call in times.items():
+            pairs = zip(times_of_call[ours], times_of_call[theirs], strict=True)
+            ratios = [a / b for a, b in pairs]
             row[way] = {
                 "ratio": spread(ratios),
-                "seconds": spread(found[ours]),
-                "their_seconds": spread(found[theirs]),
+                "seconds": spread(times_of_call[ours]),
+                "their_seconds": spread(times_of_call[theirs]),
             }
         row["memory"] = {
             "ratio": peaks[ours] / peaks[theirs],
@@ -299,16 +302,16 @@ def machine():
     }
 
 
-def line(found):
+def line(row):
     """Write a measured row as a line of the table."""
     times = []
     for way in ("forward", "both_ways"):
-        ratio = found[way]["ratio"]
+        ratio = row[way]["ratio"]
         low, high = ratio["quartiles"]
         times.append(f"{ratio['median']:6.2f} [{low:.2f} {high:.2f}]")
     return (
-        f"{found['what']:<28}{found['length']:>5}  {found['against']:<22}"
-        f"{times[0]:>20}{times[1]:>20}{found['memory']['ratio']:>8.2f}"
+        f"{row['what']:<28}{row['length']:>5}  {row['against']:<22}"
+        f"{times[0]:>20}{times[1]:>20}{row['memory']['ratio']:>8.2f}"
     )
 
 
@@ -319,17 +322,19 @@ def plot(results):
     rivals = ["kernel", "textbook", "nn.MultiheadAttention", "clean"]
     figure, axes = plt.subplots(1, len(rivals), figsize=(13, 4), sharey=True, layout="constrained")
     for ax, rival in zip(axes, rivals, strict=True):
-        found = [row for row in results if row["against"] == rival]
-        for what in dict.fromkeys(row["what"] for row in found):
-            rows = sorted((r for r in found if r["what"] == what), key=lambda r: r["length"])
+        against_rival = [row for row in results if row["against"] == rival]
+        for what in dict.fromkeys(row["what"] for row in against_rival):
+            rows = sorted(
+                (r for r in against_rival if r["what"] == what), key=lambda r: r["length"]
+            )
             ratios = [row["forward"]["ratio"] for row in rows]
-            middle = [ratio["median"] for ratio in ratios]
-            bars = [
+            medians = [ratio["median"] for ratio in ratios]
+            reaches = [
                 [ratio["median"] - ratio["quartiles"][0] for ratio in ratios],
                 [ratio["quartiles"][1] - ratio["median"] for ratio in ratios],
             ]
             lengths = [row["length"] for row in rows]
-            ax.errorbar(lengths, middle, bars, marker="o", capsize=2, label=what)
+            ax.errorbar(lengths, medians, reaches, marker="o", capsize=2, label=what)
         ax.axhline(1.0, color="black", linewidth=0.8)
         ax.set(title=f"against {rival}", xlabel="length", xscale="log", yscale="log")
         ax.legend(fontsize=7)
@@ -343,9 +348,11 @@ SHOWN = ("no mask", "causal", "25 % valid", "50 % valid")
 
 def excerpt(report):
     """Return what the chapter on cost shows: forward, at the lengths that were measured fully."""
-    wanted = {(what, rival) for what in SHOWN for rival in ("kernel", "textbook")}
-    found = {(row["length"], row["what"], row["against"]) for row in report["results"]}
-    lengths = {n for n, *_ in found if all((n, *pair) in found for pair in wanted)}
+    needed_pairs = {(what, rival) for what in SHOWN for rival in ("kernel", "textbook")}
+    measured_rows = {(row["length"], row["what"], row["against"]) for row in report["results"]}
+    lengths = {
+        n for n, *_ in measured_rows if all((n, *pair) in measured_rows for pair in needed_pairs)
+    }
     rows = [
         {
             "what": row["what"],
@@ -374,14 +381,14 @@ def main():
     torch.set_num_threads(options.threads)
     results = earlier() if options.resume else []
     done = {(row["what"], row["length"]) for row in results}
-    made = [
+    to_measure = [
         case
         for length in options.lengths
         for case in cases(length)
         if not done.issuperset((what, length) for what, *_ in case.against)
     ]
     print(f"{'ours':<28}{'keys':>5}  {'against':<22}{'forward':>20}{'and back':>20}{'memory':>8}")
-    for case in made:
+    for case in to_measure:
         for row in measured(case, options.seconds):
             results.append(row)
             print(line(row), flush=True)
@@ -393,8 +400,8 @@ def earlier():
     """Return the rows that this machine, with these versions, has stored."""
     stored = RESULTS / "attention.json"
     report = json.loads(stored.read_text(encoding="utf-8")) if stored.is_file() else {}
-    here = machine() | {"date": report.get("machine", {}).get("date")}
-    return report["results"] if report.get("machine") == here else []
+    this_machine = machine() | {"date": report.get("machine", {}).get("date")}
+    return report["results"] if report.get("machine") == this_machine else []
 
 
 def keep(report, store):

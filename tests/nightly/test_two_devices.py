@@ -1,6 +1,5 @@
 """Chapters that compute on device() leave no tensor behind on the CPU; shown without a GPU."""
 
-import contextlib
 import json
 import re
 
@@ -55,15 +54,21 @@ def second_device(monkeypatch):
 
 
 def run(codes):
-    """Run cells, of which some assert what a longer training would have learned."""
+    """Run cells, of which some assert or draw what a longer training would have given."""
     names = {"__name__": "__main__"}
     for code in codes:
-        with contextlib.suppress(AssertionError):
+        code = re.sub(r"(for step in train\(.*, )\d+\)", r"\g<1>25)", code)
+        try:
             exec(compile(code, "<cell>", "exec"), names)
+        except AssertionError:
+            pass
+        except ValueError as error:
+            if not re.match(r"curves\[.*expected shape", str(error)):
+                raise
 
 
 def test_the_chapters_that_train_or_measure_are_among_those_tested():
-    training = {"copying-heads", "learned-alignment", "one-block", "train-a-reader", "write-a-text"}
+    training = {"copying-heads", "learned-alignment", "one-block", "train-a-reader"}
     measuring = {"cost", "serving", "variance-limits"}
     assert training | measuring <= {path.stem for path in CHAPTERS}
 
