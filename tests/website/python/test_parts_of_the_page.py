@@ -13,7 +13,7 @@ from attention_lib import causal_mask, rotate_by_position
 from tests.website.python.test_graders_of_the_page import judged, published
 from website import python as page
 from website.python import export
-from workbook.parts import PARTS
+from workbook.parts import PARTS, take
 from workbook.writer import load_writer, write
 
 NODE = Path(executable.ROOT_DIR, "bin", "node")
@@ -160,6 +160,31 @@ def test_the_page_says_which_parts_an_exercise_calls():
 def test_parts_are_joined_to_one_file():
     done = subprocess.run([NODE, "--test", MINE], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout
+
+
+JOIN = """
+import { joined } from %s;
+let mine = "";
+for (const [known, source] of %s) mine = joined(known.part, source, { ...known, mine }).text;
+console.log(mine);
+"""
+
+
+def test_notebooks_take_what_the_page_keeps(tmp_path, monkeypatch, capsys):
+    own = []
+    for name, exercise in PARTS.items():
+        chapter = export.chapter_of(name)
+        solutions = {grader: (other, code) for grader, other, code in published(chapter)}
+        other, code = solutions[exercise.right.__name__]
+        own.append([export.part(name), code.replace(f"def {other}(", f"def {name}(")])
+    script = JOIN % (json.dumps((page.FOLDER / "mine.js").as_uri()), json.dumps(own[::-1]))
+    run = [NODE, "--input-type=module", "-e", script]
+    mine = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True).stdout
+    (tmp_path / "mine.py").write_text(mine)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ATTENTION_PARTS", raising=False)
+    take(*PARTS)
+    assert capsys.readouterr().out == f"From your mine.py: {', '.join(PARTS)}.\n"
 
 
 def test_the_file_of_the_page_begins_as_that_of_the_notebooks():
