@@ -40,7 +40,7 @@ export class Writing {
       const asked = { chapter, exercise, name: part, source: text };
       try {
         const { passed, said } = await this.session.judged(asked);
-        if (!passed) wrong.set(part, said.replace(/^Not yet: /, ""));
+        if (!passed) wrong.set(part, said.replace(/^Not yet: /, "").replace("your function", "it"));
       } catch (error) {
         if (!(error instanceof Endless)) throw error;
         throw new Trouble(`\`${part}\` ${ENDLESS}`);
