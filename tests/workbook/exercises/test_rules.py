@@ -8,6 +8,7 @@ import torch
 from attention_lib import masked_softmax, scaled_dot_product_attention, split_heads
 from workbook.exercises import (
     _rules,
+    after_training,
     bug_museum,
     learned_alignment,
     masking,
@@ -19,7 +20,6 @@ from workbook.exercises import (
     soft_lookup,
     softmax_gradient,
     train_a_reader,
-    variance_limits,
 )
 from workbook.exercises._exercise import Exercise
 from workbook.exercises._running import Failure
@@ -127,7 +127,7 @@ BROKEN = [
     (masking.masked_softmax, lambda s, m: masked_softmax(s, mask=m), "the library's"),
     (multi_head.multi_head, loops_over_heads, "a loop takes one head after the other"),
     (multi_head.multi_head, splits_words, "axes are split or swapped"),
-    (variance_limits.softmax_with_sink, sink_by_appending, "a key is appended"),
+    (after_training.softmax_with_sink, sink_by_appending, "a key is appended"),
     (softmax_gradient.softmax_backward, by_the_matrix, "the matrix `J` is made"),
     (serving.absorbed, keys_of_heads, "keys or values of all heads"),
     (learned_alignment.cross_attention, keys_and_values, "keys or values are made"),
