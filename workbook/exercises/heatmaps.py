@@ -13,9 +13,9 @@ from torch import Tensor
 
 from workbook.exercises import draws, exercise, questions
 
-__all__ = ["darkest", "mean_ablated", "quiz", "rollout", "value_weighted"]
+__all__ = ["darkest", "mean_ablated", "message", "quiz", "rollout", "value_weighted"]
 
-darkest, quiz = questions("heatmaps")
+darkest, message, quiz = questions("heatmaps")
 
 
 def _maps(layers: int, length: int) -> tuple[Tensor]:

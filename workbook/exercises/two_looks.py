@@ -13,9 +13,9 @@ from torch import Tensor
 
 from workbook.exercises import draws, exercise, questions
 
-__all__ = ["cut_by_hand", "less_certain", "quiz", "two_looks"]
+__all__ = ["cut_by_hand", "less_certain", "quiz", "second_cut", "two_looks"]
 
-less_certain, cut_by_hand, quiz = questions("two_looks")
+less_certain, cut_by_hand, second_cut, quiz = questions("two_looks")
 
 _normal, _double = draws(13), draws(14, torch.float64)
 
@@ -28,12 +28,12 @@ def _two_heads(
 
 
 @exercise(
-    axes="query column",
+    axes="batch query column",
     cases=[
-        (torch.tensor([[1.0], [2.0]]), *(torch.tensor([[1.0]]) for _ in range(6))),
-        (_normal(5, 3), *_two_heads(3, 2, 1)),
-        (_normal(3, 5), *_two_heads(5, 2, 7)),
-        (_double(2, 4), *_two_heads(4, 3, 5, _double)),
+        (torch.tensor([[[1.0], [2.0]]]), *(torch.tensor([[1.0]]) for _ in range(6))),
+        (_normal(2, 5, 3), *_two_heads(3, 2, 1)),
+        (_normal(1, 3, 5), *_two_heads(5, 2, 7)),
+        (_double(3, 2, 4), *_two_heads(4, 3, 5, _double)),
     ],
     mistakes=[
         (
@@ -51,7 +51,7 @@ def _two_heads(
 def two_looks(
     X: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, U_q: Tensor, U_k: Tensor, U_v: Tensor
 ) -> Tensor:
-    """Return the output of the second of two layers, ``(len, d_v)``."""
+    """Return the output of the second of two layers, ``(batch, len, d_v)``."""
     first = (X @ W_q) @ (X @ W_k).mT / W_k.shape[-1] ** 0.5
     after_first = X + first.softmax(dim=-1) @ (X @ W_v)
     second = (after_first @ U_q) @ (after_first @ U_k).mT / U_k.shape[-1] ** 0.5
