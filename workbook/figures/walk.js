@@ -31,11 +31,18 @@ import { createClock, ramp, sceneAt } from "./_walk/time.js";
 
 export function render({ model, el }) {
   const traits = ["step", "word", "swap"];
+  // Where no page has a section for each step, a figure that opens at the last one is about it alone.
+  const isWalked = el
+    .closest(".attention-widget")
+    ?.parentElement?.querySelector(":scope > section");
+  const isAlone = model.get("step") === BRIGHTEST && !isWalked;
   const view = createView(
     { model, el },
     {
-      label: "A sentence goes through attention",
-      task: "Go on step by step, and watch how “it” finds its meaning.",
+      label: isAlone ? "Which head decides?" : "A sentence goes through attention",
+      task: isAlone
+        ? "Press a head: “it” then gets what this head brings in the other sentence."
+        : "Go on step by step, and watch how “it” finds its meaning.",
       traits,
       given: [
         "text",
@@ -98,7 +105,7 @@ export function render({ model, el }) {
 
   const go = (by) => view.set("step", Math.min(Math.max(model.get("step") + by, 1), STEPS.length));
   const back = view.button("Back", () => go(-1));
-  view.slider({
+  const slider = view.slider({
     trait: "step",
     label: "Step",
     min: 1,
@@ -107,6 +114,7 @@ export function render({ model, el }) {
     words: (step) => `${step} of ${STEPS.length}: ${STEPS[step - 1]}`,
   });
   const next = view.button("Next", () => go(1));
+  for (const control of [back, slider.closest("label"), next]) control.hidden = isAlone;
   const pick = (trait, label, options) => {
     const list = element(
       "select",
@@ -211,7 +219,7 @@ export function render({ model, el }) {
     const before = scene(Math.max(step - 1, 1), seen, at);
     picture = clock.morph(sceneAt(step, time, before, scene(step, seen, at)));
     draw(step, time, picture, at);
-    shown(step, `${step}. ${STEPS[step - 1]}`);
+    shown(step, isAlone ? STEPS[step - 1] : `${step}. ${STEPS[step - 1]}`);
     setAttributes(back, { "aria-disabled": String(step === 1) });
     setAttributes(next, { "aria-disabled": String(step === STEPS.length) });
     showWord().hidden = step === BRIGHTEST;
