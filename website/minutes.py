@@ -1,8 +1,8 @@
 """How long a chapter takes: computed, not felt.
 
 Its text: 1.4 times (prose words / 120 + shown lines of code / 2 + 2.5 a figure), rounded up to 5
-minutes. Fitted to seven chapters as careful first readings took them, 45 to 70 minutes each. Reading
-straight through, at 200 words a minute, later took from four to nine tenths of what it says, and the
+minutes. Fitted to seven chapters as careful first readings took them, 45 to 70 minutes each. Later,
+reading straight through at 200 words a minute took four to nine tenths of what it says, and the
 front page says so. Folded code and what stands under ``## Exercises`` do not count. Its
 exercises: the minutes that they state, added up. ``make notebooks`` writes both into the chapter's
 line ``**Time:** …``, and the front page adds them up for each part.
