@@ -94,8 +94,8 @@ class Subject:
 
     def draw(self, length: int, batch: int) -> tuple[Tensor, Tensor, Tensor]:
         """Draw normal queries, keys and values."""
-        own = _adapters.input_widths(self.attend) or (8, 8, 8)
-        d_q, d_k, d_v = (self.d_k, self.d_k, self.d_k) if self.d_k else own
+        module_widths = _adapters.input_widths(self.attend) or (8, 8, 8)
+        d_q, d_k, d_v = (self.d_k, self.d_k, self.d_k) if self.d_k else module_widths
         leading = (batch, *([self.num_heads] if self.num_heads else []), length)
         generator = torch.Generator().manual_seed(0)
         like = self.like_numbers
@@ -178,8 +178,8 @@ class Subject:
         """
         function = function or self.adapted.call
 
-        def attend(*given: Tensor) -> Any:
-            queries, keys, values, *each = (x.clone() for x in given) if copies else given
+        def attend(*tensors: Tensor) -> Any:
+            queries, keys, values, *each = (x.clone() for x in tensors) if copies else tensors
             real = each[0] if each else padding
             if real is not None and real.dtype != torch.bool:
                 real = within_length(real, keys.shape[-2])
