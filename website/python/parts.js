@@ -27,9 +27,10 @@ export const earlier = (names) => ({ mine: mine.text(), parts: ownParts(mine.tex
 
 /** Keep a part that is right; return what to say of it. */
 export function keepPart({ part, ...known }, source) {
-  const { text, failed } = joined(part, source, { ...known, mine: mine.text() });
-  if (failed) return ` It is not kept for later chapters: ${failed}`;
-  return mine.keep(text)
-    ? " Later chapters call it now."
-    : " This browser keeps nothing, so later chapters call ours.";
+  const before = mine.text();
+  const { text, failed } = joined(part, source, { ...known, mine: before });
+  if (failed) return ` It is not among your parts: ${failed}`;
+  if (!mine.keep(text)) return " This browser keeps no parts, so ours are called.";
+  const another = ownParts(before, [part]).length && text !== before;
+  return ` It is one of your parts now${another ? ", in place of the one you had" : ""}.`;
 }

@@ -16,7 +16,7 @@ LOOKUP = "def my_lookup(queries, keys, values, temperature):\n"
 RIGHT = f"{LOOKUP}    s = queries @ keys.mT / temperature\n    e = (s - s.amax(-1, True)).exp()\n"
 RIGHT += "    return e / e.sum(-1, True) @ values\n"
 PAGE = "book/soft-lookup.html"
-CORRECT = "Correct: 10 cases agree. Later chapters call it now."
+CORRECT = "Correct: 10 cases agree. It is one of your parts now."
 
 
 class Exercise:
@@ -198,7 +198,7 @@ def test_a_light_form_is_done_by_touch_and_without_python(visit):  # noqa: F811
         tap("weights = visible")
         tap("return")
         place.locator(".check").tap()
-        assert said.inner_text() == "Correct: 11 cases agree. Later chapters call it now."
+        assert said.inner_text() == "Correct: 11 cases agree. It is one of your parts now."
         kept = seen.page.evaluate("localStorage.getItem('attention-code mine.py')")
         assert "\n\n\ndef my_masked_softmax(scores, mask):\n    visible = " in kept
         assert of_python(seen) == {p for p in of_python(seen) if p.name.startswith("editor.")}

@@ -23,7 +23,7 @@ def test_a_readers_parts_write_break_and_are_saved_and_opened(visit, tmp_path): 
         before = {*seen.asked}
         assert {path.name for path in of_python(seen)} == {"panel.js", "editor.css"}
         exercise = Exercise(page)
-        assert exercise.judged(BLOCK) == "Correct: 4 cases agree. Later chapters call it now."
+        assert exercise.judged(BLOCK) == "Correct: 4 cases agree. It is one of your parts now."
         assert "my_block yours" in panel.locator(".whose").inner_text()
         said, yours = panel.locator("output"), panel.get_by_role("group").first
 
