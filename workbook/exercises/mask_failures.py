@@ -4,8 +4,6 @@ Examples
 --------
 >>> repaired_weight(0.8)
 Not yet: .8 is the sum of the two real weights; divide by it.
->>> folded_mask(lambda valid_lens, num_heads, len_k: length_mask(valid_lens, len_k)).passed
-False
 """
 
 from collections.abc import Callable
@@ -16,87 +14,47 @@ from torch import Tensor
 from attention_lib.masking import causal_mask, length_mask
 from workbook.exercises import draws, exercise, questions
 
-__all__ = ["folded_mask", "leak_test", "quiz", "repaired_weight", "token_positions"]
+__all__ = ["cleaned", "leak_test", "quiz", "repaired_weight"]
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 Masked = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 repaired_weight, quiz = questions("mask_failures")
 
-
-@exercise(
-    axes="row query key",
-    cases=[
-        (torch.tensor([2, 3]), 2, 4),
-        (torch.tensor([1, 4, 2]), 3, 5),
-        (torch.tensor([2]), 3, 7),
-        (torch.tensor([5, 1, 4, 3]), 1, 5),
-    ],
-    special={"where a length is 0": (torch.tensor([0, 3]), 4, 3)},
-)
-def folded_mask(valid_lens: Tensor, num_heads: int, len_k: int) -> Tensor:
-    """Return a mask for folded heads, ``(batch * num_heads, 1, len_k)``, True = may attend."""
-    lengths = valid_lens.repeat_interleave(num_heads)
-    return torch.arange(len_k) < lengths[:, None, None]
+_normal = draws(22)
 
 
-def _settled(positions: Tensor, real: Tensor) -> Tensor:
-    """Return positions with 0 at padding after the first token, where any position will do."""
-    exact = positions.dtype != torch.bool and not positions.is_floating_point()
-    if positions.shape != real.shape or not exact:
-        return positions
-    later = ~real & (real.cumsum(dim=-1) > 0) & (positions >= 0)
-    return positions.masked_fill(later, 0)
+def _with_nan(batch: int, length: int, d_v: int) -> Tensor:
+    """Values whose last place holds NaN and infinity."""
+    values = _normal(batch, length, d_v)
+    values[:, -1, 0], values[:, -1, 1:] = torch.nan, torch.inf
+    return values
 
 
 @exercise(
-    axes="row token",
-    settle=_settled,
+    axes="sequence place column",
     cases=[
-        (torch.tensor([[False, False, True, True]]),),
-        (torch.tensor([[False, True, True], [True, True, True]]),),
-        (torch.tensor([[True, True, False, False, False], [False, True, False, True, True]]),),
-        (torch.arange(9) >= torch.tensor([[3], [1], [5], [0]]),),
-        (torch.arange(13) >= torch.tensor([[2], [7]]),),
+        (torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([2])),
+        (_with_nan(2, 5, 3), torch.tensor([3, 4])),
+        (_normal(3, 7, 2), torch.tensor([7, 1, 4])),
     ],
-    special={
-        "where nothing but padding stands in a row": (
-            torch.tensor([[False] * 3, [True] * 3, [False, False, True]]),
-        ),
-    },
+    special={"where a length is 0": (_with_nan(2, 3, 2), torch.tensor([0, 2]))},
     mistakes=[
         (
-            lambda real: real.cumsum(dim=-1) - 1,
-            "padding before the first token gets −1, which no table of positions has: put 0 there.",
+            "values.masked_fill(padding.unsqueeze(-1), 0.0)",
+            "values * ~padding.unsqueeze(-1)",
+            "0 times NaN is NaN: write zeros in place of the padding, do not multiply.",
         ),
         (
-            lambda real: torch.arange(real.shape[-1]).expand(real.shape),
-            "that is the place in the row: padding on the left still moves every token.",
-        ),
-        (
-            lambda x: (torch.arange(x.shape[-1]) - (~x).sum(-1, keepdim=True)).clamp(min=0),
-            "that is right for padding on the left alone: it counts padding that comes later, too.",
-        ),
-        (
-            lambda x: (torch.arange(x.shape[-1]) - x.int().argmax(-1, True)).clamp(min=0),
-            "that is the distance from the first token: padding between two tokens counts, too.",
-        ),
-        (
-            lambda real: (real.flatten().cumsum(0) - 1).view(real.shape).clamp(min=0),
-            "the count runs on from one row to the next; each row starts at 0.",
-        ),
-        *(
-            (wrong, "the tokens are counted along the batch; positions count along each row.")
-            for wrong in (
-                lambda real: (real.cumsum(dim=0) - 1).clamp(min=0),
-                lambda real: real.cumsum(dim=0) - 1,
-            )
+            lambda values, valid_lens: values.nan_to_num(0.0, 0.0, 0.0),
+            "only NaN and infinity are taken out; the other numbers of the padding stay.",
         ),
     ],
 )
-def token_positions(real: Tensor) -> Tensor:
-    """Return 0 for the first real token of a row, 1 for the second …, ``(batch, length)``."""
-    return (real.cumsum(dim=-1) - 1).clamp(min=0) * real
+def cleaned(values: Tensor, valid_lens: Tensor) -> Tensor:
+    """Return the values with zeros in the places of padding, ``(batch, length, d_v)``."""
+    padding = torch.arange(values.shape[1]) >= valid_lens.unsqueeze(-1)
+    return values.masked_fill(padding.unsqueeze(-1), 0.0)
 
 
 class _Bound:
