@@ -1,8 +1,8 @@
 """What differs from the published branch, for the checks that only a change can break.
 
 A file differs if it is not as it was where this branch left ``origin/main``, committed or not.
-Where git cannot tell (no git, no such branch, a shallow clone), and where nothing differs, as on
-the published branch itself, every file counts as different: nothing is left out by mistake.
+On the published branch itself nothing differs. Where git cannot tell (no git, no such branch, a
+shallow clone), every file counts as different: nothing is left out by mistake.
 """
 
 import os
@@ -14,14 +14,14 @@ PUBLISHED = "origin/main"
 
 
 def changed(root=ROOT):
-    """The files of a checkout that differ from the published ones, or None for all of them."""
+    """The files of a checkout that differ from the published ones, or None if git cannot tell."""
     try:
         base = git(root, "merge-base", "HEAD", PUBLISHED).strip()
         differing = git(root, "diff", "--name-only", "--no-renames", "-z", base)
         added = git(root, "ls-files", "--others", "--exclude-standard", "-z")
     except (OSError, subprocess.CalledProcessError):
         return None
-    return {*filter(None, (differing + added).split("\0"))} or None
+    return {*filter(None, (differing + added).split("\0"))}
 
 
 def git(root, *arguments):
