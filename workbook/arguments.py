@@ -144,6 +144,8 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...] | None:
 def resolve_scale(scale: float | None, d_k: int) -> float:
     """Return the factor on the dot product: ``1 / sqrt(d_k)`` unless one is given."""
     if scale is None:
+        if not d_k:
+            raise ValueError("queries: expected at least one feature on the last axis, got none")
         return 1.0 / math.sqrt(d_k)
     if isinstance(scale, bool) or not isinstance(scale, (int, float)):
         raise TypeError(f"scale: expected a number or None, got {scale!r}")

@@ -29,7 +29,9 @@ def test_ring_agrees_with_attention_in_one_process_to_rounding(found):
     assert len(cases) == len(found["cases"]) == 4 * 2 * 2
     for case in cases.values():
         for way in ("forward", "backward"):
-            assert 0 < case[way] < CLOSE[case["dtype"]], case
+            assert case[way] < CLOSE[case["dtype"]], case
+        # Two ways of computing differ in their last bits, which two bytes a number may not show.
+        assert case["dtype"] not in ("float64", "float32") or case["forward"] > 0, case
 
 
 def test_a_process_holds_its_share_of_the_tensors(found):

@@ -66,8 +66,13 @@ class Machine:
         for name in ("Makefile", "pyproject.toml", "tools/environment.py", "README.md", "LICENSE"):
             shutil.copy(ROOT / name, self.root / name)
         (self.root / "attention_lib").mkdir()
-        (self.root / "attention_lib" / "__init__.py").write_text("")
-        (self.root / "requirements.txt").write_text("tiny==1.0\nflit_core\n")
+        (self.root / "attention_lib" / "__init__.py").write_text(
+            '"""A library."""\n__version__ = "1.0"\n'
+        )
+        contracts = Path("attention_contracts", "pyproject.toml")
+        (self.root / contracts.parent).mkdir()
+        shutil.copy(ROOT / contracts, self.root / contracts)
+        (self.root / "requirements.txt").write_text("tiny==1.0\nflit_core\n-e .\n")
         (self.root / "constraints.txt").write_text("tiny==1.0\n")
         with zipfile.ZipFile(self.wheels / "tiny-1.0-py3-none-any.whl", "w") as wheel:
             wheel.writestr("tiny.py", "")
