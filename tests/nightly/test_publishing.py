@@ -40,6 +40,8 @@ def test_a_publisher_gets_a_button_for_colab_and_links_to_the_website(small_book
     ]
     assert "colab" not in (built / "book" / "index.html").read_text(encoding="utf-8")
     assert links(read(built / "_sources" / "book" / "chapter.ipynb")) == [
+        "https://creativecommons.org/licenses/by/4.0/",
+        "https://opensource.org/license/mit",
         "https://readers.test/attention/book/chapter.html",
         "https://readers.test/attention/book/index.html",
         "https://readers.test/attention/book/chapter.html",

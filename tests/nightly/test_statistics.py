@@ -14,19 +14,20 @@ import pytest
 import torch
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
-SLOW = {"softmax-gradient-52", "softmax-gradient-62", "softmax-gradient-58"}  # these train
+SLOW = {"softmax-gradient-52", "softmax-gradient-58"}  # these train
 
 plt.switch_backend("agg")
 
 
 def cells(chapter):
-    """The code that computes, as ``{id: source}``: no exercise, no picture, no deliberate error."""
+    """The code that claims something or prepares it: no exercise, no mere picture, no error."""
     found = {}
     for cell in json.loads((BOOK / f"{chapter}.ipynb").read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
         if "## Exercises" in source:
             return found
-        draws = "plt.show()" in source or "interact(experiment" in source
+        draws = "interact(experiment" in source
+        draws |= "plt.show()" in source and "assert" not in source
         errs = "raises-exception" in cell["metadata"].get("tags", [])
         if cell["cell_type"] == "code" and not draws and not errs:
             found[cell["id"]] = source
@@ -62,6 +63,11 @@ class Chapter:
         names = self.before[key] | (names or {})
         exec(compile(source, key, "exec"), names)
         return names
+
+
+@pytest.fixture(autouse=True)
+def no_window(monkeypatch):
+    monkeypatch.setattr(plt, "show", plt.close)
 
 
 @pytest.fixture(scope="module")
@@ -103,10 +109,8 @@ def test_an_average_refuses_the_nearest_wrong_theory(chapter, name):
 
 # chapter, cell, what is made wrong in it, by what
 WRONG_THEORIES = [
-    ("variance", "variance-8", "12**0.5", "10**0.5"),
-    ("variance", "variance-8", ".sum(dim=-1)", ".mean(dim=-1)"),
-    ("variance", "variance-22", "d**exponent", "d ** (exponent / 2)"),
-    ("variance", "variance-22", "d**exponent", "(2 * d) ** exponent"),
+    ("variance", "variance-74", 'largest["divided by √d"]', 'largest["divided by d"]'),
+    ("variance", "variance-74", 'largest["not divided"]', 'largest["divided by d"]'),
     ("variance-limits", "variance-limits-18", "scaled_dot_scores(X, X)", "X @ X.mT / width"),
     ("variance-limits", "variance-limits-18", "(X, X)", "(X, X.roll(1, dims=1))"),
     ("variance-limits", "variance-limits-19", "traps)", "traps).mT.roll(1, dims=-1)"),
@@ -117,8 +121,6 @@ WRONG_THEORIES = [
     ("variance-limits", "variance-limits-24", "bounds, 2 * bounds, logs", "bounds, bounds, bounds"),
     ("softmax-gradient", "softmax-gradient-12", "3 * drawn", "0.3 * drawn"),
     ("softmax-gradient", "softmax-gradient-12", "many = ", "many = 2 * "),
-    ("softmax-gradient", "softmax-gradient-71", "wrong(accurate_norm(rows))", "wrong(by_formula)"),
-    ("softmax-gradient", "softmax-gradient-71", "wrong(by_formula),", "wrong(true),"),
     ("softmax-gradient", "softmax-gradient-74", ".half()", ".float()"),
     ("softmax-gradient", "softmax-gradient-74", "scale=1.0", "scale=512**-0.5"),
     ("softmax-gradient", "softmax-gradient-74", "(2, 16, 64)", "(2, 2, 2)"),
@@ -144,10 +146,8 @@ def test_a_claim_fails_if_its_theory_is_wrong(chapter, name, key, old, new):
     ],
 )
 def test_claim_on_the_size_of_a_gradient_fails_for_other_scalings(chapter, old, new):
-    ran = chapter("softmax-gradient")
-    sampled = ran.run("softmax-gradient-14", [(old, new)])
     with pytest.raises(AssertionError):
-        ran.run("softmax-gradient-15", names=sampled)
+        chapter("softmax-gradient").run("softmax-gradient-15", [(old, new)])
 
 
 @pytest.mark.parametrize("power", [0.0, 0.25, 1.0])
@@ -171,13 +171,3 @@ def test_claim_fails_if_scaled_and_unscaled_heads_learn_alike(chapter):
 
         with pytest.raises(AssertionError):
             ran.run("softmax-gradient-52", names={"trained": trained})
-
-
-def test_claim_fails_if_narrow_heads_learn_no_more_than_wide_ones(chapter):
-    ran = chapter("softmax-gradient")
-
-    def trained(scale, rates, d):
-        return None, torch.full((5, 3), 0.61 if scale == 1 else 0.99)
-
-    with pytest.raises(AssertionError):
-        ran.run("softmax-gradient-62", names={"trained": trained})
