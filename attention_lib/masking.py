@@ -249,7 +249,8 @@ def one_mask(
         Whether attention is causal and nothing else. Then no mask is made, because PyTorch's
         kernel needs none. A single query sees every key.
     """
-    causal = causal and shape[-2] != 1
+    if shape[-2] == 1:  # an if, for a compiler's symbolic length does not compare to a bool
+        causal = False
     if mask is not None:
         mask = _mask_for(shape, device, mask)
     if valid_lens is not None:
