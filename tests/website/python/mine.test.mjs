@@ -66,6 +66,11 @@ test("an own part takes the place of the book's, and of an older one", () => {
   assert.equal(join("my_unit_scores", other, second), second);
 });
 
+test("a later part leaves the earlier ones as they stand", () => {
+  const text = join("my_many_heads", HEADS, join("my_unit_scores", SCORES));
+  assert.ok(text.includes(SCORES) && !text.includes('of_the_book("'));
+});
+
 test("a helper that another part calls is not overwritten", () => {
   const mine = join("my_many_heads", HEADS);
   const source = "def cut(x):\n    return x\ndef my_lookup(x):\n    return cut(x)\n";
