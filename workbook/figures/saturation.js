@@ -89,7 +89,7 @@ export function render({ model, el }) {
     { model, el },
     {
       label: "Softmax saturation",
-      task: "Widen the vectors until one key takes all; then bring the others back.",
+      task: "Widen the vectors until one key takes all. Which picture hardly changes?",
       traits,
     },
   );
