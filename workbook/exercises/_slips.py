@@ -295,8 +295,8 @@ _METHODS = {
         ("_over_all({x})", "one softmax is taken over the whole table; each row has its own."),
         (
             "_naive({x})",
-            f"{_EXP}so the quotient of exponentials is NaN in such rows. Subtract the largest score of "
-            "each row first, as `softmax` does.",
+            f"{_EXP}so the quotient of exponentials is NaN in such rows. Subtract the largest "
+            "score of each row first, as `softmax` does.",
         ),
         (
             "_less_all({x})",
