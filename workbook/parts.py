@@ -1,4 +1,4 @@
-"""The parts of a model that readers write, one in each chapter, for the chapters after it.
+"""The parts that readers write in the chapters of Part I, for the chapters after them.
 
 ``take`` hands out what the reader has written: each part is kept in ``mine.py``, beside the
 notebooks, when its grader has found it right. Where there is no such part, the book's own solution
@@ -6,15 +6,19 @@ stands in.
 """
 
 import importlib.util
+import inspect
+import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from workbook.exercises import masking, multi_head, one_block, one_head, soft_lookup, variance
 from workbook.exercises._exercise import Exercise
 from workbook.exercises._mine import FILE, from_the_book
+from workbook.exercises._verdict import UNWRITTEN, Verdict
 
 __all__ = ["of_the_book", "take"]
 
@@ -45,8 +49,9 @@ def of_the_book(name: str) -> Function:
 def take(*names: str) -> Any:
     """Return parts by their names: the reader's where ``mine.py`` has them, else the book's.
 
-    One line says whose they are. A part of the reader's that is not right any more is taken all the
-    same, so that one can see what becomes of the model, and the line says what is wrong with it.
+    Lines say whose they are, and whose those are that they call. A part of the reader's that is not
+    right any more is taken all the same, so that one can see what becomes of the model, and a line
+    says what is wrong: with the earliest of the parts, where others call it.
 
     Parameters
     ----------
@@ -65,18 +70,67 @@ def take(*names: str) -> Any:
     """
     ours = {name: of_the_book(name) for name in names}
     module, lack = _mine(Path(FILE))
-    found = {name: getattr(module, name) for name in names if hasattr(module, name)}
-    own = {name: part for name, part in found.items() if part.__module__ == "mine"}
-    if own:
-        print(f"From your mine.py: {', '.join(own)}.")
-    for name, part in own.items():
-        if not (verdict := PARTS[name](part)):
-            print(f"{name} is not right any more: {verdict.message}")
+    own = _own(module)
+    taken = [name for name in names if name in own]
+    if taken:
+        print(f"From your mine.py: {', '.join(taken)}.")
+    for line in _checked(taken, own):
+        print(line)
     if missing := [name for name in names if name not in own]:
         are = "is" if len(missing) == 1 else "are"
         print(f"{lack or 'Not in your mine.py'}, so {_listed(missing)} {are} the book's.")
-    parts = tuple((ours | own).values())
+    parts = tuple((ours | own)[name] for name in names)
     return parts if len(parts) > 1 else parts[0]
+
+
+def _own(module: ModuleType | None) -> dict[str, Function]:
+    """Return the parts that are the reader's, in the order of the chapters."""
+    found = {name: getattr(module, name, None) for name in PARTS}
+    return {name: part for name, part in found.items() if getattr(part, "__module__", "") == "mine"}
+
+
+def _checked(taken: list[str], own: dict[str, Function]) -> Iterator[str]:
+    """Yield what to say of parts and of those that they call; of what is wrong, where it begins."""
+    callers: dict[str, str] = {}
+    inner = {name: _called(own[name]) for name in own}
+    for name in taken:
+        yours = [part for part in inner[name] if part in own]
+        ours = [f"{part} of the book" for part in inner[name] if part not in own]
+        if inner[name]:
+            yield f"{name} calls {_listed([*(f'your {part}' for part in yours), *ours])}."
+        callers |= dict.fromkeys(yours, name)
+    wrong: set[str] = set()
+    for name in own:
+        if name not in {*taken, *callers} or wrong & {*inner[name]}:
+            continue  # where a part that it calls is wrong, nothing is known of it
+        with redirect_stdout(io.StringIO()):  # what a part prints has been seen
+            verdict = PARTS[name](own[name])
+        if not verdict:
+            wrong.add(name)
+            which = "" if name in taken else f", which {callers[name]} calls,"
+            yield f"{name}{which} {_fault(verdict)}"
+
+
+def _fault(verdict: Verdict) -> str:
+    if verdict.message == UNWRITTEN:
+        return "is not written yet."
+    return f"is not right any more: {verdict.message}"
+
+
+def _called(part: Function) -> list[str]:
+    """Return the parts that a function calls, itself or through others of its file."""
+    known = getattr(part, "__globals__", {})
+    functions, found = [part], {part}
+    names: set[str] = set()
+    while functions:
+        codes = [getattr(inspect.unwrap(functions.pop()), "__code__", None)]
+        for code in filter(None, codes):
+            codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+            names |= {name for name in code.co_names if name in known}
+        others = {known[name] for name in names if isinstance(known[name], FunctionType)}
+        functions += {each for each in others - found if each.__module__ == "mine"}
+        found |= others
+    return [name for name in PARTS if name in names and known[name] is not part]
 
 
 def _listed(names: list[str]) -> str:

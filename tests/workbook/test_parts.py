@@ -84,9 +84,11 @@ def test_an_answer_that_breaks_a_rule_is_not_kept(notebook, tmp_path):
     assert [*tmp_path.iterdir()] == []
 
 
-def test_the_books_solution_is_not_kept(notebook, tmp_path):
-    said = notebook(grade(BY_HAND.replace("my_", ""), "soft_lookup.lookup(lookup)"))
-    assert said == "Correct: 10 cases agree."
+def test_an_answer_of_another_name_hears_which_name_is_kept(notebook, tmp_path):
+    how = "Correct: 10 cases agree. To keep it in mine.py, define it by `def my_lookup`."
+    assert notebook(grade(BY_HAND.replace("my_", ""), "soft_lookup.lookup(lookup)")) == how
+    unnamed = f"{BY_HAND}\nother = lambda *given: my_lookup(*given)"
+    assert notebook(grade(unnamed, "soft_lookup.lookup(other)")) == how
     assert [*tmp_path.iterdir()] == []
 
 
@@ -131,10 +133,10 @@ def test_an_answer_takes_along_what_it_needs(notebook, tmp_path):
 import math
 import torch.nn.functional as F
 from attention_lib import scaled_dot_product_attention as attend
-ROOT = 0.5
+ROOT, NOTHING = 0.5, (0.0, {"none": [0]})
 
 def scores(a, b):
-    return deeper(a @ b.mT) / b.shape[-1] ** ROOT
+    return deeper(a @ b.mT) / b.shape[-1] ** ROOT + NOTHING[0]
 
 def deeper(x):
     return F.relu(x) - F.relu(-x) + attend.__name__.count("?") + math.sin(0)
@@ -155,15 +157,18 @@ def my_unit_scores(queries, keys, std):
 @pytest.mark.parametrize(
     ("code", "why"),
     [
-        ("NOISE = torch.zeros(1)", "it uses `NOISE`, which only this notebook has"),
-        ("NOISE = (lambda: 0)", "`NOISE` is not defined by `def NOISE`"),
+        (
+            "NOISE = torch.zeros(1)",
+            "it uses `NOISE`, which only this notebook has. Make it inside the function.",
+        ),
+        ("NOISE = (lambda: 0)", "`NOISE` is not defined by `def NOISE`."),
     ],
 )
 def test_what_cannot_be_written_down_is_said(notebook, tmp_path, code, why):
     used = BY_HAND.replace("queries @", "queries @" if "lambda" in code else "NOISE + queries @")
     used = used.replace("    large", "    NOISE\n    large")
     said = notebook(f"{code}", grade(used))
-    assert said == f"Correct: 10 cases agree. It is not in mine.py: {why}."
+    assert said == f"Correct: 10 cases agree. It is not in mine.py: {why}"
     assert [*tmp_path.iterdir()] == []
 
 
@@ -224,7 +229,8 @@ def test_a_part_of_the_book_stands_in_until_the_readers_is_right(notebook, tmp_p
     assert my_cross_head.__module__ == "mine"
     said = capsys.readouterr().out
     assert said == (
-        "From your mine.py: my_cross_head.\nNot in your mine.py, so my_lookup is the book's.\n"
+        "From your mine.py: my_cross_head.\nmy_cross_head calls my_lookup of the book.\n"
+        "Not in your mine.py, so my_lookup is the book's.\n"
     )
     assert notebook(grade(BY_HAND)).endswith("It is in mine.py now.")
     module = mine(tmp_path)
@@ -240,6 +246,68 @@ def test_a_part_that_was_broken_afterwards_is_taken_and_named(notebook, tmp_path
     assert part.__module__ == "mine"
     said = capsys.readouterr().out
     assert "my_lookup is not right any more: the division by `temperature` is missing." in said
+
+
+HEADS = """import torch
+from workbook.parts import of_the_book
+
+
+def my_unit_scores(queries, keys, std):
+    return queries @ keys.mT / (std**2 * queries.shape[-1] ** 0.5)
+
+
+my_masked_softmax = of_the_book("my_masked_softmax")
+
+
+def cut(x, num_heads):
+    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def weigh(queries, keys, mask):
+    print("my_many_heads runs")
+    return my_masked_softmax(my_unit_scores(queries, keys, 1), mask)
+
+
+def my_many_heads(queries, keys, values, num_heads, mask):
+    Q, K, V = (cut(x, num_heads) for x in (queries, keys, values))
+    return (weigh(Q, K, mask) @ V).transpose(1, 2).flatten(-2)
+"""
+CALLS = "my_many_heads calls your my_unit_scores and my_masked_softmax of the book."
+
+
+def taken(tmp_path, capsys, text, *names):
+    (tmp_path / "mine.py").write_text(text)
+    parts.take(*names)
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.usefixtures("notebook")
+def test_it_is_told_whose_parts_a_part_calls_and_what_it_prints_is_not_shown(tmp_path, capsys):
+    said = taken(tmp_path, capsys, HEADS, "my_many_heads")
+    assert said == ["From your mine.py: my_many_heads.", CALLS]
+
+
+@pytest.mark.usefixtures("notebook")
+@pytest.mark.parametrize("names", [["my_many_heads"], ["my_many_heads", "my_unit_scores"]])
+def test_the_earliest_part_that_is_wrong_is_named_alone(tmp_path, capsys, names):
+    text = HEADS.replace(" * queries.shape[-1] ** 0.5", "")
+    said = taken(tmp_path, capsys, text, *names)
+    which = "my_unit_scores" + ", which my_many_heads calls," * (len(names) == 1)
+    why = "√d is missing: d products are added up in each score."
+    assert said[1:] == [CALLS, f"{which} is not right any more: {why}"]
+
+
+@pytest.mark.usefixtures("notebook")
+def test_a_part_that_is_wrong_itself_is_named_though_those_it_calls_are_right(tmp_path, capsys):
+    said = taken(tmp_path, capsys, HEADS.replace(".transpose(1, 2).flat", ".flat"), "my_many_heads")
+    assert said[1] == CALLS
+    assert said[2].startswith("my_many_heads is not right any more: ")
+
+
+@pytest.mark.usefixtures("notebook")
+def test_a_stub_in_the_file_is_not_called_wrong(tmp_path, capsys):
+    text = "def my_loss(scores, targets):\n    return ...\n"
+    assert taken(tmp_path, capsys, text, "my_loss")[1:] == ["my_loss is not written yet."]
 
 
 def test_a_part_that_does_not_exist_is_refused():

@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 
 FILE = "mine.py"
 BOOK = "ATTENTION_PARTS"  # the environment variable; "book": mine.py is neither read nor written
-BEGINNING = '''"""Your parts of a model that writes, each as it was when its grader said "Correct".
+BEGINNING = '''"""Your functions of Part I, each as it was when its grader said "Correct".
 
 Later chapters call them. Change what you like: nothing that stands here is overwritten unless you
 ask for it.
@@ -48,15 +48,17 @@ def from_the_book() -> bool:
 
 
 def kept(answer: object, part: str, *, replace: bool = False) -> str:
-    """Keep a right answer that has the name of a part; return what to say of it.
+    """Keep a right answer if it has the name of its part; return what to say of it.
 
     Examples
     --------
-    >>> kept(lambda queries, keys: queries @ keys.mT, "my_unit_scores")  # it has another name
+    >>> kept(lambda queries, keys: queries @ keys.mT, "my_unit_scores")  # this is no notebook
     ''
     """
-    if getattr(answer, "__name__", "") != part or not in_notebook() or from_the_book():
+    if not in_notebook() or from_the_book():
         return ""
+    if getattr(answer, "__name__", "") != part:
+        return f" To keep it in {FILE}, define it by `def {part}`."
     try:
         keep(answer, part, Path(FILE), replace=replace)  # type: ignore[arg-type]
     except NotKept as why:
@@ -221,10 +223,18 @@ def _taken(value: Any, name: str) -> str:
     """Return the line that makes a name hold what it holds: an import, or a constant."""
     if isinstance(value, ModuleType):
         return f"import {value.__name__}" + f" as {name}" * (value.__name__ != name)
-    if isinstance(value, bool | int | float | str):
+    if _is_literal(value):
         return f"{name} = {value!r}"
     own = getattr(value, "__name__", name)
     for home in (getattr(value, "__module__", None) or "", *HOMES):
         if getattr(sys.modules.get(home), own, None) is value:
             return f"from {home} import {own}" + f" as {name}" * (own != name)
-    raise NotKept(f"it uses `{name}`, which only this notebook has.")
+    raise NotKept(f"it uses `{name}`, which only this notebook has. Make it inside the function.")
+
+
+def _is_literal(value: Any) -> bool:
+    """Tell whether Python reads a value again from how it is written."""
+    try:
+        return bool(ast.literal_eval(repr(value)) == value)
+    except (SyntaxError, TypeError, ValueError, RuntimeError):
+        return False
