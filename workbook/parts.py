@@ -85,7 +85,7 @@ def take(*names: str) -> Any:
 
 def _own(module: ModuleType | None) -> dict[str, Function]:
     """Return the parts that are the reader's, in the order of the chapters."""
-    found = {name: getattr(module, name, None) for name in PARTS}
+    found: dict[str, Any] = {name: getattr(module, name, None) for name in PARTS}
     return {name: part for name, part in found.items() if getattr(part, "__module__", "") == "mine"}
 
 

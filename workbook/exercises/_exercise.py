@@ -168,6 +168,8 @@ class Exercise:
             where = " and ".join([*self.special][i] for i in special)
             said = [*said[:1], f"it is right elsewhere and wrong {where}."]
             return self._written(answer, said, self._where(once, names, case))
+        if failed and search.stops_in([self.cases[i] for i in failed]):
+            said.pop()  # the cause explains the failure, too
         if labelled:
             return self._written(answer, [*said, *causes][:2], self._judged(first, once))
         if causes:
@@ -182,14 +184,16 @@ class Exercise:
         if len(said) < 2:
             shown = sorted(range(len(self.cases)), key=lambda i: (i != first, i not in wrong))
             others = [self.cases[i] for i in shown if i in runs]
-            part = next(i for i, x in enumerate(map(agree, *map(parts, once))) if not x)
-            said += responses(answer, self.right, names, others, self.axes, part)
+            said += responses(answer, self.right, names, others, self.axes, _first_wrong(once))
         return self._written(answer, said[:2], self._where(once, names, case))
 
     def _where(self, pair: tuple[Any, Any], names: Sequence[str], case: Case) -> str:
         """Say where a result differs first, and of which arguments it is the result."""
         where, got, should = self._differing(pair)
-        where = f"{where} your result is" if where else "Your result is"
+        result = "your result"
+        if len(parts(pair[1])) > 1:
+            result += f" number {_first_wrong(pair) + 1}"
+        where = f"{where} {result} is" if where else f"{result[0].upper()}{result[1:]} is"
         if self.settled:
             where = f"{self.settled}, {where[0].lower()}{where[1:]}"
         index = difference(*pair)[0] if isinstance(pair[1], Tensor) else ()
@@ -267,6 +271,11 @@ def is_unwritten(answer: Function, outcome: Any) -> bool:
         return outcome.is_stub
     stands = any(part is ... for part in parts(outcome))
     return stands or (outcome is None and _does_nothing(answer))
+
+
+def _first_wrong(pair: tuple[Any, Any]) -> int:
+    """Return which of several results is the first that differs, counted from 0."""
+    return next(i for i, same in enumerate(map(agree, *map(parts, pair))) if not same)
 
 
 def _does_nothing(function: Function) -> bool:

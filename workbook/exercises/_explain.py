@@ -106,6 +106,7 @@ class Explanations:
         self.source, self.found = Source(right), found
         self.none = Variant(cases, right)
         self.partly = False  # whether the explanation found leaves numbers open
+        self.cause: Variant | None = None  # the single mistake that explains all
         self.expected = [self.none[i] for i in range(len(cases))]
         pairs = [*zip(found, self.expected, strict=True)]
         # of what is grossly wrong it is no matter whether it also rounds
@@ -139,6 +140,13 @@ class Explanations:
             causes = next(self._double(), [])
         return causes
 
+    def stops_in(self, cases: Sequence[Case]) -> bool:
+        """Whether the single mistake that explains the results stops in these cases."""
+        if self.cause is None:
+            return False
+        function = self.cause.function
+        return all(isinstance(attempt(function, case), Failure) for case in cases)
+
     def _informative(self) -> bool:
         """Whether two mistakes that fit are hardly a coincidence: decimals tell enough."""
         tensors = [x for y in self.expected for x in map(as_tensor, parts(y)) if x is not None]
@@ -147,7 +155,11 @@ class Explanations:
         return told >= 40 or len(exact) < len(tensors)
 
     def _single(self) -> Iterator[list[str]]:
-        yield from ([*v.sentences] for v in self.candidates if self._is(v))
+        for variant in self.candidates:
+            if self._is(variant):
+                self.cause = variant
+                yield [*variant.sentences]
+        self.cause = None
         if not self.labelled:
             yield from self._repairable(self.none)
 

@@ -26,10 +26,18 @@ def _cut_straight(x: Tensor, num_heads: int) -> Tensor:
     return x.reshape(x.shape[0], num_heads, x.shape[1], -1)
 
 
+def _cut_unswapped(x: Tensor, num_heads: int) -> Tensor:
+    return x.unflatten(-1, (num_heads, -1))
+
+
 def _cut_in_turns(x: Tensor, num_heads: int) -> Tensor:
     return x.unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2)
 
 
+_UNSWAPPED = (
+    "the axis of the heads still stands behind that of the positions, so at each position heads "
+    "look at heads. Swap the two axes."
+)
 _PRODUCTS = ["matmul", "einsum", "softmax", "bmm", "mm", "tensordot"]
 _STRAIGHT = (
     "heads are cut with a plain `reshape`, which gives a head stretches of the sentence, not "
@@ -119,6 +127,8 @@ def _tables(batch: int, len_q: int, len_k: int, d: int, num_heads: int) -> tuple
         )
     },
     mistakes=[
+        ("_cut", "_cut_unswapped", _UNSWAPPED),
+        ({"_cut": "_cut_unswapped", ".transpose(1, 2)": ""}, _UNSWAPPED),
         ("_cut", "_cut_straight", _STRAIGHT),
         ("_cut", "_cut_in_turns", "a head gets every num_heads-th column, not a block of columns."),
         (

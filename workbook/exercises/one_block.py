@@ -70,6 +70,32 @@ def _scaled(x: Tensor) -> Tensor:
             "the feed-forward part's result replaces what went in; add it.",
         ),
         (
+            {
+                "norm_1(x + attention(x))": "x + attention(norm_1(x))",
+                "norm_2(attended + feed_forward(attended))": (
+                    "attended + feed_forward(norm_2(attended))"
+                ),
+            },
+            "each part is given normalised vectors, as in most models today; formula (3) "
+            "normalises the sums.",
+        ),
+        (
+            {
+                "norm_1(x + attention(x))": "x + norm_1(attention(x))",
+                "norm_2(attended + feed_forward(attended))": (
+                    "attended + norm_2(feed_forward(attended))"
+                ),
+            },
+            "what each part brings back is normalised before it is added; normalise the sums.",
+        ),
+        (
+            {
+                "norm_1(x + attention(x))": "x + attention(x)",
+                "norm_2(attended + feed_forward(attended))": "attended + feed_forward(attended)",
+            },
+            "neither norm is called.",
+        ),
+        (
             {"norm_1(x + attention(x))": "x + attention(norm_1(x))"},
             "the attention is given normalised vectors; here the sum is normalised, after it.",
         ),
@@ -110,7 +136,8 @@ _LARGE = 400 * _normal(2, 3, 5)
     rules=[
         without(
             *("cross_entropy", "nll_loss"),
-            sentence="the result is right, but `cross_entropy` made it; write the steps yourself.",
+            sentence="the result is right, but `cross_entropy` or `nll_loss` made it; write the "
+            "steps yourself.",
         )
     ],
     mistakes=[
@@ -159,6 +186,22 @@ def _state(number: int, step: int, rate: float) -> tuple[Tensor | int | float, .
         (" / (1 - 0.99**step)", "", "the square is not corrected: early on it is nearly 0."),
         ("parameter - rate", "parameter + rate", "the step goes uphill: the loss would rise."),
         (".sqrt()", "", "the root of the square is missing."),
+        (
+            {"0.99 * square + 0.01": "0.999 * square + 0.001", "0.99**step": "0.999**step"},
+            "the mean of the squares keeps 0.99 of what it was, here not 0.999.",
+        ),
+        *(
+            (
+                {"return parameter, mean, square": f"return parameter, {means}"},
+                "the corrected means come back, and the next step would correct them again; "
+                "return them uncorrected.",
+            )
+            for means in (
+                "mean / (1 - 0.9**step), square / (1 - 0.99**step)",
+                "mean / (1 - 0.9**step), square",
+                "mean, square / (1 - 0.99**step)",
+            )
+        ),
         ("gradient**2", "gradient", "the second mean is that of the squares of the gradient."),
     ],
 )

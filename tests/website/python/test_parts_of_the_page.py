@@ -178,7 +178,11 @@ def test_notebooks_take_what_the_page_keeps(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ATTENTION_PARTS", raising=False)
     take(*PARTS)
-    assert capsys.readouterr().out == f"From your mine.py: {', '.join(PARTS)}.\n"
+    assert capsys.readouterr().out.splitlines() == [
+        f"From your mine.py: {', '.join(PARTS)}.",
+        "my_cross_head calls your my_lookup.",
+        "my_many_heads calls your my_masked_softmax and your my_unit_scores.",
+    ]
 
 
 def test_the_file_of_the_page_begins_as_that_of_the_notebooks():

@@ -265,6 +265,30 @@ def test_a_special_case_is_named_beside_cases_with_names():
     assert "for a cube your function says 1.84" in said
 
 
+def in_rows(x, factor):
+    return x.view(-1, 5) * factor
+
+
+def doubled(x, factor):
+    return x.view(-1, 5) * factor, 2 * x
+
+
+def test_an_error_is_told_unless_the_mistake_explains_it():
+    cases = [(NUMBERS.flatten(), 3), (torch.arange(25.0), 2)]
+    mistakes = [("view(-1, 5)", "view(2, 10)", "a row holds 5 numbers.")]
+    graded = Exercise(in_rows, cases, mistakes=mistakes)
+    assert graded(lambda x, factor: x.view(2, 10) * factor).message == mistakes[0][-1]
+    said = graded(lambda x, factor: x.view(4, 5) * -factor).message
+    assert "your function stops with a RuntimeError" in said
+    assert "Also, `x` has the wrong sign." in said
+
+
+def test_of_several_results_the_wrong_one_is_named():
+    graded = Exercise(doubled, [(NUMBERS, 3), (NUMBERS.sin(), 2)])
+    said = graded(lambda x, factor: (x.view(-1, 5) * factor, x.exp())).message
+    assert "At [0, 0] your result number 2 is 2.72; it should be 2." in said
+
+
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32])
 def test_positions_at_padding_are_free_in_every_integer_dtype(dtype):
     positions = MODULES["pytorch_masks"].token_positions

@@ -102,7 +102,7 @@ BROKEN = [
         lambda scores, targets: torch.nn.functional.cross_entropy(
             scores.flatten(0, 1), targets.flatten()
         ),
-        "`cross_entropy` made it",
+        "`cross_entropy` or `nll_loss` made it",
     ),
     (one_head.head, one_head.head.right, "queries or keys are made"),
     (scoring_functions.scaled_scores, scoring_functions.scaled_scores.right, "`torch.einsum`"),
