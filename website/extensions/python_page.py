@@ -84,7 +84,8 @@ def with_panel(body, titles):
 
 
 def _write(app):
-    if app.builder.format == "html":
+    notebooks = {path.stem.replace("-", "_") for path in Path(app.srcdir).rglob("*.ipynb")}
+    if app.builder.format == "html" and notebooks.issuperset(export.chapters()):
         write(Path(app.outdir) / "_static" / STATIC)
 
 
