@@ -64,7 +64,7 @@ def with_editors(body, chapter):
         form = forms().get(f"{module}.{exercise}")
         more = f' data-form="{html.escape(export.written(form))}"' if form else ""
         if name in PARTS:
-            more += f' data-part="{html.escape(export.written(export.part(name)))}"'
+            more += f' id="{name}" data-part="{html.escape(export.written(export.part(name)))}"'
         if takes := export.takes(module).get(exercise):
             more += f' data-takes="{" ".join(takes)}"'
         return PLACE.format(module, exercise, name, more, match[0])

@@ -1,5 +1,6 @@
 // What the panel asks of Python: grade parts, write letters with them, measure a loss.
 
+import { partUses } from "./mine.js";
 import { ownParts } from "./parts.js";
 import { Endless, Trouble } from "./session.js";
 
@@ -32,10 +33,14 @@ export class Writing {
     }));
   }
 
-  /** Have the parts of a text judged by their graders: what is wrong, by name. */
+  /**
+   * Have the parts of a text judged by their graders: what is wrong, by name. A part that calls a
+   * wrong one is not judged: nothing is known of it.
+   */
   async wrongParts(text) {
     const wrong = new Map();
     for (const part of ownParts(text, Object.keys(this.facts.parts))) {
+      if (Array.from(wrong.keys()).some((name) => partUses(text, part, name))) continue;
       const [chapter, exercise] = this.facts.parts[part];
       const asked = { chapter, exercise, name: part, source: text };
       try {

@@ -60,6 +60,12 @@ function uses(text, name) {
   return new RegExp(`(?<![.\\w])${name}(?!\\w)`).test(code.join(""));
 }
 
+/** Whether a part, as a text of mine.py defines it, uses another name. */
+export function partUses(text, part, name) {
+  const isPart = (one) => (DEFINED.exec(one) ?? ASSIGNED.exec(one))?.[1] === part;
+  return topLevel(text).some((one) => isPart(one) && uses(one, name));
+}
+
 /** The imports of a statement, each by the name that it makes. */
 function importsOf(statement) {
   const from = /^from (\S+) import \(?([^)]*)\)?/.exec(statement);

@@ -57,7 +57,7 @@ function elements() {
     back: button("Back to what is kept"),
     file: make("input", { type: "file", accept: ".py", hidden: true }),
     list: make("ul", { className: "whose" }),
-    rates: make("p", { className: "manners" }),
+    rates: make("p", { className: "note" }),
     said: make("output", { className: "attention-said" }),
     rows: make("tbody"),
   };
@@ -66,7 +66,7 @@ function elements() {
 function labelled(words, id, text) {
   text.setAttribute("role", "group");
   text.setAttribute("aria-labelledby", id);
-  return [make("p", { id, className: "manners", textContent: words }), text];
+  return [make("p", { id, className: "note", textContent: words }), text];
 }
 
 function tableOf(rows) {
@@ -83,7 +83,7 @@ function tableOf(rows) {
 function arrange(place, parts) {
   const { texts, write, breakages, field, file, save, open, back, rates, list, said, rows } = parts;
   const notes = make("p", {
-    className: "manners",
+    className: "note",
     textContent:
       "Notebooks keep the same file. Change a line and press Write: while all is right it is kept, " +
       "and what is wrong counts in this panel only. Tab indents; Escape, then Tab leaves.",
@@ -115,7 +115,7 @@ function lineOf({ part, page, title }, own, wrong) {
   if (wrong)
     return make("li", { className: "wrong" }, name, " yours, and not right: ", ...inline(wrong));
   if (own) return make("li", {}, name, " yours");
-  const link = make("a", { href: page, textContent: title });
+  const link = make("a", { href: `${page}#${part}`, textContent: title });
   return make("li", {}, name, " ours, until you write it in ", link);
 }
 
@@ -161,10 +161,9 @@ function sentence(breakage, { same, all }, losses) {
       ? `All ${all} letters are the same.`
       : `The texts part after ${same} of ${all} letters.`;
   const words = breakage ? `${BREAKAGES[breakage][1]} ` : "";
-  return (
-    `${agree} Your loss ${words}is ${inNats(loss)} nats, ours ${inNats(ours)}` +
-    `${same === all && inNats(loss) === inNats(ours) ? "" : ` (${rise(loss, ours)})`}.`
-  );
+  if (!Number.isFinite(loss)) return `${agree} Your loss ${words}is not a number.`;
+  const risen = same === all && inNats(loss) === inNats(ours) ? "" : ` (${rise(loss, ours)})`;
+  return `${agree} Your loss ${words}is ${inNats(loss)} nats, ours ${inNats(ours)}${risen}.`;
 }
 
 /** Saving the parts as a file, opening one, and going back to those that are kept. */
@@ -178,9 +177,11 @@ function withFile({ field, save, open, back, file }, panel) {
   open.addEventListener("click", () => file.click());
   file.addEventListener("change", async () => {
     const [chosen] = file.files;
-    const text = chosen && chosen.size <= LARGEST_FILE ? await chosen.text() : "";
+    const fits = chosen && chosen.size <= LARGEST_FILE;
+    const text = fits ? await chosen.text() : "";
     file.value = "";
-    if (/^def my_\w+/m.test(text)) {
+    if (chosen && !fits) panel.say(`\`${chosen.name}\` is larger than ${LARGEST_FILE / 1000} kB.`);
+    else if (/^def my_\w+/m.test(text)) {
       panel.fill(text);
       panel.say("Opened. Press Write.");
     } else if (chosen)
@@ -245,6 +246,7 @@ class Panel {
 
   forgetLosses() {
     for (const name of ["", ...Object.keys(BREAKAGES)]) this.losses.delete(name);
+    this.parts.rows.parentElement.hidden = true;
   }
 
   /** Have a text judged that is not kept, and keep it if all of it is right. */
@@ -264,7 +266,10 @@ class Panel {
     const { texts, field, rates, rows } = this.parts;
     const { writing, losses } = this;
     const text = field.value;
-    this.say(this.session.worker ? "Starting …" : "Fetching Python and the writer, once …");
+    const isHere = this.session.files.has("writer.json");
+    this.say(isHere ? "Starting …" : "Fetching Python and the writer, once …");
+    showTexts(texts, { yours: BEGINNING, ours: BEGINNING });
+    rates.textContent = "";
     await writing.ready();
     if (text !== this.judged) await this.judge(text);
     this.say("Writing …");

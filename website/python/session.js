@@ -94,6 +94,7 @@ export class Session {
     const packed = await this.fetched("python.lzma", "arrayBuffer");
     this.loaded = new Set();
     this.worker = this.spare ?? this.newWorker();
+    this.spare = null; // it may be ended before it has started
     await this.ask({ kind: "start", packed });
     this.spare = this.newWorker(); // its files are there when this one has to be ended
   }
