@@ -29,6 +29,8 @@ def test_a_readers_parts_write_break_and_are_saved_and_opened(visit, tmp_path): 
 
         panel.get_by_role("button", name="Write").click()
         page.locator(".attention-parts .text", has_text="The query of").first.wait_for()
+        panel.get_by_role("button", name="Exchange two heads").click()
+        page.wait_for_timeout(50)  # Python is being started again, and is ended once more
         panel.get_by_role("button", name="Leave out √d").click()
         said.filter(has_text="Your loss without √d is 1.51 nats, ours 1.22 (+0.29).").wait_for()
         assert yours.inner_text().startswith("The query of ten each other.")
