@@ -71,7 +71,7 @@ def test_it_is_saved_as_one_file_in_the_browser_as_in_python(chromium, show, tmp
         alone.wait_for_timeout(300)  # the small heads are painted one by one
         attributes = alone.locator("figure").evaluate("node => ({ ...node.dataset })")
         picture = alone.locator(".attention-view").screenshot()
-        seen.append((picture, json.loads(attributes.pop("state")), attributes, alone.title()))
+        seen.append((picture, json.loads(attributes.pop("state")), attributes))
         assert alone.figure().readouts() == page.figure().readouts()
         cells = alone.locator(".attention-map > canvas").first
         width = cells.bounding_box()["width"]
