@@ -18,7 +18,7 @@ from tests.workbook.figures import (
     test_scoring_plane,
     test_soft_lookup,
 )
-from tests.workbook.figures.test_heatmap_explorer import LARGE, softmax, truth
+from tests.workbook.figures.test_heatmap_explorer import LARGE, shown_by, softmax, truth
 from tests.workbook.figures.test_values_in_browser import (
     STATE,
     check,
@@ -167,12 +167,12 @@ def test_a_draw_takes_less_than_a_frame(show, sliding):
     assert draws[len(draws) // 2] < 1000 / 60
 
 
-def test_the_largest_heatmap_stays_smooth(show):
+def test_the_largest_heatmap_stays_smooth(show, node):
     """12 layers of 12 heads on 128 tokens: every draw fits into a frame, small heads included."""
     triangle = causal_mask(128)
     figure = HeatmapExplorer(softmax(LARGE, mask=triangle), mask=triangle, query=99, key=50)
     page = show(figure)
-    shown = figure._codes / figure.levels
+    shown, _ = shown_by(node, figure)
     page.evaluate("watch.draws.length = 0")
     for layer, head in itertools.product(range(1, 12, 3), range(0, 12, 2)):
         page.figure().set("layer", layer)
