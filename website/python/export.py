@@ -176,7 +176,9 @@ def _defined(chapter):
     return known
 
 
+@functools.cache
 def _cells(chapter):
+    """The cells of a chapter's notebook, which is read once."""
     notebook = ROOT / "book" / f"{chapter.replace('_', '-')}.ipynb"
     if not notebook.is_file():
         return []

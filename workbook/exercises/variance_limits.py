@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from attention_lib.masking import causal_mask
 from workbook.exercises import draws, exercise, questions
 
 __all__ = ["growing_weights", "longer_row", "quiz", "row_variance"]
@@ -14,17 +15,13 @@ longer_row, row_variance, quiz = questions("variance_limits")
 _normal, _double = draws(53), draws(54, torch.float64)
 
 
-def _causal(length: int) -> Tensor:
-    return torch.ones(length, length, dtype=torch.bool).tril()
-
-
 @exercise(
     axes="query key",
     cases=[
-        (torch.tensor([[1.0, 5.0], [1.0, 2.0]]), _causal(2)),
-        (_normal(5, 5), _causal(5)),
+        (torch.tensor([[1.0, 5.0], [1.0, 2.0]]), causal_mask(2)),
+        (_normal(5, 5), causal_mask(5)),
         (_normal(3, 7), torch.arange(7) < torch.tensor([[7], [3], [1]])),
-        (_double(7, 7), _causal(7)),
+        (_double(7, 7), causal_mask(7)),
     ],
     mistakes=[
         (
