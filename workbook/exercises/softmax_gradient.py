@@ -11,10 +11,9 @@ __all__ = [
     "slope_by_hand",
     "softmax_backward",
     "torn_norm",
-    "zeros_at_twelve",
 ]
 
-slope_by_hand, torn_norm, zeros_at_twelve, quiz = questions("softmax_gradient")
+slope_by_hand, torn_norm, quiz = questions("softmax_gradient")
 
 _normal, _double = draws(41), draws(42, torch.float64)
 
