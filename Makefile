@@ -2,7 +2,7 @@
 # make book PYTHON=/path/to/python3.12 chooses the interpreter that .venv is made from.
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test nightly quick notebooks reseed test-matrix fuzz audit retrain class lab figures serve bench lint clean
+.PHONY: help environment book test nightly quick notebooks reseed test-matrix fuzz audit retrain class lab figures serve bench release lint clean
 
 PYTHON ?=
 PORT ?= 8000
@@ -111,6 +111,9 @@ lint: environment ## check the style of Python, JavaScript and CSS, and the type
 	@$(IN_VENV) -m mypy
 	@$(NODE) .venv/npm/node_modules/prettier/bin/prettier.cjs --log-level=warn --check "**/*.{js,mjs,css}"
 	@$(NODE) .venv/npm/node_modules/eslint/bin/eslint.js --config .venv/npm/eslint.config.mjs "**/*.js" "**/*.mjs"
+
+release: environment ## pack both packages, the built website and their checksums into _build/release
+	@$(IN_VENV) tools/release.py
 
 clean: ## remove the website and all caches; .venv, .venv-class and .matrix stay
 	rm -rf _build .mypy_cache .pytest_cache .ruff_cache .hypothesis

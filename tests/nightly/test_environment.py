@@ -220,14 +220,15 @@ def test_a_file_that_is_not_the_published_one_is_not_installed(machine):
     hashes = machine.root / "hashes.txt"
     published = hashes.read_text()
     with zipfile.ZipFile(machine.wheels / "tiny-1.0-py3-none-any.whl", "a") as wheel:
-        wheel.writestr("tiny.pth", "import os; os.mkdir('was run')")
+        made = str(machine.root / "was run")
+        wheel.writestr("tiny.pth", f"import os; os.makedirs({made!r}, exist_ok=True)")
     assert_refused(machine.make(), "tiny-1.0-py3-none-any.whl is not as published", "hashes.txt")
     assert not (machine.root / "was run").exists()
     assert not machine.stamp.exists() and not machine.works()
     machine.publish()
     assert hashes.read_text() != published
     assert machine.make()[0] == 0 and machine.works()
-    assert not (machine.root / ".venv" / "wheels").exists()
+    assert (machine.root / "was run").exists() and not (machine.root / ".venv" / "wheels").exists()
 
 
 def test_a_standing_environment_costs_nothing(standing):

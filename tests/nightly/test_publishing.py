@@ -1,4 +1,4 @@
-"""Publishing: a button for Colab, and the workflow that pushes the notebooks it opens."""
+"""Publishing: buttons for Colab and Binder, and the workflow that pushes what they open."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from website.notebooks import chapters
 WORKFLOW = ROOT / ".github" / "workflows" / "publish.yml"
 
 
-def test_a_publisher_gets_a_button_for_colab_and_links_to_the_website(small_book):
+def test_a_publisher_gets_buttons_for_colab_and_binder_and_links_to_the_website(small_book):
     configure(small_book, workbook_repository=GOOD, html_baseurl="https://readers.test/attention")
     with open(small_book / "_toc.yml", "a") as toc:
         toc.write("chapters:\n- file: book/chapter\n")
@@ -31,12 +31,17 @@ def test_a_publisher_gets_a_button_for_colab_and_links_to_the_website(small_book
     book.main(small_book)
     built = small_book / "_build" / "html"
     page = (built / "book" / "chapter.html").read_text(encoding="utf-8")
-    assert re.findall(r'<a [^>]*href="([^"]*colab[^"]*)"[^>]*>(.+?)</a>', page, re.S) == [
+    assert re.findall(r'<a [^>]*href="([^"]*(?:colab|binder)[^"]*)"[^>]*>(.+?)</a>', page, re.S) == [
         (
             "https://colab.research.google.com/github/someone/attention-workbook"
             "/blob/notebooks/book/chapter.ipynb",
             "Open in Colab",
-        )
+        ),
+        (
+            "https://mybinder.org/v2/gh/someone/attention-workbook/notebooks"
+            "?labpath=book/chapter.ipynb",
+            "Open in Binder",
+        ),
     ]
     assert "colab" not in (built / "book" / "index.html").read_text(encoding="utf-8")
     assert links(read(built / "_sources" / "book" / "chapter.ipynb")) == [
@@ -57,7 +62,7 @@ def steps():
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="no git was found")
-def test_the_workflow_pushes_the_notebooks_alone_to_the_branch_that_colab_reads(tmp_path):
+def test_the_workflow_pushes_what_colab_and_binder_read_and_nothing_else(tmp_path):
     def git(*words, cwd=tmp_path / "checkout"):
         done = subprocess.run(["git", *words], cwd=cwd, capture_output=True, text=True, check=True)
         return done.stdout.split()
@@ -70,6 +75,7 @@ def test_the_workflow_pushes_the_notebooks_alone_to_the_branch_that_colab_reads(
     copies = checkout / "_build" / "class" / "chapter"
     copies.mkdir(parents=True)
     (checkout / ".gitignore").write_text("/_build/\n")
+    shutil.copy(ROOT / "constraints.txt", checkout)
     git("add", ".gitignore")
     assert "make book" in [step.get("run") for step in steps()], "built as everyone does"
     [publish] = [step["run"] for step in steps() if step.get("name") == "Publish the notebooks"]
@@ -87,7 +93,13 @@ def test_the_workflow_pushes_the_notebooks_alone_to_the_branch_that_colab_reads(
         reference = f"refs/heads/{travelling_notebooks.BRANCH}"
         assert git("for-each-ref", "--format=%(refname)", cwd=tmp_path / "remote") == [reference]
         files = git("ls-tree", "-r", "--name-only", reference, cwd=tmp_path / "remote")
-        assert files == ["book/chapter.ipynb", "class/chapter/chapter-student.ipynb"]
+        assert files == [
+            "book/chapter.ipynb",
+            "class/chapter/chapter-student.ipynb",
+            "requirements.txt",
+        ]
+        needed = git("show", f"{reference}:requirements.txt", cwd=tmp_path / "remote")
+        assert "torch==" in " ".join(needed) and "--extra-index-url" not in needed
         assert git("show", f"{reference}:{files[0]}", cwd=tmp_path / "remote") == [written]
         assert len(git("rev-list", reference, cwd=tmp_path / "remote")) == 1
     assert git("ls-files") == [".gitignore"], "the checkout's own index is as it was"

@@ -96,9 +96,15 @@ def first_still(page):
 
 
 def offer(app, pagename, templatename, context, doctree):
-    """Give a page's template the address of its card."""
-    if app.config.html_baseurl and doctree is not None:
-        context["card_url"] = urljoin(app.config.html_baseurl, f"{FOLDER}/{pagename}.png")
+    """Give a page's template the address of its card; the site's root has the front page's."""
+    base, front = app.config.html_baseurl, app.config.root_doc
+    if not base:
+        return
+    if templatename == "redirect.html":
+        pagename, context["pageurl"] = front, urljoin(base, app.builder.get_target_uri(front))
+    elif doctree is None:
+        return
+    context["card_url"] = urljoin(base, f"{FOLDER}/{pagename}.png")
 
 
 def write_all(app, error):

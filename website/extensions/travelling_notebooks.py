@@ -30,6 +30,7 @@ from workbook.figures._stills import FOLDER, path_of
 
 BRANCH = "notebooks"
 COLAB = "https://colab.research.google.com/github"
+BINDER = "https://mybinder.org/v2/gh"
 PACKAGES = ("attention_contracts", "attention_lib", "workbook")
 REPOSITORY = re.compile(r"https://github\.com/([\w-]+/[\w.-]+)(?<!\.git)", re.ASCII)
 LINK = re.compile(  # [words](page.kind#anchor); the words may hold one more pair of brackets
@@ -228,16 +229,17 @@ def read_repository(app, config):
     config.workbook_repository = repository(config.workbook_repository)
 
 
-def offer_colab(app, pagename, templatename, context, doctree):
-    """Tell the template, which offers it with the chapter's notebook, what opens it in Colab."""
+def offer_hosts(app, pagename, templatename, context, doctree):
+    """Tell the template, which offers it with the chapter's notebook, what opens it elsewhere."""
     if name := app.config.workbook_repository:
         context["colab"] = f"{COLAB}/{name}/blob/{BRANCH}/{pagename}.ipynb"
+        context["binder"] = f"{BINDER}/{name}/{BRANCH}?labpath={pagename}.ipynb"
 
 
 def setup(app):
     app.add_config_value("workbook_repository", "", "html", types=(str, type(None)))
     app.add_config_value("workbook_contact", "", "html")
     app.connect("config-inited", read_repository)
-    app.connect("html-page-context", offer_colab)
+    app.connect("html-page-context", offer_hosts)
     app.connect("build-finished", write_all)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

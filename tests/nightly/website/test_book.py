@@ -113,6 +113,9 @@ def test_a_site_with_an_address_names_it(built):
     card = page.select_one("meta[property='og:image']")["content"]
     picture = built.folder / card.removeprefix(f"{ADDRESS}/")
     assert picture.read_bytes()[16:24] == b"\x00\x00\x04\xb0\x00\x00\x02\x76"  # 1200 by 630
+    root = built.pages["index.html"]
+    assert root.select_one("meta[property='og:image']")["content"] == card
+    assert root.select_one("link[rel=canonical]")["href"] == f"{ADDRESS}/book/index.html"
     assert f"<loc>{ADDRESS}/book/index.html</loc>" in (built.folder / "sitemap.xml").read_text(
         encoding="utf-8"
     )
