@@ -163,7 +163,7 @@ MESSAGES = {
     "lengths": "same shapes, dtype and options",
     "too long": "expected lengths from 0 to len_k = 12",
     "no whole numbers": "expected integer lengths",
-    "one length": "valid_lens: expected shape (2,)",
+    "one length": "valid_lens: expected 2 lengths (batch)",
     "no truth": "causal: expected True or False",
     "block": "block_size: expected at least 1",
     "scale": "scale: expected a finite number",

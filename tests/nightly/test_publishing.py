@@ -31,7 +31,9 @@ def test_a_publisher_gets_buttons_for_colab_and_binder_and_links_to_the_website(
     book.main(small_book)
     built = small_book / "_build" / "html"
     page = (built / "book" / "chapter.html").read_text(encoding="utf-8")
-    assert re.findall(r'<a [^>]*href="([^"]*(?:colab|binder)[^"]*)"[^>]*>(.+?)</a>', page, re.S) == [
+    assert re.findall(
+        r'<a [^>]*href="([^"]*(?:colab|binder)[^"]*)"[^>]*>(.+?)</a>', page, re.S
+    ) == [
         (
             "https://colab.research.google.com/github/someone/attention-workbook"
             "/blob/notebooks/book/chapter.ipynb",
