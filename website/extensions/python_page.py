@@ -10,6 +10,8 @@ import re
 import shutil
 from pathlib import Path
 
+from docutils import nodes
+
 from website.extensions.exercises import UNWRITTEN
 from website.python import FOLDER, export, micropython
 from website.python.bundle import bundled
@@ -17,6 +19,8 @@ from website.python.forms import forms
 from workbook.parts import PARTS
 
 STATIC = "attention_python"
+# what the stored run of a chapter says of parts; a page calls those that its reader has written there
+LACK = re.compile(r"There is no mine\.py beside this notebook, so .* the book's\.\n?")
 PLACE = '<div class="attention-code" data-chapter="{}" data-exercise="{}" data-name="{}"{}>{}</div>'
 # where a reader's parts run the stored writer; in a notebook something to unfold
 PANEL = re.compile(
@@ -79,8 +83,24 @@ def with_panel(body, titles):
         page = export.chapter_of(part).replace("_", "-")
         driving.append({"part": part, "page": f"{page}.html", "title": titles[f"book/{page}"]})
     data = html.escape(export.written(driving))
-    place = '<div class="attention-parts" data-parts="{}">{}</div>'
-    return PANEL.sub(lambda match: place.format(data, match[1]), body)
+    place = '<div class="attention-parts" id="{}" data-parts="{}">{}</div>'
+    return PANEL.sub(lambda match: place.format(export.PANEL, data, match[1]), body)
+
+
+def without_lack(app, doctree):
+    """Leave out what is true of the notebook that was run, and not of the page."""
+    for block in [*doctree.findall(nodes.literal_block)]:
+        text = LACK.sub("", block.astext())
+        if "output" not in block["classes"] or text == block.astext():
+            continue
+        if text:
+            block.rawsource = text  # Sphinx highlights a block whose source is its text
+            block.clear()
+            block += nodes.Text(text)
+        elif len(block.parent) == 1:
+            block.parent.parent.remove(block.parent)
+        else:
+            block.parent.remove(block)
 
 
 def _write(app):
@@ -106,5 +126,6 @@ def _mark(app, pagename, templatename, context, doctree):
 
 def setup(app):
     app.connect("builder-inited", _write)
+    app.connect("doctree-read", without_lack, priority=400)  # before outputs answer predictions
     app.connect("html-page-context", _mark)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -33,11 +33,18 @@ export class Writing {
     }));
   }
 
+  /** Let Python read a text of mine.py; where it cannot, the error is in it as a whole. */
+  async take(text) {
+    const { said } = await this.session.ask({ kind: "parts", mine: text });
+    if (said) throw new Trouble(said);
+  }
+
   /**
    * Have the parts of a text judged by their graders: what is wrong, by name. A part that calls a
    * wrong one is not judged: nothing is known of it.
    */
   async wrongParts(text) {
+    await this.take(text);
     const wrong = new Map();
     for (const part of ownParts(text, Object.keys(this.facts.parts))) {
       if (Array.from(wrong.keys()).some((name) => partUses(text, part, name))) continue;
@@ -70,8 +77,7 @@ export class Writing {
 
   async write(text, breakage, hear) {
     await this.ready();
-    const { said } = await this.session.ask({ kind: "parts", mine: text });
-    if (said) throw new Trouble(said);
+    await this.take(text);
     const texts = { yours: BEGINNING, ours: BEGINNING };
     const spent = { yours: 0, ours: 0 };
     for (const who in texts) {

@@ -6,12 +6,21 @@ import { keepsOf, mine } from "./keeping.js";
 import { withManners } from "./manners.js";
 import { earlier, keepPart, ownParts, whose } from "./parts.js";
 
+// what a lighter form asks, by its kind
+const LIGHTER = {
+  blanks: "A lighter way: fill the blanks",
+  mend: "A lighter way: mend code that runs",
+  arrange: "A lighter way: put lines in order",
+};
 const KEYS = ["@", ".", "(", ")", "[", "]", ":", ",", "=", "_", "-1", "dim=", ".mT"];
 
 export function attachCode(page, base) {
   const session = new Session(base);
-  const places = page.querySelectorAll(".attention-code[data-exercise]");
-  places.forEach((place) => attach(place, session));
+  const places = [...page.querySelectorAll(".attention-code[data-exercise]")];
+  const editors = places.map((place) => attach(place, session));
+  const bring = () => editors.map(takeDraft).find(Boolean)?.scrollIntoView();
+  bring();
+  addEventListener("hashchange", bring);
   return session;
 }
 
@@ -37,16 +46,36 @@ function stubOf(cell, name) {
   return `${lines.slice(start, end).join("\n").trimEnd()}\n`;
 }
 
+/** Make an exercise's editor. */
 function attach(place, session) {
   const cell = place.closest(".cell");
   const { chapter, exercise, name } = place.dataset;
-  const stub = stubOf(cell, name);
-  const keeps = keepsOf(`${chapter}.${exercise}`);
   const title = place.closest("section").querySelector("h2, h3").firstChild.textContent;
   const notebook = place.firstElementChild;
-  const parts = fields(title, `attention-code-${exercise}`);
-  const { field, run, reset, said, kept, calls } = parts;
+  const editor = {
+    place,
+    session,
+    notebook,
+    stub: stubOf(cell, name),
+    keeps: keepsOf(`${chapter}.${exercise}`),
+    ...fields(title, `attention-code-${exercise}`),
+  };
+  const { keeps, stub, fill, showSolved, tellKept } = Object.assign(editor, displays(editor));
+  listen(editor);
+  fill(keeps.draft() ?? stub);
+  offerLink(editor);
+  if (keeps.draft() !== null) tellKept(true);
+  showSolved();
+  cell.querySelector(".cell_input").hidden = true;
+  editor.own = withForm(place, editor.all, keeps);
+  place.append(notebook);
+  notebook.hidden = true;
+  place.hidden = false;
+  return editor;
+}
 
+/** What an editor shows: code, a verdict, whether it is solved and whether its code is kept. */
+function displays({ place, notebook, field, said, kept, keeps }) {
   const show = (passed, text, line = 0) => {
     place.classList.toggle("attention-right", passed === true);
     place.classList.toggle("attention-wrong", passed === false);
@@ -55,29 +84,38 @@ function attach(place, session) {
     said.replaceChildren(...inline(text));
     notebook.hidden = !text.includes("notebook");
   };
+  const showSolved = () => {
+    const solution = keeps.solution();
+    if (solution === null) show(null, "");
+    else if (solution === field.value) show(true, "You have solved this one.");
+    else show(null, "You have solved this one, with other code.");
+  };
+  const fit = () => {
+    field.rows = Math.max(field.value.split("\n").length + 1, 5);
+  };
+  const fill = (text) => {
+    field.value = text;
+    fit();
+  };
   const tellKept = (works) => {
     kept.textContent = works
       ? "Kept in this browser, and sent nowhere."
       : "This browser keeps nothing: copy your code before you leave.";
   };
-  const fill = (text) => {
-    field.value = text;
-    field.rows = Math.max(text.split("\n").length + 1, 5);
-  };
+  return { show, showSolved, fit, fill, tellKept };
+}
 
-  const judge = judging({ place, parts, session, keeps, show });
-
+function listen(editor) {
+  const { place, keeps, stub, field, run, calls } = editor;
+  const { show, showSolved, fit, fill, tellKept } = editor;
+  const judge = judging(editor);
+  const endReset = resetting(editor);
   run.addEventListener("click", judge);
-  reset.addEventListener("click", () => {
-    keeps.forget();
-    fill(stub);
-    show(null, "");
-    field.focus();
-  });
   field.addEventListener("input", () => {
-    field.rows = Math.max(field.value.split("\n").length + 1, 5);
+    fit();
     tellKept(keeps.keep(field.value));
     show(null, "");
+    endReset();
   });
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
@@ -85,23 +123,40 @@ function attach(place, session) {
       judge();
     }
   });
-  const tellWhose = () => calls.replaceChildren(...inline(whose(takesOf(place))));
+  withManners(field);
   keeps.watch((text) => {
-    if (document.activeElement !== field) fill(text ?? stub);
+    if (document.activeElement === field) return;
+    fill(text ?? stub);
+    showSolved();
   });
+  const tellWhose = () => calls.replaceChildren(...inline(whose(takesOf(place))));
   tellWhose();
   addEventListener("storage", tellWhose);
-  withManners(field);
-  fill(keeps.draft() ?? stub);
-  if (keeps.draft() !== null) tellKept(true);
-  if (keeps.passed()) show(true, "You have solved this one.");
-  offer(parts, keeps, fill);
-  cell.querySelector(".cell_input").hidden = true;
-  const own = withForm(place, parts.all);
-  if (own && keeps.draft() !== null) own.open = true;
-  place.append(notebook);
-  notebook.hidden = true;
-  place.hidden = false;
+}
+
+/** Let a button bring the stub back and, pressed again, what stood there; return how this ends. */
+function resetting({ field, reset, kept, stub, keeps, fill, showSolved, tellKept }) {
+  let before = null;
+  const remember = (past) => {
+    before = past;
+    reset.textContent = past ? "Undo the reset" : "Reset";
+  };
+  reset.addEventListener("click", () => {
+    if (before) {
+      fill(before.text);
+      tellKept(keeps.keep(before.text));
+      if (before.solution !== null) keeps.pass(before.solution);
+      remember(null);
+    } else {
+      remember({ text: field.value, solution: keeps.solution() });
+      keeps.forget();
+      fill(stub);
+      kept.textContent = "";
+    }
+    showSolved();
+    field.focus();
+  });
+  return () => remember(null);
 }
 
 /** The parts that an exercise calls, by name. */
@@ -111,8 +166,7 @@ const takesOf = ({ dataset }) => dataset.takes?.split(" ") ?? [];
 const partOf = ({ dataset }) => dataset.part && JSON.parse(dataset.part);
 
 /** What the button does: run and judge, or stop what runs. */
-function judging({ place, parts, session, keeps, show }) {
-  const { field, run, printed } = parts;
+function judging({ place, session, stub, keeps, show, tellKept, field, run, printed, said }) {
   const { chapter, exercise, name } = place.dataset;
   const [part, takes] = [partOf(place), takesOf(place)];
   let running = false;
@@ -132,15 +186,18 @@ function judging({ place, parts, session, keeps, show }) {
     run.textContent = "Stop";
     printed.replaceChildren();
     printed.hidden = true;
-    show(null, session.worker ? "Running …" : "Fetching Python, once (250 kB) …");
+    const isHere = session.files.has("python.lzma");
+    show(null, isHere ? "Running …" : "Fetching Python, once (250 kB) …");
     const started = performance.now();
     try {
       const source = field.value;
+      if (source !== stub) tellKept(keeps.keep(source));
       const asked = { chapter, exercise, name, source, ...earlier(takes) };
       const verdict = await session.judge(asked, hear);
       const kept = verdict.passed && part ? keepPart(part, source) : "";
       show(verdict.unwritten ? null : verdict.passed, verdict.said + kept, verdict.line);
-      if (verdict.passed) keeps.pass();
+      if (kept) said.append(...wayToPanel(part));
+      if (verdict.passed) keeps.pass(source);
     } catch (error) {
       if (!(error instanceof Trouble)) throw error;
       show(/^Not yet/.test(error.message) ? false : null, error.message);
@@ -152,28 +209,52 @@ function judging({ place, parts, session, keeps, show }) {
   };
 }
 
-/** Put a lighter form of the exercise first, where there is one, and fold what is below it. */
-function withForm(place, parts) {
+/**
+ * Put a lighter form of the exercise before its editor, where there is one. Each is folded: the form
+ * where one types, for it shows most of a solution, and the editor where one taps. Return what is folded of the editor.
+ */
+function withForm(place, parts, keeps) {
   if (!place.dataset.form) {
     place.replaceChildren(...parts);
     return null;
   }
+  const data = JSON.parse(place.dataset.form);
   const said = make("output", { className: "attention-said" });
+  const part = partOf(place);
   const show = (passed, text) => {
     said.classList.toggle("right", passed === true);
+    said.classList.toggle("wrong", passed === false);
     said.replaceChildren(...inline(text));
   };
-  const part = partOf(place);
-  const keep = (program) => {
-    const own = program.replace(/^def \w+/, `def ${place.dataset.name}`);
-    return part && !ownParts(mine.text(), [part.part]).length ? keepPart(part, own) : "";
-  };
-  const form = formOf(JSON.parse(place.dataset.form), show, keep);
-  const summary = make("summary", { textContent: "Write it yourself" });
-  const own = make("details", { className: "own" }, summary, ...parts);
-  place.replaceChildren(form, said, own);
+  const form = formOf(data, show, {
+    answer: keeps.answer(),
+    keep(answer, program) {
+      keeps.keepAnswer(answer);
+      if (!program || !part || ownParts(mine.text(), [part.part]).length) return;
+      const kept = keepPart(part, program.replace(/^def \w+/, `def ${place.dataset.name}`));
+      said.append(kept, ...wayToPanel(part));
+    },
+  });
+  const touches = matchMedia("(pointer: coarse)").matches;
+  const isWritten = keeps.draft() !== null;
+  const fold = (className, words, open, ...children) =>
+    make("details", { className, open }, make("summary", { textContent: words }), ...children);
+  const isBegun = keeps.answer().length > 0;
+  const light = fold("light", LIGHTER[data.kind], (touches && !isWritten) || isBegun, form, said);
+  const own = fold("own", "Write it yourself", !touches || isWritten, ...parts);
+  place.replaceChildren(light, own);
   return own;
 }
+
+/** Once all parts that write are the reader's: the way to where they do. */
+function wayToPanel({ panel: { driving, page, id } }) {
+  if (ownParts(mine.text(), driving).length < driving.length) return [];
+  const link = make("a", { href: addressOf(page, id), textContent: "Let your parts write." });
+  return [" All parts that the writer needs are yours now. ", link];
+}
+
+/** The address of a place, within this page if it is here. */
+const addressOf = (page, id) => (document.getElementById(id) ? `#${id}` : `${page}#${id}`);
 
 /** The parts of an editor: field, keys, buttons and what they say. */
 function fields(title, id) {
@@ -217,31 +298,45 @@ function fields(title, id) {
   return { field, run, reset, take, said, printed, kept, calls, all };
 }
 
-/** A link takes a draft to another device; a draft that came by one fills the editor when asked. */
-function offer({ field, take, kept }, keeps, fill) {
+/** A link takes a draft to another device. */
+function offerLink({ field, take, kept, keeps }) {
   take.addEventListener("click", async () => {
     const link = keeps.link(field.value);
     try {
       await navigator.clipboard.writeText(link);
       kept.textContent = "Copied. The link holds your code itself.";
     } catch {
-      location.hash = new URL(link).hash;
+      history.replaceState(null, "", link);
       kept.textContent = "The address of this page now holds your code: copy it from there.";
     }
   });
+}
+
+/**
+ * A draft that came by a link fills its editor; where another stands there, when asked. Return the
+ * place to look at, if there is such a draft.
+ */
+function takeDraft({ place, own, take, keeps, fill, showSolved, tellKept }) {
   const brought = keeps.brought();
-  if (brought === null || brought === keeps.draft()) return;
-  if (keeps.draft() === null) fill(brought);
-  else {
-    const use = make("button", {
+  if (brought === null) return null;
+  const use = () => {
+    fill(brought);
+    tellKept(keeps.keep(brought));
+    showSolved();
+  };
+  const draft = keeps.draft();
+  if (draft === null) use();
+  else if (brought !== draft) {
+    const button = make("button", {
       type: "button",
       textContent: "Use the draft that the link brought",
     });
-    use.addEventListener("click", () => {
-      fill(brought);
-      keeps.keep(brought);
-      use.remove();
+    button.addEventListener("click", () => {
+      use();
+      button.remove();
     });
-    take.after(use);
+    take.after(button);
   }
+  if (own) own.open = true;
+  return own ?? place;
 }

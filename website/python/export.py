@@ -51,6 +51,7 @@ UNABLE = {
 }
 # the parts that run the stored writer, and the functions of their chapter that break it
 DRIVING = ("my_unit_scores", "my_masked_softmax", "my_many_heads", "my_block", "my_loss")
+PANEL = "attention-parts"  # the place where they do, on the page of One block
 BREAKAGES = ("no_root", "mask_after", "exchanged")
 ROWS, ROW = 4, 64  # rows of the held-out text on which the page measures a loss, and their letters
 # a grader's call at the end of a cell
@@ -128,6 +129,7 @@ def part(name):
         "parts": [*PARTS],
         "library": [*_functions(_bare(HOST / "attention_lib.py"))],
         "helpers": _helpers(chapter).get(exercise, ""),
+        "panel": {"driving": DRIVING, "page": "one-block.html", "id": PANEL},
     }
 
 

@@ -7,6 +7,17 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
+/** Code, of texts and fields, as an element for each line: a long one wraps beside its indentation. */
+function linesOf(pieces) {
+  const lines = [make("span", { className: "line" })];
+  for (const piece of pieces) {
+    const [first, ...others] = typeof piece === "string" ? piece.split("\n") : [piece];
+    lines.at(-1).append(first);
+    for (const text of others) lines.push(make("span", { className: "line" }, text));
+  }
+  return make("pre", {}, make("code", {}, ...lines));
+}
+
 /** What is said of lines in an order; where they make no program, why not. */
 export function judgeLines({ lines, verdicts }, order) {
   const chosen = order.map((i) => lines[i]);
@@ -54,12 +65,17 @@ function arranging(form, changed) {
     return item;
   });
   tray.append(...shuffled(items.length).map((i) => items[i]));
-  const head = make("pre", {}, make("code", { textContent: form.head }));
+  const head = linesOf([form.head]);
   const order = () => Array.from(program.children, ({ line }) => line);
   const lines = () => order().map((i) => `    ${form.lines[i].text}\n`);
   return {
     parts: [head, program, tray],
     judge: () => judgeLines(form, order()),
+    answer: () => order().map((i) => form.lines[i].text),
+    fill(texts) {
+      const lineOf = (text) => items.find(({ line }) => form.lines[line].text === text);
+      program.append(...texts.map(lineOf).filter(Boolean));
+    },
     text: () => `${form.head}\n${lines().join("")}`,
   };
 }
@@ -82,31 +98,41 @@ function choosing({ kind, between, places, verdicts }, changed) {
   });
   const code = between.flatMap((text, i) => (i < fields.length ? [text, fields[i]] : [text]));
   return {
-    parts: [make("pre", {}, make("code", { className: "gapped" }, ...code))],
+    parts: [linesOf(code)],
     judge: () =>
       fields.some(({ value }) => value === "")
         ? [null, "Fill every blank, then press Check."]
         : verdicts[fields.map(({ value }) => value).join()],
+    answer: () => fields.map(({ value }, place) => places[place][value]),
+    fill: (texts) =>
+      fields.forEach((field, place) => {
+        field.value = places[place].indexOf(texts[place]);
+      }),
     text: () =>
       `${between.map((text, i) => text + (places[i]?.[fields[i].value] ?? "")).join("")}\n`,
   };
 }
 
 /**
- * The form as an element. `show(passed, text)` is told what is said of an answer; `keep` is given the
- * program that is right, and returns what else there is to say.
+ * The form as an element. `show(passed, text)` is told what is said of an answer; `kept` holds the
+ * answer that was checked last, and its `keep` is given each one, with the program if it is right.
  */
-export function formOf(form, show, keep) {
+export function formOf(form, show, kept) {
   const changed = () => show(null, "");
-  const { parts, judge, text } =
+  const { parts, judge, answer, fill, text } =
     form.kind === "arrange" ? arranging(form, changed) : choosing(form, changed);
   const check = make("button", { type: "button", className: "check", textContent: "Check" });
   check.addEventListener("click", () => {
     const [passed, said] = judge();
-    show(passed, passed ? said + keep(text()) : said);
+    show(passed, said);
+    if (passed !== null) kept.keep(answer(), passed && text());
   });
+  if (kept.answer.length) {
+    fill(kept.answer);
+    if (judge()[0]) show(true, "You have solved this one.");
+  }
   const words = form.task
     .split("`")
     .map((part, i) => (i % 2 ? make("code", { textContent: part }) : part));
-  return make("div", { className: "light" }, make("p", {}, ...words), ...parts, check);
+  return make("div", { className: "form" }, make("p", {}, ...words), ...parts, check);
 }

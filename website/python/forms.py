@@ -13,6 +13,7 @@ import torch
 import attention_lib
 from website.python import FOLDER
 from workbook import exercises
+from workbook.parts import PARTS, of_the_book
 
 __all__ = ["forms"]
 
@@ -36,7 +37,8 @@ def _judged(exercise, code):
     """Return whether an answer is right, and what the grader says of it."""
     chapter, name = exercise.split(".")
     grader = getattr(importlib.import_module(f"{exercises.__name__}.{chapter}"), name)
-    world = {"torch": torch, "math": math, **vars(attention_lib), "__name__": "answer"}
+    parts = {part: of_the_book(part) for part in PARTS}
+    world = {"torch": torch, "math": math, **vars(attention_lib), **parts, "__name__": "answer"}
     exec(code, world)
     verdict = grader(world[name])
     return [verdict.passed, repr(verdict)]

@@ -28,33 +28,42 @@ function decode(text) {
   }
 }
 
+/** Keep a text, or nothing, in place of what stands there; whether this browser does. */
+function kept(name, text) {
+  if (text === null) stored((storage) => storage.removeItem(name));
+  else stored((storage) => storage.setItem(name, text));
+  return text === readText(name);
+}
+
+const readText = (name) => stored((storage) => storage.getItem(name));
+
 /** The text of mine.py, as far as it is written; this page hears of a change as others do. */
 export const mine = {
-  text: () => stored((kept) => kept.getItem(MINE)) ?? "",
+  text: () => readText(MINE) ?? "",
   keep(text) {
-    stored((kept) => kept.setItem(MINE, text));
+    const works = kept(MINE, text);
     dispatchEvent(new Event("storage"));
-    return mine.text() === text;
+    return works;
   },
+  /** What the panel holds in place of it, as long as it is not graded or not right. */
+  draft: () => readText(`${MINE} draft`),
+  keepDraft: (text) => kept(`${MINE} draft`, text),
 };
 
-/** What is kept of one exercise. */
+/** What is kept of one exercise: a draft, the code that was right, the answer of a light form. */
 export function keepsOf(name) {
-  const [draft, solved] = [`${PREFIX}${name}`, `${PREFIX}${name} solved`];
+  const [draft, solved, form] = ["", " solved", " form"].map((kind) => `${PREFIX}${name}${kind}`);
   return {
-    draft: () => stored((kept) => kept.getItem(draft)),
-    passed: () => stored((kept) => kept.getItem(solved)) !== null,
-    keep: (text) =>
-      stored((kept) => {
-        kept.setItem(draft, text);
-        return true;
-      }) === true,
-    pass: () => stored((kept) => kept.setItem(solved, "yes")),
-    forget: () =>
-      stored((kept) => {
-        kept.removeItem(draft);
-        kept.removeItem(solved);
-      }),
+    draft: () => readText(draft),
+    keep: (text) => kept(draft, text),
+    solution: () => readText(solved),
+    pass: (text) => kept(solved, text),
+    forget() {
+      kept(draft, null);
+      kept(solved, null);
+    },
+    answer: () => JSON.parse(readText(form)) ?? [],
+    keepAnswer: (texts) => kept(form, JSON.stringify(texts)),
     /** Call back where another tab changes the draft. */
     watch: (changed) =>
       addEventListener("storage", ({ key, newValue }) => {

@@ -22,7 +22,8 @@ export function attachPanel(page, base) {
     const panel = new Panel(session, JSON.parse(place.dataset.parts));
     arrange(place, panel.parts);
     panel.listen();
-    panel.fill(mine.text());
+    panel.fill(mine.draft() ?? mine.text());
+    if (mine.draft() !== null) place.querySelector(".own").open = true;
   }
 }
 
@@ -55,6 +56,7 @@ function elements() {
     save: button("Save mine.py"),
     open: button("Open a mine.py"),
     back: button("Back to what is kept"),
+    kept: make("span", { className: "kept" }),
     file: make("input", { type: "file", accept: ".py", hidden: true }),
     list: make("ul", { className: "whose" }),
     rates: make("p", { className: "note" }),
@@ -81,12 +83,13 @@ function tableOf(rows) {
 }
 
 function arrange(place, parts) {
-  const { texts, write, breakages, field, file, save, open, back, rates, list, said, rows } = parts;
+  const { texts, write, breakages, field, rates, list, said, rows } = parts;
+  const { save, open, back, file, kept } = parts;
   const notes = make("p", {
     className: "note",
     textContent:
-      "Notebooks keep the same file. Change a line and press Write: while all is right it is kept, " +
-      "and what is wrong counts in this panel only. Tab indents; Escape, then Tab leaves.",
+      "Notebooks keep the same file. Change a line and press Write: while all is right your " +
+      "exercises call it, and what is wrong counts in this panel only. Tab indents; Escape, then Tab leaves.",
   });
   const own = make(
     "details",
@@ -94,7 +97,7 @@ function arrange(place, parts) {
     make("summary", { textContent: "Your parts as a file, mine.py" }),
     make("div", { className: "field" }, field),
     notes,
-    make("p", { className: "buttons" }, save, open, back, file),
+    make("p", { className: "buttons" }, save, open, back, kept, file),
   );
   place.classList.add("attention-code");
   place.append(
@@ -115,7 +118,9 @@ function lineOf({ part, page, title }, own, wrong) {
   if (wrong)
     return make("li", { className: "wrong" }, name, " yours, and not right: ", ...inline(wrong));
   if (own) return make("li", {}, name, " yours");
-  const link = make("a", { href: `${page}#${part}`, textContent: title });
+  const section = document.getElementById(part)?.closest("section").id;
+  const href = section ? `#${section}` : `${page}#${part}`;
+  const link = make("a", { href, textContent: title });
   return make("li", {}, name, " ours, until you write it in ", link);
 }
 
@@ -183,11 +188,16 @@ function withFile({ field, save, open, back, file }, panel) {
     if (chosen && !fits) panel.say(`\`${chosen.name}\` is larger than ${LARGEST_FILE / 1000} kB.`);
     else if (/^def my_\w+/m.test(text)) {
       panel.fill(text);
+      panel.keepDraft();
       panel.say("Opened. Press Write.");
     } else if (chosen)
       panel.say(`\`${chosen.name}\` holds no part: a function such as \`my_block\`.`);
   });
-  back.addEventListener("click", () => panel.fill(mine.text()));
+  back.addEventListener("click", () => {
+    if (panel.running) panel.start(null);
+    mine.keepDraft(null);
+    panel.follow();
+  });
 }
 
 class Panel {
@@ -207,10 +217,10 @@ class Panel {
     const { write, breakages, field } = this.parts;
     write.addEventListener("click", () => this.start(this.running ? null : ""));
     breakages.forEach((one, name) => one.addEventListener("click", () => this.start(name)));
-    field.addEventListener("input", () => this.showWhose());
+    field.addEventListener("input", () => this.keepDraft());
     withManners(field);
     withFile(this.parts, this);
-    addEventListener("storage", () => this.follow());
+    addEventListener("storage", () => this.running || this.follow());
   }
 
   say(text) {
@@ -222,19 +232,34 @@ class Panel {
     this.showWhose();
   }
 
-  /** Show what is kept by now, by an editor of this page or of another, unless it was changed here. */
+  /** Keep what stands in the field, as editors do, where mine.py is another text. */
+  keepDraft() {
+    const text = this.parts.field.value;
+    mine.keepDraft(text === mine.text() ? null : text);
+    this.showWhose();
+  }
+
+  /** Show what is kept by now, by an editor of this page or of another. */
   follow() {
-    const { field } = this.parts;
-    if (this.running || field.value !== this.judged || this.wrong.size) return;
-    this.judged = mine.text();
-    if (field.value !== this.judged) this.forgetLosses();
-    this.fill(this.judged);
+    const draft = mine.draft();
+    const text = draft ?? mine.text();
+    if (draft === null) this.judged = text;
+    if (text === this.parts.field.value) return;
+    this.wrong = new Map();
+    this.forgetLosses();
+    this.fill(text);
+  }
+
+  /** The names of the parts that the field holds. */
+  own() {
+    const names = this.driving.map(({ part }) => part);
+    return ownParts(this.parts.field.value, names);
   }
 
   showWhose() {
-    const { field, list, save } = this.parts;
-    const names = this.driving.map(({ part }) => part);
-    const own = ownParts(field.value, names);
+    const { field, list, save, kept } = this.parts;
+    const own = this.own();
+    kept.textContent = mine.draft() === null ? "" : "A draft, kept in this browser.";
     const isJudged = field.value === this.judged;
     save.disabled = !field.value;
     list.replaceChildren(
@@ -257,6 +282,7 @@ class Panel {
       this.say("Asking the graders …");
       this.wrong = await this.writing.wrongParts(text);
       if (this.wrong.size === 0) mine.keep(text);
+      this.keepDraft(); // there may be a later one
     }
     this.judged = text;
     this.showWhose();
@@ -285,7 +311,8 @@ class Panel {
     losses.set(breakage, await writing.loss("yours"));
     showLosses(rows, losses);
     const wrong = Array.from(this.wrong, ([part, why]) => ` \`${part}\` is not right: ${why}`);
-    this.say(sentence(breakage, count, losses) + wrong.join(""));
+    const none = this.own().length ? "" : "None of these parts is yours yet, so ours wrote both. ";
+    this.say(none + sentence(breakage, count, losses) + wrong.join(""));
   }
 
   async run(breakage) {

@@ -30,6 +30,8 @@ export function keepPart({ part, ...known }, source) {
   const before = mine.text();
   const { text, failed } = joined(part, source, { ...known, mine: before });
   if (failed) return ` It is not among your parts: ${failed}`;
+  const draft = mine.draft();
+  if (draft !== null) mine.keepDraft(joined(part, source, { ...known, mine: draft }).text ?? draft);
   if (!mine.keep(text)) return " This browser keeps no parts, so ours are called.";
   const another = ownParts(before, [part]).length && text !== before;
   return ` It is one of your parts now${another ? ", in place of the one you had" : ""}.`;

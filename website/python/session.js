@@ -101,7 +101,8 @@ export class Session {
 
   /** Do what nothing else of the page may interrupt. */
   async alone(action) {
-    if (this.busy) throw new Trouble("Another exercise of this page is still running.");
+    if (this.busy)
+      throw new Trouble("Something else on this page is still running: stop it first.");
     this.busy = true;
     try {
       return await action();

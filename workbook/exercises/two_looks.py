@@ -46,6 +46,8 @@ def _two_heads(
             "X @ U_q",
             "the second queries are made from X, so the first look is in vain.",
         ),
+        ("after_first @ U_k", "X @ U_k", "the second keys are made from X, not from the sum."),
+        ("after_first @ U_v", "X @ U_v", "the second values are made from X, not from the sum."),
     ],
 )
 def two_looks(
