@@ -19,7 +19,7 @@ from website.python.forms import forms
 from workbook.parts import PARTS
 
 STATIC = "attention_python"
-# what the stored run of a chapter says of parts; a page calls those that its reader has written there
+# what the stored run of a chapter says of parts; a page calls those that its reader has written
 LACK = re.compile(r"There is no mine\.py beside this notebook, so .* the book's\.\n?")
 PLACE = '<div class="attention-code" data-chapter="{}" data-exercise="{}" data-name="{}"{}>{}</div>'
 # where a reader's parts run the stored writer; in a notebook something to unfold

@@ -140,17 +140,28 @@ def test_a_draft_survives_and_can_be_erased(visit):  # noqa: F811
         assert exercise.judged(RIGHT).startswith("Correct")
         seen.page.reload()
         exercise = Exercise(seen.page)
+        reset = exercise.place.get_by_role("button", name="reset")
         assert exercise.field.input_value() == RIGHT
         assert exercise.said == "You have solved this one."
         exercise.place.get_by_role("button", name="Copy a link").click()
         link = seen.page.evaluate("navigator.clipboard.readText()")
-        exercise.place.get_by_role("button", name="Reset").click()
+        exercise.field.fill("x = 1")
+        seen.page.reload()
+        assert exercise.said == "You have solved this one, with other code."
+        assert "attention-right" not in exercise.place.get_attribute("class")
+        reset.click()
         assert exercise.field.input_value() == stub
+        reset.click()
+        assert exercise.field.input_value() == "x = 1"
+        reset.click()
         names = seen.page.evaluate("Object.keys(localStorage)")
         assert {*names} - {"place"} == {"attention-code mine.py"}
+        exercise.place.locator("summary", has_text="yourself").click()
+        assert not exercise.field.is_visible()
         seen.page.goto(link)
-        seen.page.reload()
-        assert Exercise(seen.page).field.input_value() == RIGHT
+        exercise.field.wait_for()
+        assert exercise.field.input_value() == RIGHT
+        assert 0 < exercise.field.bounding_box()["y"] < 800
 
 
 def test_the_editor_fits_a_phone(visit):  # noqa: F811
@@ -202,6 +213,9 @@ def test_a_light_form_is_done_by_touch_and_without_python(visit):  # noqa: F811
         kept = seen.page.evaluate("localStorage.getItem('attention-code mine.py')")
         assert "\n\n\ndef my_masked_softmax(scores, mask):\n    visible = " in kept
         assert of_python(seen) == {p for p in of_python(seen) if p.name.startswith("editor.")}
+        seen.page.reload()
+        assert place.locator(".program li").count() == 3
+        assert said.inner_text() == "You have solved this one."
         assert seen.faults == []
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.website.conftest import visit  # noqa: F401
 from tests.website.python.test_exercises_in_browser import Exercise, of_python, weight
+from website.python import export
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 
@@ -22,6 +23,9 @@ def test_a_readers_parts_write_break_and_are_saved_and_opened(visit, tmp_path): 
         page, panel = seen.page, seen.page.locator(".attention-parts")
         before = {*seen.asked}
         assert {path.name for path in of_python(seen)} == {"panel.js", "editor.css"}
+        assert "no mine.py" not in page.locator("article").inner_text()
+        panel.get_by_role("link", name="One block").first.click()  # within the page
+        assert page.locator("h3:target, :target > h3").inner_text().startswith("Exercise 1")
         exercise = Exercise(page)
         assert exercise.judged(BLOCK) == "Correct: 4 cases agree. It is one of your parts now."
         assert "my_block yours" in panel.locator(".whose").inner_text()
@@ -46,10 +50,16 @@ def test_a_readers_parts_write_break_and_are_saved_and_opened(visit, tmp_path): 
         file = tmp_path / "mine.py"
         file.write_text(f"{text}\n\n{SCORES}")
         panel.locator("input[type=file]").set_input_files(file)
+        page.reload()  # what is not graded yet stays
         panel.get_by_role("button", name="Write").click()
         panel.locator(".wrong", has_text="my_unit_scores yours, and not right: √d").wait_for()
         panel.get_by_role("button", name="Stop").click()
         panel.get_by_role("button", name="Back to what is kept").click()
         assert panel.locator("textarea").input_value() == text
+        parts = "\n".join(f"def {part}(): pass" for part in export.DRIVING if part != "my_block")
+        page.evaluate("text => localStorage.setItem('attention-code mine.py', text)", parts)
+        exercise.judged()
+        exercise.place.get_by_role("link", name="Let your parts write").click()
+        assert page.locator(":target").evaluate("place => place.matches('.attention-parts')")
         assert seen.axe() == []
         assert seen.violations() == [] and seen.faults == []
