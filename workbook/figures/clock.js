@@ -118,7 +118,7 @@ export function render({ model, el }) {
     { model, el },
     {
       label: "Hands that turn with the position",
-      task: "Find a way to read this text in which no hand points where it never pointed in training.",
+      task: "Find a way to read this text in which no clock shows a new angle.",
       traits: ["query", "key", "base", "method"],
     },
   );
