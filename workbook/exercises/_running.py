@@ -232,6 +232,10 @@ _ERRORS = [
     ),
     (("invalid for input of size",), "The sizes asked for do not hold all the numbers."),
     (("Dimension out of range",), "The tensor has fewer axes than that."),
+    (
+        ("return_types.max", "return_types.min"),
+        "With an axis, `max` and `min` return values and places: take `.values`, or call `amax`.",
+    ),
     (("out of bounds", "out of range"), "An index runs past the end of its axis."),
 ]
 

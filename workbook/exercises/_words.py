@@ -22,7 +22,7 @@ def type_of(x: Any) -> str:
     >>> type_of(3), type_of("3")
     ('an int', 'a str')
     """
-    name = type(x).__name__
+    name = type(x).__name__.rpartition(".")[2]
     return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
@@ -115,7 +115,7 @@ def _written(name: str, x: Any, full: bool) -> str:
         return f"{name} = {_listed(x)}" if short else f"{name} of shape {shape_of(x)}"
     if callable(x):
         called = getattr(x, "__name__", "<lambda>")
-        ours = "<" in called or called == name
+        ours = called.startswith(("<", "_")) or called == name
         return f"{name} = {'a function of ours' if ours else called}"
     return f"{name} = {x}"
 

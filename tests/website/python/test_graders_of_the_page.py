@@ -125,7 +125,18 @@ def test_stars_and_assignments_are_lowered():
     assert done.returncode == 0, done.stdout
 
 
-def test_an_assignment_in_place_changes_the_callers_tensor():
-    code = "def f(weights, key):\n    weights *= 2\n    return weights\n"
-    ask = {"chapter": "learned_alignment", "exercise": "without_key", "name": "f", "source": code}
-    assert "changes `weights`, which belongs to its caller" in judged([ask])[0]
+# Bodies of a function of weights and a key, and a piece of the sentence about each.
+SAID = {
+    "    weights *= 2\n": "changes `weights`, which belongs to its caller",
+    "    if True:\n    weights = 1\n": "the line `weights = 1` (expected an indented block)",
+    "    return input('?')\n": "this page has no input; the notebook has it",
+    "    return weights - weights.max(dim=-1)\n": "take `.values`, or call `amax`",
+}
+
+
+def test_the_page_says_what_readers_of_python_expect():
+    ask = {"chapter": "learned_alignment", "exercise": "without_key", "name": "f"}
+    codes = [f"def f(weights, key):\n{body}    return weights\n" for body in SAID]
+    sentences = judged([{**ask, "source": code} for code in codes])
+    for sentence, piece in zip(sentences, SAID.values(), strict=True):
+        assert piece in sentence

@@ -89,6 +89,7 @@ def fresh_world():
             "py_inplace": in_place,
             "torch": torch,
             "math": py_math,
+            "input": _no_input,
             "Tensor": torch.Tensor,
             "F": torch.functional,
             "nn": torch.nn,
@@ -178,7 +179,22 @@ def _failed(failure):
 def _syntax(failure):
     line = failure.line
     where = "the line `%s`" % line if line else "a line"
-    return "Not yet: Python cannot read %s (%s)." % (where, str(failure.error))
+    why = "expected an indented block" if _lacks_indent() else str(failure.error)
+    return "Not yet: Python cannot read %s (%s)." % (where, why)
+
+
+def _lacks_indent():
+    """Tell whether the line that stopped should stand to the right of the line above."""
+    lines = [line for line in _running._source[: _running._failed_at[0]] if line.strip()]
+    if len(lines) < 2:
+        return False
+    above, line = lines[-2:]
+    margins = [len(x) - len(x.lstrip()) for x in (above, line)]
+    return above.rstrip().endswith(":") and margins[1] <= margins[0]
+
+
+def _no_input(*given):
+    raise RuntimeError("this page has no input; the notebook has it")
 
 
 def mistaken(module, name, number):

@@ -142,7 +142,9 @@ def _parameters(signature):
     names = None
     if " ->" in signature:
         signature, results = signature.split(" ->")
-        names = results.split() and namedtuple("result", results.split())
+        names = results.split() and namedtuple(
+            "torch.return_types." + signature.split(" ")[0].lstrip("_"), results.split()
+        )
     parts = signature.split(" ")
     found = []
     for part in parts[1:]:
