@@ -1,4 +1,4 @@
-"""The parts that readers write in the chapters of Part I, for the chapters after them.
+"""The parts of a model that readers write, for the chapters after them.
 
 ``take`` hands out what the reader has written: each part is kept in ``mine.py``, beside the
 notebooks, when its grader has found it right. Where there is no such part, the book's own solution
@@ -15,7 +15,15 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from workbook.exercises import masking, multi_head, one_block, one_head, soft_lookup, variance
+from workbook.exercises import (
+    masking,
+    multi_head,
+    one_block,
+    one_head,
+    serving,
+    soft_lookup,
+    variance,
+)
 from workbook.exercises._exercise import Exercise
 from workbook.exercises._mine import FILE, from_the_book
 from workbook.exercises._verdict import UNWRITTEN, Verdict
@@ -26,7 +34,7 @@ Function = Callable[..., Any]
 
 PARTS: dict[str, Exercise] = {
     exercise.part: exercise
-    for module in (soft_lookup, one_head, masking, variance, multi_head, one_block)
+    for module in (soft_lookup, one_head, masking, variance, multi_head, one_block, serving)
     for exercise in vars(module).values()
     if isinstance(exercise, Exercise) and exercise.part
 }

@@ -76,10 +76,10 @@ def with_editors(body, chapter):
     return UNWRITTEN.sub(marked, body)
 
 
-def with_panel(body, titles):
+def with_panel(body, titles, chapter):
     """Tell the panel, where a page has one, which parts it runs and where they are written."""
     driving = []
-    for part in export.DRIVING:
+    for part in export.DRIVING[chapter]:
         page = export.chapter_of(part).replace("_", "-")
         driving.append({"part": part, "page": f"{page}.html", "title": titles[f"book/{page}"]})
     data = html.escape(export.written(driving))
@@ -118,7 +118,7 @@ def _mark(app, pagename, templatename, context, doctree):
     if PANEL.search(context["body"]):
         script = "panel"
         titles = {name: node.astext() for name, node in app.env.titles.items()}
-        context["body"] = with_panel(context["body"], titles)
+        context["body"] = with_panel(context["body"], titles, chapter)
     if 'class="attention-code"' in context["body"]:
         app.add_css_file(f"{STATIC}/editor.css")
         app.add_js_file(f"{STATIC}/{script}.js", loading_method="defer")

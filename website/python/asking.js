@@ -75,22 +75,23 @@ export class Writing {
     }
   }
 
-  async write(text, breakage, hear) {
+  /** Let two writers write, letter by letter in turn; a breakage breaks the reader's without a cache. */
+  async write(text, writers, breakage, hear) {
     await this.ready();
     await this.take(text);
-    const texts = { yours: BEGINNING, ours: BEGINNING };
-    const spent = { yours: 0, ours: 0 };
-    for (const who in texts) {
+    const texts = Object.fromEntries(writers.map((who) => [who, BEGINNING]));
+    const spent = Object.fromEntries(writers.map((who) => [who, 0]));
+    for (const who of writers) {
       const broken = who === "yours" ? breakage : "";
       await this.session.ask({ kind: "begin writing", who, breakage: broken });
     }
     for (let count = 1; count <= LENGTH; count++) {
-      for (const who in texts) {
+      for (const who of writers) {
         const begun = performance.now();
         texts[who] += await this.step(who, "next", texts[who]);
         spent[who] += performance.now() - begun;
       }
-      hear(texts, { yours: (1000 * count) / spent.yours, ours: (1000 * count) / spent.ours });
+      hear(texts, Object.fromEntries(writers.map((who) => [who, (1000 * count) / spent[who]])));
     }
   }
 

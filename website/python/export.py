@@ -49,11 +49,18 @@ WHOLE = ["_cases", "_verdict", "_words", "_compare", "_changes", "_facts", "_exp
 UNABLE = {
     "bug_museum": "This page cannot run it: it takes attentions apart that need PyTorch itself. ",
 }
-# the parts that run the stored writer, and the functions of their chapter that break it
-DRIVING = ("my_unit_scores", "my_masked_softmax", "my_many_heads", "my_block", "my_loss")
-PANEL = "attention-parts"  # the place where they do, on the page of One block
+# by chapter, the parts that run the stored writer there
+DRIVING = {
+    "one_block": ("my_unit_scores", "my_masked_softmax", "my_many_heads", "my_block", "my_loss"),
+    "serving": (
+        *("my_unit_scores", "my_masked_softmax", "my_many_heads", "my_block"),
+        "my_cached_heads",
+    ),
+}
+PANEL = "attention-parts"  # the place where they do, on the page of such a chapter
+# functions of the chapter `one-block` that break it
 BREAKAGES = ("no_root", "mask_after", "exchanged")
-ROWS, ROW = 4, 64  # rows of the held-out text on which the page measures a loss, and their letters
+ROWS, ROW = 2, 128  # rows of the held-out text on which the page measures a loss, and their letters
 # a grader's call at the end of a cell
 CALL = re.compile(r"^(\w+)\.(\w+)\((\w+)\)$", re.MULTILINE)
 # parts that a chapter takes from earlier ones
@@ -124,12 +131,17 @@ def chapter(name):
 def part(name):
     """Return what a page needs to keep a reader's part: names, and what its chapter defines."""
     chapter, exercise = chapter_of(name), PARTS[name].right.__name__
+    page = chapter if chapter in DRIVING else "one_block"
     return {
         "part": name,
         "parts": [*PARTS],
         "library": [*_functions(_bare(HOST / "attention_lib.py"))],
         "helpers": _helpers(chapter).get(exercise, ""),
-        "panel": {"driving": DRIVING, "page": "one-block.html", "id": PANEL},
+        "panel": {
+            "driving": DRIVING[page],
+            "page": f"{page.replace('_', '-')}.html",
+            "id": PANEL,
+        },
     }
 
 

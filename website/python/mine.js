@@ -2,7 +2,7 @@
 
 import { STRING, stringEnd } from "./strings.js";
 
-const BEGINNING = `"""Your functions of Part I, each as it was when its grader said "Correct".
+const BEGINNING = `"""Your functions, each as it was when its grader said "Correct".
 
 Later chapters call them. Change what you like: nothing that stands here is overwritten unless you
 ask for it.

@@ -13,6 +13,12 @@ const BREAKAGES = {
   mask_after: ["Mask after the softmax", "with the mask after the softmax"],
   exchanged: ["Exchange two heads", "with two heads exchanged"],
 };
+// who writes above and below: the reader's parts and the book's, or the reader's in two ways
+const WRITERS = { yours: "Written by your parts", ours: "Written by ours" };
+const WITH_CACHE = {
+  cached: "Written by your parts with the cache",
+  yours: "Written by them without it: they read the whole text for every letter",
+};
 const LARGEST_FILE = 100_000; // bytes
 
 /** Attach the editors of a page and its panel: both use one Python. */
@@ -20,7 +26,7 @@ export function attachPanel(page, base) {
   const session = attachCode(page, base);
   for (const place of page.querySelectorAll(".attention-parts")) {
     const panel = new Panel(session, JSON.parse(place.dataset.parts));
-    arrange(place, panel.parts);
+    arrange(place, panel.parts, panel.writers);
     panel.listen();
     panel.fill(mine.draft() ?? mine.text());
     if (mine.draft() !== null) place.querySelector(".own").open = true;
@@ -31,11 +37,14 @@ const button = (textContent, className = "") =>
   make("button", { type: "button", textContent, className });
 
 /** The elements that the panel changes or listens to. */
-function elements() {
+function elements(writers) {
   const texts = Object.fromEntries(
-    ["yours", "ours"].map((who) => [who, make("p", { className: "text", textContent: BEGINNING })]),
+    Object.keys(writers).map((who) => [
+      who,
+      make("p", { className: "text", textContent: BEGINNING }),
+    ]),
   );
-  const breakages = Object.entries(BREAKAGES).map(([name, [words]]) => {
+  const breakages = Object.entries("ours" in writers ? BREAKAGES : {}).map(([name, [words]]) => {
     const one = button(words);
     one.setAttribute("aria-pressed", "false");
     return [name, one];
@@ -73,7 +82,8 @@ function labelled(words, id, text) {
 
 function tableOf(rows) {
   const caption = make("caption", {
-    textContent: "Loss on 256 letters that the writer never learned from, in nats",
+    textContent:
+      "Loss in nats, on the first 256 held-out letters (in the text above: on all of them)",
   });
   const heads = ["Parts", "Loss", "Rise"].map((words) =>
     make("th", { textContent: words, scope: "col" }),
@@ -82,7 +92,7 @@ function tableOf(rows) {
   return make("table", { hidden: true }, caption, head, rows);
 }
 
-function arrange(place, parts) {
+function arrange(place, parts, writers) {
   const { texts, write, breakages, field, rates, list, said, rows } = parts;
   const { save, open, back, file, kept } = parts;
   const notes = make("p", {
@@ -103,8 +113,9 @@ function arrange(place, parts) {
   place.append(
     list,
     make("p", { className: "buttons" }, write, ...breakages.values()),
-    ...labelled("Written by your parts", "attention-parts-yours", texts.yours),
-    ...labelled("Written by ours", "attention-parts-ours", texts.ours),
+    ...Object.entries(writers).flatMap(([who, words]) =>
+      labelled(words, `attention-parts-${who}`, texts[who]),
+    ),
     rates,
     said,
     tableOf(rows),
@@ -124,14 +135,16 @@ function lineOf({ part, page, title }, own, wrong) {
   return make("li", {}, name, " ours, until you write it in ", link);
 }
 
-/** Show both texts, the reader's marked from the first letter on that differs; count equal ones. */
-function showTexts(places, { yours, ours }) {
+/** Show both texts, the first marked from the first letter on that differs; count equal ones. */
+function showTexts(places, texts) {
+  const [one, two] = Object.keys(places);
+  const [text, reference] = [texts[one], texts[two]];
   let same = 0;
-  while (same < yours.length && yours[same] === ours[same]) same++;
-  const other = yours.slice(same);
-  places.yours.replaceChildren(yours.slice(0, same), ...(other ? [make("mark", {}, other)] : []));
-  places.ours.replaceChildren(ours);
-  return { same: same - BEGINNING.length, all: yours.length - BEGINNING.length };
+  while (same < text.length && text[same] === reference[same]) same++;
+  const other = text.slice(same);
+  places[one].replaceChildren(text.slice(0, same), ...(other ? [make("mark", {}, other)] : []));
+  places[two].replaceChildren(reference);
+  return { same: same - BEGINNING.length, all: text.length - BEGINNING.length };
 }
 
 const speed = (number) => (number < 10 ? number.toFixed(1) : String(Math.round(number)));
@@ -158,16 +171,19 @@ function showLosses(rows, losses) {
   rows.parentElement.hidden = false;
 }
 
+const agreement = ({ same, all }) =>
+  same === all
+    ? `All ${all} letters are the same.`
+    : `The texts part after ${same} of ${all} letters.`;
+
 /** The outcome in words. */
-function sentence(breakage, { same, all }, losses) {
+function sentence(breakage, count, losses) {
   const [ours, loss] = [losses.get("ours"), losses.get(breakage)];
-  const agree =
-    same === all
-      ? `All ${all} letters are the same.`
-      : `The texts part after ${same} of ${all} letters.`;
+  const agree = agreement(count);
   const words = breakage ? `${BREAKAGES[breakage][1]} ` : "";
   if (!Number.isFinite(loss)) return `${agree} Your loss ${words}is not a number.`;
-  const risen = same === all && inNats(loss) === inNats(ours) ? "" : ` (${rise(loss, ours)})`;
+  const risen =
+    count.same === count.all && inNats(loss) === inNats(ours) ? "" : ` (${rise(loss, ours)})`;
   return `${agree} Your loss ${words}is ${inNats(loss)} nats, ours ${inNats(ours)}${risen}.`;
 }
 
@@ -204,7 +220,9 @@ class Panel {
   /** `driving` lists the parts that run the writer, as {part, page, title}. */
   constructor(session, driving) {
     Object.assign(this, { session, driving });
-    this.parts = elements();
+    this.hasCache = driving.some(({ part }) => part === "my_cached_heads");
+    this.writers = this.hasCache ? WITH_CACHE : WRITERS;
+    this.parts = elements(this.writers);
     this.writing = new Writing(session);
     this.losses = new Map();
     this.wrong = new Map(); // what is wrong with parts of the text that was judged last
@@ -289,30 +307,39 @@ class Panel {
   }
 
   async perform(breakage) {
-    const { texts, field, rates, rows } = this.parts;
-    const { writing, losses } = this;
+    const { texts, field, rates } = this.parts;
+    const { writing } = this;
+    const writers = Object.keys(this.writers);
     const text = field.value;
     const isHere = this.session.files.has("writer.json");
     this.say(isHere ? "Starting …" : "Fetching Python and the writer, once …");
-    showTexts(texts, { yours: BEGINNING, ours: BEGINNING });
+    showTexts(texts, Object.fromEntries(writers.map((who) => [who, BEGINNING])));
     rates.textContent = "";
     await writing.ready();
     if (text !== this.judged) await this.judge(text);
     this.say("Writing …");
     let count = {};
-    await writing.write(text, breakage, (both, rate) => {
+    await writing.write(text, writers, breakage, (both, rate) => {
       count = showTexts(texts, both);
-      rates.textContent =
-        `${speed(rate.yours)} letters a second by your parts; ` +
-        `${speed(rate.ours)} by ours, which keep a cache.`;
+      rates.textContent = this.hasCache
+        ? `${speed(rate.cached)} letters a second with the cache; ${speed(rate.yours)} without.`
+        : `${speed(rate.yours)} letters a second by your parts; ` +
+          `${speed(rate.ours)} by ours, which keep a cache.`;
     });
+    const outcome = this.hasCache ? agreement(count) : await this.measured(breakage, count);
+    const wrong = Array.from(this.wrong, ([part, why]) => ` \`${part}\` is not right: ${why}`);
+    const none = this.own().length ? "" : "None of these parts is yours yet, so ours wrote both. ";
+    this.say(none + outcome + wrong.join(""));
+  }
+
+  /** Measure and show the losses; return the outcome in words. */
+  async measured(breakage, count) {
+    const { writing, losses } = this;
     this.say("Measuring the loss …");
     if (!losses.has("ours")) losses.set("ours", await writing.loss("ours"));
     losses.set(breakage, await writing.loss("yours"));
-    showLosses(rows, losses);
-    const wrong = Array.from(this.wrong, ([part, why]) => ` \`${part}\` is not right: ${why}`);
-    const none = this.own().length ? "" : "None of these parts is yours yet, so ours wrote both. ";
-    this.say(none + sentence(breakage, count, losses) + wrong.join(""));
+    showLosses(this.parts.rows, losses);
+    return sentence(breakage, count, losses);
   }
 
   async run(breakage) {

@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 
 FILE = "mine.py"
 BOOK = "ATTENTION_PARTS"  # the environment variable; "book": mine.py is neither read nor written
-BEGINNING = '''"""Your functions of Part I, each as it was when its grader said "Correct".
+BEGINNING = '''"""Your functions, each as it was when its grader said "Correct".
 
 Later chapters call them. Change what you like: nothing that stands here is overwritten unless you
 ask for it.

@@ -1,7 +1,7 @@
 // Let the stored writer write by a reader's parts, for the tests: JSON in, JSON out.
 //
 // in: {folder, micropython, engine, facts, weights, runs: [{mine, breakage, text, length}]}
-// out: for each {yours, ours, losses: {yours, ours}, failed}
+// out: for each {yours, ours, cached, losses: {yours, ours}, failed}
 
 import fs from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -21,7 +21,7 @@ const losses = {}; // ours is measured once
 function run({ mine, breakage, text, length }) {
   const result = { failed: writer.take(mine), losses };
   if (result.failed) return result;
-  for (const who of ["yours", "ours"]) {
+  for (const who of ["yours", "ours", "cached"]) {
     writer.begin(who, who === "yours" ? breakage : "");
     result[who] = text;
     for (let i = 0; i < length; i++) {
@@ -29,7 +29,7 @@ function run({ mine, breakage, text, length }) {
       if (failed) return { ...result, failed };
       result[who] += given;
     }
-    if (who === "ours" && losses.ours) continue;
+    if (who === "cached" || (who === "ours" && losses.ours)) continue;
     const rows = facts.rows.map((_, row) => writer.step(who, "loss", row));
     const failed = rows.find((one) => one.failed);
     if (failed) return { ...result, ...failed };

@@ -42,6 +42,7 @@ def take(mine, lowered):
     for name in _facts["parts"]:
         parts[name] = _marked(name, parts[name])
     _writers["yours"] = Writer(parts, cached=False)
+    _writers["cached"] = Writer(parts, cached=True)
     _since[0] = host.mark()
     return ""
 
@@ -79,7 +80,8 @@ class Writer:
     def begin(self, breakage):
         """Forget what was read, and put a breakage, or none, in the place of the heads."""
         self.read = 0
-        self.caches = [None] * _facts["layers"]
+        nothing = torch.zeros(1, 0, _weights["embedding.weight"].shape[1])
+        self.caches = [(nothing, nothing)] * _facts["layers"]
         self.heads = self.parts["my_many_heads"]
         if breakage:
             broken = {
@@ -111,17 +113,16 @@ class Writer:
     def _attention(self, x, layer, cached):
         name = "attentions.%d.W_" % layer
         queries, keys, values = (x @ _weights[name + which + ".weight"] for which in "qkv")
-        places = torch.arange(x.shape[1]) + (self.read if cached else 0)
-        queries, keys = _turned(queries, places), _turned(keys, places)
+        heads = _facts["heads"]
         if cached:
-            if self.caches[layer]:
-                past = self.caches[layer]
-                keys, values = torch.cat([past[0], keys], 1), torch.cat([past[1], values], 1)
+            new = queries, keys, values
+            part = self.parts["my_cached_heads"]
+            gathered, keys, values = part(*new, heads, *self.caches[layer])
             self.caches[layer] = keys, values
-        mask = causal_mask(x.shape[1], keys.shape[1])
-        return (
-            self.heads(queries, keys, values, _facts["heads"], mask) @ _weights[name + "o.weight"]
-        )
+        else:
+            mask = causal_mask(x.shape[1])
+            gathered = self.heads(_turned(queries), _turned(keys), values, heads, mask)
+        return gathered @ _weights[name + "o.weight"]
 
     def next(self, text):
         """Return the most probable next letter."""
@@ -146,9 +147,9 @@ def _linear(x, name):
     return x @ _weights[name + ".weight"] + _weights[name + ".bias"]
 
 
-def _turned(x, places):
+def _turned(x):
     split = x.unflatten(-1, (_facts["heads"], -1)).transpose(1, 2)
-    return rotate_by_position(split, places).transpose(1, 2).flatten(-2)
+    return rotate_by_position(split).transpose(1, 2).flatten(-2)
 
 
 def _feed_forward(x, layer):
@@ -171,8 +172,9 @@ def step(who, what, given):
     del _inside[:]
     writer = _writers[who]
     outcome = _running.run(lambda: getattr(writer, what)(given), ())
-    kept = [str(x._n) for cache in _writers["ours"].caches if cache for x in cache]
-    host.release(_since[0], ",".join(kept))
+    kept = [x for each in _writers for cache in _writers[each].caches for x in cache]
+    numbers = [str(x._n) for x in kept if isinstance(x, torch.Tensor)]
+    host.release(_since[0], ",".join(numbers))
     if isinstance(outcome, Failure):
         return _said(outcome)
     return "=" + str(outcome)
