@@ -13,7 +13,7 @@ const { startGrader } = await import(pathToFileURL(`${folder}/grader.js`));
 const { startWriter } = await import(pathToFileURL(`${folder}/writing.js`));
 const { loadMicroPython } = await import(pathToFileURL(`${micropython}/micropython.mjs`));
 const module = new WebAssembly.Module(fs.readFileSync(`${micropython}/micropython.wasm`));
-const grader = await startGrader({ load: loadMicroPython, module, engine, seconds: 1 });
+const grader = await startGrader({ load: loadMicroPython, module, engine, seconds: 3 });
 const writer = startWriter(grader, facts, new Uint8Array(fs.readFileSync(weights)));
 
 const losses = {}; // ours is measured once
