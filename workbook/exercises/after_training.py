@@ -87,7 +87,7 @@ def qk_norm_scores(queries: Tensor, keys: Tensor, gain: float) -> Tensor:
         (
             ".clamp(min=0)",
             "",
-            "the sink's 0 may be the largest score of a row, and nothing provides for that.",
+            "a row of −∞ becomes NaN, and nothing provides for it. Everywhere else it is right.",
         ),
     ],
 )
