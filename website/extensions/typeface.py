@@ -72,7 +72,7 @@ def cut(source, target, characters, family):
 
 
 def configure(app, config):
-    """Let ``workbook.css_t`` have the rules."""
+    """Let ``given.css_t`` have the rules."""
     config.html_context["typeface"] = {name: families(name) for name in FAMILIES}
     config.html_context["typeface"]["rules"] = rules()
 

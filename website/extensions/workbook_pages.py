@@ -303,7 +303,7 @@ def add_context(app, pagename, templatename, context, doctree):
 
 
 def configure(app, config):
-    """Give the site the files in ``website/static``, and ``workbook.css_t`` the palette."""
+    """Give the site the files in ``website/static``, and ``given.css_t`` the palette."""
     config.html_static_path.append(str(WEBSITE / "static"))
     config.html_context["colours"] = {
         name: " ".join(f"{key}: {value};" for key, value in css_variables(colors).items())
