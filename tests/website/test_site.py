@@ -134,7 +134,7 @@ def test_an_empty_stub_says_how_to_run_it(site):
     assert not page.find_all("pre", string="Write it, then run this cell.\n")
     said = page.select(".to-run")
     assert len(said) == 3 and all(one.a["href"].endswith("masking.ipynb") for one in said)
-    for said in site.pages["book/bug-museum.html"].select(".to-run"):
+    for said in site.pages["book/write-a-contract.html"].select(".to-run"):
         assert said.text.startswith("This page cannot run it: "), "it says why"
 
 

@@ -10,7 +10,7 @@ import attention_contracts as contracts
 from attention_lib.attention import scaled_dot_product_attention
 from attention_lib.masking import causal_mask, length_mask
 from workbook import museum
-from workbook.exercises import bug_museum
+from workbook.exercises import write_a_contract
 from workbook.museum.exhibits import Bound, exhibit
 from workbook.museum.right import WINDOW, allowed
 
@@ -121,20 +121,22 @@ def test_check_has_no_complaint_about_a_repaired_form(one):
 
 
 def test_contracts_tell_the_blind_rooms_apart():
-    rooms = range(1, 1 + len(bug_museum.ROOMS))
-    broken = [frozenset(bug_museum._broken_in(bug_museum.blind_room(room))) for room in rooms]
+    rooms = range(1, 1 + len(write_a_contract.ROOMS))
+    broken = [
+        frozenset(write_a_contract._broken_in(write_a_contract.blind_room(room))) for room in rooms
+    ]
     assert all(broken) and len({*broken}) == len(broken)
 
 
 def test_a_blind_room_takes_its_own_name_alone():
-    for room, (name, other) in enumerate(pairwise(bug_museum.ROOMS), 1):
-        assert bug_museum.name_the_defect(room, name)
+    for room, (name, other) in enumerate(pairwise(write_a_contract.ROOMS), 1):
+        assert write_a_contract.name_the_defect(room, name)
         assert re.search(
-            "breaks `.*`, and .* keeps it", repr(bug_museum.name_the_defect(room, other))
+            "breaks `.*`, and .* keeps it", repr(write_a_contract.name_the_defect(room, other))
         )
-    assert "no exhibit" in repr(bug_museum.name_the_defect(1, "a leak"))
+    assert "no exhibit" in repr(write_a_contract.name_the_defect(1, "a leak"))
     with pytest.raises(ValueError, match="from 1 to 8, got 9"):
-        bug_museum.blind_room(9)
+        write_a_contract.blind_room(9)
 
 
 def test_the_gallery_is_a_table_with_links():

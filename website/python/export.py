@@ -47,7 +47,7 @@ WHOLE = ["_cases", "_verdict", "_words", "_compare", "_changes", "_facts", "_exp
 
 # chapters whose exercises cannot run in the page, and why
 UNABLE = {
-    "bug_museum": "This page cannot run it: it takes attentions apart that need PyTorch itself. ",
+    "write_a_contract": "This page cannot run it: it takes attentions that need PyTorch itself. ",
 }
 # by chapter, the parts that run the stored writer there
 DRIVING = {

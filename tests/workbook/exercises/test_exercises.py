@@ -226,7 +226,7 @@ def test_places_say_that_they_are_counted_from_0():
     ("result", "said"), [(None, "is the `return` missing?"), (print, "comes back"), ("1", "a str")]
 )
 def test_a_result_of_another_kind_hears_of_its_kind(result, said):
-    answer = MODULES["bug_museum"].batch_independent(lambda *given: result if given else 0)
+    answer = MODULES["write_a_contract"].batch_independent(lambda *given: result if given else 0)
     assert said in answer.message
 
 

@@ -9,7 +9,6 @@ from attention_lib import masked_softmax, scaled_dot_product_attention, split_he
 from workbook.exercises import (
     _rules,
     after_training,
-    bug_museum,
     learned_alignment,
     masking,
     multi_head,
@@ -20,6 +19,7 @@ from workbook.exercises import (
     soft_lookup,
     softmax_gradient,
     train_a_reader,
+    write_a_contract,
 )
 from workbook.exercises._exercise import Exercise
 from workbook.exercises._running import Failure
@@ -132,7 +132,7 @@ BROKEN = [
     (serving.absorbed, keys_of_heads, "keys or values of all heads"),
     (learned_alignment.cross_attention, keys_and_values, "keys or values are made"),
     (train_a_reader.pointing_loss, cross_entropy, "`cross_entropy` or a softmax"),
-    (bug_museum.reads_values, by_two_calls, "a single call"),
+    (write_a_contract.reads_values, by_two_calls, "a single call"),
 ]
 
 

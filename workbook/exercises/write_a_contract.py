@@ -1,0 +1,223 @@
+"""Graders for the chapter that writes contracts for any attention.
+
+Examples
+--------
+>>> reads_values(lambda attend, queries, keys, values: True)
+Not yet: for one that takes values from the keys your function says True; it should say False.
+>>> row_sum(0)
+Not yet: the second row is subtracted 0.35 times, not once.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import attention_contracts as contracts
+from workbook import museum
+from workbook.exercises import asks_once, draws, exercise, questions
+from workbook.exercises._verdict import Verdict
+from workbook.museum.exhibits import Bound
+
+__all__ = [
+    "batch_independent",
+    "blind_room",
+    "name_the_defect",
+    "quiz",
+    "reads_values",
+    "row_sum",
+]
+
+row_sum, quiz = questions("write_a_contract")
+
+Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def _right(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    return museum.right_attention(queries, keys, values)[0]
+
+
+def _broken(name: str) -> Attend:
+    return lambda q, k, v: Bound(museum.EXHIBITS[name].broken)(q, k, v)[0]
+
+
+def _reads(part: tuple[Any, ...], where: tuple[Any, ...] = (...,)) -> Attend:
+    """Return an attention that reads a part of the values, and shows it in a part of its output."""
+
+    def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        mixed, output = keys.clone(), _right(queries, keys, keys)
+        mixed[part] = values[part]
+        output[where] = _right(queries, keys, mixed)[where]
+        return output
+
+    return attend
+
+
+def _spoilt(part: tuple[Any, ...], by: float | Tensor = 1.0) -> Attend:
+    """Return an attention that adds the other samples' values to a part of its output."""
+
+    def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        output = _right(queries, keys, values).clone()
+        output[part] += by * (values.sum() - values[0].sum())
+        return output
+
+    return attend
+
+
+def _mixed(samples: slice) -> Attend:
+    """Return an attention that gives some samples the mean of their outputs."""
+
+    def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        output = _right(queries, keys, values).clone()
+        output[samples] = output[samples].mean(dim=0)
+        return output
+
+    return attend
+
+
+def _inputs() -> tuple[Tensor, ...]:
+    normal = draws(31)
+    return normal(3, 4, 8), normal(3, 4, 8), normal(3, 4, 8)
+
+
+def _suspects(**named: Attend) -> dict[str, tuple[Any, ...]]:
+    return {name.replace("_", " "): (attend, *_inputs()) for name, attend in named.items()}
+
+
+_ONE = torch.cat(_inputs()[:1])
+_ALL, _FIRST, _LAST = slice(None), slice(1), slice(-1, None)
+
+
+@exercise(
+    cases={
+        **_suspects(
+            a_right_attention=_right,
+            one_that_takes_values_from_the_keys=lambda q, k, v: _right(q, k, k),
+            one_that_returns_its_queries=lambda q, k, v: q.clone(),
+            one_that_reads_a_sum_of_columns=lambda q, k, v: _right(q, k, v.sum(-1, True) + 0 * v),
+            one_that_ignores_queries_and_keys=lambda q, k, v: v.mean(dim=1, keepdim=True) + 0 * q,
+            one_that_reads_the_first_column_of_the_values=_reads((..., _FIRST)),
+            one_that_reads_the_last_column_of_the_values=_reads((..., _LAST)),
+            one_that_reads_the_values_of_the_first_key=_reads((_ALL, _FIRST)),
+            one_that_reads_the_values_of_the_last_key=_reads((_ALL, _LAST)),
+            one_that_reads_the_values_of_the_first_sample=_reads((_FIRST,)),
+            one_that_reads_the_values_of_the_last_sample=_reads((_LAST,)),
+            one_that_reads_the_values_for_the_first_query=_reads((...,), (_ALL, _FIRST)),
+            one_that_reads_the_values_for_the_last_query=_reads((...,), (_ALL, _LAST)),
+            one_that_shows_the_values_with_both_signs=lambda q, k, v: (
+                _right(q, k, v) * torch.tensor([1.0, -1.0]).repeat(4)
+            ),
+            one_that_reads_the_last_column_and_shows_it_in_the_first=lambda q, k, v: _reads(
+                (..., _LAST)
+            )(q, k, v).flip(-1),
+        ),
+        "a right attention whose three inputs are one tensor": (_right, _ONE, _ONE, _ONE),
+        "one that takes values from the keys, all inputs being one tensor": (
+            lambda q, k, v: _right(q, k, k),
+            _ONE,
+            _ONE,
+            _ONE,
+        ),
+    },
+    rules=[
+        asks_once("every verdict is right; the task asks for a single call of `attend`."),
+    ],
+)
+def reads_values(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> bool:
+    """Return whether the output of ``attend(queries, keys, values)`` depends on the values."""
+    before, after = attend(queries, keys, values), attend(queries, keys, values + 1)
+    return not torch.allclose(before, after)
+
+
+@exercise(
+    cases=_suspects(
+        a_right_attention=_right,
+        one_whose_softmax_runs_over_the_batch=_broken("softmax_over_the_batch"),
+        one_that_takes_a_mean_over_the_batch=lambda q, k, v: _right(q, k - k.mean(dim=0), v),
+        one_that_gives_each_sample_the_values_of_the_next=lambda q, k, v: _right(
+            q, k, v.roll(-1, 0)
+        ),
+        one_that_mixes_the_first_two_samples=_mixed(slice(2)),
+        one_that_mixes_the_last_two_samples=_mixed(slice(-2, None)),
+        one_that_spoils_the_first_sample=_spoilt((_FIRST,)),
+        one_that_spoils_the_second_sample=_spoilt((slice(1, 2),)),
+        one_that_spoils_the_last_sample=_spoilt((slice(2, None),)),
+        one_that_spoils_one_column=_spoilt((..., _FIRST)),
+        one_that_spoils_the_last_row_of_each_sample=_spoilt((_ALL, _LAST)),
+        one_whose_spoilt_numbers_have_the_right_mean=_spoilt(
+            (...,), torch.tensor([1.0, -1.0]).repeat(4)
+        ),
+        a_right_one_that_rounds_otherwise_in_a_batch=lambda q, k, v: (
+            _right(q, k, v) + 1e-7 * len(q)
+        ),
+        one_that_moves_everything_a_little=lambda q, k, v: _right(q, k, v) + 1e-3 * (len(q) - 1),
+    ),
+)
+def batch_independent(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> bool:
+    """Return whether each sample has the output that it would have alone."""
+    together = attend(queries, keys, values)
+    alone = [
+        attend(queries[i : i + 1], keys[i : i + 1], values[i : i + 1]) for i in range(len(queries))
+    ]
+    return bool(torch.allclose(torch.cat(alone), together, atol=1e-5))
+
+
+ROOMS = (  # what stands in the blind rooms, by its name in the gallery
+    "masked_after_softmax",
+    "values_from_the_keys",
+    "mask_the_other_way",
+    "filled_with_a_billion",
+    "divided_by_d",
+    "view_for_transpose",
+    "masked_in_place",
+    "dropout_in_evaluation",
+)
+
+
+def blind_room(number: int) -> Bound:
+    """Return the attention of a room, ``attend(queries, keys, values, real=None)``, causal.
+
+    Examples
+    --------
+    >>> x = torch.ones(1, 2, 8)
+    >>> blind_room(1)(x, x, x)[0].shape
+    torch.Size([1, 2, 8])
+    """
+    if number not in range(1, len(ROOMS) + 1):
+        raise ValueError(f"number: expected a room from 1 to {len(ROOMS)}, got {number!r}")
+    return Bound(museum.EXHIBITS[ROOMS[number - 1]].broken, causal=True)
+
+
+def name_the_defect(number: int, name: Any) -> Verdict:
+    """Say whether a room has the defect of that name; if not, which contract parts the two.
+
+    Examples
+    --------
+    >>> name_the_defect(1, "unscaled")
+    Not yet: an attention with that defect breaks `scale`, and this room keeps it.
+    """
+    room = blind_room(number)
+    if name is ...:
+        return Verdict.unwritten()
+    if name not in museum.EXHIBITS:
+        return Verdict(False, f"no exhibit is called {name!r}; see the gallery's first column.")
+    right = museum.EXHIBITS[ROOMS[number - 1]]
+    if name == right.name:
+        return Verdict(True, f"{right.wrong} Repair: {right.repair}.")
+    seen, named = _broken_in(room), _broken_in(Bound(museum.EXHIBITS[name].broken, causal=True))
+    one, other = "an attention with that defect", "this room"
+    apart = [f"{one} breaks `{x}`, and {other} keeps it." for x in sorted(named - seen)]
+    apart += [f"{other} breaks `{x}`, and {one} keeps it." for x in sorted(seen - named)]
+    alike = "contracts say the same of the two; look at what moved, and by how much."
+    return Verdict(False, [*apart, alike][0])
+
+
+def _broken_in(attend: Bound) -> set[str]:
+    try:
+        report = contracts.check(
+            attend, causal=True, padding=lambda lens: {"real": torch.arange(7) < lens[:, None]}
+        )
+    except ValueError:  # it takes other inputs
+        return {"the first call"}
+    return {finding.name for finding in report.broken}
