@@ -12,31 +12,15 @@ from torch import Tensor
 from workbook.exercises import draws, exercise, questions
 
 __all__ = [
-    "cache_size",
     "cut_interleaved",
-    "folded_lengths",
-    "grouped_attention",
-    "grouped_parameters",
+    "from_gpt2",
     "latest_seen",
     "quiz",
 ]
 
-cache_size, grouped_parameters, latest_seen, quiz = questions("head_layouts")
+latest_seen, quiz = questions("head_layouts")
 
-_normal, _double = draws(71), draws(72, torch.float64)
-
-
-@exercise(
-    axes="row",
-    cases=[
-        (torch.tensor(lengths), num_heads)
-        for lengths, num_heads in [([3, 4], 2), ([5, 2, 7], 3), ([1], 4), ([0, 6, 6, 2], 2)]
-    ],
-    special={"with one head": (torch.tensor([5, 2, 7]), 1)},
-)
-def folded_lengths(valid_lens: Tensor, num_heads: int) -> Tensor:
-    """Return a length for each row of heads folded into the batch, ``(batch * num_heads,)``."""
-    return valid_lens.repeat_interleave(num_heads)
+_normal = draws(71)
 
 
 def _count(batch: int, length: int, num_heads: int, d_k: int) -> tuple[Tensor, int]:
@@ -69,39 +53,19 @@ def cut_interleaved(projected: Tensor, num_heads: int) -> tuple[Tensor, Tensor, 
     return queries, keys, values
 
 
-def _grouped(num_kv_heads: int, group: int, size: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
-    normal = _double if size > 1 else _normal
-    return (
-        size * normal(2, num_kv_heads * group, 3, 7),
-        normal(2, num_kv_heads, 5, 7),
-        normal(2, num_kv_heads, 5, 11),
-    )
-
-
 @exercise(
-    axes="batch head query column",
-    cases=[_grouped(2, 2), _grouped(2, 3), _grouped(3, 2), _grouped(1, 3)],
-    special={
-        "where each head has keys of its own": _grouped(4, 1),
-        "where scores are in the hundreds": _grouped(2, 3, 900.0),
-    },
+    axes="output input",
+    cases=[(_normal(n, 3 * n), _normal(n, n)) for n in (2, 5, 8)],
     mistakes=[
+        ("c_proj.T", "c_proj", "W_o is still (in, out): it is square, and no shape tells you."),
         (
-            {
-                "keys.repeat_interleave(group, dim=1)": "keys[:, :1]",
-                "values.repeat_interleave(group, dim=1)": "values[:, :1]",
-            },
-            "all heads share the first key head; each group has its own.",
-        ),
-        (
-            "repeat_interleave(group, dim=1)",
-            "repeat(1, group, 1, 1)",
-            "what is repeated comes in turns (a b a b); equal ones should be neighbours (a a b b).",
+            "c_attn.T.chunk(3)",
+            "(part for part in c_attn.chunk(3, dim=1))",
+            "queries, keys and values are cut rightly and are still (in, out).",
         ),
     ],
 )
-def grouped_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Return the output of heads that share keys and values, ``(batch, num_heads, len_q, d_v)``."""
-    group = queries.shape[1] // keys.shape[1]
-    scores = queries @ keys.repeat_interleave(group, dim=1).mT / queries.shape[-1] ** 0.5
-    return scores.softmax(dim=-1) @ values.repeat_interleave(group, dim=1)
+def from_gpt2(c_attn: Tensor, c_proj: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return W_q, W_k, W_v and W_o of matrices that are stored as (in, out)."""
+    W_q, W_k, W_v = c_attn.T.chunk(3)
+    return W_q, W_k, W_v, c_proj.T
