@@ -191,5 +191,7 @@ def test_random_calls_of_functions_agree_with_their_formulas(call):
     found, expected = ours(*tensors), formula(*exact)
     assert found.dtype == dtype and error(found, expected) <= 2 * TOLERANCE[dtype]
     pairs = zip(gradients(found, None, tensors), gradients(expected, None, exact), strict=True)
+    # The cosine knows no lengths, so its slope is as steep as vectors are short.
+    steepness = 1 / call["size"] if call["name"] == "cosine" else 1
     for one, other in pairs:
-        assert error(one, other) <= 10 * GRADIENT_TOLERANCE[dtype]
+        assert error(one, other) <= 10 * steepness * GRADIENT_TOLERANCE[dtype]
