@@ -4,13 +4,19 @@ import torch
 from torch import Tensor
 
 from attention_lib import masking
-from workbook.exercises import draws, exercise, questions
+from workbook.exercises import draws, exercise, makes, questions
 
 __all__ = ["fetching", "quiz", "reach", "skipped_blocks"]
 
 reach, quiz = questions("sparse_attention")
 
 _normal, _double = draws(57), draws(58, torch.float64)
+
+
+# steps that sort the indexer's scores, or give a tensor another form, and compute nothing else
+_REARRANGES = {"topk", "sort", "argsort", "neg", "__neg__", "clone", "detach", "contiguous"}
+_REARRANGES |= {"__getitem__", "unbind", "__iter__", "expand", "unsqueeze", "view", "reshape"}
+_REARRANGES |= {"T", "mT", "t", "transpose", "permute", "movedim"}
 
 
 def _open(rows: int, columns: int, *cells: tuple[int, int]) -> Tensor:
@@ -81,6 +87,14 @@ def skipped_blocks(mask: Tensor, size: int) -> Tensor:
     special={
         "where all keys are chosen": (_normal(2, 3), _normal(5, 3), _normal(5, 2), _normal(2, 5), 5)
     },
+    rules=[
+        makes(
+            lambda step, shape, stored: 13 not in shape or step in _REARRANGES,
+            case=(_normal(3, 5), _normal(13, 5), _normal(13, 2), _normal(3, 13), 4),
+            sentence="the result is right, but on the way something is computed for all keys. "
+            "Index `keys` and `values` with the choice, and go on with these alone.",
+        )
+    ],
     mistakes=[
         (
             "scores.softmax(dim=-1)",
