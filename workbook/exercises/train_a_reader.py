@@ -7,7 +7,6 @@ from workbook.exercises import draws, exercise, questions, without
 from workbook.exercises._cases import SOFTMAXES
 
 __all__ = [
-    "head_that_relays",
     "held_out_sentences",
     "loss_of_a_guess",
     "pointing_loss",
@@ -15,7 +14,7 @@ __all__ = [
     "without_columns",
 ]
 
-head_that_relays, loss_of_a_guess, quiz = questions("train_a_reader")
+loss_of_a_guess, quiz = questions("train_a_reader")
 
 _normal, _double = draws(71), draws(72, torch.float64)
 
