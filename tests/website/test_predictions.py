@@ -1,5 +1,7 @@
 """What answers a prediction is covered until the reader has guessed."""
 
+import json
+
 import pytest
 from docutils import nodes
 
@@ -46,7 +48,13 @@ def test_each_choice_is_offered_and_one_of_each_row_is_right(site):
     for chapter, rows in predictions.read().items():
         places = site.pages[f"book/{chapter}.html"].select(".prediction")
         offered = [[b.text for b in place.select("[data-why]")] for place in places]
+        drawn = [json.loads(place["data-drawn"]) for p in places for place in p.select(".drawn")]
         for row in rows:
+            if "choices" not in row:
+                (found,) = [one for one in drawn if one["names"] == row["names"]]
+                assert len(found["truth"]) == len(row["names"])
+                assert row["kind"] != "bars" or sum(found["truth"]) == pytest.approx(1, abs=0.02)
+                continue
             assert [text for text, _ in row["choices"]] in offered, f"{chapter}: {row['asks']}"
             assert sum(not why for _, why in row["choices"]) == 1, f"{chapter}: {row['asks']}"
 
@@ -65,3 +73,34 @@ def test_an_output_stays_covered_until_one_guesses(visit):
         assert "2 is the typical distance" in page.locator(".prediction .why").first.inner_text()
         page.reload()
         assert not page.locator(".answer").first.evaluate("x => x.classList.contains('covered')")
+
+
+@pytest.mark.browser
+@pytest.mark.site
+def test_a_curve_is_drawn_in_one_stroke_and_bars_share_1(visit):
+    def values(page):
+        return [float(text) for text in page.locator(".drawn .number").all_inner_texts()]
+
+    with visit("book/variance.html") as seen:
+        page, place = seen.page, seen.page.locator(".prediction", has=seen.page.locator(".drawn"))
+        plot, compare = place.locator(".plot"), place.get_by_role("button", name="Compare")
+        plot.scroll_into_view_if_needed()
+        assert compare.is_disabled()
+        box = plot.bounding_box()
+        page.mouse.move(box["x"] + 5, box["y"] + 0.8 * box["height"])
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] - 5, box["y"] + 0.2 * box["height"], steps=30)
+        page.mouse.up()
+        place.get_by_role("slider").first.press("ArrowDown")
+        guess = values(page)
+        assert guess == sorted(guess) and guess[0] < 0.3 and guess[-1] > 0.7
+        compare.click()
+        assert "one key takes nearly everything" in place.locator(".why").inner_text()
+        page.reload()
+        assert values(page) == guess
+        assert place.locator(".revealed polyline").first.get_attribute("points").startswith("8.3")
+    with visit("book/masking.html") as seen:
+        bars = seen.page.locator(".drawn").get_by_role("slider")
+        for bar, key in ((2, "Home"), (3, "Home"), (0, "ArrowUp")):
+            bars.nth(bar).press(key)
+        assert values(seen.page) == [0.55, 0.45, 0, 0]

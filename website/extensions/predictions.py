@@ -1,12 +1,15 @@
 """Sphinx extension: what answers a **Predict** is covered until the reader has guessed.
 
 A paragraph that says **Predict** asks for a guess, and the outputs of the code cells that follow it
-answer it. Here a row for the guess is put between the two, with choices or a field, and
-``predictions.js`` covers the outputs. Without a script nothing is covered and no row is shown. The
-choices stand in ``website/predictions.toml``, under the name of the chapter: ``asks`` is a piece of
-the paragraph, and each choice that is wrong has a line that says why.
+answer it. Here a row for the guess is put between the two, with choices, a field or something to
+draw, and ``predictions.js`` covers the outputs. Without a script nothing is covered and no row is
+shown. What can be guessed stands in ``website/predictions.toml``, under the name of the chapter:
+``asks`` is a piece of the paragraph, and each choice that is wrong has a line that says why. A
+curve or bars have a task and names for their values; the truth is a row of the output.
 """
 
+import json
+import re
 import tomllib
 from html import escape
 from pathlib import Path
@@ -25,7 +28,7 @@ SWITCH = '<label class="always"><input type="checkbox"> Always show the outputs<
 
 
 def read():
-    """The predictions that have choices: a list for each chapter."""
+    """The predictions that have choices or are drawn: a list for each chapter."""
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
@@ -71,17 +74,35 @@ def outputs(cell):
     ]
 
 
-def row(name, choices, switch):
+def row(name, asked, cells, switch):
     """The place for a guess, as HTML."""
-    buttons = "".join(
-        f'<button type="button" data-why="{escape(why)}">{escape(text)}</button>'
-        for text, why in choices
-    )
+    question, controls = "What do you think?", FIELD
+    if "choices" in asked:
+        controls = "".join(
+            f'<button type="button" data-why="{escape(why)}">{escape(text)}</button>'
+            for text, why in asked["choices"]
+        )
+    elif asked:
+        question, controls = asked["task"], to_draw(asked, cells)
     return (
         f'<div class="prediction" data-prediction="{name}"><div class="guess">'
-        f"<span>What do you think?</span>{buttons or FIELD}"
+        f"<span>{question}</span>{controls}"
         f'<button type="button" class="plain">Show</button></div>'
         f'<p class="why" role="status"></p>{switch}</div>'
+    )
+
+
+def to_draw(asked, cells):
+    """The place for a curve or for bars; the truth is a row of a matrix among the outputs."""
+    text = "\n".join(output.astext() for cell in cells for output in outputs(cell))
+    rows = re.findall(r"^ ?\[+([-\d. ]+)\]", text, re.MULTILINE)
+    truth = [float(number) for number in rows[asked["row"]].split()]
+    drawn = {key: asked[key] for key in ("kind", "names")} | {"truth": truth}
+    return (
+        f'<div class="drawn {asked["kind"]}" role="group" aria-label="{escape(asked["task"])}"'
+        f' data-drawn="{escape(json.dumps(drawn))}"></div>'
+        f'<button type="button" class="compare" data-why="{escape(asked["why"])}" disabled>'
+        "Compare</button>"
     )
 
 
@@ -93,9 +114,8 @@ def offer(app, doctree):
         text = " ".join(paragraph.astext().split())
         mine = [one for one in wanted if one["asks"] in text]
         wanted = [one for one in wanted if one not in mine]
-        place = row(
-            f"{chapter}-{number}", mine[0]["choices"] if mine else [], SWITCH * (not number)
-        )
+        asked = mine[0] if mine else {}
+        place = row(f"{chapter}-{number}", asked, cells, SWITCH * (not number))
         below = next(filter(is_figure, paragraph.parent.children), None)
         index = paragraph.parent.index
         if below and index(paragraph) < index(below) < index(cells[0]):

@@ -33,21 +33,152 @@ function answers(place) {
   return found;
 }
 
+const element = (tag, className, ...children) => {
+  const made = document.createElement(tag);
+  made.className = className;
+  made.append(...children);
+  return made;
+};
+const STEPS = 20; // from 0 to 1, of a value that is drawn
+
+/** A picture of a line, and what draws it through values between 0 and 1. */
+function polyline(className) {
+  const [svg, line] = ["svg", "polyline"].map((tag) =>
+    document.createElementNS("http://www.w3.org/2000/svg", tag),
+  );
+  svg.setAttribute("class", className);
+  svg.setAttribute("viewBox", "0 0 100 100");
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.append(line);
+  const through = (values) => {
+    const points = values.map((value, i) => [(100 * (i + 0.5)) / values.length, 100 * (1 - value)]);
+    line.setAttribute("points", points.join(" "));
+  };
+  return { svg, through };
+}
+
+/** Give a bar another value; the others share what is left, in the proportion they have. */
+function shared(values, place, value) {
+  const [before, others] = [1 - values[place], values.length - 1];
+  const rest = (x) => (before > 1e-9 ? (x * (1 - value)) / before : (1 - value) / others);
+  return values.map((x, i) => (i === place ? value : rest(x)));
+}
+
+/** Let a pointer set the values of a plot's columns: of several in one stroke, where it is a curve. */
+function withPointer(plot, { isCurve, count, set }) {
+  let [start, held] = [null, null]; // where a pointer went down, and the column it has hold of
+  const follow = ({ clientX, clientY }) => {
+    const box = plot.getBoundingClientRect();
+    const within = (x, most) => Math.min(Math.max(x, 0), most);
+    const value = within(1 - (clientY - box.top) / box.height, 1);
+    const at = Math.floor(((clientX - box.left) / box.width) * count);
+    if (held === null || isCurve) held = within(at, count - 1);
+    set(held, Math.round(STEPS * value) / STEPS);
+  };
+  const hold = (event) => {
+    plot.setPointerCapture(event.pointerId);
+    follow(event);
+  };
+  plot.addEventListener("pointerdown", (event) => {
+    if (event.button || plot.closest(".revealed")) return;
+    [start, held] = [event, null];
+    // a finger may be about to scroll the page, unless it takes a handle or moves sideways
+    if (event.pointerType !== "touch" || event.target.matches(".handle")) hold(event);
+  });
+  plot.addEventListener("pointermove", (event) => {
+    if (plot.hasPointerCapture(event.pointerId)) follow(event);
+    else if (start && isCurve && Math.abs(event.clientX - start.clientX) > 8) hold(event);
+  });
+  plot.addEventListener("pointerup", (event) => {
+    if (start && !plot.hasPointerCapture(event.pointerId)) follow(event);
+    start = null;
+  });
+  plot.addEventListener("pointercancel", () => {
+    start = null;
+  });
+}
+
+/**
+ * A guess that is drawn, by mouse, finger or arrow keys: the points of a curve, or bars that always
+ * sum to 1. `changed` is called with each change; `reveal` draws the truth beside it.
+ */
+function drawing(place, changed) {
+  const { kind, names, truth } = JSON.parse(place.dataset.drawn);
+  const isCurve = kind === "curve";
+  let values = names.map(() => (isCurve ? 0.5 : 1 / names.length));
+  const columns = names.map((name, i) => {
+    const input = element("input", "");
+    Object.assign(input, { type: "range", min: 0, max: STEPS, step: 1 });
+    input.setAttribute("aria-label", `${i + 1}: ${name}`);
+    input.addEventListener("input", () => set(i, input.value / STEPS));
+    const [number, right] = [element("span", "number"), element("span", "right")];
+    right.style.height = `${100 * truth[i]}%`;
+    const share = element("span", "share", element("span", "handle"));
+    const column = element("label", "column", right, share, number, input);
+    return { column, share, number, input };
+  });
+  const [own, right] = [polyline("own"), polyline("right")];
+  right.through(truth);
+  const plot = element("div", "plot", ...columns.map(({ column }) => column));
+  if (isCurve) plot.prepend(right.svg, own.svg);
+  const words = element("div", "names", ...names.map((name) => element("span", "", name)));
+  const key = isCurve
+    ? "Dashed: your guess. Solid: the truth."
+    : "Filled: your guess. Outlined: the truth.";
+  place.append(plot, words, element("p", "key", key));
+
+  const show = () => {
+    own.through(values);
+    columns.forEach(({ share, number, input }, i) => {
+      share.style.height = `${100 * values[i]}%`;
+      number.textContent = values[i].toFixed(2);
+      input.value = Math.round(STEPS * values[i]);
+      input.setAttribute("aria-valuetext", number.textContent);
+    });
+  };
+  const set = (i, value) => {
+    values = isCurve ? values.map((x, j) => (j === i ? value : x)) : shared(values, i, value);
+    show();
+    changed();
+  };
+
+  withPointer(plot, { isCurve, count: names.length, set });
+  show();
+  return {
+    values: () => values,
+    /** Show the truth; `guessed` are values that were compared. */
+    reveal(guessed) {
+      if (guessed) values = guessed;
+      show();
+      place.classList.toggle("blank", !guessed);
+      place.classList.add("revealed");
+    },
+  };
+}
+
 function prepare(place) {
   const { prediction } = place.dataset;
   const covered = answers(place);
   const line = place.querySelector(".why");
+  const area = place.querySelector(".drawn");
+  const compare = place.querySelector(".compare");
+  const drawn =
+    area &&
+    drawing(area, () => {
+      compare.disabled = false;
+    });
   const buttons = [...place.querySelectorAll("button")];
 
   const show = () => {
     for (const output of covered) output.classList.remove("covered");
-    for (const control of [...buttons, ...place.querySelectorAll("form input")])
+    for (const control of [...buttons, ...place.querySelectorAll("input:not(.always input)")])
       control.disabled = true;
+    drawn?.reveal(guesses[prediction]?.values);
   };
-  const guess = (text, why) => {
-    guesses[prediction] = { text, why };
+  const guess = (text, why, values) => {
+    guesses[prediction] = { text, why, values };
     write("predictions", guesses);
-    line.textContent = text ? `Your guess: ${text}. ${why}`.trim() : "";
+    line.textContent = text ? `Your guess: ${text}. ${why}`.trim() : why;
     show();
   };
 
@@ -55,6 +186,7 @@ function prepare(place) {
     button.addEventListener("click", () => {
       if (button.type === "submit") return;
       if (button.matches(".plain")) guess("", "");
+      else if (button === compare) guess("", compare.dataset.why, drawn.values());
       else guess(button.textContent, button.dataset.why);
     });
   }
@@ -65,7 +197,7 @@ function prepare(place) {
   });
 
   const made = guesses[prediction];
-  if (made) guess(made.text, made.why);
+  if (made) guess(made.text, made.why, made.values);
   else if (!always()) for (const output of covered) output.classList.add("covered");
   return { place, show };
 }

@@ -66,10 +66,9 @@ def test_python_comes_with_the_first_press_and_is_light(visit):  # noqa: F811
         assert seen.violations() == [] and seen.faults == []
 
 
-@pytest.mark.parametrize("chapter", ["masking", "one_head"])
-def test_solutions_are_right_on_the_page(visit, chapter):  # noqa: F811
-    solutions = {grader: (name, code) for grader, name, code in published(chapter)}
-    with visit(f"book/{chapter.replace('_', '-')}.html") as seen:
+def test_solutions_are_right_on_the_page(visit):  # noqa: F811
+    solutions = {grader: (name, code) for grader, name, code in published("one_head")}
+    with visit("book/one-head.html") as seen:
         places = seen.page.locator(".attention-code").evaluate_all(
             "places => places.map(({ dataset }) => [dataset.exercise, dataset.name])"
         )
