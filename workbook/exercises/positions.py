@@ -1,12 +1,14 @@
 """Graders for the exercises of the chapter on positions."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from attention_lib.positions import rotate_by_position, sinusoidal_positions
 from workbook.exercises import draws, exercise, questions
 
-__all__ = ["quiz", "shifted", "slope_share", "turned"]
+__all__ = ["quiz", "sees_order", "slope_share", "turned"]
 
 slope_share, quiz = questions("positions")
 
@@ -71,44 +73,52 @@ def _places(places: list[int], d_model: int) -> Tensor:
     return sinusoidal_positions(100, d_model)[torch.tensor(places)]
 
 
+Attend = Callable[[Tensor], Tensor]
+
+
+def _blind(x: Tensor) -> Tensor:
+    return (x @ x.mT / x.shape[-1] ** 0.5).softmax(dim=-1) @ x
+
+
+def _told(x: Tensor) -> Tensor:
+    return _blind(x + sinusoidal_positions(x.shape[0], x.shape[1]).to(x))
+
+
+def _turned(x: Tensor) -> Tensor:
+    places = torch.arange(x.shape[0])
+    spun = rotate_by_position(x, places)
+    return (spun @ spun.mT / x.shape[-1] ** 0.5).softmax(dim=-1) @ x
+
+
+def _near(x: Tensor) -> Tensor:
+    places = torch.arange(x.shape[0]).to(x)
+    distances = (places[:, None] - places).abs()
+    return (x @ x.mT / x.shape[-1] ** 0.5 - distances / 2).softmax(dim=-1) @ x
+
+
+def _causal(x: Tensor) -> Tensor:
+    scores = x @ x.mT / x.shape[-1] ** 0.5
+    ahead = torch.ones(scores.shape).triu(1).bool()
+    return scores.masked_fill(ahead, -torch.inf).softmax(dim=-1) @ x
+
+
+def _mean(x: Tensor) -> Tensor:
+    return x.mean(dim=0).expand(x.shape[0], x.shape[1])
+
+
 @exercise(
-    axes="row column",
-    cases=[
-        (_places([3, 4], 4), 2),
-        (_places([0, 1, 2, 3, 4, 5, 6], 6), 3),
-        (_places([9, 2, 40, 3], 10), 13),
-        (_places([20, 21, 22], 32), 1),
-        (_places([5, 6, 7], 16), 5),
-    ],
-    special={
-        "for a shift of 0": (_places([9, 2, 40, 3], 8), 0),
-        "for a negative shift": (_places([9, 2, 40, 3], 2), -5),
+    cases={
+        "one without positions and without a mask": (_blind,),
+        "one with sines and cosines added": (_told,),
+        "one with rotary positions": (_turned,),
+        "one with a penalty on the distance to either side": (_near,),
+        "one without positions, under a causal mask": (_causal,),
+        "one that returns the mean of all vectors": (_mean,),
+        "one that returns its vectors as they are": (lambda x: x.clone(),),
+        "one that returns them turned around": (lambda x: x.flip(0),),
     },
-    mistakes=[
-        *_SPEEDS,
-        (
-            "angle = delta * speeds",
-            "angle = delta * speeds * torch.pi / 180",
-            "the angles are taken in degrees; the sine and the cosine of PyTorch take radians.",
-        ),
-        *(
-            (
-                {"positions[:, 0::2], positions[:, 1::2]": "positions.chunk(2, dim=-1)", **more},
-                "the first half of the columns is taken for sines; they stand pair by pair.",
-            )
-            for more in ({}, {"torch.stack(moved, dim=-1).flatten(1)": "torch.cat(moved, dim=-1)"})
-        ),
-        (
-            lambda positions, delta: positions.roll(-delta, dims=0),
-            "rolling the rows brings the first places to the end; turn each row instead.",
-        ),
-    ],
 )
-def shifted(positions: Tensor, delta: int) -> Tensor:
-    """Return the sinusoidal vectors of the places ``delta`` further, in the same shape."""
-    d = positions.shape[-1]
-    speeds = 10000.0 ** (-2 * torch.arange(d // 2, dtype=torch.float64) / d)
-    angle = delta * speeds
-    sin, cos = positions[:, 0::2], positions[:, 1::2]
-    moved = [sin * angle.cos() + cos * angle.sin(), cos * angle.cos() - sin * angle.sin()]
-    return torch.stack(moved, dim=-1).flatten(1).to(positions.dtype)
+def sees_order(attend: Attend) -> bool:
+    """Return whether the outputs of ``attend(x)`` depend on the order of the vectors."""
+    x, shuffle = _normal(6, 8), torch.tensor([2, 0, 5, 1, 4, 3])
+    return not torch.allclose(attend(x[shuffle]), attend(x)[shuffle], atol=1e-4)
