@@ -124,9 +124,9 @@ function listen(editor) {
     }
   });
   withManners(field);
-  keeps.watch((text) => {
+  keeps.watch(() => {
     if (document.activeElement === field) return;
-    fill(text ?? stub);
+    fill(keeps.draft() ?? stub);
     showSolved();
   });
   const tellWhose = () => calls.replaceChildren(...inline(whose(takesOf(place))));

@@ -64,10 +64,10 @@ export function keepsOf(name) {
     },
     answer: () => JSON.parse(readText(form)) ?? [],
     keepAnswer: (texts) => kept(form, JSON.stringify(texts)),
-    /** Call back where another tab changes the draft. */
+    /** Call back where another tab changes the draft, or solves the exercise. */
     watch: (changed) =>
-      addEventListener("storage", ({ key, newValue }) => {
-        if (key === draft) changed(newValue);
+      addEventListener("storage", ({ key }) => {
+        if (key === draft || key === solved) changed();
       }),
     link(text) {
       const link = new URL(location.href);

@@ -109,7 +109,7 @@ function drawing(place, changed) {
   const columns = names.map((name, i) => {
     const input = element("input", "");
     Object.assign(input, { type: "range", min: 0, max: STEPS, step: 1 });
-    input.setAttribute("aria-label", `${i + 1}: ${name}`);
+    input.setAttribute("aria-label", isCurve ? name : `${i + 1}: ${name}`);
     input.addEventListener("input", () => set(i, input.value / STEPS));
     const [number, right] = [element("span", "number"), element("span", "right")];
     right.style.height = `${100 * truth[i]}%`;
@@ -125,6 +125,8 @@ function drawing(place, changed) {
   const key = isCurve
     ? "Dashed: your guess. Solid: the truth."
     : "Filled: your guess. Outlined: the truth.";
+  const silent = [own.svg, right.svg, words, ...columns.map(({ number }) => number)];
+  for (const part of silent) part.setAttribute("aria-hidden", "true"); // the sliders say it
   place.append(plot, words, element("p", "key", key));
 
   const show = () => {
