@@ -16,11 +16,11 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from workbook.exercises import (
+    kv_cache,
     masking,
     multi_head,
     one_block,
     one_head,
-    serving,
     soft_lookup,
     variance,
 )
@@ -34,7 +34,7 @@ Function = Callable[..., Any]
 
 PARTS: dict[str, Exercise] = {
     exercise.part: exercise
-    for module in (soft_lookup, one_head, masking, variance, multi_head, one_block, serving)
+    for module in (soft_lookup, one_head, masking, variance, multi_head, one_block, kv_cache)
     for exercise in vars(module).values()
     if isinstance(exercise, Exercise) and exercise.part
 }

@@ -6,7 +6,7 @@ pytestmark = [pytest.mark.site, pytest.mark.browser]
 
 
 def test_parts_write_the_same_letters_with_a_cache_and_without(visit):
-    with visit("book/serving.html", width=320) as seen:
+    with visit("book/kv-cache.html", width=320) as seen:
         panel = seen.page.locator(".attention-parts")
         assert panel.get_by_role("button").all_inner_texts()[0] == "Write"
         panel.get_by_role("button", name="Write").click()

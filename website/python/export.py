@@ -52,7 +52,7 @@ UNABLE = {
 # by chapter, the parts that run the stored writer there
 DRIVING = {
     "one_block": ("my_unit_scores", "my_masked_softmax", "my_many_heads", "my_block", "my_loss"),
-    "serving": (
+    "kv_cache": (
         *("my_unit_scores", "my_masked_softmax", "my_many_heads", "my_block"),
         "my_cached_heads",
     ),
