@@ -83,7 +83,7 @@ def _prompts(*rows: str) -> Tensor:
         ),
         (
             "len(rows) * (length % size > 0)",
-            "len({*rows}) * (length % size > 0)",
+            "len(set(rows)) * (length % size > 0)",
             "sequences that are equal share their last page, too; one that is not full is still "
             "written to, so each has its own.",
         ),
