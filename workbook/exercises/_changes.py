@@ -100,7 +100,7 @@ def results(result: Tensor) -> Iterator[tuple[str, str]]:
     ('.logical_not()', 'True and False are swapped.')
     """
     for kinds, sentence, change in _RESULTS:
-        if _kind(result) in kinds.split():
+        if _kind(result) in kinds.split() and (result.dim() or "-1" not in change):
             yield change, sentence
 
 
@@ -170,7 +170,7 @@ def _row_factors(found: Tensor, right: Tensor, case: Case) -> Tensor | None:
     if found.dim() < 1 or found.shape[-1] < 3 or not found.is_floating_point():
         return None
     factors = (found * right).sum(-1, True) / found.square().sum(-1, True)
-    return found * factors.nan_to_num()  # 0/0 where a row is 0
+    return (found * factors.nan_to_num()).where((right != 0).any(-1, True), found)
 
 
 def _not_finite(found: Tensor, right: Tensor, case: Case) -> Tensor:
@@ -185,9 +185,9 @@ def _large(found: Tensor, right: Tensor, case: Case) -> Tensor:
 
 REPAIRS = [
     Repair("NaN or infinity comes back where a number should.", cells=_not_finite),
-    Repair("it is wrong for very large or very low numbers, such as 900 and −900.", cells=_large),
+    Repair("it is wrong for very large or very low numbers.", cells=_large),
     Repair("the rows do not sum to 1; divided by their sums they would.", mend=_divided),
     Repair(
-        "each row is right up to a factor, and each has a factor of its own.", mend=_row_factors
+        "each row is right up to a factor, which is not the same everywhere.", mend=_row_factors
     ),
 ]

@@ -181,7 +181,7 @@ class Exercise:
                 where = words.given(names, self.cases[i])
                 return self._written(answer, [*said, kind][:2], where)
         said += broken([(found[i], expected[i]) for i in runs], self.axes)
-        if len(said) < 2:
+        if len(said) < 2 and not self.settle:
             shown = sorted(range(len(self.cases)), key=lambda i: (i != first, i not in wrong))
             others = [self.cases[i] for i in shown if i in runs]
             said += responses(answer, self.right, names, others, self.axes, _first_wrong(once))

@@ -195,7 +195,9 @@ class Explanations:
 
     def _repairable(self, base: Variant) -> Iterator[list[str]]:
         """Explain the answer as a variant whose result is scaled, or right in some places."""
-        if isinstance(base[self.order[0]], Failure):
+        if isinstance(base[self.order[0]], Failure) or not any(
+            _says_something(part) for i in self.order for part in parts(base[i])
+        ):
             return
         if sentence := self._scaled(base):
             still = f"with that mended, {sentence}"
@@ -235,6 +237,7 @@ class Explanations:
                 cells = repair.cells(found, other, self.cases[i])
                 if right is not None and right.shape == other.shape:  # true of it, too
                     cells = cells & repair.cells(found, right, self.cases[i])
+                    cells = cells & ~equal_cells(found, right, self.tolerance)
                 mended, kept = torch.where(cells, other, mended), kept & ~cells
             elif repair.mend:
                 again = repair.mend(found, other, self.cases[i])
@@ -257,6 +260,8 @@ class Explanations:
                 return ""
             if not (found.is_floating_point() and other.is_floating_point()):
                 return ""
+            if not found.isfinite().all():
+                return ""
             x, y = found.double(), other.double()
             factor = ((x * y).sum() / y.square().sum()).nan_to_num()  # 0/0 where all numbers are 0
             if not equal_cells(x, factor * y, 1e-4).all():
@@ -273,6 +278,8 @@ class Explanations:
             return f"every number is {values[0]:.4g} times what it should be."
         known = {i: sizes(self.source.arguments, self.cases[i]) for i in factors}
         for called, n in known[next(iter(factors))].items():
+            if n <= 1:  # "0.8 times too large" would be too small
+                continue
             for power, named in ((1.0, f"{n:g}"), (0.5, f"√{n:g}"), (2.0, f"{n:g}²")):
                 for sign, way in ((power, "large"), (-power, "small")):
                     if all(

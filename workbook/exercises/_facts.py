@@ -53,10 +53,9 @@ def broken(pairs: Sequence[tuple[Any, Any]], axes: Sequence[str]) -> Iterator[st
         yield f"{where}some numbers are NaN."
     yield from [f"{where}{text}" for text in [*_wrong_places(wrong, axes), *_seen_in(wrong)][:1]]
     targets = [as_tensor(b) for _, b in pairs]
-    if all(b is not None and is_weights(b) for b in targets) and not all(
-        is_weights(a) for a, _ in wrong
-    ):
-        yield f"{where}the rows of the result do not sum to 1."
+    weights = all(b is not None and is_weights(b) for b in targets)
+    if weights and any(a.isfinite().all() and not is_weights(a) for a, _ in wrong[:1]):
+        yield "the rows of the result do not sum to 1."
 
 
 def _seen_in(wrong: Sequence[tuple[Tensor, Tensor]]) -> list[str]:
@@ -146,23 +145,25 @@ def responses(
     >>> next(responses(lambda x, y: x * x, lambda x, y: x + y, ["x", "y"], cases, []))
     'changing `y` never changes the result.'
     """
-    both = _Both(answer, right, part)
+    both = _Both(answer, right, part, cases[0])
+    if not any(x is not None and x.any() for x in both.own(cases[:4])):
+        return  # zeros do not respond
     for place, name in enumerate(names[: len(cases[0])]):
         changes = [*_changes(both, cases[:3], place, _whole(name))]
         moves = [(c.right[0], c.right[1], c.own[0], c.own[1]) for c in changes]
         stays = bool(moves) and all(agree(c, d) for _, _, c, d in moves)
-        if stays and not all(agree(a, b) for a, b, _, _ in moves):
-            yield f"changing `{name}` never changes the result."
+        if stays and sum(not agree(a, b) for a, b, _, _ in moves) > 1:
+            yield f"changing `{name}` never changes {both.called}."
             return
     for place, name in enumerate(names[: len(cases[0])]):
-        yield from _scaled(name, [*_changes(both, cases[:4], place, _doubled(name))])
+        yield from _scaled(name, both.called, [*_changes(both, cases[:4], place, _doubled(name))])
     for place, name in enumerate(names[: len(cases[0])]):
         for change in _changes(both, cases[:1], place, _slices(name)):
             for cells, does in zip(change.moved(), _DOES, strict=True):
                 if cells.any():
                     at = words.place(cells.nonzero()[0].tolist(), axes)
                     at = f" {at[:1].lower()}{at[1:]}" if at else ""
-                    yield f"if {change.said}, the result{at} {does}"
+                    yield f"if {change.said}, {both.called}{at} {does}"
                     return
 
 
@@ -173,8 +174,10 @@ Changes = Callable[[Any], Iterator[tuple[str, Any]]]
 class _Both:
     """An answer, the right solution, and which of their results are compared."""
 
-    def __init__(self, answer: Function, right: Function, part: int) -> None:
+    def __init__(self, answer: Function, right: Function, part: int, case: Case) -> None:
         self.answer, self.right, self.part = answer, right, part
+        several = len(parts(attempt(right, case))) > 1
+        self.called = f"result number {part + 1}" if several else "the result"
 
     def own(self, cases: Sequence[Case]) -> list[Tensor | None]:
         """Return the answer's results for many cases in one run."""
@@ -237,25 +240,27 @@ def _slices(name: str) -> Changes:
                 other = x.clone()
                 part = other.select(axis, index)
                 turned = x.dtype == torch.bool
-                part.copy_(~part if turned else part + 1)
+                amount = 0.37 if x.is_floating_point() else 1  # an odd one: no coincidences
+                part.copy_(~part if turned else part + amount)
                 code = f"`{name}[{', '.join([':'] * axis + [str(index)])}]`"
-                yield f"{code} is turned round" if turned else f"1 is added to {code}", other
+                yield f"{code} is turned round" if turned else f"{amount} is added to {code}", other
 
     return changes
 
 
 def _factor(before: Tensor, after: Tensor) -> float | None:
     """By which number a result is multiplied; None if not by one."""
-    size = before.square().sum()
-    if not size.isfinite() or size < 1e-6:
+    size = before.norm()
+    if not size.isfinite() or size == 0:
         return None
-    factor = (before * after).sum() / size
-    return factor.item() if equal_cells(after, factor * before, 1e-4).all() else None
+    one, other = before / size, after / size
+    factor = (one * other).sum()
+    return factor.item() if equal_cells(other, factor * one, 1e-4).all() else None
 
 
-def _scaled(name: str, changes: Sequence[_Change]) -> Iterator[str]:
+def _scaled(name: str, called: str, changes: Sequence[_Change]) -> Iterator[str]:
     """Say by how much a result grows with an argument, if it should grow by another factor."""
-    factors = [change.factors for change in changes]
+    factors = [change.factors for change in changes if change.own[0].isfinite().all()]
     should = [a for a, _ in factors if a is not None]
     if len(should) < max(1, len(factors) - 1) or max(should) - min(should) > 1e-3:
         return
@@ -265,7 +270,7 @@ def _scaled(name: str, changes: Sequence[_Change]) -> Iterator[str]:
     known = [b for b in is_ if b is not None]
     one = len(known) == len(is_) and max(known) - min(known) < 1e-3
     yours = _by(known[0]) if one else "does not simply grow or shrink with it"
-    yield f"if `{name}` doubles, the result {_by(should[0], 'should')}; yours {yours}."
+    yield f"if `{name}` doubles, {called} {_by(should[0], 'should')}; yours {yours}."
 
 
 def _by(factor: float, should: str = "") -> str:

@@ -42,12 +42,15 @@ class Seen:
         How decimal numbers left PyTorch, to where nobody watches.
     asked : int
         How often an argument that is a function was called.
+    result
+        What came back.
     """
 
     called: Counter[str] = field(default_factory=Counter)
     made: list[tuple[str, tuple[int, ...], int]] = field(default_factory=list)
     left: set[str] = field(default_factory=set)
     asked: int = 0
+    result: Any = None
 
 
 @dataclass(frozen=True)
@@ -91,9 +94,9 @@ class Rule:
         """
         seen = Seen()
         resolve_name(Tensor.exp)  # makes its tables before the answer's clock runs
-        outcome = run(_watched(answer, seen), copied(self.case or case))
-        if isinstance(outcome, Failure):
-            return f"the rules of the task could not be checked: {outcome.sentence()}"
+        seen.result = run(_watched(answer, seen), copied(self.case or case))
+        if isinstance(seen.result, Failure):
+            return f"the rules of the task could not be checked: {seen.result.sentence()}"
         if self.inside and seen.left:
             return (
                 f"the numbers are right, but a tensor leaves PyTorch through `{min(seen.left)}`, "

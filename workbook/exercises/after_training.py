@@ -70,6 +70,20 @@ def qk_norm_scores(queries: Tensor, keys: Tensor, gain: float) -> Tensor:
     ],
     mistakes=[
         (
+            lambda scores: scores.softmax(dim=-1).nan_to_num(0.0),
+            "the rows still sum to 1: the sink's 1 is missing in the denominator.",
+        ),
+        (
+            lambda scores: scores.softmax(dim=-1).nan_to_num(0.0) / 2,
+            "1 is added after the softmax, when the sum is 1 already: every row is halved. The "
+            "sink's 1 stands among the exponentials.",
+        ),
+        (
+            lambda scores: scores.exp() / scores.exp().sum(dim=-1, keepdim=True),
+            "e to the power of a large score is infinite: subtract the row's largest first. And "
+            "the rows sum to 1: the sink's 1 is missing in the denominator.",
+        ),
+        (
             lambda scores: scores.softmax(dim=-1),
             "the rows still sum to 1: nothing is left over.",
         ),
@@ -87,7 +101,7 @@ def qk_norm_scores(queries: Tensor, keys: Tensor, gain: float) -> Tensor:
         (
             ".clamp(min=0)",
             "",
-            "a row of −∞ becomes NaN, and nothing provides for it. Everywhere else it is right.",
+            "a row of −∞ becomes NaN, and nothing provides for it.",
         ),
     ],
 )

@@ -50,6 +50,12 @@ def _text(
             "place 0 has no letter before it; `roll` gives it the last one.",
         ),
         (
+            "looks[asks].mean()",
+            "looks.mean()",
+            "places whose letter is new count as well; average over those that have something to "
+            "find.",
+        ),
+        (
             "follows.tril()",
             "follows",
             "a letter that comes again later counts as if it had stood before: what lies ahead "
@@ -57,9 +63,8 @@ def _text(
         ),
         (
             "looks[asks].mean()",
-            "looks.mean()",
-            "places whose letter is new count as well; average over those that have something to "
-            "find.",
+            "weights[follows].mean()",
+            "a mean is taken of single weights; add up the weights of each place first.",
         ),
     ],
 )

@@ -134,10 +134,8 @@ def _blocks(draw: Draw, len_q: int, d_v: int) -> tuple[Tensor, ...]:
             "the outputs are weighted by whole sums; each block's share of the joint sum counts.",
         ),
         (
-            lambda output_a, log_sum_a, output_b, log_sum_b: (
-                (output_a + output_b) / 2,
-                torch.logaddexp(log_sum_a, log_sum_b),
-            ),
+            "output_a * torch.exp(log_sum_a - safe) + output_b * torch.exp(log_sum_b - safe)",
+            "(output_a + output_b) / 2",
             "that is the plain mean of both outputs; the block with the larger sum counts more.",
         ),
         *(
@@ -152,6 +150,31 @@ def _blocks(draw: Draw, len_q: int, d_v: int) -> tuple[Tensor, ...]:
             "output, torch.logaddexp(log_sum_a, log_sum_b)",
             "output, total.exp()",
             "the sum comes back; its logarithm is asked for.",
+        ),
+        (
+            "output_a * torch.exp(log_sum_a - safe) + output_b * torch.exp(log_sum_b - safe)",
+            "((output_a * log_sum_a + output_b * log_sum_b) / (log_sum_a + log_sum_b))"
+            ".where(total > -math.inf, 0.0)",
+            "the logarithms stand for the weights; take their exponentials.",
+        ),
+        (
+            "output, torch.logaddexp(log_sum_a, log_sum_b)",
+            "output, torch.maximum(log_sum_a, log_sum_b)",
+            "the larger logarithm comes back; both sums count.",
+        ),
+        (
+            {"(log_sum_a - safe": "(log_sum_b - safe", "(log_sum_b - safe": "(log_sum_a - safe"},
+            "each output has the other one's share.",
+        ),
+        *(
+            (
+                {"(log_sum_a - safe": f"({a} - total", "(log_sum_b - safe": f"({b} - total"},
+                f"{exchanged}−∞ minus −∞ is NaN where both blocks are empty: provide for it.",
+            )
+            for a, b, exchanged in (
+                ("log_sum_a", "log_sum_b", ""),
+                ("log_sum_b", "log_sum_a", "each output has the other one's share. And "),
+            )
         ),
     ],
 )

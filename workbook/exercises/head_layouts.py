@@ -44,6 +44,11 @@ def _count(batch: int, length: int, num_heads: int, d_k: int) -> tuple[Tensor, i
             "this takes every third column; a head's d_k queries are neighbours, then come its "
             "d_k keys.",
         ),
+        (
+            "projected.unflatten(-1, (num_heads, -1)).transpose(1, 2).chunk(3, dim=-1)",
+            "projected.unflatten(-1, (-1, 3, num_heads)).permute(3, 0, 4, 1, 2)",
+            "a head's numbers are taken num_heads places apart; they stand together.",
+        ),
     ],
 )
 def cut_interleaved(projected: Tensor, num_heads: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -80,6 +80,11 @@ _normal, _double = draws(51), draws(52, torch.float64)
     ],
     mistakes=[
         (
+            "sum(dim=-1).sqrt()",
+            "sum(dim=-2).sqrt()",
+            "a length is taken along the keys; a value's numbers lie along its last axis.",
+        ),
+        (
             "weights * lengths[:, None, :]",
             "weights",
             "that is the weight alone; the length of the value is missing.",
@@ -153,6 +158,12 @@ _MEAN = "words.mean(dim=0)"
             ),
             "each sentence gets a mean of its own, which still tells sentences apart; take one "
             "mean over all of them.",
+        ),
+        (
+            _MEAN,
+            "torch.stack([x[i][w].mean(dim=0) for x, w in zip(outputs, real)]).mean(dim=0)",
+            "that is the mean of the sentences' means, in which words of short sentences count "
+            "more; take one mean over all words.",
         ),
     ],
 )

@@ -54,6 +54,12 @@ def regression(queries: Tensor, keys: Tensor, values: Tensor, bandwidth: float) 
     return (-(distances / bandwidth).square() / 2).softmax(dim=-1) @ values
 
 
+def _without(hidden: Tensor, weights: Tensor) -> Tensor:
+    """Take weights away and make each row sum to 1 again."""
+    left = weights.masked_fill(hidden, 0.0)
+    return left / left.sum(dim=-1, keepdim=True)
+
+
 @exercise(
     cases=[
         (torch.tensor([0.0, 1.0, 3.0]), torch.tensor([1.0, 2.0, 4.0]), 1.0),
@@ -80,6 +86,24 @@ def regression(queries: Tensor, keys: Tensor, values: Tensor, bandwidth: float) 
             "the root of the mean squared error is taken.",
         ),
         *_FORMS,
+        (
+            ".square().mean()",
+            ".square().sum() / (len(keys) - 1)",
+            "the errors are divided by n − 1; take their mean over all n.",
+        ),
+        (
+            {
+                "torch.eye(len(keys), dtype=torch.bool)": "(distances * 0 == 0).triu()",
+                ".softmax(dim=-1)": ".softmax(dim=-1).nan_to_num(0.0)",
+            },
+            "only earlier measurements are used; hide each one's own, and no other.",
+        ),
+        (
+            "scores.masked_fill(itself, -torch.inf).softmax(dim=-1)",
+            "_without(itself, scores.softmax(dim=-1))",
+            "the mask comes after the softmax: a measurement that stands alone has no weight left "
+            "to divide by. Mask the scores.",
+        ),
     ],
 )
 def leave_one_out(keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:

@@ -54,6 +54,12 @@ def _nearly_right() -> tuple[Tensor, Tensor]:
             "the share of right digits is raised to the power of 8, as if mistakes came "
             "independently. Count the dates instead.",
         ),
+        (
+            "right.all(dim=-1).double().mean()",
+            "right.double().mean(dim=0).prod()",
+            "the shares of the eight digits are multiplied, as if mistakes came independently. "
+            "Count the dates instead.",
+        ),
     ],
 )
 def exact_match(digit_scores: Tensor, digits: Tensor) -> Tensor:

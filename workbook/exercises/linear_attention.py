@@ -1,9 +1,12 @@
 """Graders for the exercises of the chapter on linear attention."""
 
+import math
+
 import torch
 from torch import Tensor
 
-from workbook.exercises import draws, exercise, questions
+from workbook.exercises import Rule, draws, exercise, questions
+from workbook.exercises._rules import Seen
 
 __all__ = ["delta_reads", "gated_delta", "in_two_chunks", "memory_bytes", "quiz"]
 
@@ -39,12 +42,47 @@ def _unit(key: Tensor) -> Tensor:
         ),
         ("decay * memory", "memory", "the memory does not fade: multiply it by `decay` first."),
         ("rate * ", "", "`rate` has no effect: it scales what is written."),
+        (
+            "rate * key[:, None] * (value - key @ faded)",
+            "key[:, None] * (rate * value - key @ faded)",
+            "`rate` scales the value alone; it scales the whole difference.",
+        ),
+        (
+            "return faded",
+            "return memory",
+            "only what is read fades; the memory itself does not.",
+        ),
+        (
+            "decay * memory",
+            "(1 - decay) * memory",
+            "`decay` is the share that stays, not the one that is lost.",
+        ),
+        *(
+            (
+                "faded + rate * key[:, None] * (value - key @ faded)",
+                f"decay * (memory + rate * key[:, None] * {written})",
+                f"what is written fades as well: let the memory fade first, then write{ending}",
+            )
+            for written, ending in (
+                ("(value - key @ memory)", "."),
+                ("value", ", and only the difference from what the key holds."),
+            )
+        ),
     ],
 )
 def gated_delta(memory: Tensor, key: Tensor, value: Tensor, decay: float, rate: float) -> Tensor:
     """Return the memory after one more write, ``(d_k, d_v)``."""
     faded = decay * memory
     return faded + rate * key[:, None] * (value - key @ faded)
+
+
+def _numbers_in_tables(seen: Seen) -> int:
+    """Return how many pairs of 22 tokens, or of 11, have got a product."""
+    products = {"matmul", "mm", "bmm", "einsum", "tensordot", "inner", "linear"}
+    tables = [
+        shape for step, shape, _ in seen.made if step in products and {*shape[-2:]} <= {11, 22}
+    ]
+    return sum(math.prod(shape) for shape in tables)
 
 
 @exercise(
@@ -54,6 +92,15 @@ def gated_delta(memory: Tensor, key: Tensor, value: Tensor, decay: float, rate: 
         (_normal(4, 3), _normal(4, 3), _normal(4, 2)),
         (_normal(10, 5), _normal(10, 5), _normal(10, 7)),
         (_double(6, 2), _double(6, 2), _double(6, 3)),
+    ],
+    rules=[
+        Rule(
+            "the result is right, but a table of pairs reaches across the middle. What the first "
+            "half leaves to the second is a matrix of d_k by d_v numbers.",
+            lambda seen: _numbers_in_tables(seen) <= 2 * 11 * 11,
+            case=(_normal(22, 3), _normal(22, 3), _normal(22, 2)),
+            inside=True,
+        )
     ],
     mistakes=[
         (
@@ -65,6 +112,18 @@ def gated_delta(memory: Tensor, key: Tensor, value: Tensor, decay: float, rate: 
             "later @ memory + ",
             "",
             "the second half never reads the memory that the first half wrote.",
+        ),
+        (
+            "memory = keys[:half].mT @ values[:half]",
+            "memory = keys.mT @ values",
+            "the memory holds both halves: the second one counts its own words twice, and reads "
+            "its future.",
+        ),
+        (
+            "tril()",
+            "triu()",
+            "within a half each token meets itself and what comes after it: `tril` is wanted, not "
+            "`triu`.",
         ),
     ],
 )

@@ -43,6 +43,26 @@ _normal = draws(12)
             "table[(places + 0.5).long()]",
             "each place takes the nearest row. Mix the two rows around it.",
         ),
+        (
+            "torch.arange(length) * (len(table) - 1) / (length - 1)",
+            "(torch.arange(length) * len(table) / length).clamp(max=len(table) - 1)",
+            "the steps are wrong: n rows make n - 1 steps, and `length` places make `length - 1`.",
+        ),
+        (
+            "torch.arange(length) * (len(table) - 1) / (length - 1)",
+            "((torch.arange(length) + 0.5) * len(table) / length - 0.5).clamp(0, len(table) - 1)",
+            "the outer rows move inwards; the first and the last should stay as they are "
+            "(`interpolate` keeps them with `align_corners=True`).",
+        ),
+        (
+            "(1 - share) * table[before] + share * table[before + 1]",
+            "(table[places.floor().long()] + table[places.ceil().long()]) / 2",
+            "both rows around a place count equally; the nearer one counts more.",
+        ),
+        (
+            lambda table, length: stretched.right(table.T, length).T,
+            "the width is stretched; stretch along the rows.",
+        ),
     ],
 )
 def stretched(table: Tensor, length: int) -> Tensor:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attention_lib.masking import causal_mask, length_mask
-from workbook.exercises import draws, exercise, questions
+from workbook.exercises import Rule, draws, exercise, questions
 
 __all__ = ["cleaned", "leak_test", "quiz", "repaired_weight"]
 
@@ -39,6 +39,12 @@ def _with_nan(batch: int, length: int, d_v: int) -> Tensor:
         (_normal(3, 7, 2), torch.tensor([7, 1, 4])),
     ],
     special={"where a length is 0": (_with_nan(2, 3, 2), torch.tensor([0, 2]))},
+    rules=[
+        Rule(
+            "a small number stands in the places of padding; write exact zeros.",
+            lambda seen: not ((seen.result != 0) & (abs(seen.result) < 1e-4)).any(),
+        )
+    ],
     mistakes=[
         (
             "values.masked_fill(padding.unsqueeze(-1), 0.0)",
@@ -48,6 +54,20 @@ def _with_nan(batch: int, length: int, d_v: int) -> Tensor:
         (
             lambda values, valid_lens: values.nan_to_num(0.0, 0.0, 0.0),
             "only NaN and infinity are taken out; the other numbers of the padding stay.",
+        ),
+        (
+            "padding.unsqueeze(-1), 0.0",
+            "padding.unsqueeze(-1) & values.isnan(), 0.0",
+            "only NaN is taken out; all other numbers of the padding stay, infinity, too.",
+        ),
+        (
+            ">= valid_lens.unsqueeze(-1)",
+            "< values.shape[1] - valid_lens.unsqueeze(-1)",
+            "the padding is taken to stand on the left; the first `valid_lens` places are real.",
+        ),
+        (
+            lambda values, valid_lens: values,
+            "the values come back as they were: `masked_fill` returns a new tensor.",
         ),
     ],
 )
@@ -181,6 +201,18 @@ def _suspect(attend: Masked, mask: Tensor, bound: Tensor | None = None) -> tuple
             "seen = mask.any(dim=1)",
             "only keys that no query may see are poisoned; each query has hidden keys of its own.",
         ),
+        (
+            "(~before[:, i].isclose(after[:, i])).any(dim=-1)",
+            "(~before.isclose(after)).flatten(1).any(dim=-1)",
+            "the outputs of all queries are compared; others may see what is poisoned. Look at "
+            "the output of query i alone.",
+        ),
+        (
+            "torch.nan",
+            "0.0",
+            "0 is no poison: an attention that multiplies 0 and NaN passes. Put NaN.",
+        ),
+        ("seen = mask[:, i]", "seen = mask[:1, i]", "each sequence has a mask of its own."),
     ],
 )
 def leak_test(

@@ -94,7 +94,8 @@ def _scores_and_masks() -> list[tuple[Tensor, Tensor]]:
         (
             ".masked_fill(~mask, 0.0)",
             "",
-            "rows with nothing to attend to are forgotten: they should be 0.",
+            "a row with nothing to attend to is NaN; it should be 0. Write the 0: a product "
+            "with it stays NaN.",
         ),
         (
             {

@@ -62,6 +62,12 @@ def window_rule(len_q: int, len_k: int, window: int) -> Tensor:
             "causal | prefix.mT",
             "the queries of the prefix read everything. The prefix is a matter of keys.",
         ),
+        (
+            "causal | prefix",
+            "causal ^ prefix",
+            "a key that lies in the prefix and not ahead is hidden; one rule is enough, and both "
+            "do no harm.",
+        ),
     ],
 )
 def prefix_rule(prefix_lens: Tensor, length: int) -> Tensor:

@@ -90,6 +90,16 @@ _STRAIGHT = (
             "the matrices are transposed; apply them from the right, as in `X @ W_q`.",
         ),
         (" @ W_o", " @ W_o + X", "the input is added; the residual connection is not asked for."),
+        (
+            "_cut(X @ W, num_heads)",
+            "(X[:, None] @ W.reshape(num_heads, X.shape[-1], -1))",
+            "a plain `reshape` deals the matrices out row by row; a head owns columns of each.",
+        ),
+        (
+            "Q.shape[-1] ** 0.5",
+            "8",
+            "8 is the root of 64, the width in the chapter; the heads here have another.",
+        ),
     ],
 )
 def multi_head(
@@ -148,6 +158,17 @@ def _tables(batch: int, len_q: int, len_k: int, d: int, num_heads: int) -> tuple
         (
             {".masked_fill(~mask, -torch.inf)": ""},
             "the mask comes after the softmax only, so the weights of a row do not sum to 1.",
+        ),
+        (
+            "Q @ K.mT / Q.shape[-1] ** 0.5",
+            "(queries @ keys.mT)[:, None] / queries.shape[-1] ** 0.5",
+            "the scores are made before the cut, of the whole width: one map for all heads. Cut "
+            "queries and keys, too.",
+        ),
+        (
+            "Q.shape[-1] ** 0.5",
+            "(Q.shape[-1] ** 0.5 * num_heads**2)",
+            "the scores are divided by the square of the number of heads, too.",
         ),
     ],
 )

@@ -107,6 +107,21 @@ def _scaled(x: Tensor) -> Tensor:
             {"attended + feed": "x + feed"},
             "the second sum starts from the block's input; it starts from what `norm_1` returned.",
         ),
+        ("norm_1(x + attention(x))", "x + attention(x)", "the first norm is not called."),
+        (
+            "norm_2(attended + feed_forward(attended))",
+            "attended + feed_forward(attended)",
+            "the second norm is not called.",
+        ),
+        (
+            {"norm_1(x": "norm_2(x", "return norm_2(": "return norm_1("},
+            "the two norms have changed places.",
+        ),
+        (
+            "attended + feed_forward(attended)",
+            "norm_1(x + attention(x) + feed_forward(x))",
+            "both parts read the block's input; the feed-forward part follows the attention.",
+        ),
     ],
 )
 def block(
@@ -157,6 +172,23 @@ _LARGE = 400 * _normal(2, 3, 5)
             "softmax(dim=-1)",
             "the logarithm is missing: the loss is the mean of −ln p.",
         ),
+        (
+            "(-chosen).mean()",
+            "-chosen.exp().mean().log()",
+            "that is the logarithm of the mean probability; take the mean of the logarithms.",
+        ),
+        (
+            "log_softmax(dim=-1)",
+            "softmax(dim=-1).log()",
+            "where scores are in the hundreds an exponential is rounded to 0 or to infinity; "
+            "`log_softmax` avoids both.",
+        ),
+        (
+            "scores.log_softmax(dim=-1).gather(-1, targets[..., None])",
+            "scores[:, :-1].log_softmax(dim=-1).gather(-1, targets[:, 1:, None])",
+            "the scores of a place meet the target of the next one. `targets` are the letters that "
+            "came: nothing is to be shifted.",
+        ),
     ],
 )
 def loss(scores: Tensor, targets: Tensor) -> Tensor:
@@ -179,7 +211,20 @@ def _state(number: int, step: int, rate: float) -> tuple[Tensor | int | float, .
         _state(3, 1000, 0.3),
     ],
     special={
-        "where no gradient has ever come": (_normal(2), *(torch.zeros(2) for _ in range(3)), 3, 0.1)
+        "where no gradient has ever come": (
+            _normal(2),
+            *(torch.zeros(2) for _ in range(3)),
+            3,
+            0.1,
+        ),
+        "where gradients are tiny": (
+            _normal(2),
+            1e-5 * _normal(2),
+            torch.zeros(2),
+            torch.zeros(2),
+            1,
+            1.0,
+        ),
     },
     mistakes=[
         (" / (1 - 0.9**step)", "", "the mean is not corrected: early on it is nearly 0."),
@@ -203,6 +248,16 @@ def _state(number: int, step: int, rate: float) -> tuple[Tensor | int | float, .
             )
         ),
         ("gradient**2", "gradient", "the second mean is that of the squares of the gradient."),
+        (
+            ".sqrt() + 1e-8",
+            ".add(1e-8).sqrt()",
+            "1e-8 stands inside the root; add it to the root.",
+        ),
+        (
+            "0.9 * mean + 0.1 * gradient",
+            "0.1 * mean + 0.9 * gradient",
+            "the mean keeps 0.9 of what it was; yours keeps 0.1.",
+        ),
     ],
 )
 def update(

@@ -112,6 +112,12 @@ _IDS = [
             "[:, :, None]",
             "the mask hides the queries that are padding; it is the keys that are not to be read.",
         ),
+        (
+            "table[ids] + places",
+            "table[ids] * table.shape[-1] ** 0.5 + places",
+            "the rows of `table` are multiplied by the root of the width, as in some models; here "
+            "they are added as they are.",
+        ),
     ],
 )
 def head_from_ids(

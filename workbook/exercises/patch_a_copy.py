@@ -35,6 +35,21 @@ _normal, _double = draws(183), draws(184, torch.float64)
             "(parts @ W_u.mT).softmax(dim=-1)",
             "softmax is not linear: votes are scores, before it.",
         ),
+        (
+            "votes.mean(dim=-1)",
+            "(votes.sum(dim=-1) - votes[:, letter]) / (votes.shape[-1] - 1)",
+            "that is the mean of the other letters; take it over all, this one included.",
+        ),
+        (
+            "votes.mean(dim=-1)",
+            "votes.sort(dim=-1).values[:, (votes.shape[-1] - 1) // 2]",
+            "that is the median of the votes; take their mean.",
+        ),
+        (
+            "votes[:, letter] - votes.mean(dim=-1)",
+            "votes.mean(dim=-1) - votes[:, letter]",
+            "the sign: vote minus mean, not mean minus vote.",
+        ),
     ],
 )
 def votes(parts: Tensor, W_u: Tensor, letter: int) -> Tensor:

@@ -56,6 +56,12 @@ _SPEEDS = [
             "the numbers are right, but first and second coordinates stand in two blocks; keep "
             "each pair together.",
         ),
+        (
+            "first * sin + second * cos",
+            "(first * cos - second * sin) * sin + second * cos",
+            "the second coordinates are made from first ones that have turned already: keep the "
+            "old ones.",
+        ),
     ],
 )
 def turned(x: Tensor, positions: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attention_lib.masking import causal_mask, length_mask
-from workbook.exercises import exercise, questions
+from workbook.exercises import Rule, exercise, questions
 
 __all__ = ["added_mask", "folded_mask", "quiz", "token_positions"]
 
@@ -25,13 +25,30 @@ __all__ = ["added_mask", "folded_mask", "quiz", "token_positions"]
         (length_mask(torch.tensor([2, 7, 4]), 7).expand(3, 2, 7),),
     ],
     special={"where a row may see nothing": (torch.tensor([[[False, False], [True, False]]]),)},
+    rules=[
+        Rule(
+            "the numbers are right, but they are no float32: scores cannot take them as they are.",
+            lambda seen: torch.as_tensor(seen.result).dtype == torch.float32,
+        )
+    ],
     mistakes=[
+        (
+            "-torch.inf",
+            "torch.inf",
+            "plus infinity is added, and a hidden key takes everything; it should be minus "
+            "infinity.",
+        ),
         ("~mask", "mask", "True and False have changed places: True means that a key may be read."),
         (
             lambda mask: (~mask).float() * -torch.inf,
             "0 times −∞ is NaN: write −∞ into zeros, do not multiply.",
         ),
         (lambda mask: mask.float(), "0 and 1 are added to the scores: 0 hides nothing."),
+        (
+            "torch.zeros(mask.shape)",
+            "torch.ones(mask.shape)",
+            "1 is added where a key may be read; it should be 0.",
+        ),
     ],
 )
 def added_mask(mask: Tensor) -> Tensor:
@@ -106,6 +123,18 @@ def _settled(positions: Tensor, real: Tensor) -> Tensor:
                 lambda real: (real.cumsum(dim=0) - 1).clamp(min=0),
                 lambda real: real.cumsum(dim=0) - 1,
             )
+        ),
+        (
+            lambda real: real.cumsum(dim=-1).clamp(min=1),
+            "the first token gets 1: subtract 1, and let no position be below 0.",
+        ),
+        (
+            lambda real: ((~real).cumsum(dim=-1) - 1).clamp(min=0),
+            "the padding is counted; count the tokens.",
+        ),
+        (
+            lambda real: real.sum(dim=-1, keepdim=True).expand(real.shape),
+            "that is how many tokens a row has; count those before each place.",
         ),
     ],
 )

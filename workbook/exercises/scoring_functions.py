@@ -34,6 +34,13 @@ __all__ = ["frugal_additive_scores", "gaussian_by_product", "quiz", "scaled_scor
             "`torch.einsum` alone.",
         ),
     ],
+    mistakes=[
+        (
+            "queries.shape[-1] ** 0.5",
+            "2**0.5",
+            "the root of 2 divides, whatever the width; take the root of the width.",
+        ),
+    ],
 )
 def scaled_scores(queries: Tensor, keys: Tensor) -> Tensor:
     """Return the scaled dot product of every query with every key, ``(batch, len_q, len_k)``."""
@@ -101,6 +108,11 @@ def _makes_few_differences(seen: Seen) -> bool:
             "_less_mean(scores)",
             "_less_mean(scores.softmax(dim=-1))",
             "these are the weights. Scores are asked for; the softmax comes afterwards.",
+        ),
+        (
+            "queries @ keys.mT",
+            "queries @ keys.mT / keys.shape[-1] ** 0.5",
+            "the dot product is divided by the root of the width; here it stands as it is.",
         ),
     ],
 )

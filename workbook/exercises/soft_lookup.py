@@ -60,6 +60,12 @@ _TEMPERATURES = [0.5, 3.0, 1.0, 5.0, 0.25, 2.0, 1.0, 0.5]
             "the scores are also divided by the root of the width; here they are "
             "plain dot products.",
         ),
+        (
+            " / temperature",
+            "",
+            "the temperature has no effect: it divides the scores, before `exp`; behind it, it "
+            "cancels.",
+        ),
     ],
 )
 def lookup(queries: Tensor, keys: Tensor, values: Tensor, temperature: float) -> Tensor:

@@ -51,6 +51,16 @@ def _drawn(len_k: int, d: int, d_v: int) -> tuple[Tensor, Tensor, Tensor]:
             "the means to subtract are weighted by p, not plain.",
         ),
         ("p[:, None] * ", "", "the sum over the keys is not weighted by p yet."),
+        (
+            "len(query) ** 0.5",
+            "values.shape[-1] ** 0.5",
+            "the root is that of the values' width; scores are divided by that of the keys' width.",
+        ),
+        (
+            "(keys - p @ keys)",
+            "(p[:, None] * (keys - p @ keys))",
+            "the weights enter twice: each key's product of spreads has one factor p.",
+        ),
     ],
 )
 def query_gradient(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
@@ -92,6 +102,13 @@ def _weights_and_gradient(*shape: int) -> tuple[Tensor, Tensor]:
             torch.ones(3, 4),
         ),
     },
+    mistakes=[
+        (
+            "weights * (gradient -",
+            "(weights * gradient -",
+            "the sum, too, is to be multiplied by the weights.",
+        ),
+    ],
 )
 def softmax_backward(weights: Tensor, gradient: Tensor) -> Tensor:
     """Return the Jacobian of softmax times a gradient, ``(..., len_k)``."""

@@ -55,11 +55,26 @@ def _open(rows: int, columns: int, *cells: tuple[int, int]) -> Tensor:
             "asked for.",
         ),
         (
-            lambda mask, size: (
-                1 - mask.reshape(-1, size, size).any(dim=-1).any(dim=-1).double().mean()
-            ),
+            "mask.reshape(len_q // size, size, len_k // size, size)",
+            "mask.reshape(-1, size, 1, size)",
             "reshape(-1, size, size) makes blocks of numbers that follow one another, not of rows "
             "and columns side by side.",
+        ),
+        (
+            "1 - tiles.any(dim=-1).any(dim=1).double().mean()",
+            "(~tiles.any(dim=-1).any(dim=1)).double().sum()",
+            "that is the number of skipped blocks; their share of all blocks is asked for.",
+        ),
+        (
+            "1 - tiles.any(dim=-1).any(dim=1).double().mean()",
+            "(~tiles.any(dim=-1).any(dim=1)).double().sum() / (len_q // size) ** 2",
+            "the blocks are counted as if the mask were square.",
+        ),
+        (
+            ".any(dim=-1).any(dim=1)",
+            ".any(dim=-1)",
+            "each row of a block counts by itself; a block is skipped if none of its rows has an "
+            "open pair.",
         ),
     ],
 )

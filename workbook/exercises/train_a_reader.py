@@ -46,6 +46,19 @@ def _sentences(batch: int, length: int, size: float = 3.0) -> tuple[Tensor, Tens
             "row.softmax(dim=-1).log_softmax(dim=-1)",
             "softmax is taken twice: cross_entropy wants scores, not weights.",
         ),
+        (
+            lambda scores, it, meant: (
+                scores[:, it].logsumexp(dim=-1) - scores[:, it][..., meant]
+            ).mean(),
+            "`scores[:, it]` takes the places of all sentences from each of them. Pair each "
+            "sentence with its own.",
+        ),
+        (
+            "row.log_softmax(dim=-1)",
+            "(row - row.exp().sum(dim=-1, keepdim=True).log())",
+            "where scores are in the hundreds an exponential is rounded to 0 or to infinity; "
+            "`logsumexp` avoids both.",
+        ),
     ],
 )
 def pointing_loss(scores: Tensor, it: Tensor, meant: Tensor) -> Tensor:

@@ -44,10 +44,26 @@ def _two_heads(
         (
             "after_first @ U_q",
             "X @ U_q",
-            "the second queries are made from X, so the first look is in vain.",
+            "the second queries are made from X: they ask as if nobody had looked yet.",
         ),
         ("after_first @ U_k", "X @ U_k", "the second keys are made from X, not from the sum."),
         ("after_first @ U_v", "X @ U_v", "the second values are made from X, not from the sum."),
+        (
+            {"after_first @ U_k": "X @ U_k", "after_first @ U_v": "X @ U_v"},
+            "the second keys and values are made from X, not from the sum.",
+        ),
+        (
+            {
+                "after_first @ U_k": "(after_first - X) @ U_k",
+                "after_first @ U_v": "(after_first - X) @ U_v",
+            },
+            "the second keys and values are made of what was brought back, without X.",
+        ),
+        ("after_first = X + ", "after_first = X + X + ", "X is added twice."),
+        (
+            {"after_first @ U_q": "after_first @ U_k", "after_first @ U_k": "after_first @ U_q"},
+            "in the second layer the matrices of queries and keys have changed places.",
+        ),
     ],
 )
 def two_looks(

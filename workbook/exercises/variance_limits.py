@@ -12,7 +12,7 @@ __all__ = ["growing_weights", "longer_row", "quiz", "row_variance"]
 
 longer_row, row_variance, quiz = questions("variance_limits")
 
-_normal, _double = draws(53), draws(54, torch.float64)
+_normal = draws(53)
 
 
 @exercise(
@@ -21,7 +21,7 @@ _normal, _double = draws(53), draws(54, torch.float64)
         (torch.tensor([[1.0, 5.0], [1.0, 2.0]]), causal_mask(2)),
         (_normal(5, 5), causal_mask(5)),
         (_normal(3, 7), torch.arange(7) < torch.tensor([[7], [3], [1]])),
-        (_double(7, 7), causal_mask(7)),
+        (_normal(7, 7), causal_mask(7)),
     ],
     mistakes=[
         (
@@ -32,6 +32,26 @@ _normal, _double = draws(53), draws(54, torch.float64)
         ("visible.log()", "visible.log().sqrt()", "the factor is ln n here, not its root."),
         ("visible.log()", "visible", "the factor is the logarithm of the number of keys."),
         (" * visible.log()", "", "the scores are not multiplied by ln n."),
+        (
+            "visible.log()",
+            "visible.log2()",
+            "the logarithm is taken to base 2; ln is the natural one.",
+        ),
+        (
+            "visible.log()",
+            "(2 * visible.log()).sqrt()",
+            "√(2 ln n) is how the largest score grows; the factor is ln n here.",
+        ),
+        (
+            "visible.log()",
+            "visible.log1p()",
+            "the factor is ln(n + 1). A factor of 0 does no harm: a single key gets 1 anyway.",
+        ),
+        (
+            " * visible.log()",
+            " / visible.log()",
+            "the scores are divided by ln n; multiply them by it.",
+        ),
     ],
 )
 def growing_weights(scores: Tensor, mask: Tensor) -> Tensor:

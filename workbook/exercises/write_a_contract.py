@@ -95,6 +95,9 @@ _ALL, _FIRST, _LAST = slice(None), slice(1), slice(-1, None)
             a_right_attention=_right,
             one_that_takes_values_from_the_keys=lambda q, k, v: _right(q, k, k),
             one_that_returns_its_queries=lambda q, k, v: q.clone(),
+            one_with_parameters_that_ignores_the_values=lambda q, k, v: (
+                _right(q, k, k) * torch.ones(8, requires_grad=True)
+            ),
             one_that_reads_a_sum_of_columns=lambda q, k, v: _right(q, k, v.sum(-1, True) + 0 * v),
             one_that_ignores_queries_and_keys=lambda q, k, v: v.mean(dim=1, keepdim=True) + 0 * q,
             one_that_reads_the_first_column_of_the_values=_reads((..., _FIRST)),

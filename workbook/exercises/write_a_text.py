@@ -19,6 +19,7 @@ _KEEP = "likely.cumsum(dim=-1) - likely < p"
         (draws(141)(11).softmax(dim=-1), 0.02),
         (draws(142, float64)(5).softmax(dim=-1), 0.5),
     ],
+    special={"where the sum is exactly `p`": (tensor([0.125, 0.5, 0.25, 0.125]), 0.75)},
     mistakes=[
         (
             "descending=True",
@@ -34,15 +35,25 @@ _KEEP = "likely.cumsum(dim=-1) - likely < p"
         (
             "kept / kept.sum(dim=-1, keepdim=True)",
             "kept",
-            "the letters are the right ones; now make them sum to 1 again.",
+            "what is kept does not sum to 1 yet.",
         ),
         (
             "scatter(-1, order, likely)",
             "scatter(-1, order.sort().values, likely)",
-            "these are the right probabilities in sorted order; put each back in its "
-            "letter's place.",
+            "the result is in sorted order; put each probability back in its letter's place.",
         ),
         (_KEEP, "likely >= p", "`p` is a bound for the sum, not for a single letter."),
+        (
+            "kept / kept.sum(dim=-1, keepdim=True)",
+            "kept.masked_fill(kept == 0, -torch.inf).softmax(dim=-1)",
+            "a softmax is taken of probabilities; divide them by their sum.",
+        ),
+        (
+            _KEEP,
+            "likely.cumsum(dim=-1) - likely <= p",
+            "one letter too many is kept where the sum is exactly `p`: it has been reached.",
+        ),
+        (_KEEP, "likely >= 1 - p", "`p` is a bound for the sum, not for a single letter."),
     ],
 )
 def nucleus(probabilities: Tensor, p: float) -> Tensor:
@@ -93,6 +104,11 @@ def _likely(number: int, seed: int, dtype: dtype = float32) -> Tensor:
             "refused * ",
             "",
             "accepted guesses are replaced as well: multiply by the probability of being refused.",
+        ),
+        (
+            "(p - q)",
+            "(q - p)",
+            "the positive part of `q - p` is what the draft has too much of; take that of `p - q`.",
         ),
     ],
 )
