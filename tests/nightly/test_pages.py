@@ -108,6 +108,8 @@ def test_a_book_opened_from_its_folder_has_sliders(small_book, visit):  # noqa: 
     html, _ = small_book
     page = visit(html / "book" / "figures.html", len(FIGURES))
     for number, name in enumerate(FIGURES):
+        if name == "Scissors":  # it has lines to cut, and no slider
+            continue
         figure = page.figure(number)
         assert answers(page, figure, figure.locator.locator("input[type=range]").first), name
     assert ours(page) == []

@@ -85,9 +85,38 @@ export function createHost(page, share) {
   function register(name, define) {
     sources.set(name, define);
     modules.set(name, define(shared));
-    const figures = page.querySelectorAll(`.attention-widget[data-widget="${name}"]`);
+    const figures = page.querySelectorAll(`.attention-widget[data-widget="${name}"][data-state]`);
     return Promise.all([...figures].map((figure) => mount(figure)));
   }
 
-  return { register, deliver, mount, unmount, model: (figure) => mounted.get(figure)?.model };
+  function load(file) {
+    const script = page.createElement("script");
+    script.src = new URL(file, home);
+    page.head.append(script);
+  }
+
+  /** On a page that has to be light, all figures but the first come once it has settled: a script
+      gives them their states, and their own scripts follow. */
+  const waiting = [...page.querySelectorAll(".attention-widget[data-later]")];
+  if (waiting.length > 0)
+    page.defaultView.addEventListener("load", () => {
+      setTimeout(() => load(waiting[0].dataset.later), 500);
+    });
+  function giveLater(states) {
+    for (const [i, figure] of waiting.entries()) {
+      figure.dataset.state = states[i];
+      if (modules.has(figure.dataset.widget)) mount(figure);
+    }
+    const names = new Set(waiting.map(({ dataset }) => dataset.widget));
+    for (const name of names) if (!modules.has(name)) load(`${name}.js`);
+  }
+
+  return {
+    register,
+    deliver,
+    giveLater,
+    mount,
+    unmount,
+    model: (figure) => mounted.get(figure)?.model,
+  };
 }
