@@ -60,6 +60,13 @@ def _prompts(*rows: str) -> Tensor:
         (_prompts("abababab", "ababbaba", "babababa"), 4),
         (_prompts("abc", "abd", "abc"), 1),
         (_prompts("abcdefgh"), 3),
+        (_prompts("abab", "abba", "baab", "abab"), 2),
+        (_prompts("abcdef", "abcdef", "abcxef"), 3),
+        (_prompts("aaaaa", "aaaaa", "aaaab"), 2),
+        (_prompts("abcdefg", "abcdxfg", "xbcdefg"), 2),
+        (_prompts("aabbaabb", "aabbaabb", "bbaabbaa"), 2),
+        (_prompts("abcd", "abdc", "bacd", "abcd", "abce"), 1),
+        (_prompts("abcabcabca", "abcabcabcb"), 3),
     ],
     special={"where no page is full": (_prompts("abc", "abc"), 5)},
     mistakes=[
