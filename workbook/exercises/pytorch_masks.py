@@ -133,6 +133,18 @@ def _settled(positions: Tensor, real: Tensor) -> Tensor:
             "the padding is counted; count the tokens.",
         ),
         (
+            lambda real: (~real).cumsum(dim=-1) - 1,
+            "the padding is counted; count the tokens. And no position may be below 0.",
+        ),
+        (
+            lambda real: (real.cumsum(dim=-1) - 1).abs(),
+            "padding before the first token gets 1; it should be 0: `clamp`, not `abs`.",
+        ),
+        (
+            lambda real: (real.flip(-1).cumsum(dim=-1).flip(-1) - 1).clamp(min=0),
+            "the count comes from the right; positions count from the left.",
+        ),
+        (
             lambda real: real.sum(dim=-1, keepdim=True).expand(real.shape),
             "that is how many tokens a row has; count those before each place.",
         ),
