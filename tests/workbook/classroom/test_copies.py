@@ -59,7 +59,10 @@ def test_exercises_are_left_out():
 def test_what_a_chapter_lacks_is_said():
     [path] = [path for path in chapters() if path.stem == "train-a-reader"]
     chapter = alone(path)
-    assert copies.lacks(chapter) == ["Exercise 6 has no call exercise.…(…), so it earns no points."]
+    assert copies.lacks(chapter) == []
+    for cell in copies.exercises(chapter)[1].cells:
+        cell["source"] = "".join(cell["source"]).replace("exercise.", "elsewhere.")
+    assert copies.lacks(chapter) == ["Exercise 2 has no call exercise.…(…), so it earns no points."]
     for cell in chapter["cells"]:
         if copies.is_solution(cell):
             cell["metadata"] = {}
