@@ -35,6 +35,16 @@ def _pages(size: int, table: list[list[int]], lengths: list[int]) -> tuple[Tenso
             "key_pages[: table.shape[1]].expand(len(table), -1, -1, -1)",
             "the first pages are read; the table says which page comes when.",
         ),
+        (
+            ">= lengths",
+            "> lengths",
+            "what stands behind the end of a sequence is read: hide all places from its length on.",
+        ),
+        (
+            "[table].flatten",
+            "[table].transpose(1, 2).flatten",
+            "pages and places are joined in the wrong order: pages come first, and places within.",
+        ),
     ],
 )
 def paged(
