@@ -12,6 +12,10 @@ full_turn, orders, quiz = questions("longer_texts")
 _normal = draws(12)
 
 
+def _stretched_width(table: Tensor, length: int) -> Tensor:
+    return stretched.right(table.T, length).T
+
+
 @exercise(
     axes="place column",
     cases=[
@@ -60,7 +64,7 @@ _normal = draws(12)
             "both rows around a place count equally; the nearer one counts more.",
         ),
         (
-            lambda table, length: stretched.right(table.T, length).T,
+            _stretched_width,
             "the width is stretched; stretch along the rows.",
         ),
     ],
