@@ -45,7 +45,7 @@ def _unit(key: Tensor) -> Tensor:
         (
             "rate * key[:, None] * (value - key @ faded)",
             "key[:, None] * (rate * value - key @ faded)",
-            "`rate` scales the value alone; it scales the whole difference.",
+            "`rate` scales the value alone; it should scale the whole difference.",
         ),
         (
             "return faded",

@@ -55,8 +55,8 @@ def _stretched_width(table: Tensor, length: int) -> Tensor:
         (
             "torch.arange(length) * (len(table) - 1) / (length - 1)",
             "((torch.arange(length) + 0.5) * len(table) / length - 0.5).clamp(0, len(table) - 1)",
-            "the outer rows move inwards; the first and the last should stay as they are "
-            "(`interpolate` keeps them with `align_corners=True`).",
+            "each row counts as a stretch with its place in the middle; the first place should be "
+            "the first row, and the last place the last (`align_corners=True`).",
         ),
         (
             "(1 - share) * table[before] + share * table[before + 1]",

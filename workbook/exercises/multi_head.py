@@ -93,7 +93,7 @@ _STRAIGHT = (
         (
             "_cut(X @ W, num_heads)",
             "(X[:, None] @ W.reshape(num_heads, X.shape[-1], -1))",
-            "a plain `reshape` deals the matrices out row by row; a head owns columns of each.",
+            "a plain `reshape` deals out rows; of `W_q`, `W_k` and `W_v` a head owns columns.",
         ),
         (
             "Q.shape[-1] ** 0.5",

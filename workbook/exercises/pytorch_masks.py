@@ -27,7 +27,7 @@ __all__ = ["added_mask", "folded_mask", "quiz", "token_positions"]
     special={"where a row may see nothing": (torch.tensor([[[False, False], [True, False]]]),)},
     rules=[
         Rule(
-            "the numbers are right, but they are no float32: scores cannot take them as they are.",
+            "the numbers are right, but the task asks for float32: PyTorch takes the dtype of queries.",
             lambda seen: torch.as_tensor(seen.result).dtype == torch.float32,
         )
     ],
@@ -35,8 +35,7 @@ __all__ = ["added_mask", "folded_mask", "quiz", "token_positions"]
         (
             "-torch.inf",
             "torch.inf",
-            "plus infinity is added, and a hidden key takes everything; it should be minus "
-            "infinity.",
+            "plus infinity is added, and the row becomes NaN; it should be minus infinity.",
         ),
         ("~mask", "mask", "True and False have changed places: True means that a key may be read."),
         (
