@@ -245,7 +245,7 @@ def test_a_part_that_was_broken_afterwards_is_taken_and_named(notebook, tmp_path
     part = parts.take("my_lookup")
     assert part.__module__ == "mine"
     said = capsys.readouterr().out
-    assert "my_lookup is not right any more: the division by `temperature` is missing." in said
+    assert "my_lookup is not right any more: the temperature has no effect" in said
 
 
 HEADS = """import torch

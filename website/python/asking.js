@@ -46,13 +46,19 @@ export class Writing {
   async wrongParts(text) {
     await this.take(text);
     const wrong = new Map();
+    const doubtful = []; // what is wrong, and what calls it: such a part may be right
     for (const part of ownParts(text, Object.keys(this.facts.parts))) {
-      if (Array.from(wrong.keys()).some((name) => partUses(text, part, name))) continue;
+      if (doubtful.some((name) => partUses(text, part, name))) {
+        doubtful.push(part);
+        continue;
+      }
       const [chapter, exercise] = this.facts.parts[part];
       const asked = { chapter, exercise, name: part, source: text };
       try {
         const { passed, said } = await this.session.judged(asked);
-        if (!passed) wrong.set(part, said.replace(/^Not yet: /, "").replace("your function", "it"));
+        if (passed) continue;
+        doubtful.push(part);
+        wrong.set(part, said.replace(/^Not yet: /, "").replace("your function", "it"));
       } catch (error) {
         if (!(error instanceof Endless)) throw error;
         throw new Trouble(`\`${part}\` ${ENDLESS}`);

@@ -27,7 +27,7 @@ __all__ = ["added_mask", "folded_mask", "quiz", "token_positions"]
     special={"where a row may see nothing": (torch.tensor([[[False, False], [True, False]]]),)},
     rules=[
         Rule(
-            "the numbers are right, but the task asks for float32: PyTorch takes the dtype of queries.",
+            "the numbers are right, but the task asks for float32, the dtype of the queries.",
             lambda seen: torch.as_tensor(seen.result).dtype == torch.float32,
         )
     ],

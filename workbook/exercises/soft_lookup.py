@@ -3,7 +3,7 @@
 Examples
 --------
 >>> lookup(lambda queries, keys, values, temperature: (queries @ keys.mT).softmax(dim=-1) @ values)
-Not yet: the division by `temperature` is missing.
+Not yet: the temperature has no effect: it should divide the scores, before `exp`. (After ...)
 >>> looking_elsewhere(4)
 Not yet: the longest vector always finds itself: no shadow on it is longer than it is.
 """
@@ -63,8 +63,8 @@ _TEMPERATURES = [0.5, 3.0, 1.0, 5.0, 0.25, 2.0, 1.0, 0.5]
         (
             " / temperature",
             "",
-            "the temperature has no effect: it divides the scores, before `exp`; behind it, it "
-            "cancels.",
+            "the temperature has no effect: it should divide the scores, before `exp`. (After it, "
+            "the division cancels.)",
         ),
     ],
 )

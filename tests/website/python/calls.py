@@ -167,7 +167,10 @@ def spread(draw):
     x = draw.tensor(draw.shape(1), FLOATS)
     name = draw.random.choice(["var", "std"])
     given = draw.random.choice(
-        ["", f"dim={draw.dim(x.dim())}", "unbiased=False", "dim=-1, correction=0, keepdim=True"]
+        [
+            *("", f"dim={draw.dim(x.dim())}", "unbiased=False"),
+            *("dim=-1, correction=0, keepdim=True", "axis=-1, keepdims=True"),
+        ]
     )
     return [x], f"a.{name}({given})"
 
@@ -181,7 +184,10 @@ def best(draw):
     if name == "cummax":
         return [x], f"a.cummax(dim={dim})"
     return [x], draw.random.choice(
-        [f"a.{name}(dim={dim})", f"a.{name}(dim={dim}, keepdim=True)", f"a.{name}()"]
+        [
+            *(f"a.{name}(dim={dim})", f"a.{name}(dim={dim}, keepdim=True)"),
+            *(f"a.{name}(axis={dim}, keepdims=True)", f"a.{name}()"),
+        ]
     )
 
 

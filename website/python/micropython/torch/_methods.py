@@ -19,7 +19,7 @@ def _best(lowest):
     name, join = ("_min", "minimum") if lowest else ("_max", "maximum")
     whole = "amin" if lowest else "amax"
 
-    def function(x, dim=None, keepdim=False, other=None, axis=None):
+    def function(x, dim=None, keepdim=False, other=None, axis=None, keepdims=False):
         dim = axis if dim is None else dim
         if isinstance(dim, Tensor) or other is not None:
             return operation(join)(x, dim if other is None else other)
@@ -30,7 +30,7 @@ def _best(lowest):
                     "the reduction dim with the 'dim' argument." % name[1:]
                 )
             return operation(whole)(x)
-        return operation(name)(x, dim, keepdim)
+        return operation(name)(x, dim, keepdim or keepdims)
 
     return function
 
@@ -41,11 +41,13 @@ def _split(x, size, dim=0):
 
 
 def _spread(name):
-    def function(x, dim=None, unbiased=True, keepdim=False, correction=None, axis=None):
+    def function(
+        x, dim=None, unbiased=True, keepdim=False, correction=None, axis=None, keepdims=False
+    ):
         if type(dim) is Bool:
             dim, unbiased = None, dim
         count = Int(unbiased) if correction is None else correction
-        return operation(name)(x, axis if dim is None else dim, count, keepdim)
+        return operation(name)(x, axis if dim is None else dim, count, keepdim or keepdims)
 
     return function
 
