@@ -199,10 +199,14 @@ def name_the_defect(number: int, name: Any) -> Verdict:
     --------
     >>> name_the_defect(1, "unscaled")
     Not yet: an attention with that defect breaks `scale`, and this room keeps it.
+    >>> name_the_defect(1, "Unscaled")
+    Not yet: an attention with that defect breaks `scale`, and this room keeps it.
     """
     room = blind_room(number)
     if name is ...:
         return Verdict.unwritten()
+    if isinstance(name, str):
+        name = name.strip().lower().replace(" ", "_")
     if name not in museum.EXHIBITS:
         return Verdict(False, f"no exhibit is called {name!r}; see the gallery's first column.")
     right = museum.EXHIBITS[ROOMS[number - 1]]
