@@ -1,5 +1,6 @@
-// Python that MicroPython does not read, in words that it does: stars in lists, tuples and sets, and
-// assignments such as x *= 2, which change a tensor in place. Lines stay where they are.
+// Python that MicroPython does not read, in words that it does: stars in lists, tuples and sets;
+// assignments such as x *= 2, which change a tensor in place; and comparisons with a number on the
+// left, such as 0 <= x, about which it does not ask the tensor. Lines stay where they are.
 
 import { STRING, stringEnd } from "./strings.js";
 
@@ -18,6 +19,20 @@ const BEFORE_DISPLAY = new Set([
 ]);
 const NAMES = { "[": "py_list(", "(": "py_tuple(", "{": "py_set(" };
 const AUGMENTED = /^([A-Za-z_]\w*)[ \t]*(\*\*|\/\/|[*/%&|^@])=(?!=)[ \t]*/;
+const LEFT = /^(?:\d[\w.]*|[A-Za-z_]\w*)(?=[ \t]*(?:<=?|>=?)(?![<>=]))/;
+const BEFORE_OPERAND = new Set([
+  ...BEFORE_DISPLAY,
+  "",
+  "(",
+  "[",
+  "{",
+  ",",
+  ":",
+  "=",
+  "elif",
+  "while",
+]);
+
 class Lowering {
   constructor(source) {
     this.source = source;
@@ -81,6 +96,16 @@ class Lowering {
       this.changes.push([at, at + whole.length, `${name} = py_inplace(${name}, "${sign}", `]);
       [this.closes, this.fresh, this.last] = [true, false, "="];
       return at + whole.length;
+    }
+    const left = LEFT.exec(rest);
+    if (
+      left &&
+      BEFORE_OPERAND.has(this.last) &&
+      !/[=<>!:+*/%&|^@-]=\s*$/.test(this.source.slice(Math.max(0, at - 9), at))
+    ) {
+      this.changes.push([at, at + left[0].length, `py_left(${left[0]})`]);
+      [this.last, this.fresh] = [left[0], false];
+      return at + left[0].length;
     }
     const word = /^\w+/.exec(rest);
     if (!/^[ \t]/.test(rest)) this.fresh = rest[0] === ":" && !this.open.length;

@@ -17,6 +17,9 @@ const CASES = [
   ["x = '[*a]' + '#' # [*b]", "x = '[*a]' + '#' # [*b]"],
   ["z = [\n  *a, # one\n  b]", "z = py_list(\n  *a, # one\n  b)"],
   ["x = a * b ** c", "x = a * b ** c"],
+  ["return (0 <= i - j) & (i - j < n)", "return (py_left(0) <= i - j) & (i - j < n)"],
+  ["if n > x: y = 0.5 < x", "if py_left(n) > x: y = py_left(0.5) < x"],
+  ["a == b < c; a >> b; a.b > c; f(a=b)", "a == b < c; a >> b; a.b > c; f(a=b)"],
   ['x = """\n[*a]\n"""', 'x = """\n[*a]\n"""'],
 ];
 

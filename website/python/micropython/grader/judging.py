@@ -78,6 +78,29 @@ def _head(source, name):
     return [word for word in names if word and word[0] not in "*/"], "\n".join(lines)
 
 
+class _Left:
+    """A number on the left of a comparison: what stands on the right is asked."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __lt__(self, other):
+        return other > self.number
+
+    def __le__(self, other):
+        return other >= self.number
+
+    def __gt__(self, other):
+        return other < self.number
+
+    def __ge__(self, other):
+        return other <= self.number
+
+
+def left_of(value):
+    return _Left(value) if isinstance(value, (int, float)) else value
+
+
 def fresh_world():
     world = {name: getattr(attention_lib, name) for name in LIBRARY}
     world.update(
@@ -87,6 +110,7 @@ def fresh_world():
             "py_tuple": lambda *items: items,
             "py_set": lambda *items: set(items),
             "py_inplace": in_place,
+            "py_left": left_of,
             "torch": torch,
             "math": py_math,
             "input": _no_input,

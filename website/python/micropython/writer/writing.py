@@ -2,7 +2,7 @@
 # `one-block`, and what breaks it are the functions of that chapter.
 
 import torch
-from workbook.exercises.judging import fresh_world
+from workbook.exercises.judging import fresh_world, left_of
 
 from attention_lib import causal_mask, rotate_by_position
 from workbook.exercises import _running
@@ -87,6 +87,7 @@ class Writer:
             broken = {
                 "torch": torch,
                 "py_list": lambda *items: list(items),
+                "py_left": left_of,
                 "heads": self.heads,
                 "unit_scores": self.parts["my_unit_scores"],
                 "masked_softmax": self.parts["my_masked_softmax"],
