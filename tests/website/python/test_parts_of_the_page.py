@@ -111,8 +111,8 @@ def test_each_breakage_of_the_page_raises_the_loss():
 
 # Parts that are wrong, and how the sentence begins that is said of them.
 FAILING = {
-    "def my_block(x, *given):\n    while True:\n        x = x + 1\n": (
-        "`my_block` was still running after 5 seconds in the line `x = x + 1`"
+    "def my_block(x, *given):\n    while True:\n        x[0, 0, 0] + 1\n": (
+        "`my_block` was still running after 5 seconds in the line `x[0, 0, 0] + 1`"
     ),
     "def my_loss(scores, targets):\n    return 1 / 0\n": (
         "`my_loss` stops with a ZeroDivisionError in the line `return 1 / 0`"
