@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RELEASE = ROOT / "_build" / "release"
 SITE = ROOT / "_build" / "html"
 PROJECTS = (".", "attention_contracts")
-BUILD = "import {0} as backend; [getattr(backend, 'build_' + kind)({1!r}) for kind in {2}]"
+KINDS = ("wheel", "sdist")
 
 
 def git(*words):
@@ -33,9 +33,10 @@ def build(project, out, epoch):
     """Build a project's wheel and its source distribution into a folder."""
     settings = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))
     backend = settings["build-system"]["build-backend"]
-    for name in ("wheel", "sdist"):  # a process each, as a backend may expect
+    for kind in KINDS:  # a process each, as a backend may expect
+        code = f"import {backend} as backend; backend.build_{kind}({str(out)!r})"
         subprocess.run(
-            [sys.executable, "-c", BUILD.format(backend, str(out), [name])],
+            [sys.executable, "-c", code],
             cwd=project,
             env=os.environ | {"SOURCE_DATE_EPOCH": str(epoch)},
             stdout=subprocess.DEVNULL,
@@ -63,26 +64,26 @@ def pack_site(site, archive):
             packed.write(path, Path(archive.stem) / path.relative_to(site))
 
 
-def main(out=RELEASE, site=SITE):
-    if not (site / "index.html").exists():
+def main():
+    if not (SITE / "index.html").exists():
         print("There is no website to pack: run make book before.", file=sys.stderr)
         return 1
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
+    shutil.rmtree(RELEASE, ignore_errors=True)
+    RELEASE.mkdir(parents=True)
     epoch = int(git("log", "-1", "--format=%ct"))
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(fileobj=io.BytesIO(git("archive", "HEAD"))) as committed:
             committed.extractall(folder, filter="data")
         for project in PROJECTS:
-            build(Path(folder) / project, out, epoch)
-    for archive in out.glob("*.tar.gz"):
+            build(Path(folder) / project, RELEASE, epoch)
+    for archive in RELEASE.glob("*.tar.gz"):
         pack(archive, epoch)
-    pack_site(site, out / "the-attention-workbook.zip")
-    files = sorted(out.iterdir())
+    pack_site(SITE, RELEASE / "the-attention-workbook.zip")
+    files = sorted(RELEASE.iterdir())
     for path in files:
-        path.chmod(0o644)
+        path.chmod(0o644)  # a backend may let its builder alone read
     sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
-    (out / "SHA256SUMS").write_text("".join(sums), encoding="utf-8")
+    (RELEASE / "SHA256SUMS").write_text("".join(sums), encoding="utf-8")
     print("".join(sums), end="")
     return 0
 

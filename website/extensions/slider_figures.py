@@ -56,17 +56,18 @@ def figures_of(page):
     return list(dict.fromkeys(name for name, _ in stills.figures_in(page)))
 
 
-def after_the_first(body):
+def after_the_first(body, name):
     """Leave a page's first figure as it is, and cut what the others need to move out of the page.
 
-    Returned are the page, and a script that gives them their states once the page has settled.
+    Returned are the page, and the script of that name that gives them their states once the page
+    has settled.
     """
     first = stills.FIGURE.search(body).end()
     states = []
 
     def without_state(figure):
         states.append(html.unescape(figure[2]))
-        return figure[0].replace(f'data-state="{figure[2]}"', "data-later", 1)
+        return figure[0].replace(f'data-state="{figure[2]}"', f'data-later="{name}"', 1)
 
     body = body[:first] + stills.FIGURE.sub(without_state, body[first:])
     return body, f"attentionWidgets.giveLater({json.dumps(states)});\n" if states else ""
@@ -140,11 +141,10 @@ def _load(app, pagename, templatename, context, doctree):
     if not figures:
         return
     if source.suffix == ".md":  # the pages that people see first, and that have to be light
-        body, script = after_the_first(body)
+        name = f"later-{source.stem}.js"
+        body, script = after_the_first(body, name)
         if script:
-            name = f"later-{source.stem}.js"
             (Path(app.outdir) / "_static" / FOLDER / name).write_text(script, encoding="utf-8")
-            body = body.replace(" data-later>", f' data-later="{name}">')
             figures = figures_of(body)
     context["body"] = body
     app.add_css_file(f"{FOLDER}/figure.css")

@@ -28,19 +28,25 @@ export function createHost(page, share) {
     };
   }
 
+  /** Let the page run a script that lies beside this one, and return its element. */
+  function load(file) {
+    const script = page.createElement("script");
+    script.src = new URL(file, home);
+    page.head.append(script);
+    return script;
+  }
+
   /** Some figures need much data that few readers ask for. Once the trait `wanted` is true, a script
       beside the figure's own brings them, and hands them to `deliver`. */
   function fetchFor({ dataset: { widget } }, model) {
     const listener = () => {
       if (!model.get("wanted")) return;
-      const script = page.createElement("script");
-      script.src = new URL(`${widget}.data.js`, home);
+      const script = load(`${widget}.data.js`);
       script.onload = () => script.remove();
       script.onerror = () => {
         script.remove();
         model.set("wanted", false);
       };
-      page.head.append(script);
     };
     model.on("change:wanted", listener);
     return () => model.off("change:wanted", listener);
@@ -87,12 +93,6 @@ export function createHost(page, share) {
     modules.set(name, define(shared));
     const figures = page.querySelectorAll(`.attention-widget[data-widget="${name}"][data-state]`);
     return Promise.all([...figures].map((figure) => mount(figure)));
-  }
-
-  function load(file) {
-    const script = page.createElement("script");
-    script.src = new URL(file, home);
-    page.head.append(script);
   }
 
   /** On a page that has to be light, all figures but the first come once it has settled: a script

@@ -49,14 +49,9 @@ WHOLE = ["_cases", "_verdict", "_words", "_compare", "_changes", "_facts", "_exp
 UNABLE = {
     "write_a_contract": "This page cannot run it: it takes attentions that need PyTorch itself. ",
 }
+_BLOCK = ("my_unit_scores", "my_masked_softmax", "my_many_heads", "my_block")
 # by chapter, the parts that run the stored writer there
-DRIVING = {
-    "one_block": ("my_unit_scores", "my_masked_softmax", "my_many_heads", "my_block", "my_loss"),
-    "kv_cache": (
-        *("my_unit_scores", "my_masked_softmax", "my_many_heads", "my_block"),
-        "my_cached_heads",
-    ),
-}
+DRIVING = {"one_block": (*_BLOCK, "my_loss"), "kv_cache": (*_BLOCK, "my_cached_heads")}
 PANEL = "attention-parts"  # the place where they do, on the page of such a chapter
 # functions of the chapter `one-block` that break it
 BREAKAGES = ("no_root", "mask_after", "exchanged")

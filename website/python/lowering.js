@@ -20,6 +20,7 @@ const BEFORE_DISPLAY = new Set([
 const NAMES = { "[": "py_list(", "(": "py_tuple(", "{": "py_set(" };
 const AUGMENTED = /^([A-Za-z_]\w*)[ \t]*(\*\*|\/\/|[*/%&|^@])=(?!=)[ \t]*/;
 const LEFT = /^(?:\d[\w.]*|[A-Za-z_]\w*)(?=[ \t]*(?:<=?|>=?)(?![<>=]))/;
+const OPERATOR = /[=<>!:+*/%&|^@-]=\s*$/; // it ends in =, and is no assignment of a name
 const BEFORE_OPERAND = new Set([
   ...BEFORE_DISPLAY,
   "",
@@ -101,7 +102,7 @@ class Lowering {
     if (
       left &&
       BEFORE_OPERAND.has(this.last) &&
-      !/[=<>!:+*/%&|^@-]=\s*$/.test(this.source.slice(Math.max(0, at - 9), at))
+      !OPERATOR.test(this.source.slice(Math.max(0, at - 9), at))
     ) {
       this.changes.push([at, at + left[0].length, `py_left(${left[0]})`]);
       [this.last, this.fresh] = [left[0], false];
