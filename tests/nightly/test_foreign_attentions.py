@@ -77,9 +77,12 @@ def test_the_padding_of_performer_reaches_real_tokens(outcomes):
 
 def test_the_library_agrees_with_the_node_tests_of_onnx(printed_by):
     """Windows, caches, grouped heads, caps, additive masks; in units of each case's tolerance."""
-    differences = printed_by("onnx_attention.py")
+    printed = printed_by("onnx_attention.py")
+    differences = printed["differences"]
     assert len(differences) == 93
     assert {name: x for name, x in differences.items() if isinstance(x, str) or x > 1} == {}
+    # The chapter cross-checks says how many cases notice three mistakes made on purpose.
+    assert printed["noticed"] == {"twice_the_scale": 41, "from_the_upper_left": 14, "no_padding": 2}
 
 
 def test_the_library_agrees_with_pytorchs_own_samples(printed_by):

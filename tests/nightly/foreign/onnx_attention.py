@@ -8,6 +8,7 @@ onnx, whose reference implementation is in NumPy.
 
 import json
 import warnings
+from unittest.mock import patch
 
 import torch
 
@@ -105,17 +106,51 @@ def difference(case):
     return worst
 
 
-def main():
-    from onnx.backend.test.case.node import collect_testcases
-
-    cases = [x for x in collect_testcases("Attention") if not x.name.endswith("_expanded")]
+def differences(cases):
+    """Return the difference of each case, by its name, or what stopped it."""
     found = {}
     for case in cases:
         try:
             found[case.name] = difference(case)
         except Exception as error:
             found[case.name] = f"{type(error).__name__}: {error}"
-    print(json.dumps(found))
+    return found
+
+
+def twice_the_scale(right):
+    def faulty(queries, keys, values, mask=None, scale=None):
+        scale = 2 * (scale or queries.shape[-1] ** -0.5)
+        return right(queries, keys, values, mask=mask, scale=scale)
+
+    return faulty
+
+
+def from_the_upper_left(right):
+    return lambda len_q, len_k, before, *rule: right(len_q, len_k, 0, *rule)
+
+
+def no_padding(right):
+    return lambda lens, len_k: torch.ones(len(lens), 1, len_k, dtype=torch.bool)
+
+
+# Mistakes made on purpose, by the function that each of them wraps.
+FAULTS = {
+    "scaled_dot_product_attention": twice_the_scale,
+    "order": from_the_upper_left,
+    "length_mask": no_padding,
+}
+
+
+def main():
+    from onnx.backend.test.case.node import collect_testcases
+
+    cases = [x for x in collect_testcases("Attention") if not x.name.endswith("_expanded")]
+    noticed = {}
+    for part, fault in FAULTS.items():
+        with patch.dict(globals(), {part: fault(globals()[part])}):
+            found = differences(cases).values()
+        noticed[fault.__name__] = sum(isinstance(x, str) or x > 1 for x in found)
+    print(json.dumps({"differences": differences(cases), "noticed": noticed}))
 
 
 if __name__ == "__main__":
