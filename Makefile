@@ -15,6 +15,7 @@ ROWS ?=
 CHAPTER ?=
 TOOLS ?= otter nbgrader
 WITHOUT ?=
+TRY ?=
 JOBS ?= logical
 # The inner loop: what a change to a function or to a chapter's text breaks first, without what takes
 # long: numeric derivatives, random calls, processes that start others.
@@ -87,8 +88,8 @@ retrain: environment ## train the book's small models anew, with several seeds; 
 	@$(IN_VENV) -m workbook.copying $(if $(STORE),--store)
 	@$(IN_VENV) -m workbook.writer $(if $(STORE),--store)
 
-class: environment ## copies and assignments for a class, in _build/class; CHAPTER="masking cost", WITHOUT="4", TOOLS=otter
-	@$(IN_VENV) -m website.classroom $(CHAPTER) --tools="$(TOOLS)" --without="$(WITHOUT)"
+class: environment ## copies and assignments for a class, in _build/class; CHAPTER="masking cost", WITHOUT="4", TOOLS=otter, TRY=1
+	@$(IN_VENV) -m website.classroom $(CHAPTER) --tools="$(TOOLS)" --without="$(WITHOUT)" $(if $(TRY),--try)
 
 lab: environment ## open the notebooks in JupyterLab
 	@$(IN_VENV) -m jupyterlab --notebook-dir=book

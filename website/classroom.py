@@ -4,6 +4,7 @@
     make class CHAPTER="masking cost"    these
     make class TOOLS=nbgrader            for this tool alone; TOOLS=none makes no assignments
     make class CHAPTER=masking WITHOUT=4     leaves Exercise 4 out; WITHOUT="3 4" leaves out both
+    make class CHAPTER=masking TRY=1         lets otter grade the solutions: after a change to them
 
 For each chapter `_build/class` then holds two notebooks that run alone, as downloaded ones do:
 ``<chapter>-student.ipynb`` without solutions and ``<chapter>-teacher.ipynb`` with them. The folder
@@ -15,11 +16,14 @@ is made on first use; without it the two notebooks are made all the same.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
+import time
 from pathlib import Path
 
 import nbformat
@@ -34,6 +38,7 @@ FOLDER = ROOT / "_build" / "class"
 TOOLS = ("otter", "nbgrader")
 ENVIRONMENT = ROOT / ".venv-class"
 REQUIREMENTS = ROOT / "tools" / "classroom" / "requirements.txt"
+ASSIGN = REQUIREMENTS.with_name("assign.py")
 
 
 def alone(path, carrying="", left_out=()):
@@ -81,13 +86,27 @@ def environment():
     return ""
 
 
-def call(folder, *command):
-    """Run a tool's command in a folder; return its last words if it fails."""
+def assign(tool, names, folder=FOLDER, tried=False):
+    """Make chapters' assignments of what ``write_sources`` wrote; yield each with a complaint."""
     path = f"{ENVIRONMENT / 'bin'}{os.pathsep}{os.environ['PATH']}"
     variables = os.environ | {"PATH": path, "OMP_NUM_THREADS": "1"}
-    whole = [ENVIRONMENT / "bin" / "python", "-m", *command]
-    done = subprocess.run(whole, cwd=folder, env=variables, capture_output=True, text=True)
-    return (done.stdout + done.stderr).strip().rpartition("\n")[2] if done.returncode else ""
+    command = [ENVIRONMENT / "bin" / "python", ASSIGN, tool, *(["--try"] if tried else [])]
+    command += [folder, *names]
+    silent = [*names]
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as log,
+        subprocess.Popen(
+            command, env=variables, stdout=subprocess.PIPE, stderr=log, encoding="utf-8"
+        ) as running,
+    ):
+        for line in running.stdout:
+            name, complaint = json.loads(line)
+            silent.remove(name)
+            yield name, complaint
+        if running.wait():
+            log.seek(0)
+            last = log.read().strip().rpartition("\n")[2]
+            yield from ((name, last) for name in silent)
 
 
 def write(notebook, path):
@@ -96,37 +115,46 @@ def write(notebook, path):
     path.write_text(to_text(nbformat.from_dict(notebook)), encoding="utf-8")
 
 
-def assign(path, tool, folder=FOLDER, left_out=()):
-    """Make a chapter's assignment with a tool; return the tool's complaint, if it has one."""
+def write_sources(path, tools, folder=FOLDER, left_out=()):
+    """Write what the tools make a chapter's assignments of."""
     name, notebook = path.stem, alone(path, "import workbook.classroom.grading", left_out)
-    if tool == "otter":
+    if "otter" in tools:
         place = folder / name / "otter"
         shutil.rmtree(place, ignore_errors=True)
         write(assignments.for_otter(notebook), place / f"{name}.ipynb")
-        said = call(place, "otter", "assign", f"{name}.ipynb", ".")
-    else:
+    if "nbgrader" in tools:
         place = folder / "nbgrader"
         write(assignments.for_nbgrader(notebook), place / "source" / name / f"{name}.ipynb")
-        (place / "nbgrader_config.py").write_text(assignments.NBGRADER_CONFIG, encoding="utf-8")
-        said = call(place, "nbgrader", "generate_assignment", name, "--create", "--force")
-    return f"there is no assignment for {tool}, which says: {said}" if said else ""
+        (place / "nbgrader_config.py").write_text(assignments.NBGRADER_CONFIG, "utf-8")
 
 
-def prepare(path, tools, folder=FOLDER, left_out=()):
-    """Write what a class needs of one chapter; return a sentence for each thing that it lacks."""
-    chapter = alone(path, left_out=left_out)
-    for who in (copies.student, copies.teacher):
-        write(who(chapter), folder / path.stem / f"{path.stem}-{who.__name__}.ipynb")
-    said = copies.lacks(chapter)
-    if assignments.graded(chapter):
-        said += filter(None, (assign(path, tool, folder, left_out) for tool in tools))
-    return said
+def prepare(paths, tools, folder=FOLDER, left_out=(), tried=False):
+    """Write what a class needs of chapters; return a sentence for each thing that one lacks."""
+    chosen = f"{len(paths)} chapters" if len(paths) > 1 else paths[0].stem
+    print(f"Writing the copies of {chosen} for students and teachers.", flush=True)
+    lacking, graded = [], []
+    for path in paths:
+        chapter, name = alone(path, left_out=left_out), path.stem
+        for who in (copies.student, copies.teacher):
+            write(who(chapter), folder / name / f"{name}-{who.__name__}.ipynb")
+        lacking += [f"{name}: {sentence}" for sentence in copies.lacks(chapter)]
+        if tools and assignments.graded(chapter):
+            write_sources(path, tools, folder, left_out)
+            graded.append(name)
+    for tool in tools if graded else []:
+        trying = " and tries their solutions" if tried and tool == "otter" else ""
+        print(f"{tool} makes the assignments{trying}.", flush=True)
+        for name, complaint in assign(tool, graded, folder, tried):
+            if complaint:
+                lacking.append(f"{name}: {tool} has made no assignment. It says: {complaint}")
+    return lacking
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("chapters", nargs="*", help="their names, instead of all")
     parser.add_argument("--tools", default=" ".join(TOOLS), help="otter, nbgrader, both or none")
+    parser.add_argument("--try", action="store_true", dest="tried", help="try the solutions")
     parser.add_argument("--without", default="", help="numbers of exercises to leave out")
     arguments, known = parser.parse_args(), {path.stem: path for path in chapters()}
     if unknown := [name for name in arguments.chapters if name not in known]:
@@ -139,13 +167,14 @@ def main():
     if absent := [number for number in left_out if f"Exercise {number}:" not in titles]:
         sys.exit(f"WITHOUT={absent[0]}: no exercise of {', '.join(chosen)} has this number.")
     tools = [tool for tool in TOOLS if tool in arguments.tools.split()]
+    began = time.monotonic()
     trouble = environment() if tools else ""
-    said = [trouble] if trouble else []
-    for name in chosen:
-        print(f"{name} ...", flush=True)
-        made = prepare(known[name], [] if trouble else tools, left_out=left_out)
-        said += [f"{name}: {sentence}" for sentence in made]
-    print(*said, f"What was made is in {FOLDER.relative_to(ROOT)}.", sep="\n")
+    made = [known[name] for name in chosen]
+    lacking = prepare(made, [] if trouble else tools, left_out=left_out, tried=arguments.tried)
+    for sentence in filter(None, [trouble, *lacking]):
+        print(sentence)
+    seconds = time.monotonic() - began
+    print(f"What was made is in {FOLDER.relative_to(ROOT)}, after {seconds:.0f} seconds.")
 
 
 if __name__ == "__main__":

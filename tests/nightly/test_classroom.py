@@ -199,7 +199,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("class")
     assert classroom.environment() == ""
     [path] = [path for path in chapters() if path.stem == CHAPTER]
-    assert classroom.prepare(path, classroom.TOOLS, folder) == []
+    assert classroom.prepare([path], classroom.TOOLS, folder) == []
     return folder
 
 
@@ -271,8 +271,29 @@ def test_nbgrader_gives_every_exercise_its_points(made):
 @pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
 def test_every_solution_passes_the_tests_that_otter_makes(path, tmp_path):
     assert classroom.environment() == ""
-    said = classroom.prepare(path, ["otter"], tmp_path)
-    assert said == copies.lacks(read(path))
+    lacking = classroom.prepare([path], ["otter"], tmp_path, tried=True)
+    assert lacking == [f"{path.stem}: {sentence}" for sentence in copies.lacks(read(path))]
+
+
+def test_a_wrong_solution_is_named(tmp_path, monkeypatch):
+    assert classroom.environment() == ""
+    [path] = [path for path in chapters() if path.stem == CHAPTER]
+    chapter = classroom.alone(path)
+    for cell in chapter["cells"]:
+        cell["source"] = cell["source"].replace("_loss(-(thirds", "_loss(2 - (thirds")
+    monkeypatch.setattr(classroom, "alone", lambda *given, **more: chapter)
+    [sentence] = classroom.prepare([path], ["otter"], tmp_path, tried=True)
+    assert sentence.startswith("masking: otter has made no assignment. It says: Some")
+    assert "AssertionError: Not yet: that is too large." in sentence
+
+
+def test_a_tool_that_breaks_is_named_for_the_chapters_it_leaves(tmp_path, monkeypatch):
+    assert classroom.environment() == ""
+    broken = tmp_path / "assign.py"
+    broken.write_text('print(\'["cost", ""]\', flush=True)\nraise OSError("the disk is full")')
+    monkeypatch.setattr(classroom, "ASSIGN", broken)
+    made = dict(classroom.assign("otter", ["cost", "masking"], tmp_path))
+    assert made == {"cost": "", "masking": "OSError: the disk is full"}
 
 
 def test_without_a_registry_a_sentence_says_why_there_are_no_assignments(tmp_path, monkeypatch):
