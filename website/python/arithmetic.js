@@ -11,6 +11,7 @@ import {
   expand,
   flat,
   isFloat,
+  product,
   rank,
   refuse,
   resultType,
@@ -261,16 +262,18 @@ export function binary(name, a, b) {
   }
   if (name === "pow" && b.wrapped && flat(b.tensor)[0] === 1) return clone(cast(a.tensor, dtype));
   refuseBooleans(name, [a, b], dtype);
-  if (!isFloat(dtype)) checkWhole(name, b, dtype);
+  if (!isFloat(dtype)) checkWhole(name, a, b, dtype);
   let plain = BINARY[name];
   if (dtype === "bool" && name === "add") plain = (x, y) => x || y;
   if (!isFloat(dtype) && name === "pow") plain = wholePower;
   return exact(combined(a, b, dtype, dtype, plain));
 }
 
-function checkWhole(name, b, dtype) {
+function checkWhole(name, a, b, dtype) {
   const divisor = flat(cast(b.tensor, dtype));
-  if (["remainder", "fmod", "floor_divide"].includes(name) && divisor.includes(0)) {
+  const divides = ["remainder", "fmod", "floor_divide"].includes(name);
+  const count = product(broadcastShape(a.tensor.shape, b.tensor.shape));
+  if (divides && count && divisor.includes(0)) {
     refuse("RuntimeError", "ZeroDivisionError");
   }
   if (name === "pow" && divisor.some((value) => value < 0) && b.wrapped) {

@@ -4,10 +4,12 @@ import {
   Tensor,
   axesOf,
   axisOf,
+  broadcastShape,
   cast,
   contiguous,
   empty,
   exact,
+  expand,
   flat,
   isFloat,
   product,
@@ -404,6 +406,38 @@ export function gather(x, dim, index) {
   const made = empty([...index.shape], x.dtype);
   visit(x, axis, index, (place, i) => (made.data[i] = source[place]));
   return made;
+}
+
+const inLine = (x) => new Tensor(flat(x), [x.size], x.dtype);
+
+/** Gather by indices that broadcast with `x`; along an axis they count on beyond its end. */
+export function takeAlong(x, indices, dim) {
+  if (dim === null) return gather(inLine(x), 0, inLine(indices));
+  const [own, other] = [x.shape.length, indices.shape.length];
+  if (own !== other) {
+    refuse(
+      "RuntimeError",
+      "torch.take_along_dim(): input and indices should have the same number of dimensions, " +
+        `but got ${own} dimensions for input, and ${other} dimensions for indices`,
+    );
+  }
+  if (indices.dtype !== "int64") {
+    refuse(
+      "RuntimeError",
+      `torch.take_along_dim(): dtype of indices should be Long but got ${scalarName(indices.dtype)}`,
+    );
+  }
+  const axis = axisOf(dim, own);
+  const size = x.shape[axis];
+  const common = broadcastShape(x.shape.with(axis, 1), indices.shape.with(axis, 1));
+  const wide = expand(indices, common.with(axis, indices.shape[axis]));
+  if (size === 0 && product(wide.shape)) refuse("RuntimeError", "ZeroDivisionError");
+  const places = new Tensor(
+    flat(wide).map((i) => ((i % size) + size) % size),
+    wide.shape,
+    "int64",
+  );
+  return gather(expand(x, common.with(axis, size)), axis, places);
 }
 
 export function scatter(x, dim, index, source, adds) {

@@ -163,10 +163,27 @@ export function plainTranspose(x, name) {
   return permute(x, range(x.shape.length).reverse());
 }
 
-export function moveAxis(x, from, to) {
-  const [a, b] = [from, to].map((dim) => axisOf(dim, x.shape.length));
-  const order = range(x.shape.length).filter((axis) => axis !== a);
-  order.splice(b, 0, a);
+export function moveAxes(x, from, to) {
+  if (from.length !== to.length) {
+    refuse(
+      "RuntimeError",
+      `movedim: Invalid source or destination dims: source (${listed(from)} dims) should contain ` +
+        `the same number of dims as destination (${listed(to)} dims)`,
+    );
+  }
+  const [source, destination] = [from, to].map((dims, i) => {
+    const axes = dims.map((dim) => axisOf(dim, x.shape.length));
+    if (new Set(axes).size < axes.length) {
+      const name = ["source", "destination"][i];
+      refuse("RuntimeError", `movedim: repeated dim in \`${name}\` (${listed(dims)})`);
+    }
+    return axes;
+  });
+  const others = range(x.shape.length).filter((axis) => !source.includes(axis));
+  const order = range(x.shape.length).map((place) => {
+    const moved = destination.indexOf(place);
+    return moved < 0 ? others.shift() : source[moved];
+  });
   return permute(x, order);
 }
 
@@ -295,6 +312,17 @@ export function cat(tensors, dim) {
     assign(sliced(made, axis, start, (start += tensor.shape[axis]), 1), tensor);
   }
   return made;
+}
+
+/** Put tensors beside each other, or above each other, as torch.hstack and torch.vstack do. */
+export function stacked(name, axis, tensors) {
+  if (tensors.length === 0) refuse("RuntimeError", `${name} expects a non-empty TensorList`);
+  const rows = tensors.map((x) => (x.shape.length === 0 ? unsqueeze(x, 0) : x));
+  if (axis === 1) return cat(rows, rows[0].shape.length === 1 ? 0 : 1);
+  return cat(
+    rows.map((x) => (x.shape.length === 1 ? unsqueeze(x, 0) : x)),
+    0,
+  );
 }
 
 export function stack(tensors, dim) {

@@ -208,9 +208,11 @@ export function expand(tensor, shape) {
         `or equal to the number of dimensions in the tensor (${tensor.shape.length})`,
     );
   }
-  const strides = [];
-  const result = shape.map((size, axis) => {
+  const strides = new Array(shape.length);
+  const result = new Array(shape.length);
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
     const own = axis < extra ? 1 : tensor.shape[axis - extra];
+    let size = shape[axis];
     if (size === -1) {
       if (axis < extra) {
         refuse(
@@ -228,9 +230,9 @@ export function expand(tensor, shape) {
           `non-singleton dimension ${axis}.  ${sizes}`,
       );
     }
-    strides.push(axis < extra || (own === 1 && size !== 1) ? 0 : tensor.strides[axis - extra]);
-    return size;
-  });
+    strides[axis] = axis < extra || (own === 1 && size !== 1) ? 0 : tensor.strides[axis - extra];
+    result[axis] = size;
+  }
   return tensor.view(result, strides);
 }
 

@@ -238,6 +238,15 @@ def einsum(draw):
         ]
     )
     inputs = [draw.tensor(shape, [torch.float64]) for shape in shapes if shape]
+    if draw.random.random() < 0.2:
+        x, y = (draw.tensor((b, n, d), [torch.float64]) for n in (n, m))
+        axes = draw.random.choice(
+            [
+                *("a, [0, 1, 30], b, [0, 2, 30]", "a, [..., 1, 30], b, [..., 2, 30], [..., 1, 2]"),
+                *("a, [0, 1, 30], b, [0, 2, 30], [2, 0, 1]", "a, [0, 1, 2], b, [0, 52, 2]"),
+            ]
+        )
+        return [x, y], f"torch.einsum({axes})"
     return inputs, f"torch.einsum({code!r}, {', '.join('ab'[: len(inputs)])})"
 
 
@@ -259,11 +268,16 @@ def reshaping(draw):
             f"a.permute{tuple(order)}.flatten({draw.dim(x.dim())})", f"a.flatten({dim}, {other})",
             f"a.unflatten({dim}, (-1, 2))", f"a.unflatten({dim}, (1, -1))", f"a.unsqueeze({dim})",
             f"a.squeeze({dim})", "a.squeeze()", "a.mT", "a.T" if x.dim() == 2 else "a.mT",
-            f"a.movedim({dim}, {other})", f"a.expand(2, {', '.join(['-1'] * x.dim())})",
+            f"a.movedim({dim}, {other})", f"torch.moveaxis(a, ({dim}, {other}), ({other}, {dim}))",
+            f"a.movedim(({dim}, 0), (0,))", f"a.moveaxis(({dim},), (-1,))",
+            f"a.expand(2, {', '.join(['-1'] * x.dim())})",
             f"a[:1].expand(3, {', '.join(map(str, x.shape[1:])) or 1})", f"a.flip({dim})",
             f"a.roll(2, {dim})", "a.roll(-1)", f"a.repeat({', '.join(['2'] * x.dim())})",
             f"a.repeat_interleave(2, dim={dim})", f"torch.stack([a, a], dim={dim})",
-            f"torch.cat([a, a.flip(0)], dim={dim})", f"a.chunk(2, dim={dim})",
+            f"torch.cat([a, a.flip(0)], dim={dim})", f"torch.concatenate([a, a], axis={dim})",
+            f"torch.concat((a, a), dim={dim})", "torch.hstack([a, a.flip(0)])",
+            "torch.vstack([a, a.flip(-1)])", "torch.vstack([a, a[0]])", "torch.hstack([a[0], a])",
+            f"a.chunk(2, dim={dim})",
             f"a.split(2, dim={dim})", f"a.unbind({dim})", "a.tril()", "a.triu(1)", "a.tril(-1)",
             "a.diagonal()", f"a.narrow({dim}, 0, 1)", "a.nonzero()", "a.stride()",
             f"a.transpose({dim}, {other}).is_contiguous()", "a.tile(2)", "a.diag_embed()",
@@ -280,6 +294,7 @@ def indexing(draw):
         [draw.random.randint(-size, size - 1) for _ in range(3)], dtype=torch.int64
     )
     mask = draw.tensor(x.shape[: draw.random.randint(1, x.dim())], [torch.bool])
+    dim, places = draw.dim(x.dim()), [[1, 0], [-1, 7], [0]][draw.random.randint(0, 2)]
     number = draw.random.randint(-size - 1, size)
     code = draw.random.choice(
         [
@@ -289,6 +304,11 @@ def indexing(draw):
             "a[c].shape", "a[0, 0, 0, 0]", "a[b.bool().nonzero()[:, 0]]",
             "a.index_select(0, b.abs())", "a.masked_select(c)",
             "a.gather(0, b[:1].abs().reshape(-1, *[1] * (a.dim() - 1)))",
+            f"torch.take_along_dim(a, a.argsort(dim={dim}, stable=True), dim={dim})",
+            f"a.take_along_dim(torch.tensor({places}).reshape(-1, *[1] * (a.dim() - 1)), 0)",
+            f"a.take_along_dim(torch.tensor({places}).expand(*[1] * a.dim(), -1)[0], axis={dim})",
+            f"torch.take_along_dim(a, torch.tensor({places}))",
+            f"torch.take_along_dim(a, c, dim={dim})",
         ]
     )  # fmt: skip
     return [x, index, mask], code
@@ -305,7 +325,7 @@ def writing(draw):
             "a.clamp_(min=0)", "a.fill_(2)", "a.zero_()", "a.copy_(c)", "a[[0, 0]] = 1",
             "a.mT[...] = 0", "a.view(-1)[:2] = 7", "a.unbind(0)[0].fill_(1)",
             "a[:1].expand(2, -1)[0] = 1", "a[:, 0] = c", "a[None] = c", "a.add_(1, alpha=2)",
-            "a.flatten()[0] = 9",
+            "a.flatten()[0] = 9", "a.fill_diagonal_(2)", "a[0].fill_diagonal_(0.5)",
         ]
     )  # fmt: skip
     return [x, mask, other], f"{code}\nresult = a"
@@ -381,7 +401,8 @@ def functions(draw):
             "F.scaled_dot_product_attention(a, b, b)",
             "F.scaled_dot_product_attention(a, b, b, is_causal=True)", "F.mse_loss(a, a + 1)",
             f"F.cross_entropy(a[0], torch.arange({n}) % {d})", "a.norm(dim=-1, keepdim=True)",
-            "torch.linalg.norm(a, dim=-1)", "torch.linalg.vector_norm(a, ord=1, dim=-1)",
+            "torch.linalg.norm(a, dim=-1)", "torch.linalg.norm(a, axis=-1, keepdims=True)",
+            "torch.linalg.vector_norm(a, ord=1, dim=-1)",
             "torch.bmm(a, b.mT)", "torch.mm(a[0], b[0].T)", "torch.dot(a[0, 0], b[0, 0])",
             "torch.mv(a[0], b[0, 0])", "F.pad(a, (1, 2))", "F.pad(a, (0, 0, 1, 0), value=1.0)",
             "torch.lerp(a, a * 2, 0.25)",

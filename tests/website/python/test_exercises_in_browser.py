@@ -97,7 +97,7 @@ HOSTILE = {
     "    x = keys\n    while True: x = x + 1\n": "in the line while True: x = x + 1",
     "    x = []\n    while True: x.append([0] * 1000)\n": "more memory than a page has",
     "    return my_lookup(queries, keys, values, temperature)\n": "maximum recursion depth",
-    "    import js\n": "this page has no module js",
+    "    import js\n    js.document\n": "this page has no module js",
 }
 
 

@@ -131,7 +131,26 @@ SAID = {
     "    if True:\n    weights = 1\n": "the line `weights = 1` (expected an indented block)",
     "    return input('?')\n": "this page has no input; the notebook has it",
     "    return weights - weights.max(dim=-1)\n": "take `.values`, or call `amax`",
+    "    return np.exp(weights)\n": "'np' is not defined: this page has `torch` and no `numpy`",
+    "    import numpy as np\n    return np.exp(weights)\n": "np.exp(weights)`: this page has",
+    "    import scipy.special as s\n    s.softmax(weights)\n": "softmax(weights)`: this page has no",
+    "    from numpy import exp\n    weights = exp(weights)\n": "exp(weights)`: this page has `torch`",
+    "    import os\n    os.remove('x')\n": "`os.remove('x')`: this page has no `os` and no files",
+    "    open('x')\n": "this page has no files; the notebook has them",
+    "    import itertools\n    itertools.groupby(weights)\n": (
+        "this page does not know itertools.groupby; the notebook does"
+    ),
+    "    from itertools import groupby\n": "this page does not know groupby; the notebook does",
 }
+
+
+def test_an_absent_module_stops_only_what_uses_it():
+    ask = {"chapter": "variance", "exercise": "unit_scores", "name": "f"}
+    imports = "import numpy as np\nimport matplotlib.pyplot as plt\nfrom typing import Any\n"
+    helper = "def unused(x: Any):\n    return np.exp(x)\n"
+    right = "def f(q, k, std):\n    return q @ k.mT / (std**2 * q.shape[-1] ** 0.5)\n"
+    (said,) = judged([{**ask, "source": imports + helper + right}])
+    assert said.startswith("Correct: ")
 
 
 def test_the_page_says_what_readers_of_python_expect():

@@ -127,6 +127,9 @@ def allowed(code, inputs, right):
             (any(not x.numel() for x in inputs) and isinstance(right, Exception))
             or "matmul" in code
         )
+        # the kernel that PyTorch picks decides whether it looks at the dtypes, and in which words
+        or ("@" in code and inputs[0].dtype != inputs[1].dtype)
+        or "linalg.matrix_norm: Expected a floating point" in str(right)
         or ("size mismatch" in str(right) and inputs[1].dim() > 2)  # hangs on strides there
         or "CPUBoolType" in str(right)
         or code.startswith("a *= 2")  # MicroPython has no __imul__

@@ -14,11 +14,13 @@ SHARED
 ANSWER = "answer.py"  # the reader's code is compiled under this name
 _source = []  # its lines
 _failed_at = [0]  # the last of its lines that stopped
+NO_FILES = "this page has no files; the notebook has them"
+NO_NUMPY = "this page has `torch` and no `numpy`; the notebook has both"
 
 
 class Failure(Failure):
     def __init__(self, error, function):
-        self.error = error
+        self.error = in_words_of_python(error)
         stream = io.StringIO()
         sys.print_exception(error, stream)
         self.frames = [
@@ -51,10 +53,6 @@ class Failure(Failure):
             "llipsis" in told or "''" in told
         )
 
-    def sentence(self):
-        self.error = in_words_of_python(self.error)
-        return super().sentence()
-
 
 def in_words_of_python(error):
     """Return an error as Python would word it."""
@@ -62,7 +60,15 @@ def in_words_of_python(error):
     if isinstance(error, NameError):
         if told.startswith("local variable"):
             return UnboundLocalError(told)
-        return NameError(told.replace("isn't defined", "is not defined"))
+        told = told.replace("isn't defined", "is not defined")
+        if "'np'" in told or "'numpy'" in told:
+            told += ": " + NO_NUMPY
+        return NameError(told)
+    if isinstance(error, OSError) and error.errno:
+        return OSError(NO_FILES)
+    lacking = _lacking(told)
+    if lacking:
+        return type(error)("this page does not know %s; the notebook does" % lacking)
     if isinstance(error, ZeroDivisionError):
         return ZeroDivisionError("division by zero")
     if told.startswith("unsupported types for __") or told.startswith("unsupported type for __"):
@@ -76,6 +82,13 @@ def in_words_of_python(error):
     if told.startswith("function takes ") or told.startswith("function missing"):
         return TypeError("the function has other arguments: " + told)
     return error
+
+
+def _lacking(told):
+    """Return what the page's Python lacks, out of MicroPython's words; "" for other errors."""
+    if told.startswith("module '") and "' has no attribute '" in told:
+        return told[8:-1].replace("' has no attribute '", ".")
+    return told[18:] if told.startswith("can't import name ") else ""
 
 
 class UnboundLocalError(NameError):

@@ -16,19 +16,56 @@ LIBRARY = [name for name in dir(attention_lib) if name[0] != "_" and name != "to
 _import = builtins.__import__
 
 
-def _guarded_import(name, *given):
+# modules that readers do not get, those of the page itself and those of its files
+_OF_FILES = ("os", "pathlib", "vfs")
+_NOT_FOR_READERS = ("js", "jsffi", "host", "door") + _OF_FILES
+
+
+class Absent:
+    """Stands for something that this page lacks, and says so where it is used."""
+
+    def __init__(self, module):
+        self._module = module
+
+    def __getattr__(self, name):
+        raise ImportError(self._sentence())
+
+    def __call__(self, *given, **named):
+        raise ImportError(self._sentence())
+
+    def _sentence(self):
+        if self._module == "numpy":
+            return _running.NO_NUMPY
+        if self._module in _OF_FILES:
+            return "this page has no `%s` and no files; the notebook has both" % self._module
+        return "this page has no module `%s`; the notebook has it" % self._module
+
+
+def _absent(name, members):
+    """Return what stands for ``a`` after ``import a.b``, or for ``a.b`` in ``from a.b import``."""
+    whole, *inner = name.split(".")
+    top = last = Absent(whole)
+    for part in inner:
+        setattr(last, part, Absent(whole))
+        last = getattr(last, part)
+    for member in members or ():
+        setattr(last, member, Absent(whole))
+    return last if members else top
+
+
+def _guarded_import(name, known=None, own=None, members=None, level=0):
     """Import what a reader asks for, but not what belongs to the page itself."""
     if name == "math":
         return py_math
     whole = name.split(".")[0]
     if whole == "attention_lib":
         return attention_lib
-    if whole not in ("js", "jsffi", "host", "door"):
+    if whole not in _NOT_FOR_READERS:
         try:
-            return _import(name, *given)
+            return _import(name, known, own, members, level)
         except ImportError:
             pass
-    raise ImportError("this page has no module `%s`; the notebook has it" % whole)
+    return _absent(name, members)
 
 
 builtins.__import__ = _guarded_import
@@ -114,6 +151,7 @@ def fresh_world():
             "torch": torch,
             "math": py_math,
             "input": _no_input,
+            "open": _no_files,
             "Tensor": torch.Tensor,
             "F": torch.functional,
             "nn": torch.nn,
@@ -219,6 +257,10 @@ def _lacks_indent():
 
 def _no_input(*given):
     raise RuntimeError("this page has no input; the notebook has it")
+
+
+def _no_files(*given, **named):
+    raise OSError(_running.NO_FILES)
 
 
 def mistaken(module, name, number):

@@ -89,9 +89,29 @@ def meshgrid(*tensors, indexing="ij"):
 
 
 def einsum(equation, *operands):
+    if isinstance(equation, Tensor):
+        return _einsum_of_lists(equation, *operands)
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
     return operation("einsum")(equation, operands)
+
+
+def _einsum_of_lists(*given):
+    """Return the sum of products of tensors that are each followed by the numbers of their axes."""
+    pairs = [given[at : at + 2] for at in range(0, len(given) - 1, 2)]
+    equation = ",".join([_letters(axes) for _, axes in pairs])
+    if len(given) % 2:
+        equation += "->" + _letters(given[-1])
+    return operation("einsum")(equation, [x for x, _ in pairs])
+
+
+def _letters(numbers):
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    if any([number is not ... and not 0 <= number < 52 for number in numbers]):
+        raise ValueError(
+            "einsum(): subscript in subscript list is not within the valid range [0, 52)"
+        )
+    return "".join(["..." if number is ... else letters[number] for number in numbers])
 
 
 def chain_matmul(*tensors):
@@ -292,7 +312,8 @@ def _embedding(ids, table):
     return table[ids]
 
 
-def _norm(x, ord=2, dim=None, keepdim=False):
+def _norm(x, ord=2, dim=None, keepdim=False, axis=None, keepdims=False):
+    dim, keepdim = axis if dim is None else dim, keepdim or keepdims
     if dim is None and len(x.shape) > 1 and ord != 2:
         raise unknown("torch.linalg.norm of a matrix")
     return operation("norm")(x, 2 if ord is None else ord, dim, keepdim)

@@ -96,6 +96,27 @@ def _scatter(x, dim, index, src=None, value=None, reduce=None):
     return operation("scatter")(x, dim, index, value if src is None else src)
 
 
+def _moved(x, source, destination):
+    if type(source) is Int and type(destination) is Int:
+        source, destination = (source,), (destination,)
+    if type(source) is Int or type(destination) is Int:
+        raise TypeError("movedim() takes two ints, or two tuples of ints")
+    return operation("_movedim")(x, source, destination)
+
+
+def _fill_diagonal(x, fill_value, wrap=False):
+    if wrap:
+        raise unknown("fill_diagonal_ with wrap")
+    sizes = x.shape
+    if len(sizes) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(sizes) > 2 and min(sizes) < max(sizes):
+        raise RuntimeError("all dimensions of input must be of equal length")
+    for place in range(min(sizes)):
+        x[(place,) * len(sizes)] = fill_value
+    return x
+
+
 def _new(name):
     def function(x, *given, dtype=None, device=None):
         return operation(name)(*given, dtype=dtype or x.dtype)
@@ -151,7 +172,7 @@ METHODS.update(
         "bool": cast_to(DTYPES["bool"]),
         "detach": lambda x: Tensor(x._n),
         "cpu": lambda x: x,
-        "numpy": unknown_use("numpy"),
+        "numpy": unknown_use("Tensor.numpy"),
         "backward": unknown_use("gradients"),
         "requires_grad_": unknown_use("gradients"),
         "half": unknown_use("torch.float16"),
@@ -164,6 +185,9 @@ METHODS.update(
         "split": _split,
         "where": lambda x, condition, other: operation("where")(condition, x, other),
         "nonzero": _nonzero,
+        "movedim": _moved,
+        "moveaxis": _moved,
+        "fill_diagonal_": _fill_diagonal,
         "expand_as": lambda x, other: x.expand(other.shape),
         "view_as": lambda x, other: x.view(other.shape),
         "reshape_as": lambda x, other: x.reshape(other.shape),
@@ -202,8 +226,8 @@ METHODS.update(
 )
 FUNCTIONS_ONLY.extend((
     "zeros", "ones", "full", "eye", "linspace", "zeros_like", "ones_like", "full_like", "stack",
-    "cat", "concat", "einsum", "one_hot", "normalize", "layer_norm", "cosine_similarity", "cdist",
-    "gelu", "silu", "softplus", "bitwise_not",
+    "cat", "concat", "concatenate", "hstack", "vstack", "einsum", "one_hot", "normalize",
+    "layer_norm", "cosine_similarity", "cdist", "gelu", "silu", "softplus", "bitwise_not",
 ))  # fmt: skip
 
 
