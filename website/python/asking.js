@@ -2,11 +2,20 @@
 
 import { partUses } from "./mine.js";
 import { ownParts } from "./parts.js";
-import { Endless, Trouble } from "./session.js";
+import { Endless, Stopped, Trouble } from "./session.js";
 
 export const BEGINNING = "The query ";
 const LENGTH = 64; // letters that are written
 const ENDLESS = "was still running after 5 seconds. Does a loop there never reach its end?";
+const SLOW = 1500; // milliseconds after which a reader may have stopped a letter that never comes
+
+/** A part that stopped, or never ended. */
+export class PartTrouble extends Trouble {
+  constructor(part, message = `\`${part}\` ${ENDLESS}`) {
+    super(message);
+    this.part = part;
+  }
+}
 
 /** The writer's numbers, out of the script that brings them to its figure. */
 function numbersIn(script) {
@@ -40,8 +49,8 @@ export class Writing {
   }
 
   /**
-   * Have the parts of a text judged by their graders: what is wrong, by name. A part that calls a
-   * wrong one is not judged: nothing is known of it.
+   * Have the parts of a text judged by their graders: what each is that is not right, and why, by
+   * name. A part that calls such a one is not judged: nothing is known of it.
    */
   async wrongParts(text) {
     await this.take(text);
@@ -55,13 +64,15 @@ export class Writing {
       const [chapter, exercise] = this.facts.parts[part];
       const asked = { chapter, exercise, name: part, source: text };
       try {
-        const { passed, said } = await this.session.judged(asked);
+        const { passed, unwritten, said } = await this.session.judged(asked);
         if (passed) continue;
         doubtful.push(part);
-        wrong.set(part, said.replace(/^Not yet: /, "").replace("your function", "it"));
+        const why = said.replace(/^Not yet: /, "").replace("your function", "it");
+        const lacks = /: this page (?:has|does not know) /.test(said);
+        if (unwritten) wrong.set(part, "not written yet.");
+        else wrong.set(part, `${lacks ? "more than this page can run" : "not right"}: ${why}`);
       } catch (error) {
-        if (!(error instanceof Endless)) throw error;
-        throw new Trouble(`\`${part}\` ${ENDLESS}`);
+        throw error instanceof Endless ? new PartTrouble(part) : error;
       }
     }
     return wrong;
@@ -69,16 +80,22 @@ export class Writing {
 
   /** One letter, or the loss on one row; an error names the part. */
   async step(who, what, given) {
-    const asked = { kind: "step", who, what, given };
+    const { session } = this;
+    const begun = performance.now();
+    session.inside = "";
+    let answer;
     try {
-      const answer = await this.session.ask(asked);
-      if (answer.failed) throw new Trouble(answer.failed);
-      return answer.given;
+      answer = await session.ask({ kind: "step", who, what, given });
     } catch (error) {
-      const part = this.session.inside;
-      if (error instanceof Endless && part) throw new Trouble(`\`${part}\` ${ENDLESS}`);
+      if (!session.inside) throw error;
+      if (error instanceof Endless) throw new PartTrouble(session.inside);
+      if (error instanceof Stopped && performance.now() - begun > SLOW) {
+        throw new Trouble(`Stopped, while \`${session.inside}\` was running.`);
+      }
       throw error;
     }
+    if (answer.failed) throw new PartTrouble(answer.part, answer.failed);
+    return answer.given;
   }
 
   /** Let two writers write, letter by letter in turn; a breakage breaks the reader's without a cache. */

@@ -4,6 +4,7 @@ import { Session, Trouble } from "./session.js";
 import { formOf } from "./forms.js";
 import { keepsOf, mine } from "./keeping.js";
 import { withManners } from "./manners.js";
+import { taken } from "./mine.js";
 import { earlier, keepPart, ownParts, whose } from "./parts.js";
 
 // what a lighter form asks, by its kind
@@ -68,6 +69,7 @@ function attach(place, session) {
   showSolved();
   cell.querySelector(".cell_input").hidden = true;
   editor.own = withForm(place, editor.all, keeps);
+  place.prepend(editor.owned);
   place.append(notebook);
   notebook.hidden = true;
   place.hidden = false;
@@ -75,7 +77,8 @@ function attach(place, session) {
 }
 
 /** What an editor shows: code, a verdict, whether it is solved and whether its code is kept. */
-function displays({ place, notebook, field, said, kept, keeps }) {
+function displays({ place, notebook, field, said, kept, keeps, stub, owned }) {
+  const part = partOf(place);
   const show = (passed, text, line = 0) => {
     place.classList.toggle("attention-right", passed === true);
     place.classList.toggle("attention-wrong", passed === false);
@@ -92,6 +95,12 @@ function displays({ place, notebook, field, said, kept, keeps }) {
   };
   const fit = () => {
     field.rows = Math.max(field.value.split("\n").length + 1, 5);
+    tellOwned();
+  };
+  // a part that was not written here, but in a notebook or on another device
+  const tellOwned = () => {
+    const isUntouched = field.value === stub && !keeps.answer().length;
+    owned.hidden = !(part && isUntouched && ownParts(mine.text(), [part.part]).length);
   };
   const fill = (text) => {
     field.value = text;
@@ -102,12 +111,12 @@ function displays({ place, notebook, field, said, kept, keeps }) {
       ? "Kept in this browser, and sent nowhere."
       : "This browser keeps nothing: copy your code before you leave.";
   };
-  return { show, showSolved, fit, fill, tellKept };
+  return { show, showSolved, fit, fill, tellKept, tellOwned };
 }
 
 function listen(editor) {
-  const { place, keeps, stub, field, run, calls } = editor;
-  const { show, showSolved, fit, fill, tellKept } = editor;
+  const { place, keeps, stub, field, run, calls, owned } = editor;
+  const { show, showSolved, fit, fill, tellKept, tellOwned } = editor;
   const judge = judging(editor);
   const endReset = resetting(editor);
   run.addEventListener("click", judge);
@@ -132,6 +141,14 @@ function listen(editor) {
   const tellWhose = () => calls.replaceChildren(...inline(whose(takesOf(place))));
   tellWhose();
   addEventListener("storage", tellWhose);
+  addEventListener("storage", tellOwned);
+  owned.lastChild.addEventListener("click", () => {
+    const { part, parts } = partOf(place);
+    fill(taken(part, mine.text(), parts));
+    tellKept(keeps.keep(field.value));
+    if (editor.own) editor.own.open = true;
+    field.focus();
+  });
 }
 
 /** Let a button bring the stub back and, pressed again, what stood there; return how this ends. */
@@ -293,9 +310,11 @@ function fields(title, id) {
   const take = make("button", { type: "button", textContent: "Copy a link to this draft" });
   const buttons = make("p", { className: "buttons" }, run, reset, take, kept);
   const calls = make("p", { className: "calls" });
+  const show = make("button", { type: "button", textContent: "Show it" });
+  const owned = make("p", { className: "owned" }, "Your mine.py has this function. ", show);
   const written = make("div", { className: "field" }, field);
   const all = [calls, written, keys, manners, buttons, printed, said];
-  return { field, run, reset, take, said, printed, kept, calls, all };
+  return { field, run, reset, take, said, printed, kept, calls, owned, all };
 }
 
 /** A link takes a draft to another device. */

@@ -124,6 +124,25 @@ function needed(part, source, { helpers, parts, library, mine }) {
   return [...found.values()];
 }
 
+/** A part as a text of mine.py has it, with what it uses of that text but the other parts. */
+export function taken(part, text, parts) {
+  const known = byName(statements(text));
+  const used = new Set();
+  const use = (name) => {
+    used.add(name);
+    for (const other of known.keys()) {
+      const isNew = !used.has(other) && !parts.includes(other);
+      if (isNew && uses(known.get(name).text, other)) use(other);
+    }
+  };
+  use(part);
+  const wanted = [...known.values()].filter((one) => used.has(one.name));
+  const imports = wanted.filter((one) => one.imported && one.text !== IMPORTS[one.name]);
+  const texts = wanted.filter((one) => !one.imported).map((one) => one.text);
+  if (imports.length) texts.unshift(imports.map((one) => one.text).join("\n"));
+  return `${texts.join("\n\n\n")}\n`;
+}
+
 function withImports(text, imports) {
   if (!imports.length) return text;
   const tops = topLevel(text);

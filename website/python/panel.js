@@ -1,6 +1,6 @@
 // The panel in which a reader's own parts run the stored writer, letter by letter, beside the book's.
 
-import { BEGINNING, Writing } from "./asking.js";
+import { BEGINNING, PartTrouble, Writing } from "./asking.js";
 import { attachCode, inline, make } from "./editor.js";
 import { mine } from "./keeping.js";
 import { withManners } from "./manners.js";
@@ -98,8 +98,9 @@ function arrange(place, parts, writers) {
   const notes = make("p", {
     className: "note",
     textContent:
-      "Notebooks keep the same file. Change a line and press Write: while all is right your " +
-      "exercises call it, and what is wrong counts in this panel only. Tab indents; Escape, then Tab leaves.",
+      "Notebooks keep the same file. Change a line and press Write: once all parts are right and have " +
+      "written to the end, your exercises call them. What is wrong counts in this panel only. " +
+      "Tab indents; Escape, then Tab leaves.",
   });
   const own = make(
     "details",
@@ -126,13 +127,13 @@ function arrange(place, parts, writers) {
 /** Whose a part is, as a line of the list. */
 function lineOf({ part, page, title }, own, wrong) {
   const name = make("code", { textContent: part });
-  if (wrong)
-    return make("li", { className: "wrong" }, name, " yours, and not right: ", ...inline(wrong));
-  if (own) return make("li", {}, name, " yours");
+  if (own && !wrong) return make("li", {}, name, " yours");
   const section = document.getElementById(part)?.closest("section").id;
   const href = section ? `#${section}` : `${page}#${part}`;
   const link = make("a", { href, textContent: title });
-  return make("li", {}, name, " ours, until you write it in ", link);
+  if (!wrong) return make("li", {}, name, " ours, until you write it in ", link);
+  const said = [" yours, and ", ...inline(wrong), " Its exercise: ", link];
+  return make("li", { className: "wrong" }, name, ...said);
 }
 
 /** Show both texts, the first marked from the first letter on that differs; count equal ones. */
@@ -203,15 +204,18 @@ function withFile({ field, save, open, back, file }, panel) {
     file.value = "";
     if (chosen && !fits) panel.say(`\`${chosen.name}\` is larger than ${LARGEST_FILE / 1000} kB.`);
     else if (/^def my_\w+/m.test(text)) {
+      await panel.halt();
+      panel.clear();
       panel.fill(text);
       panel.keepDraft();
       panel.say("Opened. Press Write.");
     } else if (chosen)
       panel.say(`\`${chosen.name}\` holds no part: a function such as \`my_block\`.`);
   });
-  back.addEventListener("click", () => {
-    if (panel.running) panel.start(null);
+  back.addEventListener("click", async () => {
+    await panel.halt();
     mine.keepDraft(null);
+    panel.clear();
     panel.follow();
   });
 }
@@ -225,9 +229,11 @@ class Panel {
     this.parts = elements(this.writers);
     this.writing = new Writing(session);
     this.losses = new Map();
-    this.wrong = new Map(); // what is wrong with parts of the text that was judged last
+    this.wrong = new Map(); // what parts are that are not right, of the text that was judged last
     this.judged = mine.text();
+    this.failed = false; // whether a part stopped the last try: the next one begins with the graders
     this.running = false;
+    this.ended = null; // resolves when what was started last has ended
     this.next = null; // the breakage that begins when what runs has stopped
   }
 
@@ -263,9 +269,20 @@ class Panel {
     const text = draft ?? mine.text();
     if (draft === null) this.judged = text;
     if (text === this.parts.field.value) return;
-    this.wrong = new Map();
-    this.forgetLosses();
+    this.clear();
     this.fill(text);
+  }
+
+  /** Take away what was written, measured and said of another text. */
+  clear() {
+    const { texts, rates, breakages } = this.parts;
+    [this.wrong, this.failed] = [new Map(), false];
+    this.forgetLosses();
+    showTexts(texts, Object.fromEntries(Object.keys(texts).map((who) => [who, BEGINNING])));
+    rates.textContent = "";
+    breakages.forEach((one) => one.setAttribute("aria-pressed", "false"));
+    this.say("");
+    this.showWhose();
   }
 
   /** The names of the parts that the field holds. */
@@ -292,31 +309,38 @@ class Panel {
     this.parts.rows.parentElement.hidden = true;
   }
 
-  /** Have a text judged that is not kept, and keep it if all of it is right. */
+  /** Have a text judged that is not kept. */
   async judge(text) {
     this.forgetLosses();
-    this.wrong = new Map();
+    [this.wrong, this.failed] = [new Map(), false];
     if (text !== mine.text()) {
       this.say("Asking the graders …");
       this.wrong = await this.writing.wrongParts(text);
-      if (this.wrong.size === 0) mine.keep(text);
-      this.keepDraft(); // there may be a later one
     }
     this.judged = text;
     this.showWhose();
   }
 
-  async perform(breakage) {
-    const { texts, field, rates } = this.parts;
+  /** Mark the part that stopped a try; return what the reader can do about it. */
+  blame(part, text) {
+    if (!this.wrong.has(part)) this.wrong.set(part, "not right: it stops the writing.");
+    [this.judged, this.failed] = [text, true];
+    this.showWhose();
+    return mine.draft() === null
+      ? "Mend it in its exercise."
+      : "Mend it in the file below, or go back to what is kept.";
+  }
+
+  async perform(text, breakage) {
+    const { texts, rates } = this.parts;
     const { writing } = this;
     const writers = Object.keys(this.writers);
-    const text = field.value;
     const isHere = this.session.files.has("writer.json");
     this.say(isHere ? "Starting …" : "Fetching Python and the writer, once …");
     showTexts(texts, Object.fromEntries(writers.map((who) => [who, BEGINNING])));
     rates.textContent = "";
     await writing.ready();
-    if (text !== this.judged) await this.judge(text);
+    if (text !== this.judged || this.failed) await this.judge(text);
     this.say("Writing …");
     let count = {};
     await writing.write(text, writers, breakage, (both, rate) => {
@@ -327,7 +351,11 @@ class Panel {
           `${speed(rate.ours)} by ours, which keep a cache.`;
     });
     const outcome = this.hasCache ? agreement(count) : await this.measured(breakage, count);
-    const wrong = Array.from(this.wrong, ([part, why]) => ` \`${part}\` is not right: ${why}`);
+    if (this.wrong.size === 0 && text !== mine.text()) {
+      mine.keep(text); // only now: a part may pass its grader and never end on a longer text
+      this.keepDraft(); // there may be a later one
+    }
+    const wrong = Array.from(this.wrong, ([part, what]) => ` \`${part}\` is ${what}`);
     const none = this.own().length ? "" : "None of these parts is yours yet, so ours wrote both. ";
     this.say(none + outcome + wrong.join(""));
   }
@@ -343,31 +371,40 @@ class Panel {
   }
 
   async run(breakage) {
-    const { write, breakages } = this.parts;
+    const { write, breakages, field } = this.parts;
+    const text = field.value;
     this.running = true;
     write.textContent = "Stop";
     breakages.forEach((one, name) => one.setAttribute("aria-pressed", String(name === breakage)));
     try {
-      await this.session.alone(() => this.perform(breakage));
+      await this.session.alone(() => this.perform(text, breakage));
     } catch (error) {
       if (!(error instanceof Trouble)) throw error;
-      this.say(error.message);
+      const advice = error instanceof PartTrouble ? ` ${this.blame(error.part, text)}` : "";
+      this.say(error.message + advice);
     } finally {
       write.textContent = "Write";
       this.running = false;
     }
     const { next } = this;
     this.next = null;
-    if (next !== null) this.run(next);
+    if (next !== null) await this.start(next);
   }
 
   /** Start; what runs is stopped first. With null it is only stopped. */
   start(breakage) {
     if (!this.running) {
       this.follow();
-      return this.run(breakage);
+      this.ended = this.run(breakage);
+      return this.ended;
     }
     this.next = breakage;
     return this.session.stop();
+  }
+
+  /** Stop what runs, and wait until it has stopped. */
+  async halt() {
+    if (this.running) this.start(null);
+    await this.ended;
   }
 }

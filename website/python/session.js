@@ -6,6 +6,13 @@ const PATIENCE = 60; // seconds for a grader that looks for a mistake
 /** An error that a reader can do something about, in words. */
 export class Trouble extends Error {}
 
+/** The reader stopped what ran. */
+export class Stopped extends Trouble {
+  constructor() {
+    super("Stopped.");
+  }
+}
+
 export class Session {
   /** `base` is the address of the folder with the worker and its files. */
   constructor(base) {
@@ -13,6 +20,7 @@ export class Session {
     this.files = new Map();
     this.worker = null;
     this.spare = null;
+    this.stops = false;
   }
 
   /** Fetch a file once; it stays for the next worker, which may have no network. */
@@ -34,6 +42,10 @@ export class Session {
   /** Send a message to the worker and wait for its answer; `hear` is told of what comes between. */
   ask(message, hear = {}) {
     const { worker } = this;
+    if (this.stops) {
+      this.end();
+      return Promise.reject(new Stopped());
+    }
     return new Promise((resolve, reject) => {
       let full = false;
       let thinks; // the reader's code has run, and the grader takes its time
@@ -107,7 +119,7 @@ export class Session {
     try {
       return await action();
     } finally {
-      this.busy = false;
+      this.busy = this.stops = false;
     }
   }
 
@@ -135,7 +147,8 @@ export class Session {
 
   /** Stop what runs, at the reader's wish. */
   stop() {
-    this.give?.(new Trouble("Stopped."));
+    if (this.give) this.give(new Stopped());
+    else this.stops = true; // between two questions, or while something is fetched
   }
 }
 

@@ -39,7 +39,9 @@ export function startWriter({ python, door }, { module, ...facts }, bytes) {
     begin: (who, breakage) => call("begin", who, breakage),
     step(who, what, given) {
       const said = call("step", who, what, given);
-      return said[0] === "=" ? { given: said.slice(1) } : { failed: said };
+      if (said[0] === "=") return { given: said.slice(1) };
+      const [, part, failed] = /^(\w*):(.*)$/s.exec(said);
+      return { part, failed };
     },
   };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { joined, statements } from "../../../website/python/mine.js";
+import { joined, statements, taken } from "../../../website/python/mine.js";
 import { ownParts } from "../../../website/python/parts.js";
 
 const NAMES = {
@@ -77,4 +77,14 @@ test("a helper that another part calls is not overwritten", () => {
   const { text, failed } = joined("my_lookup", source, { ...NAMES, mine });
   assert.equal(text, undefined);
   assert.equal(failed, "your `my_many_heads` uses another `cut`. Rename this one.");
+});
+
+test("a part comes out of the file as it went in, with its helpers and without the other parts", () => {
+  const mine = join("my_many_heads", HEADS, join("my_unit_scores", SCORES));
+  const text = taken("my_many_heads", mine, NAMES.parts);
+  assert.ok(text.startsWith("def cut(x, n):"), text);
+  assert.ok(text.includes("\n\n\ndef my_many_heads(") && !text.includes("def my_unit_scores"));
+  assert.equal(join("my_many_heads", text, mine), mine);
+  const other = `import numpy as np\n\n\n${SCORES.replace("torch.", "np.")}`;
+  assert.equal(taken("my_unit_scores", `${other}\n\ndef unused():\n    pass\n`, []), other);
 });

@@ -169,7 +169,7 @@ def begin(who, breakage):
 
 
 def step(who, what, given):
-    """Let a writer write a letter or read a row: the result after "=", or a sentence."""
+    """Let a writer write a letter or read a row: the result after "=", or a part and a sentence."""
     del _inside[:]
     writer = _writers[who]
     outcome = _running.run(lambda: getattr(writer, what)(given), ())
@@ -177,13 +177,15 @@ def step(who, what, given):
     numbers = [str(x._n) for x in kept if isinstance(x, torch.Tensor)]
     host.release(_since[0], ",".join(numbers))
     if isinstance(outcome, Failure):
-        return _said(outcome)
+        part = _inside[-1] if _inside else _returned[0]
+        return part + ":" + _said(outcome, part)
     return "=" + str(outcome)
 
 
-def _said(failure):
+def _said(failure, part):
     """Return the sentence of a failure with the name of the part."""
-    sentence = failure.sentence()
+    if failure.is_stub:
+        return "`%s` is not written yet." % part
     if _inside:
-        return sentence.replace("your function", "`%s`" % _inside[-1], 1)
-    return "what `%s` returned does not fit: %s" % (_returned[0], str(failure.error))
+        return failure.sentence().replace("your function", "`%s`" % part, 1)
+    return "what `%s` returned does not fit: %s" % (part, str(failure.error))
