@@ -7,13 +7,19 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
+/** A text of code as nodes; arrows are not broken over two lines. */
+const words = (text) =>
+  text
+    .split(/(->)/)
+    .map((part) => (part === "->" ? make("span", { className: "arrow" }, part) : part));
+
 /** Code, of texts and fields, as an element for each line: a long one wraps beside its indentation. */
 function linesOf(pieces) {
-  const lines = [make("span", { className: "line" })];
-  for (const piece of pieces) {
-    const [first, ...others] = typeof piece === "string" ? piece.split("\n") : [piece];
-    lines.at(-1).append(first);
-    for (const text of others) lines.push(make("span", { className: "line" }, text));
+  const lines = [];
+  for (const piece of ["\n", ...pieces]) {
+    const [first, ...others] = typeof piece === "string" ? piece.split("\n").map(words) : [[piece]];
+    lines.at(-1)?.append(...first);
+    for (const nodes of others) lines.push(make("span", { className: "line" }, ...nodes));
   }
   return make("pre", {}, make("code", {}, ...lines));
 }

@@ -33,14 +33,21 @@ def _made(table):
     return {"kind": table["kind"], "task": table["task"], **form}
 
 
-def _judged(exercise, code):
-    """Return whether an answer is right, and what the grader says of it."""
-    chapter, name = exercise.split(".")
+def _judged(table, code, choices):
+    """Return whether an answer is right, and what is said of it.
+
+    That is the grader's sentence. Where it only shows a case, the form may have a reason for some
+    of the choices.
+    """
+    chapter, name = table["exercise"].split(".")
     grader = getattr(importlib.import_module(f"{exercises.__name__}.{chapter}"), name)
     parts = {part: of_the_book(part) for part in PARTS}
     world = {"torch": torch, "math": math, **vars(attention_lib), **parts, "__name__": "answer"}
     exec(code, world)
     verdict = grader(world[name])
+    reasons = [text for choice, text in table.get("reasons", {}).items() if choice in choices]
+    if " Given " in verdict.message and reasons:
+        return [False, f"Not yet: {' Also, '.join(reasons)}"]
     return [verdict.passed, repr(verdict)]
 
 
@@ -56,9 +63,10 @@ def _filled(table):
     verdicts = {}
     for answer in allowed:
         chosen = [choices[i] for choices, i in zip(places, answer, strict=True)]
+        numbered = [f"{place}: {choice}" for place, choice in enumerate(chosen, 1)]
         pieces = itertools.zip_longest(between, chosen, fillvalue="")
         key = ",".join(map(str, answer))
-        verdicts[key] = _judged(table["exercise"], "".join(itertools.chain(*pieces)))
+        verdicts[key] = _judged(table, "".join(itertools.chain(*pieces)), numbered)
     return {"between": between, "places": places, "verdicts": verdicts}
 
 
@@ -76,7 +84,7 @@ def _arranged(table):
     for chosen in _programs(parts):
         code = "\n".join([head, *(f"    {parts[i]['text']}" for i in chosen)])
         key = ",".join(map(str, sorted(chosen)))
-        verdicts[key] = _judged(table["exercise"], code)
+        verdicts[key] = _judged(table, code, [parts[i]["text"] for i in chosen])
     return {"head": head, "lines": parts, "verdicts": verdicts}
 
 

@@ -133,8 +133,8 @@ SAID = {
     "    return weights - weights.max(dim=-1)\n": "take `.values`, or call `amax`",
     "    return np.exp(weights)\n": "'np' is not defined: this page has `torch` and no `numpy`",
     "    import numpy as np\n    return np.exp(weights)\n": "np.exp(weights)`: this page has",
-    "    import scipy.special as s\n    s.softmax(weights)\n": "softmax(weights)`: this page has no",
-    "    from numpy import exp\n    weights = exp(weights)\n": "exp(weights)`: this page has `torch`",
+    "    import scipy.special as s\n    s.softmax(weights)\n": "this page has no module `scipy`",
+    "    from numpy import exp\n    return exp(weights)\n": "exp(weights)`: this page has `torch`",
     "    import os\n    os.remove('x')\n": "`os.remove('x')`: this page has no `os` and no files",
     "    open('x')\n": "this page has no files; the notebook has them",
     "    import itertools\n    itertools.groupby(weights)\n": (

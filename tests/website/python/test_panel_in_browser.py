@@ -104,7 +104,7 @@ def test_a_part_that_hangs_on_longer_texts_is_named_and_not_kept(visit, tmp_path
         field.fill(f"{LOOKUP}\n\n{BLOCK}")  # what a page lacks stops no part but its own
         panel.get_by_role("button", name="Write").click()
         more = "my_lookup is more than this page can run: it stops with an ImportError in the line"
-        expect(said).to_contain_text(f"All 64 letters are the same. Your loss", timeout=60_000)
+        expect(said).to_contain_text("All 64 letters are the same. Your loss", timeout=60_000)
         expect(said).to_contain_text(more)
         field.fill(BLOCK)
         panel.get_by_role("button", name="Write").click()
