@@ -24,7 +24,9 @@ def entry(number, path):
     sentence = " ".join(re.sub(r"\*\*[^*]+\*\*", "", paragraphs[0]).split()) if paragraphs else ""
     reading = minutes.rounded(minutes.reading(notebook))
     practice = minutes.exercises(notebook)
-    takes = f"{reading} min to read" + (f", {practice} min of exercises" if practice else "")
+    takes = f"{reading} min to read"
+    if practice:
+        takes = f"{reading} min to read, {practice} min of exercises"
     return [
         f"{number}. [{title.removeprefix('# ')}]({path.name}) *{takes}*",
         "",
