@@ -24,7 +24,7 @@ from website.extensions.workbook_pages import plain
 # chapter's code would weigh as much as its prose.
 OTHER = (nodes.title, nodes.raw, nodes.math_block, nodes.literal_block)
 FILE = "_static/search-index.js"
-LONGEST = 1750  # characters of a section's prose; few sections have more
+LONGEST = 1500  # characters of a section's prose; few sections have more
 SEARCHED = Path(__file__).resolve().parent.parent / "searched.yml"
 SIGNS = {
     **{"top": "ᵀ", "sqrt": "√", "infty": "∞", "cdot": "·", "times": "×", "le": "≤", "ge": "≥"},
