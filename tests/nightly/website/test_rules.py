@@ -154,9 +154,9 @@ BROKEN = {
         (adds(IDEA, "# Another title"), "one '# Title'"),
     ],
     rules.minutes_are_computed_and_few: [
-        (adds(IDEA, "word " * 1500), "computed are '**Time:** 35 minutes, and 23 for"),
+        (adds(IDEA, "word " * 1500), "computed is '**Time:** 35 minutes, and 23 for"),
         (adds(OBJECTIVES, "●○○ 4 minutes"), "and 27 for the exercises.': run make notebooks"),
-        (adds(IDEA, "word " * 4000), " minutes, at most 40: give an idea away"),
+        (adds(IDEA, "word " * 4000), " and may take 40: shorten it"),
     ],
     rules.exercises_have_a_stub_a_hint_a_grader_and_a_solution: [
         (lambda cells: cells.__delitem__(slice(SECOND, SECOND + 10)), "one an objective"),

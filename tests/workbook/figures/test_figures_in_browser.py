@@ -390,11 +390,14 @@ def test_figures_look_as_in_their_stored_pictures(show, every_figure):
         for number, name in enumerate(FIGURES):
             picture = page.locator(".attention-view").nth(number).screenshot()
             stored = PICTURES / f"{name}-{theme}.png"
+            (folder / stored.name).write_bytes(picture)
+            if stored.is_file() and same_picture(stored.read_bytes(), picture):
+                continue
             if os.environ.get("ATTENTION_STORE_PICTURES") == "1":
                 stored.write_bytes(picture)
-            (folder / stored.name).write_bytes(picture)
-            if not (stored.is_file() and same_picture(stored.read_bytes(), picture)):
+            else:
                 different.append(stored.name)
-    assert different == [], (
-        f"look at {folder}: if they are right, run this test with ATTENTION_STORE_PICTURES=1"
+    assert not different, (
+        f"look at {', '.join(different)} in {folder}: if they are right, run this test with "
+        "ATTENTION_STORE_PICTURES=1"
     )
