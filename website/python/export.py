@@ -41,7 +41,7 @@ HOST = FOLDER / "micropython"
 SHARED = {
     "_running": {"SECONDS", "Failure", "copied", "same_inputs", "_ERRORS", "_of_error"},
     "_edits": {"Edit", "HELPERS", "_quotient", "_by_largest"},
-    "_rules": {"DOORS", "Seen", "Rule", "without", "calls", "asks_once", "makes"},
+    "_rules": {"EXITS", "Trace", "Rule", "without", "calls", "asks_once", "makes"},
 }
 WHOLE = ["_cases", "_verdict", "_words", "_compare", "_changes", "_facts", "_explain", "_exercise"]
 

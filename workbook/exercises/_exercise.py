@@ -43,11 +43,11 @@ class Exercise:
         ``(function, sentence)`` is a wrong solution as a whole.
     axes : str
         What the last axes of the result are called: ``"query key"``.
-    settle : callable, optional
-        ``settle(result, *arguments)`` makes all right results equal, where there are several; the
-        right solution returns settled results.
-    settled : str
-        What was done to the numbers that are shown: "With each row's mean subtracted".
+    normalise : callable, optional
+        ``normalise(result, *arguments)`` makes all right results equal, where there are several;
+        the right solution returns normalised results.
+    normalised : str
+        How the numbers shown were normalised: "With each row's mean subtracted".
     rules : sequence of Rule
         What the task demands of the way; looked at where the results are right.
     part : str
@@ -69,8 +69,8 @@ class Exercise:
         special: Mapping[str, Case] | None = None,
         mistakes: Sequence[tuple[Any, ...]] = (),
         axes: str = "",
-        settle: Callable[..., Any] | None = None,
-        settled: str = "",
+        normalise: Callable[..., Any] | None = None,
+        normalised: str = "",
         rules: Sequence[Rule] = (),
         part: str = "",
     ) -> None:
@@ -81,11 +81,14 @@ class Exercise:
         self.special = special or {}
         self.cases = [*plain, *self.special.values()]
         self.mistakes = [
-            (_settled(what, settle), *rest) if settle and callable(what) else (what, *rest)
+            (_normalising(what, normalise), *rest)
+            if normalise and callable(what)
+            else (what, *rest)
             for what, *rest in mistakes
         ]
         self.axes = axes.split()
-        self.settle, self.settled, self.rules, self.part = settle, settled, rules, part
+        self.normalise, self.normalised = normalise, normalised
+        self.rules, self.part = rules, part
 
     def __call__(self, answer: object, *, replace: bool = False) -> Verdict:
         """Judge an answer: say that it is right, or at most two things that are wrong.
@@ -97,33 +100,35 @@ class Exercise:
         if not callable(answer):
             return Verdict(False, f"a function is expected, not {words.type_of(answer)}.")
         with one_thread():
-            verdict = self._judge(_settled(answer, self.settle) if self.settle else answer)
+            verdict = self._judge(
+                _normalising(answer, self.normalise) if self.normalise else answer
+            )
         if verdict and self.part:
             verdict.message += kept(answer, self.part, replace=replace)
         return verdict
 
     def _judge(self, answer: Function) -> Verdict:
         expected = [attempt(self.right, case) for case in self.cases]  # an answer can spoil PyTorch
-        found, gross = [], []
+        results, changed = [], []
         for i, case in enumerate(self.cases):
-            given = copied(case)
-            found.append(run(answer, given, aloud=i == 0))
-            if is_unwritten(answer, found[-1]):
+            arguments = copied(case)
+            results.append(run(answer, arguments, aloud=i == 0))
+            if is_unwritten(answer, results[-1]):
                 return Verdict.unwritten()
-            if isinstance(found[-1], Failure) and found[-1].ends:
-                return Verdict(False, found[-1].sentence())
-            kept = zip(self._names(answer), same_inputs(given, case), strict=False)
-            gross += [name for name, same in kept if not same]
-        pairs = [*zip(found, expected, strict=True)]
-        said = [
+            if isinstance(results[-1], Failure) and results[-1].ends:
+                return Verdict(False, results[-1].sentence())
+            unchanged = zip(self._names(answer), same_inputs(arguments, case), strict=False)
+            changed += [name for name, same in unchanged if not same]
+        pairs = [*zip(results, expected, strict=True)]
+        sentences = [
             f"your function changes `{name}`, which belongs to its caller; work on a copy."
-            for name in dict.fromkeys(gross)
+            for name in dict.fromkeys(changed)
         ]
         if all(agree(*pair) for pair in pairs):
-            if said:
-                return Verdict(False, f"{said[0]} The result is right.")
+            if sentences:
+                return Verdict(False, f"{sentences[0]} The result is right.")
             return self._right(answer)
-        return Verdict(False, self._wrong(answer, found, expected, said))
+        return Verdict(False, self._wrong(answer, results, expected, sentences))
 
     def _right(self, answer: Function) -> Verdict:
         """Judge an answer whose results are right by the way that it takes."""
@@ -135,57 +140,59 @@ class Exercise:
         return Verdict(True, "1 case agrees." if count == 1 else f"{count} cases agree.")
 
     def _wrong(
-        self, answer: Function, found: list[Any], expected: list[Any], said: list[str]
+        self, answer: Function, results: list[Any], expected: list[Any], sentences: list[str]
     ) -> str:
         """Say what is wrong: the first cause first, at most two sentences, then where."""
         names = self._names(answer)
-        failed = [i for i, x in enumerate(found) if isinstance(x, Failure)]
-        runs = [i for i in range(len(found)) if i not in failed]
+        failed = [i for i, x in enumerate(results) if isinstance(x, Failure)]
+        runs = [i for i in range(len(results)) if i not in failed]
         if failed:
             where = words.given(names, self.cases[failed[0]])
-            said.append(f"{found[failed[0]].sentence()} {where}")
-        wrong = [i for i in runs if not agree(found[i], expected[i])]
+            sentences.append(f"{results[failed[0]].sentence()} {where}")
+        wrong = [i for i in runs if not agree(results[i], expected[i])]
         if not wrong:
-            return self._written(answer, said[:2])
+            return self._written(answer, sentences[:2])
         first, case = wrong[0], self.cases[wrong[0]]
-        once = found[first], expected[first]
-        again = run(answer, copied(case))
-        if not wrong_kind(*once) and not agree(again, once[0]):
+        pair = results[first], expected[first]
+        repeated = run(answer, copied(case))
+        if not wrong_kind(*pair) and not agree(repeated, pair[0]):
             return self._written(
                 answer, ["two calls with the same arguments give different results."]
             )
         labelled = first < len(self.labels)
-        cases, results = [self.cases[i] for i in runs], [found[i] for i in runs]
-        settled = [functools.partial(_settled, settle=self.settle)] if self.settle else []
+        cases, returned = [self.cases[i] for i in runs], [results[i] for i in runs]
+        wrapping = (
+            [functools.partial(_normalising, normalise=self.normalise)] if self.normalise else []
+        )
         search = Explanations(
-            self.right, self.mistakes, cases, results, self.special, *settled, labelled=labelled
+            self.right, self.mistakes, cases, returned, self.special, *wrapping, labelled=labelled
         )
         special = [i - len(self.cases) + len(self.special) for i in wrong]
         elsewhere = min(special) >= 0  # only special cases are wrong
         with warnings.catch_warnings(action="ignore"):
-            causes = search.first(1 if elsewhere else 2 - len(said[:1]))
-        if elsewhere and not causes and not wrong_kind(*once):
+            causes = search.first(1 if elsewhere else 2 - len(sentences[:1]))
+        if elsewhere and not causes and not wrong_kind(*pair):
             where = " and ".join([*self.special][i] for i in special)
-            said = [*said[:1], f"it is right elsewhere and wrong {where}."]
-            return self._written(answer, said, self._where(once, names, case))
+            sentences = [*sentences[:1], f"it is right elsewhere and wrong {where}."]
+            return self._written(answer, sentences, self._where(pair, names, case))
         if failed and search.stops_in([self.cases[i] for i in failed]):
-            said.pop()  # the cause explains the failure, too
+            sentences.pop()  # the cause explains the failure, too
         if labelled:
-            return self._written(answer, [*said, *causes][:2], self._judged(first, once))
+            return self._written(answer, [*sentences, *causes][:2], self._judged(first, pair))
         if causes:
-            partly = search.partly and not wrong_kind(*once)
-            where = self._where(once, names, case) if partly else ""
-            return self._written(answer, [*said[:1], *causes][:2], where)
+            incomplete = search.incomplete and not wrong_kind(*pair)
+            where = self._where(pair, names, case) if incomplete else ""
+            return self._written(answer, [*sentences[:1], *causes][:2], where)
         for i in wrong:
-            if kind := wrong_kind(found[i], expected[i]):
+            if kind := wrong_kind(results[i], expected[i]):
                 where = words.given(names, self.cases[i])
-                return self._written(answer, [*said, kind][:2], where)
-        said += broken([(found[i], expected[i]) for i in runs], self.axes)
-        if len(said) < 2 and not self.settle:
+                return self._written(answer, [*sentences, kind][:2], where)
+        sentences += broken([(results[i], expected[i]) for i in runs], self.axes)
+        if len(sentences) < 2 and not self.normalise:
             shown = sorted(range(len(self.cases)), key=lambda i: (i != first, i not in wrong))
             others = [self.cases[i] for i in shown if i in runs]
-            said += responses(answer, self.right, names, others, self.axes, _first_wrong(once))
-        return self._written(answer, said[:2], self._where(once, names, case))
+            sentences += responses(answer, self.right, names, others, self.axes, _first_wrong(pair))
+        return self._written(answer, sentences[:2], self._where(pair, names, case))
 
     def _where(self, pair: tuple[Any, Any], names: Sequence[str], case: Case) -> str:
         """Say where a result differs first, and of which arguments it is the result."""
@@ -194,8 +201,8 @@ class Exercise:
         if len(parts(pair[1])) > 1:
             result += f" number {_first_wrong(pair) + 1}"
         where = f"{where} {result} is" if where else f"{result[0].upper()}{result[1:]} is"
-        if self.settled:
-            where = f"{self.settled}, {where[0].lower()}{where[1:]}"
+        if self.normalised:
+            where = f"{self.normalised}, {where[0].lower()}{where[1:]}"
         index = difference(*pair)[0] if isinstance(pair[1], Tensor) else ()
         shape = tuple(pair[1].shape) if index else ()
         return f"{where} {got}; it should be {should}. {words.given(names, case, index, shape)}"
@@ -232,16 +239,16 @@ class Exercise:
         return plain if len(plain) >= len(ours) else ours
 
 
-def _settled(answer: Function, settle: Function) -> Function:
-    """Return an answer whose results are settled."""
+def _normalising(answer: Function, normalise: Function) -> Function:
+    """Return an answer whose results are normalised."""
 
     @functools.wraps(answer)
-    def settled(*given: Any) -> Any:
-        kept = copied(given)
-        found = answer(*given)
-        return settle(found, *kept) if isinstance(found, Tensor) else found
+    def normalising(*arguments: Any) -> Any:
+        originals = copied(arguments)
+        result = answer(*arguments)
+        return normalise(result, *originals) if isinstance(result, Tensor) else result
 
-    return settled
+    return normalising
 
 
 def exercise(**declared: Any) -> Callable[[Function], Exercise]:

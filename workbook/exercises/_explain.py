@@ -81,12 +81,12 @@ class Explanations:
         ``(old, new, sentence)`` or ``({old: new, …}, sentence)``, an edit of its source, or
         ``(function, sentence)``.
     cases : sequence of tuple
-    found : sequence
+    returned : sequence
         The answer's results.
     special : mapping of str to tuple
         Which of the cases have a sentence of their own, said where only they are wrong.
-    settled : callable
-        Returns an edited solution with results that are settled as the answer's are.
+    normalising : callable
+        Returns an edited solution with results that are normalised as the answer's are.
     labelled : bool
         Whether each case has a name that tells enough; then only declared mistakes are sought.
     """
@@ -96,26 +96,30 @@ class Explanations:
         right: Function,
         mistakes: Sequence[tuple[Any, ...]],
         cases: Sequence[Case],
-        found: Sequence[Any],
+        returned: Sequence[Any],
         special: Mapping[str, Case],
-        settled: Callable[[Function], Function] = lambda function: function,
+        normalising: Callable[[Function], Function] = lambda function: function,
         *,
         labelled: bool = False,
     ) -> None:
-        self.right, self.cases, self.settled = right, cases, settled
-        self.source, self.found = Source(right), found
-        self.none = Variant(cases, right)
-        self.partly = False  # whether the explanation found leaves numbers open
+        self.right, self.cases, self.normalising = right, cases, normalising
+        self.source, self.returned = Source(right), returned
+        self.correct = Variant(cases, right)
+        self.incomplete = False  # whether the explanation leaves some wrong numbers open
         self.cause: Variant | None = None  # the single mistake that explains all
-        self.expected = [self.none[i] for i in range(len(cases))]
-        pairs = [*zip(found, self.expected, strict=True)]
+        self.expected = [self.correct[i] for i in range(len(cases))]
+        pairs = [*zip(returned, self.expected, strict=True)]
         # of what is grossly wrong it is no matter whether it also rounds
         self.tolerance = None if all(agree(*pair, SINGLE) for pair in pairs) else SINGLE
         edits = [*declared_edits(self.source, mistakes)]
         if not labelled:
             edits += [*slips(self.source), *self._changes()]
         self.candidates = [  # likely ones first
-            *(Variant(cases, x, sentences=[said]) for x, *_, said in mistakes if callable(x)),
+            *(
+                Variant(cases, x, sentences=[sentence])
+                for x, *_, sentence in mistakes
+                if callable(x)
+            ),
             *filter(None, map(self._edited, edits)),
         ]
         self.repairs = [] if labelled else [*map(_special, special, special.values()), *REPAIRS]
@@ -136,7 +140,7 @@ class Explanations:
             At most so many mistakes together.
         """
         causes = next(self._single(), [])
-        if not causes and most > 1 and not self.labelled and self._informative():
+        if not causes and most > 1 and not self.labelled and self._pairs_tell():
             causes = next(self._double(), [])
         return causes
 
@@ -147,21 +151,21 @@ class Explanations:
         function = self.cause.function
         return all(isinstance(attempt(function, case), Failure) for case in cases)
 
-    def _informative(self) -> bool:
+    def _pairs_tell(self) -> bool:
         """Whether two mistakes that fit are hardly a coincidence: decimals tell enough."""
         tensors = [x for y in self.expected for x in map(as_tensor, parts(y)) if x is not None]
         exact = [x for x in tensors if not x.is_floating_point()]
-        told = sum(x.numel() * (1 if x.dtype == torch.bool else 3) for x in exact)
-        return told >= 40 or len(exact) < len(tensors)
+        evidence = sum(x.numel() * (1 if x.dtype == torch.bool else 3) for x in exact)
+        return evidence >= 40 or len(exact) < len(tensors)
 
     def _single(self) -> Iterator[list[str]]:
         for variant in self.candidates:
-            if self._is(variant):
+            if self._reproduces(variant):
                 self.cause = variant
                 yield [*variant.sentences]
         self.cause = None
         if not self.labelled:
-            yield from self._repairable(self.none)
+            yield from self._repairable(self.correct)
 
     def _double(self) -> Iterator[list[str]]:
         biggest = self.order[0]
@@ -169,7 +173,7 @@ class Explanations:
         pairs = sorted(combinations(range(len(runs)), 2), key=sum)
         for a, b in pairs[:MOST_PAIRS]:
             both = self._joined(runs[a], runs[b])
-            if both and self._is(both):
+            if both and self._reproduces(both):
                 yield [*both.sentences]
         for variant in runs:
             yield from self._repairable(variant)
@@ -184,13 +188,13 @@ class Explanations:
 
     def _edited(self, *edits: Edit) -> Variant | None:
         try:
-            return Variant(self.cases, self.settled(self.source.function(edits)), *edits)
+            return Variant(self.cases, self.normalising(self.source.function(edits)), *edits)
         except SyntaxError:
             return None
 
-    def _joined(self, one: Variant, other: Variant) -> Variant | None:
+    def _joined(self, first: Variant, second: Variant) -> Variant | None:
         """Return the variant with both mistakes; None where they touch the same place."""
-        both = [*one.edits, *other.edits]
+        both = [*first.edits, *second.edits]
         return self._edited(*both) if len(both) == 2 and both[0].fits(both[1]) else None
 
     def _repairable(self, base: Variant) -> Iterator[list[str]]:
@@ -204,16 +208,18 @@ class Explanations:
             yield [*base.sentences, still if base.sentences else sentence]
         for repair in self.repairs:
             if self._repaired(base, repair):
-                self.partly = True
-                said = repair.sentence
-                yield [*base.sentences, f"with that mended, {said}"] if base.sentences else [said]
+                self.incomplete = True
+                sentence = repair.sentence
+                if base.sentences:
+                    sentence = f"with that mended, {sentence}"
+                yield [*base.sentences, sentence]
 
-    def _is(self, variant: Any) -> bool:
+    def _reproduces(self, variant: Any) -> bool:
         """Whether a variant gives the answer's results on all inputs, and says something."""
         others = []
         for i in self.order:
             others.append(variant[i])
-            if not agree(self.found[i], others[-1], self.tolerance):
+            if not agree(self.returned[i], others[-1], self.tolerance):
                 return False
         return any(_says_something(part) for other in others for part in parts(other))
 
@@ -228,7 +234,7 @@ class Explanations:
         """Whether the answer, repaired, is a variant; what repairs copy is not counted."""
         proved, proofs = 0, 0
         for i in self.order:
-            found, other = as_tensor(self.found[i]), as_tensor(base[i])
+            found, other = as_tensor(self.returned[i]), as_tensor(base[i])
             if found is None or other is None or wrong_kind(found, other):
                 return False
             kept, mended = equal_cells(found, other, self.tolerance), found
@@ -255,7 +261,7 @@ class Explanations:
         """Say by which factor the answer's numbers are too large, if by one."""
         factors: dict[int, float] = {}
         for i in self.order:
-            found, other = as_tensor(self.found[i]), as_tensor(base[i])
+            found, other = as_tensor(self.returned[i]), as_tensor(base[i])
             if found is None or other is None or found.shape != other.shape:
                 return ""
             if not (found.is_floating_point() and other.is_floating_point()):
@@ -290,9 +296,9 @@ class Explanations:
         return ""
 
 
-def _special(said: str, special: Case) -> Repair:
+def _special(where: str, special: Case) -> Repair:
     return Repair(
-        f"it is right elsewhere and wrong {said}.",
+        f"it is right elsewhere and wrong {where}.",
         cells=lambda found, right, case: torch.full_like(right, case is special, dtype=torch.bool),
     )
 

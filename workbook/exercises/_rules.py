@@ -17,16 +17,16 @@ from torch.overrides import TorchFunctionMode, resolve_name
 import attention_lib
 from workbook.exercises._running import Failure, copied, run
 
-__all__ = ["Rule", "Seen", "asks_once", "calls", "makes", "without"]
+__all__ = ["Rule", "Trace", "asks_once", "calls", "makes", "without"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
 # calls by which a tensor leaves PyTorch
-DOORS = {"numpy", "__array__", "__dlpack__", "tolist"}
+EXITS = {"numpy", "__array__", "__dlpack__", "tolist"}
 
 
 @dataclass
-class Seen:
+class Trace:
     """What a call did.
 
     Parameters
@@ -35,21 +35,21 @@ class Seen:
         How often each function was called, by names such as ``torch.softmax``, methods and
         operators too. The library's functions, ``attention_lib.masked_softmax``, and those that
         stand beside the answer, ``own.helper``, count once where its code names them.
-    made : list of (str, tuple of int, int)
+    tensors : list of (str, tuple of int, int)
         The tensors that calls of PyTorch gave back: the function, the shape, and how many numbers
         are stored.
-    left : set of str
+    exits : set of str
         How decimal numbers left PyTorch, to where nobody watches.
-    asked : int
+    argument_calls : int
         How often an argument that is a function was called.
     result
         What came back.
     """
 
     called: Counter[str] = field(default_factory=Counter)
-    made: list[tuple[str, tuple[int, ...], int]] = field(default_factory=list)
-    left: set[str] = field(default_factory=set)
-    asked: int = 0
+    tensors: list[tuple[str, tuple[int, ...], int]] = field(default_factory=list)
+    exits: set[str] = field(default_factory=set)
+    argument_calls: int = 0
     result: Any = None
 
 
@@ -62,7 +62,7 @@ class Rule:
     sentence : str
         What is said of an answer with the right result that does not keep the rule.
     kept : callable
-        ``kept(seen)`` tells whether a call kept it.
+        ``kept(trace)`` tells whether a call kept it.
     case : tuple, optional
         The arguments of the call; by default those of the exercise's last plain case.
     inside : bool
@@ -70,13 +70,13 @@ class Rule:
 
     Examples
     --------
-    >>> rule = Rule("one product is enough.", lambda seen: seen.called["torch.Tensor.matmul"] < 2)
+    >>> rule = Rule("one product is enough.", lambda trace: trace.called["torch.Tensor.matmul"] < 2)
     >>> rule.sentence
     'one product is enough.'
     """
 
     sentence: str
-    kept: Callable[[Seen], bool]
+    kept: Callable[[Trace], bool]
     case: Case | None = None
     inside: bool = False
 
@@ -92,17 +92,17 @@ class Rule:
         >>> rule.broken(lambda x: x.exp() / x.exp().sum(), (torch.zeros(2),))
         ''
         """
-        seen = Seen()
+        trace = Trace()
         resolve_name(Tensor.exp)  # makes its tables before the answer's clock runs
-        seen.result = run(_watched(answer, seen), copied(self.case or case))
-        if isinstance(seen.result, Failure):
-            return f"the rules of the task could not be checked: {seen.result.sentence()}"
-        if self.inside and seen.left:
+        trace.result = run(_watched(answer, trace), copied(self.case or case))
+        if isinstance(trace.result, Failure):
+            return f"the rules of the task could not be checked: {trace.result.sentence()}"
+        if self.inside and trace.exits:
             return (
-                f"the numbers are right, but a tensor leaves PyTorch through `{min(seen.left)}`, "
+                f"the numbers are right, but a tensor leaves PyTorch through `{min(trace.exits)}`, "
                 "and what is made there cannot be seen. Stay with tensors."
             )
-        return "" if self.kept(seen) else self.sentence
+        return "" if self.kept(trace) else self.sentence
 
 
 def without(*names: str, sentence: str) -> Rule:
@@ -116,7 +116,7 @@ def without(*names: str, sentence: str) -> Rule:
     'write the softmax yourself.'
     """
     full = {name if "." in name else f"torch.{name}" for name in names}
-    return Rule(sentence, lambda seen: not full & seen.called.keys())
+    return Rule(sentence, lambda trace: not full & trace.called.keys())
 
 
 def calls(name: str, sentence: str) -> Rule:
@@ -129,7 +129,7 @@ def calls(name: str, sentence: str) -> Rule:
     >>> rule.broken(lambda x: x.sum(), (torch.zeros(2),))
     'the task asks for `einsum`.'
     """
-    return Rule(sentence, lambda seen: f"torch.{name}" in seen.called)
+    return Rule(sentence, lambda trace: f"torch.{name}" in trace.called)
 
 
 def asks_once(sentence: str) -> Rule:
@@ -142,7 +142,7 @@ def asks_once(sentence: str) -> Rule:
     >>> rule.broken(lambda score, x: score(x) + score(x), (torch.exp, torch.zeros(2)))
     'one call is enough.'
     """
-    return Rule(sentence, lambda seen: seen.asked == 1)
+    return Rule(sentence, lambda trace: trace.argument_calls == 1)
 
 
 def makes(allowed: Callable[[str, tuple[int, ...], int], bool], case: Case, sentence: str) -> Rule:
@@ -155,24 +155,24 @@ def makes(allowed: Callable[[str, tuple[int, ...], int], bool], case: Case, sent
     >>> rule.broken(lambda x: x[:, None] * x, (torch.zeros(2),))
     'no table is needed.'
     """
-    return Rule(sentence, lambda seen: all(allowed(*x) for x in seen.made), case, inside=True)
+    return Rule(sentence, lambda trace: all(allowed(*x) for x in trace.tensors), case, inside=True)
 
 
-def _watched(answer: Function, seen: Seen) -> Function:
+def _watched(answer: Function, trace: Trace) -> Function:
     """Return an answer that notes what it does."""
-    seen.called.update(_named(answer, set()))
+    trace.called.update(_named(answer, set()))
 
-    def asked(function: Function) -> Function:
-        def ask(*given: Any, **named: Any) -> Any:
-            seen.asked += 1
+    def counted(function: Function) -> Function:
+        def call(*given: Any, **named: Any) -> Any:
+            trace.argument_calls += 1
             return function(*given, **named)
 
-        return ask
+        return call
 
     @functools.wraps(answer)
     def watched(*given: Any) -> Any:
-        given = tuple(asked(x) if callable(x) and not isinstance(x, Tensor) else x for x in given)
-        with _Watch(seen):
+        given = tuple(counted(x) if callable(x) and not isinstance(x, Tensor) else x for x in given)
+        with _Watch(trace):
             return answer(*given)
 
     return watched
@@ -205,15 +205,15 @@ class _Watch(TorchFunctionMode):
     A dispatch mode would see inside PyTorch's own steps, and takes seconds to import.
     """
 
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, trace: Trace) -> None:
         super().__init__()
-        self.seen = seen
+        self.trace = trace
 
     def __torch_function__(self, function: Any, _: Any, given: Any = (), named: Any = None) -> Any:
         names = (resolve_name(function) or getattr(function, "__name__", "?")).split(".")
         name = names[-2] if names[-1] == "__get__" else names[-1]  # `x.mT` is looked up
-        self.seen.called[f"torch.{name}"] += 1
-        self.seen.left |= {name} if name in DOORS and given[0].is_floating_point() else set()
+        self.trace.called[f"torch.{name}"] += 1
+        self.trace.exits |= {name} if name in EXITS and given[0].is_floating_point() else set()
         result = function(*given, **(named or {}))
         for x in result if isinstance(result, tuple | list) else [result]:
             if isinstance(x, Tensor):
@@ -224,6 +224,6 @@ class _Watch(TorchFunctionMode):
         try:
             stored = x.untyped_storage().nbytes() // x.element_size()
         except (NotImplementedError, RuntimeError):  # one of those that vmap handles at once
-            self.seen.left.add("vmap")
+            self.trace.exits.add("vmap")
             stored = x.numel()
-        self.seen.made.append((name, tuple(x.shape), stored))
+        self.trace.tensors.append((name, tuple(x.shape), stored))

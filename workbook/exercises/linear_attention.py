@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from workbook.exercises import Rule, draws, exercise, questions
-from workbook.exercises._rules import Seen
+from workbook.exercises._rules import Trace
 
 __all__ = ["delta_reads", "gated_delta", "in_two_chunks", "memory_bytes", "quiz"]
 
@@ -76,11 +76,11 @@ def gated_delta(memory: Tensor, key: Tensor, value: Tensor, decay: float, rate: 
     return faded + rate * key[:, None] * (value - key @ faded)
 
 
-def _numbers_in_tables(seen: Seen) -> int:
+def _numbers_in_tables(trace: Trace) -> int:
     """Return how many pairs of 22 tokens, or of 11, have got a product."""
     products = {"matmul", "mm", "bmm", "einsum", "tensordot", "inner", "linear"}
     tables = [
-        shape for step, shape, _ in seen.made if step in products and {*shape[-2:]} <= {11, 22}
+        shape for step, shape, _ in trace.tensors if step in products and {*shape[-2:]} <= {11, 22}
     ]
     return sum(math.prod(shape) for shape in tables)
 
@@ -97,7 +97,7 @@ def _numbers_in_tables(seen: Seen) -> int:
         Rule(
             "the result is right, but a table of pairs reaches across the middle. What the first "
             "half leaves to the second is a matrix of d_k by d_v numbers.",
-            lambda seen: _numbers_in_tables(seen) <= 2 * 11 * 11,
+            lambda trace: _numbers_in_tables(trace) <= 2 * 11 * 11,
             case=(_normal(22, 3), _normal(22, 3), _normal(22, 2)),
             inside=True,
         )

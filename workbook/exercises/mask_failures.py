@@ -42,7 +42,7 @@ def _with_nan(batch: int, length: int, d_v: int) -> Tensor:
     rules=[
         Rule(
             "a small number stands in the places of padding; write exact zeros.",
-            lambda seen: not ((seen.result != 0) & (abs(seen.result) < 1e-4)).any(),
+            lambda trace: not ((trace.result != 0) & (abs(trace.result) < 1e-4)).any(),
         )
     ],
     mistakes=[

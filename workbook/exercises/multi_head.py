@@ -62,7 +62,7 @@ _STRAIGHT = (
         Rule(
             "the result is right, but a loop takes one head after the other. One product makes "
             "the queries of all heads.",
-            lambda seen: max(seen.called[f"torch.{name}"] for name in _PRODUCTS) < 12,
+            lambda trace: max(trace.called[f"torch.{name}"] for name in _PRODUCTS) < 12,
             case=(_normal(1, 2, 24), *(_normal(24, 24) for _ in range(4)), 12),
         ),
     ],

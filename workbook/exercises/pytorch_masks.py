@@ -28,7 +28,7 @@ __all__ = ["added_mask", "folded_mask", "quiz", "token_positions"]
     rules=[
         Rule(
             "the numbers are right, but the task asks for float32, the dtype of the queries.",
-            lambda seen: torch.as_tensor(seen.result).dtype == torch.float32,
+            lambda trace: torch.as_tensor(trace.result).dtype == torch.float32,
         )
     ],
     mistakes=[
@@ -71,7 +71,7 @@ def folded_mask(valid_lens: Tensor, num_heads: int, len_k: int) -> Tensor:
     return torch.arange(len_k) < lengths[:, None, None]
 
 
-def _settled(positions: Tensor, real: Tensor) -> Tensor:
+def _normalised(positions: Tensor, real: Tensor) -> Tensor:
     """Return positions with 0 at padding after the first token, where any position will do."""
     exact = positions.dtype != torch.bool and not positions.is_floating_point()
     if positions.shape != real.shape or not exact:
@@ -82,7 +82,7 @@ def _settled(positions: Tensor, real: Tensor) -> Tensor:
 
 @exercise(
     axes="row token",
-    settle=_settled,
+    normalise=_normalised,
     cases=[
         (torch.tensor([[False, False, True, True]]),),
         (torch.tensor([[False, True, True], [True, True, True]]),),

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from workbook.exercises import Rule, calls, draws, exercise, makes, questions, without
 from workbook.exercises._cases import PAIRS, STEEP_PAIRS
-from workbook.exercises._rules import Seen
+from workbook.exercises._rules import Trace
 
 __all__ = ["frugal_additive_scores", "gaussian_by_product", "quiz", "scaled_scores"]
 
@@ -57,10 +57,10 @@ _BATCH, _LEN_Q, _LEN_K, _WIDTH = 2, 31, 29, 23
 _PAIRED = _BATCH * _LEN_Q * _LEN_K
 
 
-def _makes_few_differences(seen: Seen) -> bool:
+def _makes_few_differences(trace: Trace) -> bool:
     """Whether fewer numbers are subtracted than all pairs have, in steps or at once."""
     made = 0
-    for step, shape, _ in seen.made:
+    for step, shape, _ in trace.tensors:
         vectors = shape[-1:] == (_WIDTH,)
         if step in ("sub", "__rsub__", "subtract") or (step == "add" and vectors):
             made += math.prod(shape)
@@ -68,8 +68,8 @@ def _makes_few_differences(seen: Seen) -> bool:
 
 
 @exercise(
-    settle=_less_mean,
-    settled="With each row's mean subtracted",
+    normalise=_less_mean,
+    normalised="With each row's mean subtracted",
     axes="batch query key",
     cases=PAIRS,
     rules=[

@@ -10,22 +10,24 @@ from workbook.exercises._running import Failure, copied, run
 SHARED
 
 
-def _watched(answer, seen):
-    def asked(function):
-        def ask(*given, **named):
-            seen.asked += 1
+def _watched(answer, trace):
+    def counted(function):
+        def call(*given, **named):
+            trace.argument_calls += 1
             return function(*given, **named)
 
-        return ask
+        return call
 
     def note(name):
         if name.startswith("left."):
-            seen.left.add(name[5:])
+            trace.exits.add(name[5:])
         else:
-            seen.called.add(name)
+            trace.called.add(name)
 
     def watched(*given):
-        given = tuple([asked(x) if callable(x) and not isinstance(x, Tensor) else x for x in given])
+        given = tuple(
+            [counted(x) if callable(x) and not isinstance(x, Tensor) else x for x in given]
+        )
         torch.watch[0] = note
         host.watch(True)
         try:
@@ -36,7 +38,7 @@ def _watched(answer, seen):
                 if entry:
                     name, shape, stored = entry.split("|")
                     sizes = tuple([int(size) for size in shape.split(",") if size])
-                    seen.made.append((name, sizes, int(stored)))
+                    trace.tensors.append((name, sizes, int(stored)))
 
     return watched
 
