@@ -41,7 +41,7 @@ def number(x):
 
 
 def type_name(x):
-    return type(x).__name__
+    return "ellipsis" if x is ... else type(x).__name__
 
 
 def _refused(name, parameter, wanted, x):
@@ -134,6 +134,7 @@ def _convert(raw, name, parameter, kind, x):
 
 
 _ALIASES = {"axis": "dim", "keepdims": "keepdim", "input": "x", "self": "x", "tensor": "x"}
+_REQUIRED = object()  # the default of an argument that has none
 SIGNATURES = {line.split(" ", 1)[0]: line for line in str(door.signatures).split("\n")}
 OPERATIONS = {}
 
@@ -150,7 +151,7 @@ def _parameters(signature):
     for part in parts[1:]:
         given, equals, default = part.partition("=")
         parameter, kind = given.split(":")
-        value = eval(default, {}) if equals else ...
+        value = eval(default, {}) if equals else _REQUIRED
         found.append((parameter, kind, value))
     return found, names
 
@@ -188,7 +189,7 @@ def operation(name):
                     if _ALIASES.get(alias) == parameter:
                         value = named.pop(alias)
                         break
-            if value is ...:
+            if value is _REQUIRED:
                 if kind == "l" and place == len(given):
                     value = ()
                 else:

@@ -54,6 +54,10 @@ def _parts_of_the_book():
     return parts
 
 
+class Unwritten(Exception):
+    """A part returned what a stub returns."""
+
+
 def _marked(name, function):
     """Return a part that notes when it runs, so that one knows which one failed."""
 
@@ -62,6 +66,8 @@ def _marked(name, function):
         _inside.append(name)
         host.inside(name)
         result = function(*given, **named)
+        if result is ...:
+            raise Unwritten
         del _inside[depth:]
         _returned[0] = name
         host.inside(_inside[-1] if _inside else "")
@@ -184,7 +190,7 @@ def step(who, what, given):
 
 def _said(failure, part):
     """Return the sentence of a failure with the name of the part."""
-    if failure.is_stub:
+    if isinstance(failure.error, Unwritten):
         return "`%s` is not written yet." % part
     if _inside:
         return failure.sentence().replace("your function", "`%s`" % part, 1)
