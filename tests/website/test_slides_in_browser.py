@@ -50,6 +50,11 @@ def test_notes_of_each_slide_stand_in_a_window_of_their_own(visit):
         notes = opened.value
         notes.get_by_role("heading", name="1 of").wait_for()
         assert notes.get_by_text("In one sentence").count() == 1
+        assert not notes.get_by_text("On paper").count()  # this one is of a later section
+        notes.keyboard.press("ArrowRight")
+        notes.keyboard.press("ArrowRight")
+        notes.get_by_role("heading", name="Empty chairs").wait_for()
+        assert notes.get_by_text("On paper").count() == 1
         notes.keyboard.press("End")
         notes.get_by_role("heading", name="Summary").wait_for()
         notes.get_by_text("Discuss").wait_for()
@@ -80,7 +85,22 @@ SLIDE = """() => {
 }"""
 
 
-@pytest.mark.parametrize("chapter", ["masking", "heatmaps"])
+def test_a_figure_with_more_open_stays_on_the_slide(visit):
+    with visit("book/masking.html") as seen:
+        page = seen.page
+        start_slides(page)
+        while not page.locator(".slide-now.attention-widget, .slide-now .attention-widget").count():
+            page.keyboard.press("ArrowRight")
+        figure = page.locator(".attention-view").first
+        figure.get_by_text("More", exact=True).click()
+        page.locator(".slide-last:visible").wait_for()
+        page.wait_for_function("document.documentElement.scrollHeight <= innerHeight + 1")
+        figure.get_by_label("Causal mask as well").check()
+        assert page.evaluate(SLIDE)["letters"] >= 12
+        assert seen.faults == []
+
+
+@pytest.mark.parametrize("chapter", ["masking", "heatmaps", "one-head", "multi-head"])
 def test_slides_fill_a_projector(visit, chapter):
     with visit(f"book/{chapter}.html") as seen:
         page = seen.page

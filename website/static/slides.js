@@ -272,7 +272,7 @@ async function openNotes() {
     is about the first slide of that section. */
 function isAbout(entry, slide) {
   const label = entry.querySelector("strong")?.textContent ?? "";
-  const link = entry.querySelector(":scope > strong a")?.hash.slice(1);
+  const link = entry.querySelector("strong:first-child a")?.hash.slice(1);
   const firstOf = (fits) => slides.find(fits) ?? slides[0];
   if (link) return slide === firstOf(([heading]) => heading.parentElement.id === link);
   if (/^Figure/.test(label)) return slide === firstOf((all) => all.some(isLive));
@@ -336,6 +336,9 @@ function onKey(event) {
   KEYS[event.key]();
 }
 addEventListener("keydown", onKey, { capture: true });
+// A figure whose "More" is opened or closed is fitted anew: the picture stays in sight.
+const onMore = ({ target }) => target.matches(".attention-more") && enlarge(slides[at]);
+article.addEventListener("toggle", onMore, { capture: true });
 
 /** On paper each slide has a page below its section's heading; a repeated heading is for paper alone. */
 function prepareForPaper() {
