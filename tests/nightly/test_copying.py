@@ -1,11 +1,15 @@
 """The copier at night: more texts, copiers of one's own, training, storing, refusals."""
 
+import matplotlib.pyplot as plt
 import pytest
 import torch
 import traitlets
 
 import attention_contracts as contracts
 from tests.workbook.test_copying import largest_difference, seen_in_page, texts, words_of
+from website import ROOT
+from website.notebooks import code_cells, read
+from workbook import copying
 from workbook.copying import MAX_LEN, Copier, load_copier, measured_runs, save_copier, train_copier
 from workbook.figures.copying_heads import CopyingHeads
 
@@ -50,6 +54,18 @@ def test_training_repeats_itself_and_learns():
     assert len(losses) == 8 and losses[-1] < losses[0]
     assert torch.equal(first.W_u.weight, again.W_u.weight)
     assert not torch.equal(first.W_u.weight, other.W_u.weight)
+
+
+def test_what_the_chapter_asserts_holds_for_a_copier_of_another_seed(monkeypatch, capsys):
+    """The chapter speaks of seven more seeds; this trains the first of them, in half a minute."""
+    sibling = train_copier(1, progress=False)
+    monkeypatch.setattr(copying, "load_copier", lambda: sibling)
+    scope = {}
+    for cell in code_cells(read(ROOT / "book" / "patch-a-copy.ipynb")):
+        exec("".join(cell["source"]), scope)
+    plt.close("all")
+    assert scope["copier"] is sibling
+    assert "answer from place 6: 1.00" in capsys.readouterr().out
 
 
 def test_figure_shows_a_copier_of_ones_own_with_a_layer_switched_off(node):
