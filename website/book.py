@@ -24,10 +24,10 @@ import sys
 from jupyter_book import sphinx
 from jupyter_book.cli.main import main
 
-def handle(app, arguments, error, stream, told=sphinx.handle_exception):
+def handle(app, arguments, error, stream, explain=sphinx.handle_exception):
     if isinstance(error, OSError):
         raise error
-    told(app, arguments, error, stream)
+    explain(app, arguments, error, stream)
 
 sphinx.handle_exception = handle
 try:

@@ -150,8 +150,8 @@ def install(command):
         )
 
 
-def asked(python, variables):
-    """What a Python has, by name; LookupError with what is missing for the tests."""
+def installed(python, variables):
+    """The versions that a Python has, by name; LookupError with what is missing for the tests."""
     done = subprocess.run(
         [python, "-c", ASK], capture_output=True, text=True, env=os.environ | variables
     )
@@ -171,7 +171,7 @@ def run(name, row, jobs, parts=PARTS):
     outcome, variables = Outcome(name), row.get("variables", {})
     try:
         python = environment(name, row)
-        outcome.versions = asked(python, variables)
+        outcome.versions = installed(python, variables)
     except LookupError as reason:
         outcome.not_run = str(reason)
         return outcome

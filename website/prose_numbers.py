@@ -20,7 +20,7 @@ from website import notebooks
 NUMBER = re.compile(
     r"(?<![\w.#/])[-−]?(\d[\d\u202f\u00a0]*(?: \d{3}(?!\d))*(?:\.\d+)?|\.\d+)(?![\w/])"
 )
-ELSEWHERE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+WORKED_OUT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 LINK = re.compile(r"\]\(([^)]*)\)")
 CITED = re.compile(r"\]\((?:https?:|bibliography\.md)")
 SENTENCE = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z*$(\[])|\n\s*\n|\n(?=[-|*] |\d+\. )")
@@ -36,7 +36,7 @@ def number(text):
     return float(re.sub(r"[\s\u202f\u00a0_]", "", text))
 
 
-def asked(cell):
+def stated(cell):
     """The numbers of a text that a cell should show: what stands before each, and its sentence."""
     source = SKIPPED.sub(" ", "".join(cell["source"]))
     source = re.sub(r"\\[td]?frac(\d)(\d)", r"(\1/\2)", source).replace(r"\,", "\u202f")
@@ -124,10 +124,10 @@ def uncovered(path):
     for cell in notebook["cells"]:
         if "".join(cell["source"]).startswith("## Exercises"):
             break
-        prose += asked(cell) if cell["cell_type"] == "markdown" else []
+        prose += stated(cell) if cell["cell_type"] == "markdown" else []
     values = shown(notebook)
     values |= {number(text) for text, before, _ in prose if computed(text, before)}
-    values |= {number(text) for text in ELSEWHERE.get(path.stem, ())}
+    values |= {number(text) for text in WORKED_OUT.get(path.stem, ())}
     return [(text, sentence) for text, _, sentence in prose if not covered(text, values)]
 
 

@@ -43,8 +43,8 @@ PROCESSES = multiprocessing.get_context("forkserver" if "forkserver" in METHODS 
 PROCESSES.set_forkserver_preload(["torch", "matplotlib.pyplot", "ipywidgets", "website.notebooks"])
 
 
-def run_cells(folder, cells, variables, said):
-    """Run a notebook's cells, in a process of its own; say of each what went wrong in it."""
+def run_cells(folder, cells, variables, sender):
+    """Run a notebook's cells, in a process of its own; send for each what went wrong in it."""
     import torch
     from IPython.core.interactiveshell import InteractiveShell
 
@@ -67,14 +67,14 @@ def run_cells(folder, cells, variables, said):
         os.dup2(nowhere, stream)
     shell = Shell.instance()
     shell.enable_matplotlib("inline")
-    for source, lesson in cells:
+    for source, should_raise in cells:
         shell.raised = None
         ran = shell.run_cell(source)
         error = ran.error_before_exec or ran.error_in_exec or shell.raised
-        if lesson and not error:
-            said.send("is tagged raises-exception, and raised nothing")
+        if should_raise and not error:
+            sender.send("is tagged raises-exception, and raised nothing")
         else:
-            said.send("" if lesson or not error else in_a_line(error, source))
+            sender.send("" if should_raise or not error else in_a_line(error, source))
 
 
 def in_a_line(error, source):
@@ -91,26 +91,26 @@ def run(path, shift):
     numbered = [(i, cell) for i, cell in enumerate(notebook["cells"]) if is_code(cell)]
     cells = [(cell["source"], "raises-exception" in tags(cell)) for _, cell in numbered]
     variables = kernel_environment() | {"ATTENTION_SEED_SHIFT": str(shift)}
-    hears, said = PROCESSES.Pipe(duplex=False)
+    receiver, sender = PROCESSES.Pipe(duplex=False)
     process = PROCESSES.Process(
-        target=run_cells, args=(path.resolve().parent, cells, variables, said), daemon=True
+        target=run_cells, args=(path.resolve().parent, cells, variables, sender), daemon=True
     )
     process.start()
-    said.close()  # the other end is the process's alone: when it dies, nothing more can come
-    found = {}
+    sender.close()  # the process holds the only other copy: when it dies, nothing more can come
+    failures = {}
     for index, _ in numbered:
-        if not hears.poll(LIMIT):
+        if not receiver.poll(LIMIT):
             process.kill()
-            found[index] = f"took longer than {LIMIT} seconds"
+            failures[index] = f"took longer than {LIMIT} seconds"
             break
         try:
-            found[index] = hears.recv()
+            failures[index] = receiver.recv()
         except EOFError:
             process.join()
-            found[index] = f"its process died, exit status {process.exitcode}"
+            failures[index] = f"its process died, exit status {process.exitcode}"
             break
     process.join()
-    return {where(path, notebook, index): text for index, text in found.items() if text}
+    return {where(path, notebook, index): text for index, text in failures.items() if text}
 
 
 def is_code(cell):

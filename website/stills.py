@@ -35,7 +35,7 @@ DIRECTIVE = re.compile(r"^```\{slider-(?:figure|still)\} (.+)$", re.M)
 def draw(states):
     """Return the SVG of each ``(class name, state as JSON)``; one process for all of them."""
     light = _bundle.css_variables(palette.LIGHT)
-    asked = {
+    request = {
         "style": _bundle.stylesheet(),
         "light": light,
         "dark": light | _bundle.css_variables(palette.DARK),
@@ -44,29 +44,29 @@ def draw(states):
             for name, state in states
         ],
     }
-    return run("draw.mjs", "linkedom", asked)
+    return run("draw.mjs", "linkedom", request)
 
 
-def run(script, package, asked):
-    """Ask a script of ``drawing/``, which needs a package from npm; its answer."""
+def run(script, package, request):
+    """Give a request to a script of ``drawing/``, which needs a package from npm; its answer."""
     packages = {"packages": str(npm.package(package).parent)}
-    done = subprocess.run(
+    process = subprocess.run(
         [npm.NODE / "bin" / "node", Path(__file__).parent / "drawing" / script],
-        input=json.dumps(asked | packages),
+        input=json.dumps(request | packages),
         capture_output=True,
         text=True,
         encoding="utf-8",
         check=False,
     )
-    if done.returncode:
-        raise RuntimeError(f"The figures could not be drawn: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+    if process.returncode:
+        raise RuntimeError(f"The figures could not be drawn: {process.stderr.strip()}")
+    return json.loads(process.stdout)
 
 
 def rasterised(pictures, width):
     """Return SVGs as PNGs so many pixels wide, in the book's typefaces."""
-    asked = {"fonts": fonts(), "width": width, "pictures": pictures}
-    return [base64.b64decode(one) for one in run("rasterise.mjs", "@resvg/resvg-js", asked)]
+    request = {"fonts": fonts(), "width": width, "pictures": pictures}
+    return [base64.b64decode(png) for png in run("rasterise.mjs", "@resvg/resvg-js", request)]
 
 
 @functools.cache
@@ -94,10 +94,10 @@ def fonts():
     return files
 
 
-def named(text):
+def figure_from(text):
     """Return the figure that a directive names: its class, then ``trait=value`` …"""
-    name, *given = text.split()
-    pairs = (part.split("=", 1) for part in given)
+    name, *settings = text.split()
+    pairs = (part.split("=", 1) for part in settings)
     return FIGURES[name](**{key: int(v) if v.isdigit() else v for key, v in pairs})
 
 
@@ -122,7 +122,7 @@ def states_of(path):
     """Return the states that a page of the book shows."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
-        return [state_of(named(figure)) for figure in DIRECTIVE.findall(text)]
+        return [state_of(figure_from(figure)) for figure in DIRECTIVE.findall(text)]
     return states_in(json.loads(text))
 
 
@@ -155,10 +155,10 @@ def store(changed=None, root=ROOT):
     """
     everything = pages(root)
     wanted = shown(everything)
-    anew = (
+    stale = (
         {*wanted} if changed is None else {state for path in changed for state in states_of(path)}
     )
-    drawn = [state for state in wanted if state in anew or not path_of(*state).is_file()]
+    drawn = [state for state in wanted if state in stale or not path_of(*state).is_file()]
     FOLDER.mkdir(exist_ok=True)
     for state, svg in zip(drawn, draw(drawn), strict=True):
         path_of(*state).write_text(svg, encoding="utf-8")

@@ -132,7 +132,7 @@ def test_rows_of_settings_take_this_python():
 def test_what_a_row_lacks_is_named_with_the_line_that_installs_it(monkeypatch):
     monkeypatch.setattr(matrix, "pinned", lambda: {"torch": "1", "unheard-of": "1"})
     with pytest.raises(LookupError, match=r"-m pip install unheard-of$"):
-        matrix.asked(sys.executable, {})
+        matrix.installed(sys.executable, {})
 
 
 def test_a_report_is_counted_and_chapters_timed(tmp_path):

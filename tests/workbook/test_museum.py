@@ -60,7 +60,7 @@ def test_an_error_is_a_finding():
 @pytest.mark.parametrize("exhibit", museum.EXHIBITS.values(), ids=lambda exhibit: exhibit.name)
 def test_labels_are_whole(exhibit):
     assert exhibit.wrong.endswith(".") and exhibit.wrong[0].isupper()
-    assert exhibit.repair and exhibit.seen
+    assert exhibit.repair and exhibit.symptom
     url = r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+"
     assert exhibit.thread in ("sources", "none") or re.fullmatch(url, exhibit.thread)
 

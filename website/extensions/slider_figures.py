@@ -92,11 +92,14 @@ class SliderFigure(SphinxDirective):
     def shown_state(self):
         """The figure that is named, as its class's name and its state; it needs a still."""
         try:
-            name, state = stills.state_of(stills.named(self.arguments[0]))
+            name, state = stills.state_of(stills.figure_from(self.arguments[0]))
         except (KeyError, TypeError, ValueError) as error:
             raise self.error(f"no figure {self.arguments[0]!r} ({error})") from error
         if still_of(name, state) is None:
-            raise self.error(f"no still of {self.arguments[0]!r}: run make notebooks")
+            raise self.error(
+                f"no still of {self.arguments[0]!r}: run .venv/bin/python tools/notebooks.py "
+                "--stills"
+            )
         return name, state
 
     def run(self):

@@ -31,7 +31,8 @@ def links_resolve(notebook):
                 yield cell, f"link {target}: there is no heading or entry '{anchor}'"
 
 
-ELSEWHERE = {
+# Markdown that only some programs understand, and what it is
+NOT_PORTABLE = {
     r"^:::": "a ':::' block",
     r"^\([^)]+\)=\s*$": "a '(label)='",
     r"^%( |$)": "a '%' comment",
@@ -58,7 +59,7 @@ def prose_reads_the_same_everywhere(notebook):
             if token.type == "html_block":
                 found += unknown_html(token.content)
             if token.type == "inline":
-                found += elsewhere_only(token)
+                found += not_portable(token)
         if cell.raw.get("attachments"):
             found.append("an attachment: draw it in a code cell")
         for opened in re.finditer(r"</summary>[^\n]*\n(?=[^\n])", cell.source):
@@ -68,13 +69,13 @@ def prose_reads_the_same_everywhere(notebook):
         yield from ((cell, f"not every reader's program understands {what}") for what in found)
 
 
-def elsewhere_only(inline):
+def not_portable(inline):
     """What in a run of text only some programs understand; code and mathematics are left out."""
     text = "".join(
         "\n" if t.type in ("softbreak", "hardbreak") else t.content if t.type == "text" else "\0"
         for t in inline.children
     )
-    for pattern, what in ELSEWHERE.items():
+    for pattern, what in NOT_PORTABLE.items():
         if re.search(pattern, text, flags=re.MULTILINE):
             yield what
     for before, token in pairwise(inline.children):

@@ -13,7 +13,7 @@ from workbook.exercises import _words as words
 from workbook.exercises._compare import agree, difference, parts, wrong_kind
 from workbook.exercises._explain import Explanations
 from workbook.exercises._facts import broken, responses
-from workbook.exercises._mine import kept
+from workbook.exercises._mine import keep_part
 from workbook.exercises._rules import Rule
 from workbook.exercises._running import Failure, attempt, copied, one_thread, run, same_inputs
 from workbook.exercises._verdict import Verdict
@@ -104,7 +104,7 @@ class Exercise:
                 _normalising(answer, self.normalise) if self.normalise else answer
             )
         if verdict and self.part:
-            verdict.message += kept(answer, self.part, replace=replace)
+            verdict.message += keep_part(answer, self.part, replace=replace)
         return verdict
 
     def _judge(self, answer: Function) -> Verdict:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-__all__ = ["FILE", "NotKept", "from_the_book", "in_notebook", "keep", "kept"]
+__all__ = ["FILE", "NotKept", "from_the_book", "in_notebook", "keep", "keep_part"]
 
 Function = Callable[..., Any]
 
@@ -47,12 +47,12 @@ def from_the_book() -> bool:
     return os.environ.get(BOOK) == "book"
 
 
-def kept(answer: object, part: str, *, replace: bool = False) -> str:
+def keep_part(answer: object, part: str, *, replace: bool = False) -> str:
     """Keep a right answer if it has the name of its part; return what to say of it.
 
     Examples
     --------
-    >>> kept(lambda queries, keys: queries @ keys.mT, "my_unit_scores")  # this is no notebook
+    >>> keep_part(lambda queries, keys: queries @ keys.mT, "my_unit_scores")  # this is no notebook
     ''
     """
     if not in_notebook() or from_the_book():

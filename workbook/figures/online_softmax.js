@@ -37,12 +37,12 @@ export function measure({ block_size, step, scores, outcomes }) {
     });
     maximum = larger;
   }
-  const seen = Math.min(read * block_size, scores.length);
-  const weights = scores.slice(0, seen).map((score) => Math.exp(score - maximum) / normaliser);
+  const keysRead = Math.min(read * block_size, scores.length);
+  const weights = scores.slice(0, keysRead).map((score) => Math.exp(score - maximum) / normaliser);
   return {
     blocks,
     read,
-    seen,
+    keysRead,
     maximum,
     normaliser,
     before,
@@ -63,13 +63,13 @@ export function ticksOf(low, high) {
 /** The finding in words. */
 export function words(
   { block_size },
-  { blocks, read, seen, maximum, normaliser, output, factor, raised },
+  { blocks, read, keysRead, maximum, normaliser, output, factor, raised },
 ) {
   if (read === 0) return `No block of ${block_size} read yet: no maximum, normaliser 0, output 0.`;
   const end =
     read === blocks
       ? "the whole softmax, in one pass"
-      : `of ${seen} ${seen === 1 ? "key" : "keys"} so far`;
+      : `of ${keysRead} ${keysRead === 1 ? "key" : "keys"} so far`;
   let kept = `what stood before was multiplied by ${fixed(factor)}`;
   if (factor === 1) kept = "the maximum stayed, nothing was rescaled";
   if (read === blocks)
@@ -185,12 +185,12 @@ export function render({ model, el }) {
   view.start(() => {
     const state = view.state();
     const { scores, outcomes, block_size } = state;
-    const seen = measure(state);
+    const now = measure(state);
     // As a new maximum arrives, the bars before it shrink together, and the output moves.
     const [weights, lift, totals] = view.glide("totals", [
-      scores.map((_, i) => seen.weights[i] ?? 0),
-      seen.read ? seen.maximum : 0,
-      [seen.before, seen.before * seen.factor, seen.normaliser],
+      scores.map((_, i) => now.weights[i] ?? 0),
+      now.read ? now.maximum : 0,
+      [now.before, now.before * now.factor, now.normaliser],
     ]);
     const [left, right] = [LEFT, plot.width - RIGHT];
     const room = (right - left) / scores.length;
@@ -199,9 +199,9 @@ export function render({ model, el }) {
     const size = (SCORES.bottom - SCORES.top - 2 * SCORES.inset) / Math.max(highest - lowest, 1);
     const y = (score) => SCORES.top + SCORES.inset + (highest - score) * size;
     // The block that is read stands out, from its scores to its weights.
-    const block = (seen.read - 1) * block_size;
-    const between = Array.from({ length: seen.blocks - 1 }, (_, i) => x((i + 1) * block_size));
-    const along = Array.from({ length: seen.blocks }, (_, i) => measure({ ...state, step: i + 1 }));
+    const block = (now.read - 1) * block_size;
+    const between = Array.from({ length: now.blocks - 1 }, (_, i) => x((i + 1) * block_size));
+    const along = Array.from({ length: now.blocks }, (_, i) => measure({ ...state, step: i + 1 }));
     const largest = Math.max(...along.map(({ normaliser }) => normaliser));
     const tick = (number, y) => [
       ["line", { class: "attention-grid", x1: left, x2: right, y1: y, y2: y }],
@@ -220,7 +220,7 @@ export function render({ model, el }) {
           width: room * Math.min(block_size, scores.length - block) - 2,
           fill: "var(--aw-surface)",
           stroke: "var(--aw-accent)",
-          visibility: seen.read ? null : "hidden",
+          visibility: now.read ? null : "hidden",
         },
       ],
       ...[SCORES, WEIGHTS].flatMap(({ top, bottom }) =>
@@ -251,7 +251,7 @@ export function render({ model, el }) {
     setChildren(
       bars,
       scores.flatMap((score, i) => {
-        const known = i < seen.seen;
+        const known = i < now.keysRead;
         const height = WEIGHTS.base - weightAt(weights[i]);
         return [
           [
@@ -291,15 +291,15 @@ export function render({ model, el }) {
     const level = y(lift);
     setAttributes(maximum, {
       x1: left,
-      x2: x(seen.seen),
+      x2: x(now.keysRead),
       y1: level,
       y2: level,
-      visibility: seen.read ? "visible" : "hidden",
+      visibility: now.read ? "visible" : "hidden",
     });
     setAttributes(maximumName, {
       x: right,
       y: 16,
-      visibility: seen.read ? "visible" : "hidden",
+      visibility: now.read ? "visible" : "hidden",
     });
     const answer = along.at(-1).output;
     const [least, most] = [Math.min(...outcomes), Math.max(...outcomes)];
@@ -308,7 +308,7 @@ export function render({ model, el }) {
       OUTPUT.inset -
       ((value - least) / (most - least || 1)) * (OUTPUT.bottom - OUTPUT.top - 2 * OUTPUT.inset);
     const ends = along
-      .slice(0, seen.read)
+      .slice(0, now.read)
       .map(({ output: value }, i) => [
         x(Math.min((i + 1) * block_size, scores.length)) - 8,
         up(value),
@@ -362,11 +362,11 @@ export function render({ model, el }) {
         },
       ]),
     ]);
-    drawTotals(seen, totals, largest);
+    drawTotals(now, totals, largest);
     full(answer);
-    shown(seen, { factor: seen.read < 2 ? "none" : undefined });
-    further(seen, { maximum: seen.read < 1 ? "none" : undefined });
-    view.say(words(state, seen));
+    shown(now, { factor: now.read < 2 ? "none" : undefined });
+    further(now, { maximum: now.read < 1 ? "none" : undefined });
+    view.say(words(state, now));
   });
   return view.cleanup;
 }

@@ -32,7 +32,7 @@ class Exhibit:
         What it is called in ``EXHIBITS``.
     broken, repaired : callable
         Functions of the common form, or classes of modules whose ``forward`` has it.
-    wrong, seen, repair : str
+    wrong, symptom, repair : str
         What is wrong, what one sees of it, and what is right; a sentence or a part of one.
     contract : str
         The contract that is about just this; others may catch it, too.
@@ -53,7 +53,7 @@ class Exhibit:
 
     Examples
     --------
-    >>> EXHIBITS["rotary_halves"].seen
+    >>> EXHIBITS["rotary_halves"].symptom
     'the first token is right, and nonsense follows'
     """
 
@@ -61,7 +61,7 @@ class Exhibit:
     broken: Attend
     repaired: Attend
     wrong: str
-    seen: str
+    symptom: str
     contract: str
     repair: str
     thread: str
@@ -72,7 +72,7 @@ class Exhibit:
     def __post_init__(self) -> None:
         _require_attention("broken", self.broken, self.batch, self.widths, self.num_heads)
         _require_attention("repaired", self.repaired, self.batch, self.widths, self.num_heads)
-        for name in ("name", "wrong", "seen", "contract", "repair", "thread"):
+        for name in ("name", "wrong", "symptom", "contract", "repair", "thread"):
             require_a(name, getattr(self, name), str)
 
     def caught_by(self) -> dict[str, str]:

@@ -43,7 +43,7 @@ Caught by: assert_scaled. Repair: divide by √d. Thread: none
 
     def __repr__(self) -> str:
         return "\n".join(
-            f"{x.name}: {x.wrong} Seen: {x.seen}. Caught by: {x.contract}. "
+            f"{x.name}: {x.wrong} Seen: {x.symptom}. Caught by: {x.contract}. "
             f"Repair: {x.repair}. Thread: {x.thread}"
             for x in self.exhibits
         )
@@ -61,13 +61,13 @@ def _breakable(name: str) -> str:
 
 
 def _cells(exhibit: Exhibit) -> str:
-    wrong, seen, repair = map(html.escape, (exhibit.wrong, exhibit.seen, exhibit.repair))
+    wrong, symptom, repair = map(html.escape, (exhibit.wrong, exhibit.symptom, exhibit.repair))
     if exhibit.thread.startswith("https://"):
         repair += f' (<a href="{exhibit.thread}">thread</a>)'
     name, contract = _breakable(exhibit.name), exhibit.contract.removeprefix("assert_")
     cells = (
         f"{wrong}<br><code>{name}</code>",
-        seen,
+        symptom,
         f"<code>{_breakable(contract)}</code>",
         repair,
     )

@@ -19,17 +19,19 @@ def truth(figure):
     """What PyTorch and the library say of the keys that have been read."""
     scores = torch.tensor(figure.scores, dtype=torch.float64)
     values = torch.tensor(figure.outcomes, dtype=torch.float64)
-    seen = min(figure.step * figure.block_size, 12)
-    before = (math.ceil(seen / figure.block_size) - 1) * figure.block_size
-    if seen == 0:
+    keys_read = min(figure.step * figure.block_size, 12)
+    before = (math.ceil(keys_read / figure.block_size) - 1) * figure.block_size
+    if keys_read == 0:
         nothing = {"maximum": -math.inf, "normaliser": 0.0, "before": 0.0}
         return nothing | {"factor": 1.0, "output": 0.0}
-    weights = masked_softmax(scores.unsqueeze(0), mask=(torch.arange(12) < seen).unsqueeze(0))[0]
-    maximum = scores[:seen].max()
+    weights = masked_softmax(scores.unsqueeze(0), mask=(torch.arange(12) < keys_read).unsqueeze(0))[
+        0
+    ]
+    maximum = scores[:keys_read].max()
     earlier = scores[:before].max() if before > 0 else torch.tensor(-math.inf)
     return {
         "maximum": maximum.item(),
-        "normaliser": (scores[:seen] - maximum).exp().sum().item(),
+        "normaliser": (scores[:keys_read] - maximum).exp().sum().item(),
         "before": (scores[:before] - earlier).exp().sum().item(),
         "factor": (earlier - maximum).exp().item(),
         "output": (weights @ values).item(),
@@ -68,7 +70,7 @@ def test_javascript_agrees_with_the_library(node):
         if seen["maximum"] is None:  # JSON has no infinity
             seen["maximum"] = -math.inf
         assert {name: seen[name] for name in wanted} == pytest.approx(wanted, abs=1e-9), figure
-        scores = torch.tensor(figure.scores[: seen["seen"]], dtype=torch.float64)
+        scores = torch.tensor(figure.scores[: seen["keysRead"]], dtype=torch.float64)
         assert seen["weights"] == pytest.approx(torch.softmax(scores, -1).tolist(), abs=1e-12)
 
 
@@ -78,7 +80,7 @@ def test_after_the_last_block_it_is_the_whole_softmax(node, block_size):
     (seen,) = node("online_softmax.js", "measure", [[figure.state()]])
     whole = truth(OnlineSoftmax(block_size=12, step=1))
     assert seen["output"] == pytest.approx(whole["output"], abs=1e-12)
-    assert seen["seen"] == 12 and sum(seen["weights"]) == pytest.approx(1, abs=1e-12)
+    assert seen["keysRead"] == 12 and sum(seen["weights"]) == pytest.approx(1, abs=1e-12)
 
 
 def test_large_scores_do_not_overflow(node):

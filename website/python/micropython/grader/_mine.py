@@ -1,5 +1,5 @@
 # The page keeps what a reader wrote by itself.
 
 
-def kept(answer, part, replace=False):
+def keep_part(answer, part, replace=False):
     return ""
