@@ -428,7 +428,7 @@ def test_a_lost_address_leads_back_from_any_folder(visit):
 
 
 def print_out(visit, name):
-    """A printed page has its stills and its solutions, and no navigation."""
+    """A printed page has its stills and its solutions, and nothing to press or to write into."""
     with visit(name) as seen:
         page = seen.page
         page.emulate_media(media="print")
@@ -437,9 +437,11 @@ def print_out(visit, name):
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert not page.locator(":is(.bar, #contents, .onward, .copy):visible").count()
         assert not page.locator(".attention-view:visible").count()
+        assert not page.locator("main :is(button, select, textarea):visible").count()
+        assert not page.locator(".cell_input[hidden]:not(:visible)").count()  # stubs
         stills = page.locator("figure.attention-widget > img")
         assert stills.evaluate_all("all => all.every(one => one.checkVisibility())")
-        folded = page.locator("article details:not([open])").evaluate_all(
+        folded = page.locator("article details:not([open], .attention-view *)").evaluate_all(
             "all => all.filter(one => !one.parentElement.matches('.tag_hide-input')).length"
         )
         assert folded == 0
