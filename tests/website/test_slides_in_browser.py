@@ -2,6 +2,8 @@
 
 import pytest
 
+from .visiting import SITE
+
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 
 
@@ -40,6 +42,17 @@ def test_a_chapter_shows_as_slides(visit):
         page.keyboard.press("Escape")
         page.wait_for_url(lambda address: "slides" not in address)
         assert seen.faults == []
+
+
+def test_slides_are_shown_from_a_folder(visit):
+    with visit("404.html") as seen:
+        context = seen.page.context.browser.new_context()  # one that opens files
+        page = context.new_page()
+        page.goto((SITE / "book" / "masking.html").as_uri())
+        start_slides(page)
+        page.keyboard.press("ArrowRight")
+        page.wait_for_selector(".slides-bar output:text-matches('^2 of')")
+        context.close()
 
 
 def test_notes_of_each_slide_stand_in_a_window_of_their_own(visit):

@@ -255,7 +255,11 @@ report?.addEventListener("click", () => {
 // A page can be shown as slides.
 const slides = document.querySelector(".chapter .slides-link");
 if (slides) slides.hidden = false;
-if (new URLSearchParams(location.search).has("slides")) import("./slides.js");
+if (new URLSearchParams(location.search).has("slides")) {
+  const script = document.createElement("script");
+  script.src = new URL("slides.js", document.currentScript.src);
+  document.head.append(script);
+}
 
 // "/" goes to the search field, as in many books.
 addEventListener("keydown", (event) => {
