@@ -201,6 +201,9 @@ def _leak() -> Tensor:
         "a mask with one leak in its first row": (_leak(),),
         "a mask that hides the first token from the last": (_tutorial(4) + _tutorial(4, 3).T,),
         "a mask of ones where −∞ belongs": (_tutorial(4, 1, 1.0),),
+        "a mask of −10⁹ where −∞ belongs": (_tutorial(4, 1, -1e9),),
+        "a mask of +∞ where −∞ belongs": (_tutorial(4, 1, torch.inf),),
+        "a mask of ones where 0 belongs": (_tutorial(4) + 1,),
     },
 )
 def right_mask(penalty: Tensor) -> bool:
