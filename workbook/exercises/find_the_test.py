@@ -157,8 +157,12 @@ def _padded(length: int, real: int) -> Tensor:
         ),
         *(
             (
-                {"penalty.masked_fill": OWN, old: new},
-                f"the padding is open: the mask that came in is lost. And {more}",
+                {"penalty.masked_fill": fill, old: new},
+                f"{lost}: the mask that came in is lost. And {more}",
+            )
+            for fill, lost in (
+                (OWN, "the padding is open"),
+                ("torch.zeros_like(penalty).masked_fill", "the future is open"),
             )
             for old, new, more in (
                 ("tril(-window)", "tril(-window - 1)", "the window holds one key too many."),
