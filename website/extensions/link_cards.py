@@ -5,11 +5,13 @@ card is the picture that goes with a link to a page in messages: the page's titl
 sentence and its first figure at rest, or else rows of a causal mask, in the book's typefaces.
 
 Our own, because sphinxext-opengraph brings 1.8 MB, its fonts and its own card, for the tags that
-the theme has in ten lines, and sphinx-sitemap brings sphinx-last-updated-by-git for the eight lines
-at the end here.
+the theme has in ten lines, and sphinx-sitemap brings sphinx-last-updated-by-git for the thirty
+lines at the end here.
 """
 
 import re
+import shutil
+import subprocess
 import textwrap
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
@@ -122,13 +124,40 @@ def write_all(app, error):
         path = out / FOLDER / f"{name}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(png)
-    pages = (urljoin(base, app.builder.get_target_uri(name)) for name in sorted(app.env.found_docs))
-    listed = "".join(f"<url><loc>{escape(page)}</loc></url>\n" for page in pages)
     (out / "sitemap.xml").write_text(
         '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{listed}</urlset>\n',
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+        f"{''.join(listed(app, names))}</urlset>\n",
         encoding="utf-8",
     )
+
+
+def listed(app, names):
+    """Each page's line in ``sitemap.xml``: its address, and its source's day, if that is known."""
+    days = last_days(app.srcdir)
+    for name in names:
+        address = urljoin(app.config.html_baseurl, app.builder.get_target_uri(name))
+        source = Path(app.env.doc2path(name)).relative_to(app.srcdir).as_posix()
+        day = f"<lastmod>{days[source]}</lastmod>" if source in days else ""
+        yield f"<url><loc>{escape(address)}</loc>{day}</url>\n"
+
+
+def last_days(folder):
+    """Return the day of each file's last commit, or nothing where the history is not whole."""
+
+    def git(*words):
+        done = subprocess.run(["git", "-C", folder, *words], capture_output=True)
+        return done.stdout.decode("utf-8", "replace").splitlines()
+
+    if not shutil.which("git") or git("rev-parse", "--is-shallow-repository") != ["false"]:
+        return {}
+    days, day = {}, ""
+    for line in git("log", "--format=%cs", "--name-only", "--relative"):
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", line):
+            day = line
+        elif line:
+            days.setdefault(line, day)
+    return days
 
 
 def setup(app):

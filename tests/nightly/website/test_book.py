@@ -1,5 +1,6 @@
 """Small books that are built: with other settings, with faults, on machines that lack something."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from tests.website.conftest import Site, write_small_book
 from website import ROOT, book
+from website.extensions import link_cards
 
 
 def test_one_build_at_a_time(tmp_path, monkeypatch, capsys):
@@ -94,11 +96,32 @@ def test_with_a_repository_the_foot_leads_to_it(built):
     page = built.pages["book/index.html"]
     assert page.select_one("article a[href='#SoftLookup.temperature=0.1']").text == "Cold"
     links = [link["href"] for link in page.select(".foot .links a")]
-    wanted = [f"{HOME}{end}" for end in ("", "#three-ways-to-use-it")]
+    wanted = [f"{HOME}{end}" for end in ("", "#two-commands")]
     assert links[:3] == ["#three-ways-to-use-it", *wanted]
     report, edit = links[3:]
     assert edit == f"{HOME}/edit/main/book/index.md"
     assert report.startswith(f"{HOME}/issues/new?title=A+book") and "book%2Findex.md" in report
+
+
+def test_the_foot_leads_to_a_heading_of_the_readme():
+    assert "\n## Two commands\n" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_map_of_the_site_knows_the_day_of_each_source(tmp_path):
+    def git(*words, day="2026-11-01"):
+        author = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+        hour = {"GIT_COMMITTER_DATE": f"{day}T12:00:00Z", "GIT_AUTHOR_DATE": f"{day}T12:00:00Z"}
+        subprocess.run(["git", *author, *words], cwd=tmp_path, env=os.environ | hour, check=True)
+
+    assert link_cards.last_days(tmp_path) == {}
+    git("init", "-q")
+    for name, day in (("a.md", "2026-11-01"), ("a page.md", "2026-11-03")):
+        (tmp_path / name).write_text(name, encoding="utf-8")
+        git("add", ".")
+        git("commit", "-q", "-m", name, day=day)
+    assert link_cards.last_days(tmp_path) == {"a.md": "2026-11-01", "a page.md": "2026-11-03"}
+    git("clone", "-q", "--depth=1", f"file://{tmp_path}", "shallow")
+    assert link_cards.last_days(tmp_path / "shallow") == {}
 
 
 def test_a_moved_section_leads_on(built):
