@@ -52,6 +52,7 @@ def test_a_readers_parts_write_break_and_are_saved_and_opened(visit, tmp_path): 
         file = tmp_path / "mine.py"
         file.write_text(f"{text}\n\n{SCORES}")
         panel.locator("input[type=file]").set_input_files(file)
+        expect(said).to_have_text("Opened. Press Write.")
         page.reload()  # what is not graded yet stays
         panel.get_by_role("button", name="Write").click()
         panel.locator(".wrong", has_text="my_unit_scores yours, and not right: √d").wait_for()
