@@ -27,9 +27,10 @@ def changed(root=ROOT):
 def git(root, *arguments):
     # A hook of git, which may be what runs this, sets variables that name another repository.
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return subprocess.run(
-        ["git", *arguments], cwd=root, env=variables, check=True, capture_output=True, text=True
-    ).stdout
+    # What git complains of may be in any encoding.
+    options = {"capture_output": True, "text": True, "errors": "replace"}
+    command = ["git", *arguments]
+    return subprocess.run(command, cwd=root, env=variables, check=True, **options).stdout
 
 
 def among(paths, root=ROOT):

@@ -10,7 +10,6 @@ lines at the end here.
 """
 
 import re
-import shutil
 import subprocess
 import textwrap
 from pathlib import Path
@@ -21,6 +20,7 @@ from sphinx.errors import ConfigError
 
 from attention_lib.palette import LIGHT, WEIGHT_MAP
 from website import stills
+from website.changed import git
 from website.extensions.workbook_pages import first_paragraph, plain
 from workbook.figures._stills import still_of
 
@@ -144,15 +144,14 @@ def listed(app, names):
 
 def last_days(folder):
     """Return the day of each file's last commit, or nothing where the history is not whole."""
-
-    def git(*words):
-        done = subprocess.run(["git", "-C", folder, *words], capture_output=True)
-        return done.stdout.decode("utf-8", "replace").splitlines()
-
-    if not shutil.which("git") or git("rev-parse", "--is-shallow-repository") != ["false"]:
+    try:
+        if git(folder, "rev-parse", "--is-shallow-repository").strip() == "true":
+            return {}
+        log = git(folder, "log", "--format=%cs", "--name-only", "--relative")
+    except (OSError, subprocess.CalledProcessError):
         return {}
     days, day = {}, ""
-    for line in git("log", "--format=%cs", "--name-only", "--relative"):
+    for line in log.splitlines():
         if re.fullmatch(r"\d{4}-\d\d-\d\d", line):
             day = line
         elif line:

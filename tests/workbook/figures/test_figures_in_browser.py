@@ -55,7 +55,9 @@ def comes_to_life_under_its_title_and_task(page, figure):
     title, task = (page.locator(f".attention-{part}").inner_text() for part in ("title", "task"))
     assert title
     assert page.get_by_role("group", name=title, exact=True).count() == 1
-    assert re.fullmatch(r"[A-Z].{5,90}[.?]", task), "a sentence or two"
+    assert re.fullmatch(r"[A-Z][^.!?]{5,90}[.?]( [A-Z][^.!?]{5,60}\?)?", task), (
+        "one, or a question too"
+    )
     placed = ".attention-layout > .attention-controls > :not(button), .attention-stage > fieldset"
     controls = page.locator(placed)
     assert 1 <= controls.filter(visible=True).count() <= 2
