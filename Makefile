@@ -31,6 +31,8 @@ PYTEST := $(IN_VENV) -m pytest -q -n logical --maxprocesses=4 --dist=loadscope -
 
 # One goal after the other, even under -j: test reads the pages that book writes.
 .NOTPARALLEL:
+# Without compiled modules each of the many kernels and workers would compile PyTorch's anew.
+unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH PYTHONHOME PYTHONWARNINGS PYTHONOPTIMIZE PYTHONINSPECT
 export PYTHONUTF8 := 1
 

@@ -15,17 +15,25 @@ from website.python import FOLDER
 from workbook import exercises
 from workbook.parts import PARTS, of_the_book
 
-__all__ = ["forms"]
+__all__ = ["forms", "names"]
 
 PLACE = re.compile("⟨(.*?)⟩")
 MOST = 30  # answers that a form allows
 
 
+def names():
+    """Return the exercises that have a form, each as ``chapter.name``; nothing is graded for it."""
+    return [table["exercise"] for table in _tables()]
+
+
 @functools.cache
 def forms():
     """Return the forms by the exercise that they belong to, ``chapter.name``."""
-    tables = tomllib.loads((FOLDER / "forms.toml").read_text(encoding="utf-8"))["form"]
-    return {table["exercise"]: _made(table) for table in tables}
+    return {table["exercise"]: _made(table) for table in _tables()}
+
+
+def _tables():
+    return tomllib.loads((FOLDER / "forms.toml").read_text(encoding="utf-8"))["form"]
 
 
 def _made(table):

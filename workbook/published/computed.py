@@ -10,7 +10,6 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.attention.bias import causal_lower_right
 
 from attention_lib.attention import Attention, scaled_dot_product_attention
 from attention_lib.masking import causal_mask, masked_softmax, window_mask
@@ -317,6 +316,8 @@ def chunk() -> Tensor:
 
 
 def their_chunk() -> Tensor:
+    from torch.nn.attention.bias import causal_lower_right  # brings half of torch.compile
+
     queries, keys, values = _new()
     mask = causal_lower_right(3, 7)
     return torch.as_tensor(F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask))

@@ -9,12 +9,12 @@ import pytest
 from tests.website.python.test_graders_of_the_page import NODE
 from website import book
 from website.python import export
-from website.python.forms import forms
+from website.python.forms import forms, names
 
 TEST = Path(__file__).with_name("forms.test.mjs")
 
 
-@pytest.mark.parametrize("name", forms())
+@pytest.mark.parametrize("name", names())
 def test_one_answer_of_a_form_is_right(name):
     form = forms()[name]
     verdicts = form["verdicts"]
@@ -31,9 +31,9 @@ def test_one_answer_of_a_form_is_right(name):
 def test_each_chapter_of_part_one_has_a_form_for_one_of_its_exercises():
     parts = dict(book.parts())
     chapters = next(listed for caption, listed in parts.items() if caption.startswith("Part I:"))
-    names = {Path(source).stem.replace("-", "_") for source in chapters}
-    assert {name.split(".")[0] for name in forms()} == names
-    for name in forms():
+    modules = {Path(source).stem.replace("-", "_") for source in chapters}
+    assert {name.split(".")[0] for name in names()} == modules
+    for name in names():
         chapter, exercise = name.split(".")
         assert exercise in [grader for grader, *_ in export.published(chapter)]
 
