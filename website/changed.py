@@ -11,6 +11,7 @@ import subprocess
 from website import ROOT
 
 PUBLISHED = "origin/main"
+NO_ANSWER = (OSError, subprocess.CalledProcessError)  # no git, no repository, no such branch
 
 
 def changed(root=ROOT):
@@ -19,12 +20,13 @@ def changed(root=ROOT):
         base = git(root, "merge-base", "HEAD", PUBLISHED).strip()
         differing = git(root, "diff", "--name-only", "--no-renames", "-z", base)
         added = git(root, "ls-files", "--others", "--exclude-standard", "-z")
-    except (OSError, subprocess.CalledProcessError):
+    except NO_ANSWER:
         return None
     return {*filter(None, (differing + added).split("\0"))}
 
 
 def git(root, *arguments):
+    """What git says in a folder; raises one of ``NO_ANSWER`` where it says nothing."""
     # A hook of git, which may be what runs this, sets variables that name another repository.
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     # What git complains of may be in any encoding.

@@ -45,7 +45,7 @@ def test_other_bold_words_ask_for_nothing():
 
 @pytest.mark.site
 def test_each_choice_is_offered_and_one_of_each_row_is_right(site):
-    for chapter, rows in predictions.read().items():
+    for chapter, rows in predictions.guesses().items():
         places = site.pages[f"book/{chapter}.html"].select(".prediction")
         offered = [[b.text for b in place.select("[data-why]")] for place in places]
         drawn = [json.loads(place["data-drawn"]) for p in places for place in p.select(".drawn")]

@@ -10,7 +10,6 @@ lines at the end here.
 """
 
 import re
-import subprocess
 import textwrap
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
@@ -20,7 +19,7 @@ from sphinx.errors import ConfigError
 
 from attention_lib.palette import LIGHT, WEIGHT_MAP
 from website import stills
-from website.changed import git
+from website.changed import NO_ANSWER, git
 from website.extensions.workbook_pages import first_paragraph, plain
 from workbook.figures._stills import still_of
 
@@ -148,7 +147,7 @@ def last_days(folder):
         if git(folder, "rev-parse", "--is-shallow-repository").strip() == "true":
             return {}
         log = git(folder, "log", "--format=%cs", "--name-only", "--relative")
-    except (OSError, subprocess.CalledProcessError):
+    except NO_ANSWER:
         return {}
     days, day = {}, ""
     for line in log.splitlines():

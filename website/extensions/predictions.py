@@ -17,33 +17,29 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
-FILE = Path(__file__).resolve().parent.parent / "predictions.toml"
+GUESSES = Path(__file__).resolve().parent.parent / "predictions.toml"
 SCRIPT = "predictions.js"
 FIGURE = 'class="attention-widget"'
-FIELD = (
+TEXT_FIELD = (
     '<form><input type="text" autocomplete="off" aria-label="Your guess">'
     '<button type="submit">Compare</button></form>'
 )
-SWITCH = '<label class="always"><input type="checkbox"> Always show the outputs</label>'
+ALWAYS_SHOW = '<label class="always"><input type="checkbox"> Always show the outputs</label>'
 
 
-def read():
-    """The predictions that have choices or are drawn: a list for each chapter."""
-    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+def guesses():
+    """What can be chosen or drawn as a guess: a list for each chapter."""
+    return tomllib.loads(GUESSES.read_text(encoding="utf-8"))
 
 
 def predictions(doctree):
     """Each paragraph that asks for a prediction, with the cells that answer it."""
     for strong in doctree.findall(nodes.strong):
-        if asks(strong) and (cells := answering(strong.parent)):
+        if strong.astext().rstrip(":") == "Predict" and (cells := answering_cells(strong.parent)):
             yield strong.parent, cells
 
 
-def asks(strong):
-    return strong.astext().rstrip(":") == "Predict"
-
-
-def answering(paragraph):
+def answering_cells(paragraph):
     """The code cells after a paragraph, up to the text that follows the first output.
 
     A figure to take hold of gives nothing away by itself. It is passed over.
@@ -74,16 +70,16 @@ def outputs(cell):
     ]
 
 
-def row(name, asked, cells, switch):
-    """The place for a guess, as HTML."""
-    question, controls = "What do you think?", FIELD
-    if "choices" in asked:
+def guess_row(name, guess, cells, switch):
+    """The row in which one guesses, as HTML: choices, something to draw, or a field for text."""
+    question, controls = "What do you think?", TEXT_FIELD
+    if "choices" in guess:
         controls = "".join(
             f'<button type="button" data-why="{escape(why)}">{escape(text)}</button>'
-            for text, why in asked["choices"]
+            for text, why in guess["choices"]
         )
-    elif asked:
-        question, controls = asked["task"], to_draw(asked, cells)
+    elif guess:
+        question, controls = guess["task"], drawing_area(guess, cells)
     return (
         f'<div class="prediction" data-prediction="{name}"><div class="guess">'
         f"<span>{question}</span>{controls}"
@@ -92,51 +88,50 @@ def row(name, asked, cells, switch):
     )
 
 
-def to_draw(asked, cells):
+def drawing_area(guess, cells):
     """The place for a curve or for bars; the truth is a row of a matrix among the outputs."""
     text = "\n".join(output.astext() for cell in cells for output in outputs(cell))
     rows = re.findall(r"^ ?\[+([-\d. ]+)\]", text, re.MULTILINE)
-    truth = [float(number) for number in rows[asked["row"]].split()]
-    drawn = {key: asked[key] for key in ("kind", "names")} | {"truth": truth}
+    truth = [float(number) for number in rows[guess["row"]].split()]
+    drawing = {key: guess[key] for key in ("kind", "names")} | {"truth": truth}
     return (
-        f'<div class="drawn {asked["kind"]}" role="group" aria-label="{escape(asked["task"])}"'
-        f' data-drawn="{escape(json.dumps(drawn))}"></div>'
-        f'<button type="button" class="compare" data-why="{escape(asked["why"])}" disabled>'
+        f'<div class="drawn {guess["kind"]}" role="group" aria-label="{escape(guess["task"])}"'
+        f' data-drawn="{escape(json.dumps(drawing))}"></div>'
+        f'<button type="button" class="compare" data-why="{escape(guess["why"])}" disabled>'
         "Compare</button>"
     )
 
 
-def offer(app, doctree):
-    """Put a place for the guess before the outputs, and mark them."""
+def cover(app, doctree):
+    """Put the row for a guess before the outputs that answer it, and mark them."""
     chapter = app.env.docname.rpartition("/")[2]
-    wanted = list(read().get(chapter, []))
+    unplaced = list(guesses().get(chapter, []))
     for number, (paragraph, cells) in enumerate(predictions(doctree)):
         text = " ".join(paragraph.astext().split())
-        mine = [one for one in wanted if one["asks"] in text]
-        wanted = [one for one in wanted if one not in mine]
-        asked = mine[0] if mine else {}
-        place = row(f"{chapter}-{number}", asked, cells, SWITCH * (not number))
-        below = next(filter(is_figure, paragraph.parent.children), None)
+        guess = next((guess for guess in unplaced if guess["asks"] in text), {})
+        unplaced = [other for other in unplaced if other is not guess]
+        row = guess_row(f"{chapter}-{number}", guess, cells, "" if number else ALWAYS_SHOW)
+        figure = next(filter(is_figure, paragraph.parent.children), None)
         index = paragraph.parent.index
-        if below and index(paragraph) < index(below) < index(cells[0]):
-            paragraph.parent.insert(index(below), nodes.raw("", place, format="html"))
+        if figure and index(paragraph) < index(figure) < index(cells[0]):
+            paragraph.parent.insert(index(figure), nodes.raw("", row, format="html"))
         else:
-            first = outputs(cells[0])[0]
-            cells[0].insert(cells[0].index(first), nodes.raw("", place, format="html"))
+            first_output = outputs(cells[0])[0]
+            cells[0].insert(cells[0].index(first_output), nodes.raw("", row, format="html"))
         for cell in cells:
             for output in outputs(cell):
                 output["classes"].append("answer")
-    if wanted:
-        asked = ", ".join(repr(one["asks"]) for one in wanted)
-        raise ExtensionError(f"predictions.toml: {chapter} has no prediction that asks {asked}")
+    if unplaced:
+        questions = ", ".join(repr(guess["asks"]) for guess in unplaced)
+        raise ExtensionError(f"predictions.toml: {chapter} has no prediction that asks {questions}")
 
 
-def load(app, pagename, templatename, context, doctree):
+def load_script(app, pagename, templatename, context, doctree):
     if 'class="prediction"' in context.get("body", ""):
         app.add_js_file(SCRIPT, loading_method="defer")
 
 
 def setup(app):
-    app.connect("doctree-read", offer)
-    app.connect("html-page-context", load)
+    app.connect("doctree-read", cover)
+    app.connect("html-page-context", load_script)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

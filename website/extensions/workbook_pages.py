@@ -9,8 +9,6 @@ import functools
 import hashlib
 import os
 import re
-import shutil
-import subprocess
 import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -23,6 +21,7 @@ from yaml import safe_load
 
 from attention_lib import palette
 from website import address, book
+from website.changed import NO_ANSWER, git
 from workbook.figures._bundle import css_variables
 
 WEBSITE = Path(__file__).resolve().parent.parent
@@ -209,16 +208,13 @@ def status(folder):
         version(name).partition("+")[0] for name in ("attention-workbook", "torch", "numpy")
     )
     python = "{}.{}".format(*sys.version_info)
-    words = f"Version {book}; numbers from torch {torch}, numpy {numpy}, Python {python}"
-    git = ["git", "-C", folder, "log", "-1", "--format=%ct"]
-    seconds = os.environ.get("SOURCE_DATE_EPOCH") or (
-        # What git complains of may be in any language and encoding; nobody asks for it.
-        shutil.which("git") and int(subprocess.run(git, capture_output=True).stdout or 0)
-    )
-    if not seconds:
-        return f"{words}."
-    day = datetime.fromtimestamp(int(seconds), UTC)
-    return f"{words}; text of {day.day} {day:%B %Y}."
+    versions = f"Version {book}; numbers from torch {torch}, numpy {numpy}, Python {python}"
+    try:
+        epoch = os.environ.get("SOURCE_DATE_EPOCH") or git(folder, "log", "-1", "--format=%ct")
+    except NO_ANSWER:
+        return f"{versions}."
+    day = datetime.fromtimestamp(int(epoch), UTC)
+    return f"{versions}; text of {day.day} {day:%B %Y}."
 
 
 def page_links(repository, source, title):
