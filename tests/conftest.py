@@ -14,7 +14,7 @@ torch.set_num_threads(int(os.environ.get("ATTENTION_THREADS", "1")))
 @pytest.fixture(scope="session")
 def chromium():
     """The machine's own Chromium; without one, tests are skipped, or fail where one is required."""
-    if browser.found() is None:
+    if browser.path_of_chromium() is None:
         if os.environ.get("ATTENTION_REQUIRE_BROWSER") == "1":
             pytest.fail(browser.MISSING)
         pytest.skip("no Chromium was found")

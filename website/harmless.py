@@ -19,22 +19,22 @@ STYLE = re.compile(
 class Reader(HTMLParser):
     def __init__(self):
         super().__init__()
-        self.found, self.in_style = [], False
+        self.harmful, self.in_style = [], False
 
     def handle_starttag(self, tag, attributes):
         self.in_style = tag == "style"
         if tag in RUNS:
-            self.found.append(self.get_starttag_text()[:40])
+            self.harmful.append(self.get_starttag_text()[:40])
         for name, value in attributes:
             value = value or ""
             # A browser drops white space and control characters from an address.
             address = re.sub(r"[\x00-\x20]", "", value).lower()
             if name.startswith("on"):
-                self.found.append(f"{name}=")
+                self.harmful.append(f"{name}=")
             elif re.match(r"(java|vb|live)script:|data:(?!image/|font/)", address):
-                self.found.append(f"{name}={address.partition(':')[0]}:")
+                self.harmful.append(f"{name}={address.partition(':')[0]}:")
             elif name in LOADS and tag not in LEADS and not address.startswith(CARRIED):
-                self.found.append(f"{name}=")
+                self.harmful.append(f"{name}=")
             elif not name.startswith("data-") and not address.startswith("data:"):
                 self.style(value)
 
@@ -51,7 +51,7 @@ class Reader(HTMLParser):
 
     def style(self, text):
         letters = re.sub(r"\\([0-9a-fA-F]{1,6})\s?", lambda m: chr(int(m[1], 16) % 0x110000), text)
-        self.found += [found[0] for found in STYLE.finditer(letters)]
+        self.harmful += [match[0] for match in STYLE.finditer(letters)]
 
 
 def harms(markup):
@@ -59,4 +59,4 @@ def harms(markup):
     reader = Reader()
     reader.feed(markup)
     reader.close()
-    return reader.found
+    return reader.harmful

@@ -34,10 +34,7 @@ LEFT_OUT = {"jupyter-book", "jupyterlab", "fonttools", "brotli", "ruff", "mypy"}
 LEFT_OUT |= {"playwright", "axe-playwright-python", "pip-audit", "flit-core"}
 SHOWN = ("torch", "numpy", "matplotlib", "anywidget", "ipywidgets", "ipython")
 NO_SITE = ["-m", "not site and not browser", "--ignore=tests/website"]
-NO_SITE += [
-    f"--ignore=tests/test_{name}.py"
-    for name in ("environment", "gate", "pins", "security", "types")
-]
+NO_SITE += [f"--ignore=tests/test_{name}.py" for name in ("environment", "pins", "security")]
 PARTS = {"library": ["tests", "tests/nightly", "attention_lib", *NO_SITE], "notebooks": ["book"]}
 # What an old companion deprecates, or a new one, is no fault of ours: it is said in the log.
 LENIENT = [f"-Wdefault::{kind}Warning" for kind in ("Deprecation", "PendingDeprecation", "Future")]
@@ -66,7 +63,7 @@ class Outcome:
     seconds: Counter = field(default_factory=Counter)  # of a part or a chapter
     not_run: str = ""  # why
 
-    def says(self, part):
+    def verdict(self, part):
         if self.not_run or part not in self.counts:
             return "not run"
         count = self.counts[part]
@@ -99,9 +96,9 @@ def matches(word, name):
 def pinned():
     """Name and version of what requirements.txt pins, as far as the rows need it."""
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    found = dict(re.findall(r"^([\w-]+)==(\S+)", text, re.MULTILINE))
-    found = {name.lower().replace("_", "-"): version for name, version in found.items()}
-    return {name: version for name, version in found.items() if name not in LEFT_OUT}
+    pins = dict(re.findall(r"^([\w-]+)==(\S+)", text, re.MULTILINE))
+    pins = {name.lower().replace("_", "-"): version for name, version in pins.items()}
+    return {name: version for name, version in pins.items() if name not in LEFT_OUT}
 
 
 def requirements(row):
@@ -125,42 +122,44 @@ def environment(name, row):
     if not row.keys() & {"python", "versions", "newest"}:
         return sys.executable
     base = find_python(row["python"]) if "python" in row else sys.executable
-    wanted = requirements(row)
+    packages = requirements(row)
     options = [] if row.keys() & {"versions", "newest"} else ["--constraint=constraints.txt"]
     today = time.strftime("%Y-%m-%d") if row.get("newest") else ""
-    mark = hashlib.sha256(repr((base, wanted, options, today)).encode()).hexdigest()
+    mark = hashlib.sha256(repr((base, packages, options, today)).encode()).hexdigest()
     folder = FOLDER / name
     python, stamp = folder / "bin" / "python", folder / "made-from"
     if not stamp.is_file() or stamp.read_text() != mark:
         print(f"{name}: making its environment ...", flush=True)
         install([base, "-m", "venv", "--clear", folder])
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        install([*pip, "--no-input", "--only-binary=:all:", *options, *wanted])
+        install([*pip, "--no-input", "--only-binary=:all:", *options, *packages])
         stamp.write_text(mark)
     return str(python)
 
 
 def install(command):
     """Run an installer; LookupError with its last word where it fails."""
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    if done.returncode:
-        said = re.findall(r"ERROR: (.+)", done.stdout + done.stderr)
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if process.returncode:
+        errors = re.findall(r"ERROR: (.+)", process.stdout + process.stderr)
         raise LookupError(
-            said[0] if said else (done.stderr.strip() or "no word why").split("\n")[-1]
+            errors[0] if errors else (process.stderr.strip() or "no word why").split("\n")[-1]
         )
 
 
 def installed(python, variables):
     """The versions that a Python has, by name; LookupError with what is missing for the tests."""
-    done = subprocess.run(
+    process = subprocess.run(
         [python, "-c", ASK], capture_output=True, text=True, env=os.environ | variables
     )
-    if done.returncode:
-        raise LookupError(f"its torch cannot be imported: {done.stderr.strip().splitlines()[-1]}")
-    has = json.loads(done.stdout)
-    if missing := sorted(pinned().keys() - has.keys()):
+    if process.returncode:
+        raise LookupError(
+            f"its torch cannot be imported: {process.stderr.strip().splitlines()[-1]}"
+        )
+    versions = json.loads(process.stdout)
+    if missing := sorted(pinned().keys() - versions.keys()):
         raise LookupError(f"missing here: {python} -m pip install {' '.join(missing)}")
-    return has
+    return versions
 
 
 # ---------------------------------------------------------------------------------------- runs
@@ -175,10 +174,10 @@ def run(name, row, jobs, parts=PARTS):
     except LookupError as reason:
         outcome.not_run = str(reason)
         return outcome
-    has, pins = outcome.versions, pinned()
-    same = str(int(has["matplotlib"] == pins["matplotlib"]))
-    variables = variables | {"ATTENTION_COMPARE_PICTURES": same, "PYTHONPATH": str(ROOT)}
-    lenient = [] if all(has[pin].split("+")[0] == pins[pin] for pin in pins) else LENIENT
+    versions, pins = outcome.versions, pinned()
+    as_pinned = str(int(versions["matplotlib"] == pins["matplotlib"]))
+    variables = variables | {"ATTENTION_COMPARE_PICTURES": as_pinned, "PYTHONPATH": str(ROOT)}
+    lenient = [] if all(versions[pin].split("+")[0] == pins[pin] for pin in pins) else LENIENT
     for part, arguments in parts.items():
         logs = FOLDER / "logs"
         logs.mkdir(parents=True, exist_ok=True)
@@ -189,11 +188,11 @@ def run(name, row, jobs, parts=PARTS):
         print(f"{name}: {part} ...", flush=True)
         begin = time.monotonic()
         with log.open("w", encoding="utf-8") as file:
-            done = subprocess.run(
+            process = subprocess.run(
                 command, cwd=ROOT, env=os.environ | variables, stdout=file, stderr=file
             )
         outcome.seconds[part] = time.monotonic() - begin
-        count(outcome, part, report, done.returncode)
+        count(outcome, part, report, process.returncode)
     return outcome
 
 
@@ -205,12 +204,12 @@ def count(outcome, part, report, code):
         place = f"{case.get('classname')}::{case.get('name')}"
         if chapter := re.search(r"([\w-]+)\.ipynb", place):
             outcome.seconds[chapter[1]] += float(case.get("time"))
-        wrong = [child for child in case if child.tag in ("failure", "error")]
-        if wrong:
-            said = re.sub(r"\x1b\[[\d;]*m", "", wrong[0].get("message") or "").strip()
-            outcome.failures.append(f"{place}: {said.partition(chr(10))[0][:160]}")
+        problems = [child for child in case if child.tag in ("failure", "error")]
+        if problems:
+            message = re.sub(r"\x1b\[[\d;]*m", "", problems[0].get("message") or "").strip()
+            outcome.failures.append(f"{place}: {message.partition(chr(10))[0][:160]}")
         skipped = case.find("skipped") is not None
-        counts["failed" if wrong else "skipped" if skipped else "passed"] += 1
+        counts["failed" if problems else "skipped" if skipped else "passed"] += 1
     if not counts["failed"] and (code or not counts["passed"]):
         counts["failed"] = 1
         outcome.failures.append(f"{part}: pytest ended with {code}, see its log")
@@ -226,7 +225,7 @@ def table(outcomes):
         (
             outcome.name,
             *(outcome.versions.get(name, "") for name in ("python", *SHOWN)),
-            *map(outcome.says, PARTS),
+            *map(outcome.verdict, PARTS),
             f"{sum(outcome.seconds[part] for part in PARTS):.0f}",
         )
         for outcome in outcomes

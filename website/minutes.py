@@ -61,9 +61,9 @@ def line(notebook):
 
 def filled_in(notebook):
     """Give a notebook's line, where there is one, the minutes of today."""
-    said = line(notebook)  # it has as many words whatever the numbers
+    time_line = line(notebook)  # it has as many words whatever the numbers
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown" and TIME.search(cell["source"]):
-            cell["source"] = TIME.sub(said, cell["source"], count=1)
+            cell["source"] = TIME.sub(time_line, cell["source"], count=1)
             break
     return notebook

@@ -84,51 +84,52 @@ def where(path, notebook, index):
 
 def normalise(notebook, slug):
     """The canonical form of a notebook read as JSON; ``slug`` names cells that have no id yet."""
-    taken, cells, count = set(), [], 0
+    used_ids, cells, count = set(), [], 0
     ids = {cell.get("id") for cell in notebook["cells"]}
     for position, cell in enumerate(notebook["cells"], 1):
         kind = cell["cell_type"]
-        if (name := cell.get("id")) is None or name in taken:
+        if (name := cell.get("id")) is None or name in used_ids:
             numbers = range(position, position + 2 * len(notebook["cells"]))
-            name = next(new for n in numbers if (new := f"{slug}-{n}") not in ids | taken)
-        taken.add(name)
+            name = next(new for n in numbers if (new := f"{slug}-{n}") not in ids | used_ids)
+        used_ids.add(name)
         clean = {"cell_type": kind, "id": name, "source": "".join(cell["source"])}
         metadata = cell["metadata"]
-        kept = {key: metadata[key] for key in ("mystnb", "tags") if metadata.get(key)}
-        for tag in kept.get("tags", []):
-            kept |= {"jupyter": FOLDED[tag]} if tag in FOLDED else {}
-        clean["metadata"] = kept
+        clean["metadata"] = {key: metadata[key] for key in ("mystnb", "tags") if metadata.get(key)}
+        for tag in tags(clean):
+            clean["metadata"] |= {"jupyter": FOLDED[tag]} if tag in FOLDED else {}
         if "attachments" in cell:
             clean["attachments"] = cell["attachments"]
         if kind == "code":
             was_run = cell.get("execution_count") is not None
             count += was_run
             clean["execution_count"] = count if was_run else None
-            clean["outputs"] = [clean_output(output, count) for output in merge(cell["outputs"])]
+            clean["outputs"] = [
+                clean_output(output, count) for output in joined_streams(cell["outputs"])
+            ]
         cells.append(clean)
     clean = {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
     return nbformat.from_dict(minutes.filled_in(clean))
 
 
-def merge(outputs):
+def joined_streams(outputs):
     """Streams arrive in chunks cut by the clock: one output each, between two other outputs."""
-    merged = []
+    joined = []
     for output in outputs:
         if output["output_type"] != "stream":
-            merged.append(dict(output))
+            joined.append(dict(output))
             continue
         text = "".join(output["text"])
         streams = []
-        while merged and merged[-1]["output_type"] == "stream":
-            streams.insert(0, merged.pop())
+        while joined and joined[-1]["output_type"] == "stream":
+            streams.insert(0, joined.pop())
         for stream in streams:
             if stream["name"] == output["name"]:
                 stream["text"] += text
                 break
         else:
             streams.append({"output_type": "stream", "name": output["name"], "text": text})
-        merged += sorted(streams, key=lambda stream: stream["name"], reverse=True)  # stdout first
-    return merged
+        joined += sorted(streams, key=lambda stream: stream["name"], reverse=True)  # stdout first
+    return joined
 
 
 def clean_output(output, count):
@@ -182,8 +183,8 @@ def keep_stored(old, new):
     """Give ``new``, the same notebook run afresh, the stored outputs that say the same."""
     for before, after in zip(code_cells(old), code_cells(new), strict=True):
         if "nbval-ignore-output" in tags(after):
-            same = map(without_measurements, (before["outputs"], after["outputs"]))
-            if len(set(same)) == 1:
+            texts = map(without_measurements, (before["outputs"], after["outputs"]))
+            if len(set(texts)) == 1:
                 after["outputs"] = before["outputs"]
             continue
         for stored, fresh in zip(pictures(before), pictures(after), strict=False):
@@ -241,11 +242,11 @@ class CurrentEnvironment(AsyncKernelManager):
 
 async def execute(notebook, path):
     """Run a notebook's cells in place; what stopped it, as (index of its cell, error), or None."""
-    at = 0
+    running = 0
 
-    def started(cell, cell_index):
-        nonlocal at
-        at = cell_index
+    def note(cell, cell_index):
+        nonlocal running
+        running = cell_index
 
     client = NotebookClient(
         notebook,
@@ -253,7 +254,7 @@ async def execute(notebook, path):
         kernel_name=CURRENT_ENV_KERNEL_NAME,
         kernel_manager_class=CurrentEnvironment,
         resources={"metadata": {"path": str(path.parent)}},
-        on_cell_start=started,
+        on_cell_start=note,
         extra_arguments=["--log-level=ERROR"],
     )
     try:
@@ -261,17 +262,17 @@ async def execute(notebook, path):
     except (CellControlSignal, DeadKernelError) as error:
         name = getattr(error, "ename", "") or type(error).__name__
         text = getattr(error, "evalue", "") or str(error).splitlines()[0]
-        return at, f"{name}: {text}"
+        return running, f"{name}: {text}"
 
 
 async def run(path, fresh):
     """Run one notebook and store it; the failure in words, or None."""
     before = normalise(read(path), path.stem)
     notebook = nbformat.from_dict(before)
-    if stopped := await execute(notebook, path):
-        at, error = stopped
-        source = notebook.cells[at].source.splitlines()
-        return f"{where(path, notebook, at)}: {error}\n" + "\n".join(
+    if failure := await execute(notebook, path):
+        index, error = failure
+        source = notebook.cells[index].source.splitlines()
+        return f"{where(path, notebook, index)}: {error}\n" + "\n".join(
             f"    {line}" for line in source
         )
     after = normalise(notebook, path.stem)
@@ -297,7 +298,7 @@ async def run_all(paths, fresh):
     asyncio.get_running_loop().add_signal_handler = lambda *_: None
     slots = asyncio.Semaphore(AT_ONCE)
 
-    async def one(path):
+    async def run_in_turn(path):
         async with slots:
             try:
                 failure = await run(path, fresh)
@@ -306,7 +307,7 @@ async def run_all(paths, fresh):
         print(f"{path.name}: {'FAILED' if failure else 'stored'}", flush=True)
         return failure
 
-    return [failure for failure in await asyncio.gather(*map(one, paths)) if failure]
+    return [failure for failure in await asyncio.gather(*map(run_in_turn, paths)) if failure]
 
 
 # -------------------------------------------------------------------------------------- reading
@@ -321,35 +322,42 @@ def not_canonical(paths):
     ]
 
 
-def report(paths):
-    """What is in each chapter, and each cell that nbval compares less of, with the reason."""
-    lines, totals = [], [0, 0, 0]
+COUNTS = "{} code cells, {} figures, {} not compared"
+
+
+def comparison_report(paths):
+    """How much of each chapter nbval compares, and each cell that it compares less of, with why."""
+    lines, totals = [], (0, 0, 0)
     for path in paths:
         notebook = read(path)
         code = code_cells(notebook)
-        figures = sum(len(pictures(cell)) for cell in code)
-        ignored = sum("nbval-ignore-output" in tags(cell) for cell in code)
-        totals = [a + b for a, b in zip(totals, (len(code), figures, ignored), strict=True)]
-        counts = f"{len(code)} code cells, {figures} figures, {ignored} not compared"
-        lines.append(f"{path.stem}: {counts}")
-        for index, cell in enumerate(notebook["cells"]):
-            if "nbval-ignore-output" in tags(cell):
-                claims = code_cells({"cells": notebook["cells"][index + 1 :]})[:1]
-                said = "".join(
-                    "".join(output.get("text", ""))
-                    for claim in claims
-                    for output in claim["outputs"]
-                )
-                claim = "; ".join(line for line in said.splitlines() if "True" in line) or "nothing"
-                reason = f"measures time or memory; compared instead: {claim}"
-            elif "raises-exception" in tags(cell):
-                errors = [out["ename"] for out in cell["outputs"] if out["output_type"] == "error"]
-                reason = f"the error is the lesson, and is compared: {', '.join(errors) or 'none'}"
-            else:
-                continue
-            lines.append(f"  cell {index + 1}: {reason}")
-    counts = "{} code cells, {} figures, {} not compared".format(*totals)
-    return "\n".join([*lines, f"all {len(paths)} chapters: {counts}"])
+        counts = (
+            len(code),
+            sum(len(pictures(cell)) for cell in code),
+            sum("nbval-ignore-output" in tags(cell) for cell in code),
+        )
+        totals = tuple(map(sum, zip(totals, counts, strict=True)))
+        lines.append(f"{path.stem}: {COUNTS.format(*counts)}")
+        reasons = (why_not_compared(notebook, index) for index in range(len(notebook["cells"])))
+        lines += [
+            f"  cell {number}: {reason}" for number, reason in enumerate(reasons, 1) if reason
+        ]
+    return "\n".join([*lines, f"all {len(paths)} chapters: {COUNTS.format(*totals)}"])
+
+
+def why_not_compared(notebook, index):
+    """Why nbval compares less of a cell, and what it compares instead; empty where it does not."""
+    cell = notebook["cells"][index]
+    if "nbval-ignore-output" in tags(cell):
+        claims = code_cells({"cells": notebook["cells"][index + 1 :]})[:1]
+        outputs = [output for claim in claims for output in claim["outputs"]]
+        printed = "".join("".join(output.get("text", "")) for output in outputs)
+        claim = "; ".join(line for line in printed.splitlines() if "True" in line) or "nothing"
+        return f"measures time or memory; compared instead: {claim}"
+    if "raises-exception" in tags(cell):
+        errors = [out["ename"] for out in cell["outputs"] if out["output_type"] == "error"]
+        return f"the error is the lesson, and is compared: {', '.join(errors) or 'none'}"
+    return ""
 
 
 def main():
@@ -367,7 +375,7 @@ def main():
     if missing := [str(path) for path in paths if not path.is_file()]:
         sys.exit(f"There is no such notebook: {', '.join(missing)}.")
     if arguments.report:
-        print(report(paths))
+        print(comparison_report(paths))
         return
     from website import stills  # which reads notebooks by this module
 

@@ -24,9 +24,9 @@ def package(name):
             "Fetching typefaces, KaTeX and MicroPython by npm, once for this environment ...",
             flush=True,
         )
-        done = subprocess.run(
+        process = subprocess.run(
             npm_command(Path(sys.prefix), NODE), capture_output=True, text=True, check=False
         )
-        if done.returncode:
-            raise ExtensionError(f"npm could not install {name}: {done.stderr.strip()}")
+        if process.returncode:
+            raise ExtensionError(f"npm could not install {name}: {process.stderr.strip()}")
     return folder

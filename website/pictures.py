@@ -55,15 +55,15 @@ def encode(png):
 
 def bare_png(png):
     """A PNG without comments: only what is to be seen, how large, and what drew it."""
-    kept, at = [png[:8]], 8
-    while at < len(png):
-        length, name = struct.unpack(">I4s", png[at : at + 8])
-        chunk = png[at : at + length + 12]
+    chunks, start = [png[:8]], 8
+    while start < len(png):
+        length, name = struct.unpack(">I4s", png[start : start + 8])
+        chunk = png[start : start + length + 12]
         software = name == b"tEXt" and chunk[8:].startswith(b"Software\0")
         if name[:1].isupper() or name in (b"tRNS", b"pHYs") or software:
-            kept.append(chunk)
-        at += length + 12
-    return b"".join(kept)
+            chunks.append(chunk)
+        start += length + 12
+    return b"".join(chunks)
 
 
 def same_picture(stored, fresh):

@@ -44,11 +44,11 @@ def stated(cell):
         if not sentence or CITED.search(sentence):
             continue
         sentence = LINK.sub("]", sentence)
-        for found in NUMBER.finditer(sentence):
-            value = number(found[1])
-            whole = "." not in found[1]
+        for match in NUMBER.finditer(sentence):
+            value = number(match[1])
+            whole = "." not in match[1]
             if not (whole and (value <= SMALL or value in YEARS)):
-                yield found[1], sentence[: found.start()], " ".join(sentence.split())
+                yield match[1], sentence[: match.start()], " ".join(sentence.split())
 
 
 PYTHON = {  # of the mathematics in a sentence
@@ -112,7 +112,7 @@ def covered(text, values):
     units = (-12, -9, -6, -3, -2, 0, 2, 3, 6, 9, 12) if digits >= 3 else (-2, 0, 2)
     for unit in units:
         half = 0.5001 * 10.0 ** (unit - decimals)
-        if any(abs(known - value * 10.0**unit) <= half for known in values):
+        if any(abs(evidence - value * 10.0**unit) <= half for evidence in values):
             return True
     return False
 

@@ -62,15 +62,15 @@ def run_cells(folder, cells, variables, sender):
     torch.set_num_threads(1)  # it was imported before these variables were set
     os.chdir(folder)
     sys.path.insert(0, "")
-    nowhere = os.open(os.devnull, os.O_RDWR)
+    null_device = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
-        os.dup2(nowhere, stream)
+        os.dup2(null_device, stream)
     shell = Shell.instance()
     shell.enable_matplotlib("inline")
     for source, should_raise in cells:
         shell.raised = None
-        ran = shell.run_cell(source)
-        error = ran.error_before_exec or ran.error_in_exec or shell.raised
+        result = shell.run_cell(source)
+        error = result.error_before_exec or result.error_in_exec or shell.raised
         if should_raise and not error:
             sender.send("is tagged raises-exception, and raised nothing")
         else:
@@ -124,12 +124,12 @@ def run_all(paths, shifts):
         running = [(shift, [slots.submit(run, path, shift) for path in paths]) for shift in shifts]
         for shift, runs in running:
             count = 0
-            for done in runs:
-                found = done.result()
-                count += len(found)
-                for place, said in found.items():
-                    print(f"under {shift}: {place}: {said}", flush=True)
-                    table.setdefault(place, {})[shift] = said
+            for notebook_run in runs:
+                failures = notebook_run.result()
+                count += len(failures)
+                for place, text in failures.items():
+                    print(f"under {shift}: {place}: {text}", flush=True)
+                    table.setdefault(place, {})[shift] = text
             print(f"shift {shift}: {f'{count} cells FAILED' if count else 'all holds'}", flush=True)
     return table
 
@@ -157,9 +157,9 @@ def main():
 
     begin = time.monotonic()
     table = run_all(paths, shifts)
-    for place, found in sorted(table.items()):
-        shift, said = next(iter(found.items()))
-        print(f"{place}: {len(found)} of {len(shifts)}; under {shift}: {said}")
+    for place, failures in sorted(table.items()):
+        shift, text = next(iter(failures.items()))
+        print(f"{place}: {len(failures)} of {len(shifts)}; under {shift}: {text}")
     total = sum(map(len, table.values()))
     print(
         f"{len(paths)} notebooks under {len(shifts)} shifts: {total} failures in {len(table)} "

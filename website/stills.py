@@ -128,8 +128,8 @@ def states_of(path):
 
 def states_in(notebook):
     """Return the states of the figures in a notebook's outputs."""
-    shown = bundles(notebook)
-    return [state for data in shown for state in figures_in("".join(data["text/html"]))]
+    markups = ("".join(data["text/html"]) for data in bundles(notebook))
+    return [state for markup in markups for state in figures_in(markup)]
 
 
 def pages(root=ROOT):
@@ -137,7 +137,7 @@ def pages(root=ROOT):
     return sorted((root / "book").glob("*.md")) + sorted((root / "book").glob("*.ipynb"))
 
 
-def shown(paths):
+def states_to_draw(paths):
     """Return all states that need a still: those of pages, and each figure as it is by default."""
     states = [state for path in paths for state in states_of(path)]
     return list(dict.fromkeys([*states, *(state_of(figure()) for figure in FIGURES.values())]))
@@ -145,7 +145,7 @@ def shown(paths):
 
 def refreshed(markup, ground=True):
     """Return HTML whose figures hold the stills that are stored now."""
-    return FIGURE.sub(lambda found: figure_html(found[1], html.unescape(found[2]), ground), markup)
+    return FIGURE.sub(lambda match: figure_html(match[1], html.unescape(match[2]), ground), markup)
 
 
 def store(changed=None, root=ROOT):
@@ -154,15 +154,17 @@ def store(changed=None, root=ROOT):
     Stills that no page shows any more are removed, and notebooks are given their stills.
     """
     everything = pages(root)
-    wanted = shown(everything)
+    states_needed = states_to_draw(everything)
     stale = (
-        {*wanted} if changed is None else {state for path in changed for state in states_of(path)}
+        {*states_needed}
+        if changed is None
+        else {state for path in changed for state in states_of(path)}
     )
-    drawn = [state for state in wanted if state in stale or not path_of(*state).is_file()]
+    drawn = [state for state in states_needed if state in stale or not path_of(*state).is_file()]
     FOLDER.mkdir(exist_ok=True)
     for state, svg in zip(drawn, draw(drawn), strict=True):
         path_of(*state).write_text(svg, encoding="utf-8")
-    for path in {*FOLDER.glob("*.svg")} - {path_of(*state) for state in wanted}:
+    for path in {*FOLDER.glob("*.svg")} - {path_of(*state) for state in states_needed}:
         path.unlink()
     for path in everything:
         if path.suffix == ".ipynb":

@@ -153,7 +153,7 @@ def test_a_report_is_counted_and_chapters_timed(tmp_path):
 def test_a_run_without_a_report_has_failed(tmp_path, code):
     outcome = matrix.Outcome("odd")
     matrix.count(outcome, "library", tmp_path / "none.xml", code)
-    assert outcome.says("library") == "FAIL 1"
+    assert outcome.verdict("library") == "FAIL 1"
     assert outcome.failures == [f"library: pytest ended with {code}, see its log"]
 
 

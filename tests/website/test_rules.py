@@ -51,7 +51,7 @@ def test_every_entry_of_the_bibliography_is_cited():
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_library_has_one_name_for_one_thing(path):
-    words = [*rules.other_words(ast.parse(path.read_text(encoding="utf-8")))]
+    words = [*rules.foreign_words(ast.parse(path.read_text(encoding="utf-8")))]
     assert not words, [f"{name} is {word} in this book (notation.md)" for name, word in words]
 
 

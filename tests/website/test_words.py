@@ -6,7 +6,7 @@ import pytest
 
 from website.extensions import interface_words
 
-FOLDER = interface_words.FILE.parent
+FOLDER = interface_words.WORDS.parent
 # Strings of scripts that begin as a sentence does: keys of a keyboard, and names in Python.
 NO_WORDS = {"Enter", "Escape", "Tab", "Home", "End", "PageUp", "PageDown", "MemoryError"}
 NO_WORDS |= {"ArrowLeft", "ArrowRight", "Content-Type", "AbortError"}

@@ -7,7 +7,12 @@ are a quarter of the bytes.
 import re
 from pathlib import Path
 
-OWN = ("*.js", "*.css", "attention_*/*.js", "attention_*/*.css")  # not those of other projects
+OWN_FILES = (
+    "*.js",
+    "*.css",
+    "attention_*/*.js",
+    "attention_*/*.css",
+)  # not those of other projects
 COMMENTS = {
     ".js": re.compile(r"^\s*(?://[^\n]*|/\*\*.*?\*/)\n", re.MULTILINE | re.DOTALL),
     ".css": re.compile(r"/\*.*?\*/", re.DOTALL),
@@ -28,7 +33,7 @@ def bare(text, suffix):
 def write(app, error):
     if app.builder.format != "html":
         return
-    for pattern in OWN:
+    for pattern in OWN_FILES:
         for path in Path(app.outdir, "_static").glob(pattern):
             path.write_text(bare(path.read_text("utf-8"), path.suffix), "utf-8")
 

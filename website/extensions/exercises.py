@@ -52,8 +52,8 @@ def _say_how_to_run(app, pagename, templatename, context, doctree):
     if context.get("colab"):
         ways += f' or <a href="{context["colab"]}">open it in Colab</a>'
     reason = UNABLE.get(Path(pagename).name.replace("-", "_"), "")
-    said = f'<p class="to-run">{reason}To try it, {ways}; its grader answers there.</p>'
-    context["body"] = UNWRITTEN.sub(said, context.get("body", ""))
+    sentence = f'<p class="to-run">{reason}To try it, {ways}; its grader answers there.</p>'
+    context["body"] = UNWRITTEN.sub(sentence, context.get("body", ""))
 
 
 def setup(app):

@@ -12,22 +12,22 @@ import tomllib
 from html import escape, unescape
 from pathlib import Path
 
-FILE = Path(__file__).resolve().parent.parent / "words.toml"
+WORDS = Path(__file__).resolve().parent.parent / "words.toml"
 SHOWN = re.compile(r'(?<=>)[^<>]+(?=<)|(?<==")[^"<>]+(?=")')  # in a page: texts and attributes
 
 
-def sentences(path=FILE):
+def sentences(path=WORDS):
     """The sentences of every file, with their translations: a table for each."""
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def translations(path=FILE):
+def translations(path=WORDS):
     """The sentences that are translated."""
     return {
-        english: other
+        english: translation
         for table in sentences(path).values()
-        for english, other in table.items()
-        if other
+        for english, translation in table.items()
+        if translation
     }
 
 
@@ -40,9 +40,9 @@ def in_script(text, words):
     >>> in_script('say("On"); say(`${n} of ${all}`)', words)
     'say("Weiter"); say(`${n} von ${all}`)'
     """
-    for english, other in words.items():
-        text = text.replace(f"`{english}`", f"`{other}`")
-        text = text.replace(f'"{english}"', json.dumps(other, ensure_ascii=False))
+    for english, translation in words.items():
+        text = text.replace(f"`{english}`", f"`{translation}`")
+        text = text.replace(f'"{english}"', json.dumps(translation, ensure_ascii=False))
     return text
 
 
@@ -58,21 +58,21 @@ def in_page(text, words):
     '<b>Zeigen</b> <i>Show it</i> <p>Seite 3</p>'
     """
     patterns = [
-        (re.compile(re.escape(english).replace(r"\{\}", "(.+)")), other)
-        for english, other in words.items()
+        (re.compile(re.escape(english).replace(r"\{\}", "(.+)")), translation)
+        for english, translation in words.items()
         if "{}" in english
     ]
 
     def translated(shown):
         whole = " ".join(unescape(shown[0]).split())
-        other = words.get(whole)
-        for pattern, form in [] if other else patterns:
+        translation = words.get(whole)
+        for pattern, form in [] if translation else patterns:
             if filled := pattern.fullmatch(whole):
-                other = form.format(*filled.groups())
-        if not other:
+                translation = form.format(*filled.groups())
+        if not translation:
             return shown[0]
         before, after = re.fullmatch(r"(\s*).*?(\s*)", shown[0], re.DOTALL).groups()
-        return f"{before}{escape(other)}{after}"
+        return f"{before}{escape(translation)}{after}"
 
     return SHOWN.sub(translated, text)
 
@@ -88,6 +88,6 @@ def translate(app, error):
 
 
 def setup(app):
-    app.add_config_value("workbook_words", str(FILE), "env")
+    app.add_config_value("workbook_words", str(WORDS), "env")
     app.connect("build-finished", translate, priority=950)  # after all that write pages or scripts
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -30,8 +30,8 @@ def directive(module, name):
     member = getattr(importlib.import_module(module), name)
     kind = "autoclass" if inspect.isclass(member) else "autofunction"
     lines = [f".. {kind}:: {module}.{name}"]
-    if kind == "autoclass" and (own := methods(member)):
-        lines.append(f"   :members: {', '.join(own)}")
+    if kind == "autoclass" and (names_of_methods := methods(member)):
+        lines.append(f"   :members: {', '.join(names_of_methods)}")
     return ["````{eval-rst}", *lines, "````"]
 
 
@@ -58,7 +58,7 @@ def list_arguments(app, pagename, templatename, context, doctree):
     """Make a plain list of the arguments of a long signature."""
     if pagename.startswith(PAGES):
         context["body"] = ARGUMENTS.sub(
-            lambda found: f"<ul>\n{found[1]}</ul>".replace("dd>", "li>"), context["body"]
+            lambda match: f"<ul>\n{match[1]}</ul>".replace("dd>", "li>"), context["body"]
         )
 
 

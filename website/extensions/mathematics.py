@@ -29,13 +29,13 @@ def formulas(doctree):
         yield node, (node.astext(), isinstance(node, nodes.math_block))
 
 
-def render(wanted, macros):
+def render(wanted_formulas, macros):
     """HTML, or the error, for each ``(tex, display)``; one process for all of them."""
-    asked = [{"tex": tex, "display": display} for tex, display in wanted]
+    request = [{"tex": tex, "display": display} for tex, display in wanted_formulas]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [npm.NODE / "bin" / "node", SCRIPT, npm.package("katex"), json.dumps(macros)],
-            input=json.dumps(asked),
+            input=json.dumps(request),
             capture_output=True,
             text=True,
             encoding="utf-8",
@@ -43,24 +43,24 @@ def render(wanted, macros):
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ExtensionError(f"Node could not set the mathematics: {error}") from error
-    if done.returncode:
-        raise ExtensionError(f"KaTeX could not set the mathematics: {done.stderr.strip()}")
-    return dict(zip(wanted, json.loads(done.stdout), strict=True))
+    if process.returncode:
+        raise ExtensionError(f"KaTeX could not set the mathematics: {process.stderr.strip()}")
+    return dict(zip(wanted_formulas, json.loads(process.stdout), strict=True))
 
 
 def set_all(app, env):
     """Render the formulas of every page before the first page is written."""
     if app.builder.format != "html":
         return
-    found = [
+    occurrences = [
         (node, formula, name)
         for name in sorted(env.found_docs)
         for node, formula in formulas(env.get_doctree(name))
     ]
     rendered = render(
-        list(dict.fromkeys(formula for _, formula, _ in found)), app.config.katex_macros
+        list(dict.fromkeys(formula for _, formula, _ in occurrences)), app.config.katex_macros
     )
-    for node, formula, name in found:
+    for node, formula, name in occurrences:
         if error := rendered[formula].get("error"):
             logger.warning("%s, in %s, in the formula %s", error, name, formula[0], location=node)
     env.rendered_formulas = {

@@ -69,8 +69,8 @@ def with_editors(body, chapter):
         more = f' data-form="{html.escape(export.written(form))}"' if form else ""
         if name in PARTS:
             more += f' id="{name}" data-part="{html.escape(export.written(export.part(name)))}"'
-        if takes := export.takes(module).get(exercise):
-            more += f' data-takes="{" ".join(takes)}"'
+        if parts := export.parts_called(module).get(exercise):
+            more += f' data-takes="{" ".join(parts)}"'
         return PLACE.format(module, exercise, name, more, match[0])
 
     return UNWRITTEN.sub(marked, body)

@@ -22,8 +22,8 @@ from website.extensions.workbook_pages import plain
 
 # The heading stands by itself; raw HTML is no text, a displayed formula cannot be typed, and a
 # chapter's code would weigh as much as its prose.
-OTHER = (nodes.title, nodes.raw, nodes.math_block, nodes.literal_block)
-FILE = "_static/search-index.js"
+NOT_PROSE = (nodes.title, nodes.raw, nodes.math_block, nodes.literal_block)
+INDEX = "_static/search-index.js"
 LONGEST = 1500  # characters of a section's prose; few sections have more
 SEARCHED = Path(__file__).resolve().parent.parent / "searched.yml"
 SIGNS = {
@@ -39,7 +39,7 @@ def typed(tex):
     text = re.sub(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", tex)
     text = re.sub(
         r"\\([a-zA-Z]+) ?",
-        lambda found: SIGNS.get(found[1]) or (f"{found[1]} " if found[1] in WORDS else ""),
+        lambda command: SIGNS.get(command[1]) or (f"{command[1]} " if command[1] in WORDS else ""),
         text,
     )
     return re.sub(r"\\[^a-zA-Z]|[{}]|(?<=\W)_|\^", "", text)
@@ -65,21 +65,21 @@ def also_called(section):
     return [name.astext() for name in first.children if isinstance(name, nodes.strong)]
 
 
-def _said(node):
+def _text_of(node):
     """Return the text of a paragraph, its formulas as one would type them."""
     if isinstance(node, nodes.math):
         return typed(node.astext())
     if isinstance(node, nodes.Text):
         return node.astext()
-    return "".join(_said(child) for child in node.children)
+    return "".join(_text_of(child) for child in node.children)
 
 
 def _prose(node):
     """Yield the texts below a node, those of its paragraphs, without sections within."""
     for child in node.children:
-        if isinstance(child, nodes.TextElement) and not isinstance(child, OTHER):
-            yield _said(child)
-        elif not isinstance(child, (nodes.section, *OTHER)):
+        if isinstance(child, nodes.TextElement) and not isinstance(child, NOT_PROSE):
+            yield _text_of(child)
+        elif not isinstance(child, (nodes.section, *NOT_PROSE)):
             yield from _prose(child)
 
 
@@ -103,18 +103,21 @@ def write(app, error):
     if error or app.builder.format != "html":
         return
     root, within = app.config.root_doc, app.env.toctree_includes
-    listed = [page for name in within.get(root, []) for page in [name, *within.get(name, [])]]
+    names = [page for name in within.get(root, []) for page in [name, *within.get(name, [])]]
     pages = {
-        name: app.env.searchable[name] for name in [root, *listed] if app.env.searchable.get(name)
+        name: app.env.searchable[name] for name in [root, *names] if app.env.searchable.get(name)
     }
     for place, phrases in yaml.safe_load(SEARCHED.read_text(encoding="utf-8")).items():
         page, anchor = place.split("#")
         for section in pages.get(f"book/{page}", []):
             if section[1] == anchor:
                 section[-1].extend(phrases)
-    pages = [[app.builder.get_target_uri(name), found] for name, found in pages.items()]
+    pages = [
+        [app.builder.get_target_uri(name), sections_of_page]
+        for name, sections_of_page in pages.items()
+    ]
     text = json.dumps(pages, ensure_ascii=False, separators=(",", ":"))
-    (Path(app.outdir) / FILE).write_text(f"window.searchIndex = {text};\n", encoding="utf-8")
+    (Path(app.outdir) / INDEX).write_text(f"window.searchIndex = {text};\n", encoding="utf-8")
 
 
 def setup(app):

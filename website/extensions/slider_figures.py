@@ -39,8 +39,8 @@ def assets():
     for name, figure in FIGURES.items():
         texts[f"{name}.js"] = _bundle.script_source(name, figure.script())
         if fetched := figure().fetched():
-            given = f"{json.dumps(name)}, {json.dumps(as_json(fetched))}"
-            texts[f"{name}.data.js"] = f"attentionWidgets.deliver({given});\n"
+            arguments = f"{json.dumps(name)}, {json.dumps(as_json(fetched))}"
+            texts[f"{name}.data.js"] = f"attentionWidgets.deliver({arguments});\n"
     return texts
 
 

@@ -80,8 +80,8 @@ def repository(address):
     """Return ``owner/name`` of a repository on GitHub, which is where Colab can open notebooks."""
     if not address:
         return ""
-    if found := REPOSITORY.fullmatch(str(address)):
-        return found[1]
+    if match := REPOSITORY.fullmatch(str(address)):
+        return match[1]
     raise ConfigError(
         f"workbook_repository in _config.yml is {address!r}: write the address of a repository, "
         "https://github.com/OWNER/NAME, or leave it empty."
@@ -112,22 +112,25 @@ def imports(source, package=""):
 
 def modules(source, root=ROOT):
     """Return the files of the book's packages that Python imports, directly or through others."""
-    known = {path for package in PACKAGES for path in (root / package).rglob("*.py")}
-    found, names = set(), imports(source)
+    sources = {path for package in PACKAGES for path in (root / package).rglob("*.py")}
+    needed, names = set(), imports(source)
     while names:
         name = names.pop()
         parent = name.rpartition(".")[0]
         if parent:  # importing a.b runs a/__init__.py first
             names.append(parent)
         folder = root.joinpath(*name.split("."))
-        for path in {folder / "__init__.py", folder.with_suffix(".py")} & known - found:
-            found.add(path)
+        for path in {
+            folder / "__init__.py",
+            folder.with_suffix(".py"),
+        } & sources - needed:
+            needed.add(path)
             package = parent
             if path.name == "__init__.py":
                 package = name
                 names.append(f"{name}.__main__")  # which a module may start in other processes
             names += imports(path.read_text(encoding="utf-8"), package)
-    return found
+    return needed
 
 
 def carried_files(source, stills=(), root=ROOT):
@@ -136,16 +139,16 @@ def carried_files(source, stills=(), root=ROOT):
     Data in a folder without modules belongs to the package above. Of the figures' stills only these
     are carried.
     """
-    found = modules(source, root)
-    homes = {path.parent for path in found}
+    files = modules(source, root)
+    homes = {path.parent for path in files}
     for package in PACKAGES:
         for path in (root / package).rglob("*"):
             if path.parent == FOLDER and path not in stills:
                 continue
             if path.is_file() and path.suffix not in (".py", ".pyc") and path.name[0] != ".":
                 home = next(folder for folder in path.parents if any(folder.glob("*.py")))
-                found |= {path} if home in homes else set()
-    return sorted(found)
+                files |= {path} if home in homes else set()
+    return sorted(files)
 
 
 def pack(files, root=ROOT):
@@ -181,10 +184,10 @@ def redirect(text, website):
 
 def travelling(notebook, website=""):
     """Return a chapter's notebook, read as JSON, as one that runs alone."""
-    note = {"cell_type": "markdown", "id": "carried-note", "metadata": {}, "source": NOTE}
+    note_cell = {"cell_type": "markdown", "id": "carried-note", "metadata": {}, "source": NOTE}
     if website:
-        note["source"] += f" *[The chapter on the website]({website}).*"
-    carried = {
+        note_cell["source"] += f" *[The chapter on the website]({website}).*"
+    carrier_cell = {
         "cell_type": "code",
         "id": "carried",
         "metadata": {"cellView": "form", "jupyter": {"source_hidden": True}},  # folded: Colab, Lab
@@ -192,20 +195,22 @@ def travelling(notebook, website=""):
         "execution_count": 1,
         "outputs": [],
     }
-    chapter = [_adapted(cell, website) for cell in notebook["cells"]]
-    return notebook | {"cells": [note, carried, *chapter]}
+    chapter = [_travelling_cell(cell, website) for cell in notebook["cells"]]
+    return notebook | {"cells": [note_cell, carrier_cell, *chapter]}
 
 
-def _adapted(cell, website):
+def _travelling_cell(cell, website):
     """Return a chapter's cell with its links redirected or, as one more runs before, its count."""
     if cell["cell_type"] == "markdown":
         return cell | {"source": redirect("".join(cell["source"]), website)}
     if cell["cell_type"] == "code":
-        return _counted(cell) | {"outputs": [_counted(output) for output in cell["outputs"]]}
+        return _with_next_count(cell) | {
+            "outputs": [_with_next_count(output) for output in cell["outputs"]]
+        }
     return cell
 
 
-def _counted(part):
+def _with_next_count(part):
     count = part.get("execution_count")
     return part | {"execution_count": count + 1} if count else part
 

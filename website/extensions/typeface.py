@@ -26,9 +26,9 @@ STYLES["600-normal"] = ("600 700", " Bold")
 def rules():
     """Return the rules ``@font-face`` of the families and of what stands in for them."""
     faces = []
-    for family, given in FAMILIES.items():
-        package, size = given["package"], given["size"]
-        for place, (style, width) in enumerate(given["widths"].items()):
+    for family, settings in FAMILIES.items():
+        package, size = settings["package"], settings["size"]
+        for place, (style, width) in enumerate(settings["widths"].items()):
             weight, suffix = STYLES[style]
             kind = f"font-style: {style.partition('-')[2]}; font-weight: {weight};"
             faces.append(
@@ -36,9 +36,9 @@ def rules():
                 f'size-adjust: {size:.1%}; src: url("{FOLDER}/{package}-{style}.woff2") '
                 'format("woff2"); }'
             )
-            for name, widths in given["local"].items():
+            for name, widths in settings["local"].items():
                 adjust = size * width / widths[place]
-                up, down = (given[part] * size / adjust for part in ("ascent", "descent"))
+                up, down = (settings[part] * size / adjust for part in ("ascent", "descent"))
                 faces.append(
                     f'@font-face {{ font-family: "{family} {name}"; {kind} '
                     f'src: local("{name}{suffix}"); size-adjust: {adjust:.1%}; ascent-override: '
@@ -93,9 +93,9 @@ def write(app, error):
     target = Path(app.outdir) / "_static" / FOLDER
     target.mkdir(parents=True, exist_ok=True)
     notices = {}
-    for family, given in FAMILIES.items():
-        package = npm.package(f"@fontsource/{given['package']}")
-        for style in given["widths"]:
+    for family, settings in FAMILIES.items():
+        package = npm.package(f"@fontsource/{settings['package']}")
+        for style in settings["widths"]:
             file = f"{package.name}-{style}.woff2"
             source = package / "files" / file.replace(style, f"latin-{style}")
             notices[family] = cut(source, target / file, app.env.characters, family)

@@ -54,10 +54,10 @@ addEventListener("DOMContentLoaded", async () => {
     if (!mark?.ok || !mark.headers.get("content-type")?.includes("svg")) continue;
     if (at === "/") return;
     for (const name of ["href", "src", "action"])
-      for (const one of document.querySelectorAll(`[${name}^="/"]`)) {
-        const found = one.tagName === "SCRIPT" ? document.createElement("script") : one;
-        found.setAttribute(name, at + one.getAttribute(name).slice(1));
-        if (found !== one) one.replaceWith(found);
+      for (const link of document.querySelectorAll(`[${name}^="/"]`)) {
+        const mended = link.tagName === "SCRIPT" ? document.createElement("script") : link;
+        mended.setAttribute(name, at + link.getAttribute(name).slice(1));
+        if (mended !== link) link.replaceWith(mended);
       }
     return;
   }
@@ -70,11 +70,12 @@ def policy(*scripts):
 
     Styles in attributes are KaTeX's, which places the parts of a formula by them.
     """
-    hashes = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts)
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    hashes = (f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return "; ".join(
         [
             "default-src 'none'",
-            " ".join(["script-src 'self'", *(f"'sha256-{one}'" for one in hashes)]),
+            " ".join(["script-src 'self'", *hashes]),
             "style-src 'self'",
             "style-src-attr 'unsafe-inline'",
             "img-src 'self' data:",
@@ -119,8 +120,8 @@ def with_sizes(body, pictures):
     ``pictures`` are the files of the pictures, by the names that pages know them by.
     """
 
-    def sized(found):
-        before, source, name, after = found.groups()
+    def sized(match):
+        before, source, name, after = match.groups()
         width, height = size(pictures[name])
         return (
             f'<img {before}src="{source}"{after} width="{width}" height="{height}" '
@@ -151,31 +152,31 @@ FURTHER_PART = re.compile(
 
 def folded(part):
     """Return a part of the list of pages, folded unless it holds the present page."""
-    opened = " open" if 'class="current' in part[2] else ""
-    return f"<details{opened}><summary>{part[1]}</summary>{part[2]}</details>"
+    is_open = " open" if 'class="current' in part[2] else ""
+    return f"<details{is_open}><summary>{part[1]}</summary>{part[2]}</details>"
 
 
-def contents(context, numbers):
+def list_of_pages(context, numbers):
     """Return the list of all pages, with the sections of the present one below it.
 
     ``numbers`` are those of the chapters, by their files; ``#`` is the present page.
     """
 
-    def numbered(found):
-        number = numbers.get(found[1].rpartition("/")[2])
-        return f'{found[0]}<span class="number">{number} </span>' if number else found[0]
+    def numbered(match):
+        number = numbers.get(match[1].rpartition("/")[2])
+        return f'{match[0]}<span class="number">{number} </span>' if number else match[0]
 
-    listed = context["toctree"](collapse=True, maxdepth=2, titles_only=True, includehidden=True)
-    listed = re.sub(r'<p [^>]*class="caption"[^>]*>', "<p>", listed or "")
-    listed = WORKBOOK_API.sub("", listed)
-    listed = re.sub(r'<a class="[^"]*" href="([^"]+)">', numbered, listed)
-    listed = FURTHER_PART.sub(folded, listed)
+    markup = context["toctree"](collapse=True, maxdepth=2, titles_only=True, includehidden=True)
+    markup = re.sub(r'<p [^>]*class="caption"[^>]*>', "<p>", markup or "")
+    markup = WORKBOOK_API.sub("", markup)
+    markup = re.sub(r'<a class="[^"]*" href="([^"]+)">', numbered, markup)
+    markup = FURTHER_PART.sub(folded, markup)
     sections = context.get("toc", "")
     sections = sections[sections.find("<ul>", 1) : sections.rfind("</li>")]
     return re.sub(
         r'<a class="current[^"]*" href="#">(.*?)</a>',
-        lambda found: f'<a aria-current="page" href="#">{found[1]}</a>{sections}',
-        listed,
+        lambda match: f'<a aria-current="page" href="#">{match[1]}</a>{sections}',
+        markup,
     )
 
 
@@ -226,44 +227,44 @@ def page_links(repository, source, title):
         f"Page: {title} ({source}), version {version('attention-workbook')}\n\nWhat is wrong:\n\n"
     )
     report = urlencode({"title": f"{title}: ", "body": body})
-    way = "blob" if source.endswith(".ipynb") else "edit"
+    view = "blob" if source.endswith(".ipynb") else "edit"
     return {
         "report": f"{repository}/issues/new?{report}",
-        "edit": f"{repository}/{way}/{address.BRANCH}/{source}",
+        "edit": f"{repository}/{view}/{address.BRANCH}/{source}",
     }
 
 
 def _from_root(context, root):
     """Let a page's links begin at the site's root instead of at the page."""
 
-    def rooted(function):
+    def with_root(function):
         return lambda *words, **options: re.sub(
             ' (href|src)="(?!#)', rf' \1="{root}', function(*words, **options) or ""
         )
 
     pathto = context["pathto"]
     context["pathto"] = lambda *words: root + pathto(*words)
-    context |= {name: rooted(context[name]) for name in ("toctree", "css_tag", "js_tag")}
+    context |= {name: with_root(context[name]) for name in ("toctree", "css_tag", "js_tag")}
 
 
-def _used(files):
+def _files_to_load(files):
     """Return the files to load, those of the book's own after what they build on."""
-    used = (file for file in files if not UNUSED.match(str(file.filename)))
-    return sorted(used, key=lambda file: file.priority)
+    needed = (file for file in files if not UNUSED.match(str(file.filename)))
+    return sorted(needed, key=lambda file: file.priority)
 
 
 def add_context(app, pagename, templatename, context, doctree):
     """Give the templates what they need for one page."""
     env, base = app.env, app.config.html_baseurl
-    names = chapters(env)
-    files = ["#" if name == pagename else f"{Path(name).name}.html" for name in names]
+    chapter_names = chapters(env)
+    files = ["#" if name == pagename else f"{Path(name).name}.html" for name in chapter_names]
     numbers = {file: number for number, file in enumerate(files, 1)}
     root = app.config.root_doc
     name = app.config.workbook_repository
     repository = f"https://github.com/{name}" if name else ""
     context.setdefault("title", TITLES.get(pagename, context["docstitle"]))
     title = re.sub(r"<[^>]+>", "", context["title"])
-    described = doctree if doctree is not None else env.get_doctree(root)
+    described_page = doctree if doctree is not None else env.get_doctree(root)
     if pagename == "404":  # it is shown at any address
         _from_root(context, urlsplit(base).path.rstrip("/") + "/")
         context["lost_script"] = "" if base else LOST_SCRIPT
@@ -271,10 +272,10 @@ def add_context(app, pagename, templatename, context, doctree):
         "policy": policy(THEME_SCRIPT, *filter(None, [context.get("lost_script")])),
         "theme_script": THEME_SCRIPT,
         "page_title": title if pagename == root else f"{title} · {context['docstitle']}",
-        "description": first_paragraph(described),
-        "contents": contents(context, numbers),
-        "styles": _used(context["css_files"]),
-        "scripts": _used(context["script_files"]),
+        "description": first_paragraph(described_page),
+        "contents": list_of_pages(context, numbers),
+        "styles": _files_to_load(context["css_files"]),
+        "scripts": _files_to_load(context["script_files"]),
         "status": status(app.srcdir),
         "repository": repository,
         "citation": citation(Path(app.srcdir), app.config.copyright, base, repository),
@@ -282,12 +283,12 @@ def add_context(app, pagename, templatename, context, doctree):
     if repository and doctree is not None:
         source = Path(env.doc2path(pagename)).relative_to(app.srcdir).as_posix()
         context |= page_links(repository, source, title)
-    if pagename in names:
+    if pagename in chapter_names:
         parts = book.parts(Path(app.srcdir))
         context["chapter"] = {
-            "part": next((caption for caption, listed in parts if pagename in listed), ""),
-            "number": names.index(pagename) + 1,
-            "count": len(names),
+            "part": next((caption for caption, names in parts if pagename in names), ""),
+            "number": chapter_names.index(pagename) + 1,
+            "count": len(chapter_names),
         }
         context["notebook"] = context["pathto"](f"_sources/{context['sourcename']}", True)
     body = context.get("body", "")
@@ -307,13 +308,13 @@ def configure(app, config):
     } | {"paper": palette.LIGHT["paper"]}
 
 
-def clear(app, error):
+def remove_grounds(app, error):
     """Take the ground from under matplotlib's pictures: the page gives one on screens alone."""
     for path in Path(app.outdir, "_images").glob("*.svg"):
         path.write_text(GROUND.sub(r'\1 fill="none"/>', path.read_text("utf-8")), "utf-8")
 
 
-def leave_out(app, error):
+def remove_unused_files(app, error):
     """Remove the files that Sphinx and MyST-NB write and no page asks for."""
     for path in Path(app.outdir, "_static").glob("*"):
         if UNUSED.match(f"_static/{path.name}"):
@@ -324,6 +325,6 @@ def setup(app):
     app.add_html_theme("workbook", WEBSITE / "theme")
     app.connect("config-inited", configure)
     app.connect("html-page-context", add_context, priority=900)  # after those that add files
-    app.connect("build-finished", leave_out)
-    app.connect("build-finished", clear, priority=900)  # after Sphinx has copied them
+    app.connect("build-finished", remove_unused_files)
+    app.connect("build-finished", remove_grounds, priority=900)  # after Sphinx has copied them
     return {"parallel_read_safe": True, "parallel_write_safe": True}

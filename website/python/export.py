@@ -30,7 +30,7 @@ __all__ = [
     "engine",
     "packed",
     "part",
-    "takes",
+    "parts_called",
     "writer",
     "written",
 ]
@@ -59,7 +59,7 @@ ROWS, ROW = 2, 128  # rows of the held-out text on which the page measures a los
 # a grader's call at the end of a cell
 CALL = re.compile(r"^(\w+)\.(\w+)\((\w+)\)$", re.MULTILINE)
 # parts that a chapter takes from earlier ones
-TAKEN = re.compile(r"\btake\(([^)]*)\)")
+TAKE = re.compile(r"\btake\(([^)]*)\)")
 # what lzma.js expects
 FILTER = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 0, "pb": 2}
 
@@ -80,10 +80,10 @@ def chapters():
 
 def engine():
     """Return the texts of Python's modules in the page, by their paths."""
-    own = [
+    paths = [
         path for path in sorted(HOST.rglob("*.py")) if path.parent.name not in ("grader", "writer")
     ]
-    files = {path.relative_to(HOST).as_posix(): _bare(path) for path in own}
+    files = {path.relative_to(HOST).as_posix(): _bare(path) for path in paths}
     package = "workbook/exercises"
     files["workbook/__init__.py"] = ""
     arguments = (ENGINE.parent / "arguments.py").read_text(encoding="utf-8")
@@ -93,8 +93,8 @@ def engine():
         files[f"{package}/{name}.py"] = translated(_text(name))
     files["workbook/parts.py"] = parts_of_the_book()
     for name, names in SHARED.items():
-        own = _bare(HOST / "grader" / f"{name}.py")
-        files[f"{package}/{name}.py"] = own.replace("SHARED\n", picked(_text(name), names), 1)
+        text = _bare(HOST / "grader" / f"{name}.py")
+        files[f"{package}/{name}.py"] = text.replace("SHARED\n", picked(_text(name), names), 1)
     for name in ("_mine", "_slips", "judging"):
         files[f"{package}/{name}.py"] = _bare(HOST / "grader" / f"{name}.py")
     return files
@@ -113,12 +113,16 @@ def _bare(path):
 def chapter(name):
     """Return what the page needs for a chapter: its module, its cases, its solutions' variants."""
     module = importlib.import_module(f"{exercises.__name__}.{name}")
-    found = {key: value for key, value in vars(module).items() if isinstance(value, Exercise)}
-    own = {key: value for key, value in found.items() if value.right.__module__ == module.__name__}
+    own_exercises = {
+        key: value
+        for key, value in vars(module).items()
+        if isinstance(value, Exercise) and value.right.__module__ == module.__name__
+    }
+    argument_names = {key: _argument_names(value) for key, value in own_exercises.items()}
     return {
         "module": translated(_text(name)),
-        "solutions": {key: solution(value) for key, value in own.items()},
-        "mistakes": {key: _named(value) for key, value in own.items() if _named(value)},
+        "solutions": {key: solution(value) for key, value in own_exercises.items()},
+        "mistakes": {key: names for key, names in argument_names.items() if names},
         "helpers": _helpers(name),
     }
 
@@ -146,10 +150,10 @@ def writer():
     What breaks it are functions of the chapter that puts the parts together.
     """
     held_out = split_prose()[1]
-    known = _defined("one_block")
+    functions = _functions_of_chapter("one_block")
     return {
         "module": _bare(HOST / "writer" / "writing.py"),
-        "breakages": stripped("\n".join(ast.unparse(known[name]) for name in BREAKAGES)),
+        "breakages": stripped("\n".join(ast.unparse(functions[name]) for name in BREAKAGES)),
         "parts": {name: [chapter_of(name), PARTS[name].right.__name__] for name in PARTS},
         "rows": [held_out[start : start + ROW + 1] for start in range(0, ROWS * ROW, ROW)],
     }
@@ -159,16 +163,16 @@ def parts_of_the_book():
     """Return the parts as the chapters publish them: each calls those before it."""
     texts = ["import torch"]
     for name, exercise in PARTS.items():
-        chapter, known = chapter_of(name), _defined(chapter_of(name))
+        chapter, functions = chapter_of(name), _functions_of_chapter(chapter_of(name))
         solution = next(
             function
             for grader, function, _, is_stub in published(chapter)
             if grader == exercise.right.__name__ and not is_stub
         )
-        own = known[solution]
-        used = sorted({x.id for x in ast.walk(own) if isinstance(x, ast.Name)} & {*known})
-        own.name, own.body[0:0] = name, [known[helper] for helper in used]
-        texts.append(ast.unparse(own))
+        node = functions[solution]
+        helpers = sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name)} & {*functions})
+        node.name, node.body[0:0] = name, [functions[helper] for helper in helpers]
+        texts.append(ast.unparse(node))
     return stripped("\n".join([*texts, "of_the_book = globals().get"]))
 
 
@@ -177,12 +181,12 @@ def chapter_of(part):
     return PARTS[part].right.__module__.rpartition(".")[2]
 
 
-def _defined(chapter):
+def _functions_of_chapter(chapter):
     """The functions that a chapter's notebook defines, by name."""
-    known = {}
+    functions = {}
     for cell in _cells(chapter):
-        known |= _functions("".join(cell["source"])) if cell["cell_type"] == "code" else {}
-    return known
+        functions |= _functions("".join(cell["source"])) if cell["cell_type"] == "code" else {}
+    return functions
 
 
 @functools.cache
@@ -210,48 +214,49 @@ def _helpers(name):
     """
     return {
         exercise: stripped("\n".join(ast.unparse(node) for node in nodes.values()))
-        for exercise, nodes in _called(name).items()
+        for exercise, nodes in _helper_nodes(name).items()
     }
 
 
-def takes(name):
+def parts_called(name):
     """Return the parts that the exercises of a chapter call, by exercise."""
-    found = {
+    parts_by_exercise = {
         exercise: [part for part in PARTS if part in nodes]
-        for exercise, nodes in _called(name).items()
+        for exercise, nodes in _helper_nodes(name).items()
     }
-    return {exercise: parts for exercise, parts in found.items() if parts}
+    return {exercise: parts for exercise, parts in parts_by_exercise.items() if parts}
 
 
-def _called(name):
+def _helper_nodes(name):
     """The functions that a chapter's solutions call, as nodes by name, by exercise."""
-    known, needed = {}, {}
+    functions, helpers_by_exercise = {}, {}
     for cell in _cells(name):
         code = "".join(cell["source"])
-        for taken in TAKEN.finditer(code) if cell["cell_type"] == "code" else []:
-            known |= {part: _part(part) for part in re.findall(r'"(\w+)"', taken[1])}
+        for call in TAKE.finditer(code) if cell["cell_type"] == "code" else []:
+            parts = re.findall(r'"(\w+)"', call[1])
+            functions |= {part: _solution_of_part(part) for part in parts}
         defined = _functions(code) if cell["cell_type"] == "code" else {}
         call = CALL.search(code)
         if defined and call and call[1] == "exercise" and "your turn" not in code:
             used = {x.id for node in defined.values() for x in ast.walk(node) if hasattr(x, "id")}
-            found = {x: known[x] for x in sorted(used - {*defined}) if x in known}
-            if found:
-                needed[call[2]] = found
-        known |= defined
-    return needed
+            helpers = {x: functions[x] for x in sorted(used - {*defined}) if x in functions}
+            if helpers:
+                helpers_by_exercise[call[2]] = helpers
+        functions |= defined
+    return helpers_by_exercise
 
 
-def _part(name):
+def _solution_of_part(name):
     """The book's own solution of a part, under the part's name, with the helpers that it calls."""
     right = of_the_book(name)
-    beside = _functions(inspect.getsource(sys.modules[right.__module__]))
-    own = beside[right.__name__]
-    own.name, own.decorator_list, own.returns = name, [], None
-    for argument in own.args.args:
+    functions = _functions(inspect.getsource(sys.modules[right.__module__]))
+    node = functions[right.__name__]
+    node.name, node.decorator_list, node.returns = name, [], None
+    for argument in node.args.args:
         argument.annotation = None
-    used = sorted({x.id for x in ast.walk(own) if isinstance(x, ast.Name)} & {*beside})
-    own.body[0:1] = [beside[helper] for helper in used]  # for the docstring
-    return own
+    helpers = sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name)} & {*functions})
+    node.body[0:1] = [functions[helper] for helper in helpers]  # for the docstring
+    return node
 
 
 def _functions(code):
@@ -262,12 +267,12 @@ def _functions(code):
     return {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
 
 
-def _named(exercise):
+def _argument_names(exercise):
     """The argument names of mistakes that are functions."""
     return {
-        str(number): [*inspect.signature(what).parameters]
-        for number, (what, *_) in enumerate(exercise.mistakes)
-        if callable(what) and _has_names(what)
+        str(number): [*inspect.signature(mistake).parameters]
+        for number, (mistake, *_) in enumerate(exercise.mistakes)
+        if callable(mistake) and _has_names(mistake)
     }
 
 

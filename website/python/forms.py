@@ -29,19 +29,19 @@ def names():
 @functools.cache
 def forms():
     """Return the forms by the exercise that they belong to, ``chapter.name``."""
-    return {table["exercise"]: _made(table) for table in _tables()}
+    return {table["exercise"]: _form_of(table) for table in _tables()}
 
 
 def _tables():
     return tomllib.loads((FOLDER / "forms.toml").read_text(encoding="utf-8"))["form"]
 
 
-def _made(table):
-    form = _arranged(table) if table["kind"] == "arrange" else _filled(table)
+def _form_of(table):
+    form = _form_with_lines(table) if table["kind"] == "arrange" else _form_with_gaps(table)
     return {"kind": table["kind"], "task": table["task"], **form}
 
 
-def _judged(table, code, choices):
+def _verdict_on(table, code, choices):
     """Return whether an answer is right, and what is said of it.
 
     That is the grader's sentence. Where it only shows a case, the form may have a reason for some
@@ -59,7 +59,7 @@ def _judged(table, code, choices):
     return [verdict.passed, repr(verdict)]
 
 
-def _filled(table):
+def _form_with_gaps(table):
     """Places with choices: the texts between, the choices, and a verdict for each answer."""
     code, mends = table["code"].strip(), table["kind"] == "mend"
     between = PLACE.split(code)[::2]
@@ -74,25 +74,25 @@ def _filled(table):
         numbered = [f"{place}: {choice}" for place, choice in enumerate(chosen, 1)]
         pieces = itertools.zip_longest(between, chosen, fillvalue="")
         key = ",".join(map(str, answer))
-        verdicts[key] = _judged(table, "".join(itertools.chain(*pieces)), numbered)
+        verdicts[key] = _verdict_on(table, "".join(itertools.chain(*pieces)), numbered)
     return {"between": between, "places": places, "verdicts": verdicts}
 
 
-def _arranged(table):
+def _form_with_lines(table):
     """Lines: what each makes and uses, and a verdict for each set that leads to a result."""
-    head, *rest = table["code"].strip().split("\n")
-    lines = [line[1:] for line in rest]
-    known = [_names(line.strip()) for line in lines]
-    made = {name for makes, _ in known for name in makes}
+    head, *body_lines = table["code"].strip().split("\n")
+    lines = [line[1:] for line in body_lines]
+    names_of_lines = [_names(line.strip()) for line in lines]
+    assigned = {name for makes, _ in names_of_lines for name in makes}
     parts = [
-        {"text": line.strip(), "makes": [*makes], "uses": sorted(uses & made)}
-        for line, (makes, uses) in zip(lines, known, strict=True)
+        {"text": line.strip(), "makes": [*makes], "uses": sorted(uses & assigned)}
+        for line, (makes, uses) in zip(lines, names_of_lines, strict=True)
     ]
     verdicts = {}
     for chosen in _programs(parts):
         code = "\n".join([head, *(f"    {parts[i]['text']}" for i in chosen)])
         key = ",".join(map(str, sorted(chosen)))
-        verdicts[key] = _judged(table, code, [parts[i]["text"] for i in chosen])
+        verdicts[key] = _verdict_on(table, code, [parts[i]["text"] for i in chosen])
     return {"head": head, "lines": parts, "verdicts": verdicts}
 
 

@@ -236,8 +236,8 @@ def _with_init(body):
     names = [field.target.id for field in fields]
     lines = [f"def __init__(self, {', '.join(_parameter(field) for field in fields)}):"]
     for field in fields:
-        name, made = field.target.id, _factory(field)
-        value = f"{made}() if {name} is None else {name}" if made else name
+        name, factory = field.target.id, _factory(field)
+        value = f"{factory}() if {name} is None else {name}" if factory else name
         lines.append(f"    self.{name} = {value}")
     init = ast.parse("\n".join(lines)).body
     return init + [node for node in body if _names(node).isdisjoint(names)]

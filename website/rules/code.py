@@ -12,7 +12,7 @@ def walk(cell):
 
 @rule
 def code_is_python_that_runs_anywhere(notebook):
-    avoid = {
+    complaints = {
         r"^\s*(!|%+(pip|conda|bash|sh|system|sx)\b)": "runs a shell: not every reader has it",
         r"(filter|simple)(warnings)?\(\s*[\"']ignore": "hides warnings: mend their cause",
         r"\b(urlretrieve|urlopen|requests\.get|from_pretrained)\b": "downloads: make data here",
@@ -20,7 +20,7 @@ def code_is_python_that_runs_anywhere(notebook):
     for cell in notebook.code:
         if cell.tree is None:
             yield cell, "is no Python"
-        for pattern, complaint in avoid.items():
+        for pattern, complaint in complaints.items():
             if re.search(pattern, cell.source, flags=re.MULTILINE):
                 yield cell, complaint
 
@@ -38,7 +38,7 @@ def functions_have_bodies(notebook):
                 yield cell, f"{node.name} has no body: a reader's stub is 'return ...  # your turn'"
 
 
-REUSED = {"_", "fig", "ax", "axes"}
+REUSABLE = {"_", "fig", "ax", "axes"}
 
 
 @rule
@@ -48,23 +48,23 @@ def names_are_assigned_once(notebook):
     Excepted are a picture's names, loop variables among themselves, and what a loop adds up in the
     cell that set it up.
     """
-    assigned, heads = {}, {}
+    assigned, loop_cells = {}, {}
     for cell in notebook.code:
-        for name, kind in bound(cell.tree.body if cell.tree else []):
-            if name in REUSED or (kind == "in a loop" and assigned.get(name) == cell.number):
+        for name, kind in assigned_names(cell.tree.body if cell.tree else []):
+            if name in REUSABLE or (kind == "in a loop" and assigned.get(name) == cell.number):
                 continue
             if kind == "a loop's":
-                heads.setdefault(name, cell)
+                loop_cells.setdefault(name, cell)
             elif name in assigned:
                 yield cell, f"{name} was assigned in cell {assigned[name]}: give it another name"
             else:
                 assigned[name] = cell.number
-    for name in heads.keys() & assigned.keys():
-        yield heads[name], f"a loop overwrites {name} of cell {assigned[name]}: rename one"
+    for name in loop_cells.keys() & assigned.keys():
+        yield loop_cells[name], f"a loop overwrites {name} of cell {assigned[name]}: rename one"
 
 
-def bound(nodes, kind="once"):
-    """Each name that nodes bind at their own level, with the kind of its place."""
+def assigned_names(nodes, kind="once"):
+    """Each name that nodes bind at their own level, with where: once, a loop's, in a loop."""
     for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name, kind
@@ -72,13 +72,13 @@ def bound(nodes, kind="once"):
             names = ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
             yield from ((name, kind) for name in names)
         elif isinstance(node, ast.For):
-            yield from bound([node.target], "a loop's")
-            yield from bound([*node.body, *node.orelse, node.iter], "in a loop")
+            yield from assigned_names([node.target], "a loop's")
+            yield from assigned_names([*node.body, *node.orelse, node.iter], "in a loop")
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id, kind
         elif not isinstance(node, OWN_SCOPE):
-            inner = "in a loop" if isinstance(node, ast.While) else kind
-            yield from bound(ast.iter_child_nodes(node), inner)
+            inner_kind = "in a loop" if isinstance(node, ast.While) else kind
+            yield from assigned_names(ast.iter_child_nodes(node), inner_kind)
 
 
 OWN_SCOPE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
@@ -89,7 +89,7 @@ OWN_SCOPE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lamb
 # PyTorch's word), X for a matrix of tokens, h for a head in a loop, n for a number of samples, y
 # and z of a picture, x for any tensor of a function that takes no keys, bias for what a layer adds,
 # hidden for what a mask hides, dim for the number of an axis, letters in a lambda.
-CALL_IT = {
+BOOK_WORDS = {
     **dict.fromkeys(["B", "N", "bs", "bsz", "nbatches"], "batch"),
     **dict.fromkeys(["nh", "n_heads", "n_head", "nhead"], "num_heads"),
     **dict.fromkeys(["T", "S", "seq_len", "src_len", "tgt_len"], "len_q or len_k"),
@@ -100,19 +100,19 @@ CALL_IT = {
     **dict.fromkeys(["attn_mask", "attention_mask", "key_padding_mask"], "mask"),
     "inp": "queries, keys or values",
 }
-IN_SIGNATURES = CALL_IT | {"heads": "num_heads"}
+IN_SIGNATURES = BOOK_WORDS | {"heads": "num_heads"}
 LETTERS = {"q": "queries", "k": "keys", "v": "values"}  # two of them in one signature
 
 
-def other_words(tree):
+def foreign_words(tree):
     """Names given in a tree of Python that are not the book's, each with the book's word."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in CALL_IT:
-            yield node.id, CALL_IT[node.id]
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in BOOK_WORDS:
+            yield node.id, BOOK_WORDS[node.id]
         if isinstance(node, ast.FunctionDef):
             names = [arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)]
-            tokens = {"keys", "values"} & {*names} and "y" not in names
-            words = IN_SIGNATURES | ({"x": "queries"} if tokens else {})
+            attends = {"keys", "values"} & {*names} and "y" not in names
+            words = IN_SIGNATURES | ({"x": "queries"} if attends else {})
             words |= LETTERS if len({*LETTERS} & {*names}) > 1 else {}
             yield from ((name, words[name]) for name in names if name in words)
 
@@ -120,5 +120,5 @@ def other_words(tree):
 @rule
 def one_thing_has_one_name(notebook):
     for cell in notebook.code:
-        for name, word in other_words(cell.tree) if cell.tree else ():
+        for name, word in foreign_words(cell.tree) if cell.tree else ():
             yield cell, f"{name} is {word} in this book (notation.md)"

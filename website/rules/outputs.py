@@ -18,8 +18,8 @@ def every_cell_was_run_in_order(notebook):
         if not cell.source.strip():
             yield cell, "the cell is empty: delete it"
         elif cell.raw["execution_count"] != count:
-            was = cell.raw["execution_count"]
-            yield cell, f"In [{was}] stands where In [{count}] belongs: run make notebooks"
+            stored_count = cell.raw["execution_count"]
+            yield cell, f"In [{stored_count}] stands where In [{count}] belongs: run make notebooks"
 
 
 @rule
@@ -43,10 +43,10 @@ def the_form_is_canonical(notebook):
 
 @rule
 def outputs_hold_only_text_html_and_pictures(notebook):
-    known = {"text/plain", "text/html", *KINDS, notebooks.WIDGET_VIEW}
+    allowed = {"text/plain", "text/html", *KINDS, notebooks.WIDGET_VIEW}
     for cell in notebook.code:
         for data in cell.mimes:
-            for mime in sorted({*data} - known):
+            for mime in sorted({*data} - allowed):
                 yield cell, f"an output is {mime}: show it as text, HTML, PNG or SVG"
 
 
@@ -62,19 +62,19 @@ def outputs_load_and_run_nothing(notebook):
     for cell in notebook.code:
         for data in cell.mimes:
             for mime in ("text/html", SVG):
-                if found := harms("".join(data.get(mime, ""))):
+                if harmful := harms("".join(data.get(mime, ""))):
                     kind = mime.rpartition("/")[2].partition("+")[0].upper()
-                    yield cell, f"its {kind} loads or runs something ({found[0]}): take that out"
+                    yield cell, f"its {kind} loads or runs something ({harmful[0]}): take that out"
 
 
 @rule
 def outputs_name_no_address_and_no_path(notebook):
     for cell in notebook.code:
         for text in cell.texts():
-            if found := re.search(r"0x[0-9a-fA-F]{6,}", text):
-                yield cell, f"shows an address in memory, {found[0]}: print its value"
-            if found := re.search(r"(?:^|[\s\"'(=])(/[\w.-]+/[\w./-]+|[A-Z]:\\\S+)", text):
-                yield cell, f"shows a path of one machine ({found[1]}): print a name instead"
+            if match := re.search(r"0x[0-9a-fA-F]{6,}", text):
+                yield cell, f"shows an address in memory, {match[0]}: print its value"
+            if match := re.search(r"(?:^|[\s\"'(=])(/[\w.-]+/[\w./-]+|[A-Z]:\\\S+)", text):
+                yield cell, f"shows a path of one machine ({match[1]}): print a name instead"
 
 
 @rule
@@ -84,8 +84,8 @@ def outputs_warn_of_nothing(notebook):
             continue
         for output in cell.outputs:
             if output.get("name") == "stderr":
-                said = "".join(output["text"]).strip().splitlines()[0]
-                yield cell, f"writes to stderr ({said}): mend the cause"
+                warning = "".join(output["text"]).strip().splitlines()[0]
+                yield cell, f"writes to stderr ({warning}): mend the cause"
 
 
 @rule
@@ -108,8 +108,8 @@ def tags_are_known_and_mean_what_they_say(notebook):
         before = notebook.cells[cell.number - 2].source
         if "hide-cell" in cell.tags and not is_folded_solution(before):
             yield cell, f"is tagged hide-cell and follows no cell from {SOLUTION} to </details>"
-        if found := re.search(r"#\s*(NBVAL_\w+|PYTEST_VALIDATE\w+)", cell.source):
-            yield cell, f"comment {found[1]} hides it from nbval: use a tag"
+        if comment := re.search(r"#\s*(NBVAL_\w+|PYTEST_VALIDATE\w+)", cell.source):
+            yield cell, f"comment {comment[1]} hides it from nbval: use a tag"
 
 
 MEASURED = re.compile(r"\d\s*(?:[num\u00b5\u03bc]?s|min|[kKMGT]?i?B|it/s)\b")
@@ -120,12 +120,14 @@ def what_is_not_compared_is_a_measurement_with_a_claim(notebook):
     for cell in notebook.code:
         if "nbval-ignore-output" not in cell.tags:
             continue
-        said = " ".join(cell.texts())
-        if not MEASURED.search(said) and not cell.pictures:
+        output = " ".join(cell.texts())
+        if not MEASURED.search(output) and not cell.pictures:
             yield cell, "is not compared, but measures no time and no memory: drop the tag"
         claim = next((after for after in notebook.after(cell) if after.kind == "code"), None)
-        held = " ".join(claim.texts()) if claim and "nbval-ignore-output" not in claim.tags else ""
-        if "True" not in held or "False" in held:
+        claimed = (
+            " ".join(claim.texts()) if claim and "nbval-ignore-output" not in claim.tags else ""
+        )
+        if "True" not in claimed or "False" in claimed:
             yield cell, "is not compared: let the next code cell print its claim as True"
 
 
@@ -135,11 +137,11 @@ def numbers_have_at_most_three_decimals(notebook):
     with more than six decimals what it says depends on the processor."""
     for cell in notebook.code:
         for text in cell.texts(errors=False):
-            if found := re.search(r"\d+\.\d{4,}", without_tags(text)):
-                yield cell, f"prints {found[0]}…: at most three decimals, as show(tensor)"
+            if number := re.search(r"\d+\.\d{4,}", without_tags(text)):
+                yield cell, f"prints {number[0]}…: at most three decimals, as show(tensor)"
         for output in cell.outputs:
-            if found := re.search(r"\d+\.\d{7,}", output.get("evalue", "")):
-                yield cell, f"its error says {found[0]}…: round what it says"
+            if number := re.search(r"\d+\.\d{7,}", output.get("evalue", "")):
+                yield cell, f"its error says {number[0]}…: round what it says"
 
 
 def without_tags(text):

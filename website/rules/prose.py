@@ -12,7 +12,9 @@ FIGURE_LINK = re.compile(r"#([A-Z]\w+)(?:-\d+)?(?:\.\w+=|:\w)")
 
 @rule
 def links_resolve(notebook):
-    own = {anchor for cell in notebook.prose for level, _, anchor in cell.headings if level <= 3}
+    anchors_here = {
+        anchor for cell in notebook.prose for level, _, anchor in cell.headings if level <= 3
+    }
     for cell in notebook.prose:
         for target in cell.links:
             if target.startswith("https://"):
@@ -27,7 +29,7 @@ def links_resolve(notebook):
                 yield cell, f"link {target}: use https, or a file of the book"
             elif file and (not path.is_file() or path.suffix not in (".ipynb", ".md")):
                 yield cell, f"link {target}: there is no such page"
-            elif anchor and anchor not in (anchors(path) if file else own):
+            elif anchor and anchor not in (anchors(path) if file else anchors_here):
                 yield cell, f"link {target}: there is no heading or entry '{anchor}'"
 
 
@@ -48,25 +50,28 @@ NOT_PORTABLE = {
 def prose_reads_the_same_everywhere(notebook):
     """JupyterLab, Colab, GitHub and the website: CommonMark, tables, mathematics and <details>."""
     for cell in notebook.prose:
-        found = []
+        constructs = []
         if cell.number == 1 and cell.source.startswith("---"):
-            found.append("front matter")
+            constructs.append("front matter")
         for token in cell.tokens:
             if token.type == "fence" and token.info.startswith("{"):
-                found.append(f"the directive {token.info}")
+                constructs.append(f"the directive {token.info}")
             if token.type == "math_block_label":
-                found.append("a label after $$: number it with \\tag")
+                constructs.append("a label after $$: number it with \\tag")
             if token.type == "html_block":
-                found += unknown_html(token.content)
+                constructs += unknown_html(token.content)
             if token.type == "inline":
-                found += not_portable(token)
+                constructs += not_portable(token)
         if cell.raw.get("attachments"):
-            found.append("an attachment: draw it in a code cell")
-        for opened in re.finditer(r"</summary>[^\n]*\n(?=[^\n])", cell.source):
-            found.append(f"no blank line after {opened[0].strip()}")
+            constructs.append("an attachment: draw it in a code cell")
+        for summary in re.finditer(r"</summary>[^\n]*\n(?=[^\n])", cell.source):
+            constructs.append(f"no blank line after {summary[0].strip()}")
         if cell.source.count("<details") != cell.source.count("</details>"):
-            found.append("a <details> that the cell does not close")
-        yield from ((cell, f"not every reader's program understands {what}") for what in found)
+            constructs.append("a <details> that the cell does not close")
+        yield from (
+            (cell, f"not every reader's program understands {construct}")
+            for construct in constructs
+        )
 
 
 def not_portable(inline):
@@ -75,9 +80,9 @@ def not_portable(inline):
         "\n" if t.type in ("softbreak", "hardbreak") else t.content if t.type == "text" else "\0"
         for t in inline.children
     )
-    for pattern, what in NOT_PORTABLE.items():
+    for pattern, construct in NOT_PORTABLE.items():
         if re.search(pattern, text, flags=re.MULTILINE):
-            yield what
+            yield construct
     for before, token in pairwise(inline.children):
         role = re.search(r"\{[\w:.+-]+\}$", before.content)
         if role and token.type == "code_inline":
@@ -102,7 +107,7 @@ UNFINISHED = re.compile(
 
 
 def unfinished(text):
-    return [found[0] for found in UNFINISHED.finditer(text)]
+    return [match[0] for match in UNFINISHED.finditer(text)]
 
 
 @rule
@@ -136,12 +141,14 @@ def glossary_is_bilingual(page):
     for term, parts in terms.items():
         links = [link for part in parts for link in part.links]
         text = "".join(part.source for part in parts)
-        wanted = {
+        required = {
             "a heading in English alone": re.match("[A-Za-z]", term) and not CHINESE.search(term),
             "the term in 简体中文": CHINESE.search(text),
             "a link to its chapter": any(".ipynb" in link for link in links),
         }
         complaints += [
-            f"{page.name}: {term!r} lacks {what}" for what, has in wanted.items() if not has
+            f"{page.name}: {term!r} lacks {requirement}"
+            for requirement, is_there in required.items()
+            if not is_there
         ]
     return complaints

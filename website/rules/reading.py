@@ -70,8 +70,8 @@ class Cell:
     @property
     def headings(self):
         """Level, text as written, and anchor of each heading."""
-        opened = pairwise(self.tokens)
-        for token, inline in opened:
+        pairs = pairwise(self.tokens)
+        for token, inline in pairs:
             if token.type == "heading_open":
                 shown = (part for part in inline.children if part.type in ("text", "code_inline"))
                 yield int(token.tag[1]), inline.content, slug("".join(x.content for x in shown))
@@ -105,12 +105,12 @@ class Cell:
             yield from ("".join(data[m]) for m in ("text/plain", "text/html") if m in data)
 
 
-def under(wanted, parts):
+def under(level_wanted, parts):
     """Gather parts under the headings of one level, by their texts."""
     sections, current = {}, []
     for part in parts:
         for level, text, _ in part.headings:
-            if level == wanted:
+            if level == level_wanted:
                 current = sections.setdefault(text, [])
         current.append(part)
     return sections
@@ -186,15 +186,15 @@ def slug(title):
 def anchors(path):
     """All that a link to a file may name after its ``#``."""
     notebook = Notebook.read(path) if path.suffix == ".ipynb" else Notebook.page(path)
-    found = set()
+    names = set()
     for cell in notebook.prose:
         for level, _, anchor in cell.headings:
             number = 1
-            while anchor in found:
+            while anchor in names:
                 anchor, number = f"{anchor}-{number}", number + 1
-            found |= {anchor} if level <= 3 else set()
-        found |= {*re.findall(r"^\(([^)\s]+)\)=\s*$", cell.source, flags=re.MULTILINE)}
+            names |= {anchor} if level <= 3 else set()
+        names |= {*re.findall(r"^\(([^)\s]+)\)=\s*$", cell.source, flags=re.MULTILINE)}
         if "{bibliography}" in cell.source:
             entries = path.with_name("references.bib").read_text(encoding="utf-8")
-            found |= {*re.findall(r"^\s*@\w+\{([^,\s]+)", entries, flags=re.MULTILINE)}
-    return found
+            names |= {*re.findall(r"^\s*@\w+\{([^,\s]+)", entries, flags=re.MULTILINE)}
+    return names

@@ -154,9 +154,11 @@ def test_a_later_part_calls_the_readers_earlier_ones():
 
 
 def test_the_page_says_which_parts_an_exercise_calls():
-    assert export.takes("multi_head") == {"many_heads": ["my_masked_softmax", "my_unit_scores"]}
-    assert export.takes("one_head") == {"cross_head": ["my_lookup"]}
-    assert export.takes("kv_cache") == {"cached_heads": ["my_many_heads"]}
+    assert export.parts_called("multi_head") == {
+        "many_heads": ["my_masked_softmax", "my_unit_scores"]
+    }
+    assert export.parts_called("one_head") == {"cross_head": ["my_lookup"]}
+    assert export.parts_called("kv_cache") == {"cached_heads": ["my_many_heads"]}
 
 
 def test_parts_are_joined_to_one_file():

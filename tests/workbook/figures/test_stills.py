@@ -9,7 +9,7 @@ from website import stills
 from workbook.figures import SoftLookup, SoftmaxSaturation
 from workbook.figures._stills import FOLDER, figure_html, path_of, still_of
 
-WANTED = stills.shown(stills.pages())
+WANTED = stills.states_to_draw(stills.pages())
 STORE = "run .venv/bin/python tools/notebooks.py --stills"
 
 
