@@ -7,6 +7,7 @@ no website behind that could pass for a whole one.
 
 import contextlib
 import fcntl
+import functools
 import os
 import shutil
 import subprocess
@@ -39,45 +40,100 @@ except OSError as error:
 """
 
 
+class TocError(ValueError):
+    """What is wrong with _toc.yml, in a sentence with what was expected and what came."""
+
+
+def ends_in_a_sentence(command):
+    """Let a command say what is wrong with _toc.yml, instead of showing its own calls."""
+
+    @functools.wraps(command)
+    def run(*arguments, **options):
+        try:
+            return command(*arguments, **options)
+        except TocError as error:
+            sys.exit(str(error))
+
+    return run
+
+
+def table_of_contents(root=ROOT):
+    """What _toc.yml holds; TocError if it is no table of contents."""
+    try:
+        toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise TocError(f"_toc.yml: expected in {root}, but there is no such file.") from None
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())
+        raise TocError(f"_toc.yml: expected YAML, but it cannot be read: {reason}.") from None
+    if not isinstance(toc, dict) or not isinstance(toc.get("root"), str):
+        raise TocError(f"_toc.yml: expected a line such as 'root: book/index', {got(toc)}.")
+    require_entries("parts", toc.get("parts", []), "chapters")
+    require_entries("chapters", toc.get("chapters", []), "file")
+    return toc
+
+
+def require_entries(name, entries, key):
+    """Refuse what is no list of entries that have a key, nor have those below them."""
+    if not isinstance(entries, list):
+        raise TocError(f"_toc.yml: expected {name} to be a list, {got(entries)}.")
+    for number, entry in enumerate(entries, 1):
+        place = f"entry {number} of {name}"
+        if not isinstance(entry, dict) or key not in entry:
+            raise TocError(f"_toc.yml: expected {place} to have '{key}:', {got(entry)}.")
+        if key == "file" and not isinstance(entry["file"], str):
+            raise TocError(f"_toc.yml: expected a file in {place}, {got(entry['file'])}.")
+        for below in ("chapters", "sections"):
+            require_entries(f"the {below} of {place}", entry.get(below, []), "file")
+
+
+def got(value):
+    """The end of a sentence on what came instead of what was expected."""
+    return f"got {value!r}" if value is not None else "got nothing"
+
+
 def contents(root=ROOT):
     """The documents that _toc.yml names, in its order, as it writes them (``book/masking``)."""
+    return list(documents(table_of_contents(root)))
 
-    return list(listed(yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))))
 
-
-def listed(node):
-    """The documents that a piece of _toc.yml names, in its order."""
-    if isinstance(node, dict):
-        yield from (str(node[key]) for key in ("root", "file") if key in node)
-        node = list(node.values())
-    if isinstance(node, list):
-        for child in node:
-            yield from listed(child)
+def documents(entry):
+    """The documents that an entry of _toc.yml names, in its order: its own and those below it."""
+    yield from (entry[key] for key in ("root", "file") if key in entry)
+    for below in ("parts", "chapters", "sections"):
+        for entry_below in entry.get(below, []):
+            yield from documents(entry_below)
 
 
 def parts(root=ROOT):
     """The parts that _toc.yml names, in its order: each caption and the documents below it."""
-    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-    return [
-        (part.get("caption", ""), list(listed(part.get("chapters", []))))
-        for part in toc.get("parts", [])
-    ]
+    parts = table_of_contents(root).get("parts", [])
+    return [(part.get("caption", ""), list(documents(part))) for part in parts]
+
+
+def sources(root=ROOT):
+    """The files of the pages, by the names that _toc.yml has for them."""
+    paths = [path.relative_to(root) for path in sorted((root / "book").rglob("*"))]
+    return {
+        path.with_suffix("").as_posix(): path
+        for path in paths
+        if path.suffix in SUFFIXES and not any(part.startswith(".") for part in path.parts)
+    }
+
+
+def missing_sources(root=ROOT):
+    """The documents of _toc.yml that there is no file of, a sentence each."""
+    absent = [name for name in contents(root) if name not in sources(root)]
+    return [f"_toc.yml lists {name}, but there is no such file." for name in absent]
 
 
 def disagreements(root=ROOT):
     """Where _toc.yml and the files in book/ say different things, a sentence each."""
     listed = contents(root)
-    paths = [path.relative_to(root) for path in sorted((root / "book").rglob("*"))]
-    sources = {
-        path.with_suffix("").as_posix(): path
-        for path in paths
-        if path.suffix in SUFFIXES and not any(part.startswith(".") for part in path.parts)
-    }
-    absent = [name for name in listed if name not in sources]
-    unlisted = [path.as_posix() for name, path in sources.items() if name not in listed]
+    unlisted = [path.as_posix() for name, path in sources(root).items() if name not in listed]
     repeated = sorted({name for name in listed if listed.count(name) > 1})
     return [
-        *(f"_toc.yml lists {name}, but there is no such file." for name in absent),
+        *missing_sources(root),
         *(f"{path} is not listed in _toc.yml." for path in unlisted),
         *(f"_toc.yml lists {name} more than once." for name in repeated),
     ]
@@ -107,16 +163,18 @@ def build(root=ROOT):
 @contextlib.contextmanager
 def alone(root=ROOT):
     """Let one build of a book run at a time: two write into each other's pages."""
-    with (root / "_toc.yml").open("r+") as held:  # to be written: network drives lock no other
+    with (root / "_toc.yml").open("r+") as toc:  # to be written: network drives lock no other
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(toc, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             print("Another build of this book is running; waiting for its end ...", flush=True)
-            fcntl.flock(held, fcntl.LOCK_EX)
+            fcntl.flock(toc, fcntl.LOCK_EX)
         yield
 
 
+@ends_in_a_sentence
 def main(root=ROOT):
+    table_of_contents(root)
     if not os.access(root / "_toc.yml", os.W_OK):
         sys.exit("The book was not built: its folder cannot be written to. Build a copy of it.")
     with alone(root):

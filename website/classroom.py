@@ -30,6 +30,7 @@ import nbformat
 import yaml
 
 from website import ROOT, belongs_here
+from website.book import ends_in_a_sentence
 from website.extensions.travelling_notebooks import LINK, travelling
 from website.notebooks import chapters, read, to_text
 from workbook.classroom import assignments, copies
@@ -150,6 +151,7 @@ def prepare(paths, tools, folder=FOLDER, left_out=(), tried=False):
     return lacking
 
 
+@ends_in_a_sentence
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("chapters", nargs="*", help="their names, instead of all")

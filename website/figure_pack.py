@@ -92,6 +92,7 @@ def write(pictures, folder=PACK):
     (folder / "index.html").write_text(head + style + "".join(rows), encoding="utf-8")
 
 
+@book.ends_in_a_sentence
 def main():
     pictures = all_pictures()
     write(pictures)

@@ -37,7 +37,7 @@ from nbclient.exceptions import CellControlSignal, DeadKernelError
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 
 from website import ROOT, minutes
-from website.book import contents
+from website.book import TocError, contents, ends_in_a_sentence, missing_sources
 from website.pictures import KINDS, bare, same_shown
 
 AT_ONCE = 2
@@ -62,6 +62,15 @@ def chapters(root=ROOT):
     """The notebooks of the table of contents, in its order."""
     paths = [root / f"{name}.ipynb" for name in contents(root)]
     return [path for path in paths if path.is_file()]
+
+
+def listed_chapters(root=ROOT):
+    """The same, all of them: TocError where there is none, or a document has no file."""
+    if missing := missing_sources(root):
+        raise TocError("\n".join(missing))
+    if not (paths := chapters(root)):
+        raise TocError("_toc.yml: expected chapters such as '- file: book/masking', got none.")
+    return paths
 
 
 def tags(cell):
@@ -360,7 +369,8 @@ def why_not_compared(notebook, index):
     return ""
 
 
-def main():
+@ends_in_a_sentence
+def main(root=ROOT):
     summary, _, usage = __doc__.partition("\n\n")
     parser = argparse.ArgumentParser(
         description=summary, epilog=usage, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -371,7 +381,7 @@ def main():
     parser.add_argument("--stills", action="store_true", help="run nothing, draw the stills anew")
     parser.add_argument("--report", action="store_true", help="run nothing, list tagged cells")
     arguments = parser.parse_args()
-    paths = [path.resolve() for path in arguments.notebooks] or chapters()
+    paths = [path.resolve() for path in arguments.notebooks] or listed_chapters(root)
     if missing := [str(path) for path in paths if not path.is_file()]:
         sys.exit(f"There is no such notebook: {', '.join(missing)}.")
     if arguments.report:
@@ -380,7 +390,7 @@ def main():
     from website import stills  # which reads notebooks by this module
 
     if arguments.stills:
-        stills.store()
+        stills.store(root=root)
         return
     if arguments.check:
         failures = not_canonical(paths)
@@ -389,6 +399,6 @@ def main():
             failures = asyncio.run(run_all(paths, arguments.fresh))
         except KeyboardInterrupt:
             sys.exit("Stopped: each notebook is whole, stored anew or as it was.")
-        stills.store(paths if arguments.notebooks else None)
+        stills.store(paths if arguments.notebooks else None, root)
     if failures:
         sys.exit("\n".join(failures))

@@ -16,6 +16,7 @@ import tomllib
 from pathlib import Path
 
 from website import notebooks
+from website.book import ends_in_a_sentence
 
 NUMBER = re.compile(
     r"(?<![\w.#/])[-−]?(\d[\d\u202f\u00a0]*(?: \d{3}(?!\d))*(?:\.\d+)?|\.\d+)(?![\w/])"
@@ -131,6 +132,7 @@ def uncovered(path):
     return [(text, sentence) for text, _, sentence in prose if not covered(text, values)]
 
 
+@ends_in_a_sentence
 def main():
     for path in notebooks.chapters():
         for text, sentence in uncovered(path):

@@ -26,6 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from website import belongs_here, changed
+from website.book import ends_in_a_sentence
 from website.notebooks import (
     AT_ONCE,
     chapters,
@@ -138,6 +139,7 @@ def whole_numbers(words):
     return [int(word) for word in words.split()]
 
 
+@ends_in_a_sentence
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("paths", nargs="*", type=Path, help="notebooks; without any: the book's")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.statemachine import StringList
+from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from website import book, minutes
@@ -24,11 +25,11 @@ def entry(number, path):
     sentence = " ".join(re.sub(r"\*\*[^*]+\*\*", "", paragraphs[0]).split()) if paragraphs else ""
     reading = minutes.rounded(minutes.reading(notebook))
     practice = minutes.exercises(notebook)
-    takes = f"{reading} min to read"
+    time = f"{reading} min to read"
     if practice:
-        takes = f"{reading} min to read, {practice} min of exercises"
+        time = f"{reading} min to read, {practice} min of exercises"
     return [
-        f"{number}. [{title.removeprefix('# ')}]({path.name}) *{takes}*",
+        f"{number}. [{title.removeprefix('# ')}]({path.name}) *{time}*",
         "",
         f"{'':{len(str(number)) + 2}}{sentence}",
         "",
@@ -69,13 +70,19 @@ class ChapterMap(SphinxDirective):
 
 def sittings(root, part):
     """How many sittings a part takes, one a chapter; ``part`` is how its caption begins."""
-    names = next(names for caption, names in book.parts(root) if caption.startswith(f"{part}:"))
+    parts = dict(book.parts(root))
+    names = (name for caption in parts if caption.startswith(f"{part}:") for name in parts[caption])
     paths = [path for name in names if (path := root / f"{name}.ipynb").is_file()]
-    takes = [
+    if not paths:
+        raise ExtensionError(
+            f"_toc.yml: expected chapters in a part called '{part}: …', "
+            f"got {', '.join(parts) or 'no parts'}"
+        )
+    times = [
         minutes.rounded(minutes.reading(json.loads(path.read_text(encoding="utf-8"))))
         for path in paths
     ]
-    return f"{len(takes)} sittings of {min(takes)} to {max(takes)} minutes"
+    return f"{len(times)} sittings of {min(times)} to {max(times)} minutes"
 
 
 class Sittings(SphinxRole):

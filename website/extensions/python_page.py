@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.errors import ExtensionError
 
 from website.extensions.exercises import UNWRITTEN
 from website.python import FOLDER, export, micropython
@@ -81,6 +82,11 @@ def with_panel(body, titles, chapter):
     driving = []
     for part in export.DRIVING[chapter]:
         page = export.chapter_of(part).replace("_", "-")
+        if f"book/{page}" not in titles:
+            raise ExtensionError(
+                f"_toc.yml: expected book/{page}, where {part} of book/{chapter.replace('_', '-')} "
+                "is written, got no such page"
+            )
         driving.append({"part": part, "page": f"{page}.html", "title": titles[f"book/{page}"]})
     data = html.escape(export.written(driving))
     place = '<div class="attention-parts" id="{}" data-parts="{}">{}</div>'
