@@ -20,7 +20,8 @@ TOLERANCE = {
     torch.bfloat16: 5e-2,
     torch.float16: 1e-2,
 }
-GRADIENT_TOLERANCE = TOLERANCE | {torch.bfloat16: 1e-1, torch.float16: 1e-1}
+# With thirteen equal keys, PyTorch's softmax in bfloat16 gives a gradient of 0.12 instead of 0.
+GRADIENT_TOLERANCE = TOLERANCE | {torch.bfloat16: 2e-1, torch.float16: 1e-1}
 
 
 def name_of(value):
