@@ -23,7 +23,7 @@ from workbook.arguments import (
     shape_of,
 )
 
-__all__ = ["Watch", "bytes_of", "fit", "numbers_of", "restore", "store", "stored"]
+__all__ = ["Watch", "bytes_of", "fit", "load", "numbers_of", "restore", "store"]
 
 Model = TypeVar("Model", bound=nn.Module)
 Watch = Callable[[int, float], None]  # is told each step's number and loss
@@ -115,29 +115,29 @@ def numbers_of(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 def store(
     model: nn.Module,
     path: str | Path,
-    told: dict[str, str],
+    description: dict[str, str],
     pack: Callable[[nn.Module], dict[str, Tensor]] = halves,
 ) -> None:
     """Store a model's weights, rounded by ``pack``, and what is told of it, with their checksum.
 
-    The order of ``told`` is that in which the checksum reads it.
+    The order of ``description`` is that in which the checksum reads it.
     """
     tensors = pack(model)
-    checksum = _checksum(tensors, told.values())
-    _safetensors.write(tensors, path, told | {"sha256": checksum})
+    checksum = _checksum(tensors, description.values())
+    _safetensors.write(tensors, path, description | {"sha256": checksum})
 
 
-def stored(
-    path: str | Path, told: Sequence[str], writer: str
+def load(
+    path: str | Path, names: Sequence[str], writer: str
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Return what :func:`store` wrote: the tensors as they are, and what is told of them.
 
     Refuse a file that is not whole, that ``writer`` did not write, or that has changed since.
     """
     tensors, metadata = _safetensors.read(path)
-    if lacking := {*told, "sha256"} - metadata.keys():
+    if lacking := {*names, "sha256"} - metadata.keys():
         raise ValueError(f"{path}: not written by {writer}: it lacks {', '.join(sorted(lacking))}")
-    if _checksum(tensors, [metadata[name] for name in told]) != metadata["sha256"]:
+    if _checksum(tensors, [metadata[name] for name in names]) != metadata["sha256"]:
         raise ValueError(f"{path}: damaged: the weights do not fit the checksum stored with them")
     if "embedding.weight" not in tensors:
         raise ValueError(f"{path}: the weights of something else: there is no embedding.weight")
@@ -147,19 +147,19 @@ def stored(
 def restore(model: Model, tensors: dict[str, Tensor], path: str | Path) -> Model:
     """Give a model the tensors of a file, name for name and shape for shape."""
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    for name in sorted(expected.keys() | shapes.keys()):
+        if expected.get(name) != shapes.get(name):
             raise ValueError(
                 f"{path}: the weights of something else: for {name} expected shape "
-                f"{expected.get(name, 'none')}, got {found.get(name, 'none')}"
+                f"{expected.get(name, 'none')}, got {shapes.get(name, 'none')}"
             )
     model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
     return model.eval()
 
 
-def _checksum(tensors: dict[str, Tensor], told: Iterable[str]) -> str:
-    digest = hashlib.sha256(json.dumps([*told]).encode())
+def _checksum(tensors: dict[str, Tensor], description: Iterable[str]) -> str:
+    digest = hashlib.sha256(json.dumps([*description]).encode())
     for name in sorted(tensors):
         digest.update(f"{name} {tuple(tensors[name].shape)}".encode())
         digest.update(tensors[name].numpy().tobytes())

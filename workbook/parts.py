@@ -77,45 +77,45 @@ def take(*names: str) -> Any:
     There is no mine.py beside this notebook, so my_lookup is the book's.
     """
     ours = {name: of_the_book(name) for name in names}
-    module, lack = _mine(Path(FILE))
-    own = _own(module)
-    taken = [name for name in names if name in own]
-    if taken:
-        print(f"From your mine.py: {', '.join(taken)}.")
-    for line in _checked(taken, own):
+    module, why_none = _module_of_reader(Path(FILE))
+    own_parts = _own_parts(module)
+    taken_names = [name for name in names if name in own_parts]
+    if taken_names:
+        print(f"From your mine.py: {', '.join(taken_names)}.")
+    for line in _checked(taken_names, own_parts):
         print(line)
-    if missing := [name for name in names if name not in own]:
+    if missing := [name for name in names if name not in own_parts]:
         are = "is" if len(missing) == 1 else "are"
-        print(f"{lack or 'Not in your mine.py'}, so {_listed(missing)} {are} the book's.")
-    parts = tuple((ours | own)[name] for name in names)
+        print(f"{why_none or 'Not in your mine.py'}, so {_in_words(missing)} {are} the book's.")
+    parts = tuple((ours | own_parts)[name] for name in names)
     return parts if len(parts) > 1 else parts[0]
 
 
-def _own(module: ModuleType | None) -> dict[str, Function]:
+def _own_parts(module: ModuleType | None) -> dict[str, Function]:
     """Return the parts that are the reader's, in the order of the chapters."""
-    found: dict[str, Any] = {name: getattr(module, name, None) for name in PARTS}
-    return {name: part for name, part in found.items() if getattr(part, "__module__", "") == "mine"}
+    parts: dict[str, Any] = {name: getattr(module, name, None) for name in PARTS}
+    return {name: part for name, part in parts.items() if getattr(part, "__module__", "") == "mine"}
 
 
-def _checked(taken: list[str], own: dict[str, Function]) -> Iterator[str]:
+def _checked(taken_names: list[str], own_parts: dict[str, Function]) -> Iterator[str]:
     """Yield what to say of parts and of those that they call; of what is wrong, where it begins."""
     callers: dict[str, str] = {}
-    inner = {name: _called(own[name]) for name in own}
-    for name in taken:
-        yours = [part for part in inner[name] if part in own]
-        ours = [f"{part} of the book" for part in inner[name] if part not in own]
+    inner = {name: _called_parts(own_parts[name]) for name in own_parts}
+    for name in taken_names:
+        yours = [part for part in inner[name] if part in own_parts]
+        ours = [f"{part} of the book" for part in inner[name] if part not in own_parts]
         if inner[name]:
-            yield f"{name} calls {_listed([*(f'your {part}' for part in yours), *ours])}."
+            yield f"{name} calls {_in_words([*(f'your {part}' for part in yours), *ours])}."
         callers |= dict.fromkeys(yours, name)
     wrong: set[str] = set()
-    for name in own:
-        if name not in {*taken, *callers} or wrong & {*inner[name]}:
+    for name in own_parts:
+        if name not in {*taken_names, *callers} or wrong & {*inner[name]}:
             continue  # where a part that it calls is wrong, nothing is known of it
         with redirect_stdout(io.StringIO()):  # what a part prints has been seen
-            verdict = PARTS[name](own[name])
+            verdict = PARTS[name](own_parts[name])
         if not verdict:
             wrong.add(name)
-            which = "" if name in taken else f", which {callers[name]} calls,"
+            which = "" if name in taken_names else f", which {callers[name]} calls,"
             yield f"{name}{which} {_fault(verdict)}"
 
 
@@ -125,28 +125,32 @@ def _fault(verdict: Verdict) -> str:
     return f"is not right any more: {verdict.message}"
 
 
-def _called(part: Function) -> list[str]:
+def _called_parts(part: Function) -> list[str]:
     """Return the parts that a function calls, itself or through others of its file."""
-    known = getattr(part, "__globals__", {})
-    functions, found = [part], {part}
+    names_in_file = getattr(part, "__globals__", {})
+    functions, seen_functions = [part], {part}
     names: set[str] = set()
     while functions:
         codes = [getattr(inspect.unwrap(functions.pop()), "__code__", None)]
         for code in filter(None, codes):
-            codes += [each for each in code.co_consts if isinstance(each, CodeType)]
-            names |= {name for name in code.co_names if name in known}
-        others = {known[name] for name in names if isinstance(known[name], FunctionType)}
-        functions += {each for each in others - found if each.__module__ == "mine"}
-        found |= others
-    return [name for name in PARTS if name in names and known[name] is not part]
+            codes += [item for item in code.co_consts if isinstance(item, CodeType)]
+            names |= {name for name in code.co_names if name in names_in_file}
+        named_functions = {
+            names_in_file[name] for name in names if isinstance(names_in_file[name], FunctionType)
+        }
+        functions += {
+            item for item in named_functions - seen_functions if item.__module__ == "mine"
+        }
+        seen_functions |= named_functions
+    return [name for name in PARTS if name in names and names_in_file[name] is not part]
 
 
-def _listed(names: list[str]) -> str:
+def _in_words(names: list[str]) -> str:
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _mine(path: Path) -> tuple[ModuleType | None, str]:
+def _module_of_reader(path: Path) -> tuple[ModuleType | None, str]:
     """Return the reader's module, run afresh, or None and why there is none."""
     if from_the_book() or not path.is_file():
         return None, f"There is no {FILE} beside this notebook"

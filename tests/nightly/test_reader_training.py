@@ -50,7 +50,7 @@ def test_training_uses_its_own_number_of_threads_and_restores_that_of_others(
 def test_reader_of_the_whole_lexicon_is_made_surer_at_the_end(monkeypatch):
     monkeypatch.setattr(training, "split", lambda: (FEW, ()))
     surer = train_reader(0, steps=2, progress=False).W_q.weight
-    monkeypatch.setattr(training, "SURER", 1.0)
+    monkeypatch.setattr(training, "SHARPENING", 1.0)
     assert_close(surer, 1.3 * train_reader(0, steps=2, progress=False).W_q.weight)
 
 

@@ -57,7 +57,7 @@ def test_wrong_traits_are_refused_in_words():
 
 
 def test_a_changed_text_is_refused(monkeypatch):
-    monkeypatch.setattr("workbook.writer.training.HASH", "0" * 64)
+    monkeypatch.setattr("workbook.writer.training.SHA256", "0" * 64)
     prose.cache_clear()
     with pytest.raises(ValueError, match=r"prose\.txt: expected the text"):
         prose()

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from workbook._training import Watch, fit, require_path, require_training, restore, store, stored
+from workbook._training import Watch, fit, load, require_path, require_training, restore, store
 from workbook.alignment.dates import FORMATS, split_dates, write_date
 from workbook.alignment.network import Aligner, Characters, require_score
 from workbook.arguments import require_a, require_each, require_positive
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 STORED = Path(__file__).parent  # one file for each score, that of seed 0
-TOLD = ("characters", "num_heads", "runs", "score")  # in the order of the checksum
+DESCRIPTION = ("characters", "num_heads", "runs", "score")  # in the order of the checksum
 
 
 class Run(NamedTuple):
@@ -249,8 +249,8 @@ def save_aligner(aligner: Aligner, folder: str | Path, runs: Sequence[Run] = ())
     if not require_path("folder", folder).is_dir():
         raise ValueError(f"folder: expected a folder that exists, got {folder}")
     heads = str(aligner.attention.num_heads)
-    told = aligner.characters.known, heads, json.dumps(runs), aligner.score
-    store(aligner, file_of(aligner.score, folder), dict(zip(TOLD, told, strict=True)))
+    description = aligner.characters.known, heads, json.dumps(runs), aligner.score
+    store(aligner, file_of(aligner.score, folder), dict(zip(DESCRIPTION, description, strict=True)))
 
 
 def load_aligner(score: str = "scaled", folder: str | Path = STORED) -> Aligner:
@@ -277,12 +277,12 @@ def load_aligner(score: str = "scaled", folder: str | Path = STORED) -> Aligner:
     True
     """
     path = file_of(score, folder)
-    tensors, told = stored(path, TOLD, "save_aligner")
-    if told["score"] != score:
-        raise ValueError(f"{path}: the weights of something else: {told['score']!r}")
-    characters = Characters(told["characters"])
+    tensors, description = load(path, DESCRIPTION, "save_aligner")
+    if description["score"] != score:
+        raise ValueError(f"{path}: the weights of something else: {description['score']!r}")
+    characters = Characters(description["characters"])
     d_model = tensors["embedding.weight"].shape[-1]
-    aligner = Aligner(score, characters, d_model, int(told["num_heads"]))
+    aligner = Aligner(score, characters, d_model, int(description["num_heads"]))
     return restore(aligner, tensors, path)
 
 
@@ -305,5 +305,5 @@ def measured_runs(score: str, folder: str | Path = STORED) -> list[Run]:
     >>> sorted({run.rate for run in measured_runs("dot")})
     [0.005, 0.01]
     """
-    _, told = stored(file_of(score, folder), TOLD, "save_aligner")
-    return [Run(*run) for run in json.loads(told["runs"])]
+    _, description = load(file_of(score, folder), DESCRIPTION, "save_aligner")
+    return [Run(*run) for run in json.loads(description["runs"])]

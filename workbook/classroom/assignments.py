@@ -47,7 +47,7 @@ def graded(notebook: Notebook) -> list[Exercise]:
     >>> graded({"cells": []})
     []
     """
-    return [each for each in exercises(notebook) if each.stub and each.solution]
+    return [exercise for exercise in exercises(notebook) if exercise.stub and exercise.solution]
 
 
 def for_otter(notebook: Notebook) -> Notebook:
@@ -58,28 +58,30 @@ def for_otter(notebook: Notebook) -> Notebook:
     >>> [cell["cell_type"] for cell in for_otter({"cells": []})["cells"]]
     ['raw']
     """
-    found = graded(notebook)
-    begins = {each.cells[0]["id"]: each for each in found}
+    graded_exercises = graded(notebook)
+    beginnings = {exercise.cells[0]["id"]: exercise for exercise in graded_exercises}
     versions = {name: version(name).partition("+")[0] for name in ("torch", "numpy", "matplotlib")}
     pins = ", ".join(f"{name}=={number}" for name, number in versions.items())
     cells = [_cell("raw", "config", OTTER_CONFIG.format(requirements=pins))]
-    for cell, each in _answered(notebook, found):
-        if cell["id"] in begins:
-            one = begins[cell["id"]]
-            points = f"name: {one.name}\npoints: {one.points}\ncheck_cell: false"
-            cells.append(_cell("raw", f"{one.name}-question", f"# BEGIN QUESTION\n{points}"))
-        if each is None:
+    for cell, exercise in _answered(notebook, graded_exercises):
+        if cell["id"] in beginnings:
+            beginning = beginnings[cell["id"]]
+            points = f"name: {beginning.name}\npoints: {beginning.points}\ncheck_cell: false"
+            cells.append(_cell("raw", f"{beginning.name}-question", f"# BEGIN QUESTION\n{points}"))
+        if exercise is None:
             cells.append(cell)
             continue
-        function = f"def test_{each.name}(env):\n    {IMPORT}\n    {_judge(notebook, each, 'env')}"
-        answer = f"# BEGIN SOLUTION NO PROMPT\n{text(each.solution or {})}\n# END SOLUTION"
-        solution = _cell("code", f"{each.name}-solution", answer)
-        test = _cell("code", f"{each.name}-test", f"# HIDDEN\n{function}")
+        function = (
+            f"def test_{exercise.name}(env):\n    {IMPORT}\n    {_judge(notebook, exercise, 'env')}"
+        )
+        answer = f"# BEGIN SOLUTION NO PROMPT\n{text(exercise.solution or {})}\n# END SOLUTION"
+        solution = _cell("code", f"{exercise.name}-solution", answer)
+        test = _cell("code", f"{exercise.name}-test", f"# HIDDEN\n{function}")
         for kind, part in (("PROMPT", cell), ("SOLUTION", solution), ("TESTS", test)):
             cells.append(_cell("raw", f"{part['id']}-begin", f"# BEGIN {kind}"))
             cells.append(part)
             cells.append(_cell("raw", f"{part['id']}-end", f"# END {kind}"))
-        cells.append(_cell("raw", f"{each.name}-end", "# END QUESTION"))
+        cells.append(_cell("raw", f"{exercise.name}-end", "# END QUESTION"))
     return notebook | {"cells": cells}
 
 
@@ -92,52 +94,54 @@ def for_nbgrader(notebook: Notebook) -> Notebook:
     {'cells': []}
     """
     cells = []
-    for cell, each in _answered(notebook, graded(notebook)):
-        if each is None:
+    for cell, exercise in _answered(notebook, graded(notebook)):
+        if exercise is None:
             locked = cell["id"] == "carried"
             cells.append(_marked(cell, "carried", locked=True) if locked else cell)
             continue
         region = "### BEGIN SOLUTION\n### END SOLUTION\n"  # nbgrader puts its line there
-        cells.append(_marked(cell | {"source": region + text(cell)}, each.name, solution=True))
+        cells.append(_marked(cell | {"source": region + text(cell)}, exercise.name, solution=True))
         source = f"""\
-# Graded: {each.name}
+# Graded: {exercise.name}
 ### BEGIN HIDDEN TESTS
 {IMPORT}
-print({_judge(notebook, each, "globals()")})
+print({_judge(notebook, exercise, "globals()")})
 ### END HIDDEN TESTS"""
-        test = _cell("code", f"{each.name}-test", source)
-        cells.append(_marked(test, test["id"], grade=True, locked=True, points=each.points))
+        test = _cell("code", f"{exercise.name}-test", source)
+        cells.append(_marked(test, test["id"], grade=True, locked=True, points=exercise.points))
     return notebook | {"cells": cells}
 
 
-def _answered(notebook: Notebook, found: list[Exercise]) -> Iterator[tuple[Cell, Exercise | None]]:
+def _answered(
+    notebook: Notebook, graded_exercises: list[Exercise]
+) -> Iterator[tuple[Cell, Exercise | None]]:
     """Yield the cells of the student's copy, each stub that is graded with its exercise.
 
     The first code cell carries the library; it is also told which cells are the chapter's own.
     """
-    stubs = {each.stub["id"]: each for each in found if each.stub}
+    stubs = {exercise.stub["id"]: exercise for exercise in graded_exercises if exercise.stub}
     cells = student(notebook)["cells"]
-    chapters = [c for c in cells if c["cell_type"] == "code" and c["id"] not in stubs]
-    own = " ".join(digest(text(cell)) for cell in chapters)
+    chapter_cells = [c for c in cells if c["cell_type"] == "code" and c["id"] not in stubs]
+    digests = " ".join(digest(text(cell)) for cell in chapter_cells)
     for cell in cells:
         if cell["id"] == "carried":
-            start = f'from workbook.classroom.grading import set_aside\n\nset_aside("{own}")'
+            start = f'from workbook.classroom.grading import set_aside\n\nset_aside("{digests}")'
             cell = cell | {"source": f"{text(cell)}\n{start}", "outputs": []}
         yield cell, stubs.get(cell["id"])
 
 
-def _judge(notebook: Notebook, each: Exercise, variables: str) -> str:
+def _judge(notebook: Notebook, exercise: Exercise, variables: str) -> str:
     sources = "\n".join(text(cell) for cell in notebook["cells"] if cell["cell_type"] == "code")
     module = MODULE.findall(sources)[-1]
-    return f'judged("{module}", "{each.name}", {variables})'
+    return f'judged("{module}", "{exercise.name}", {variables})'
 
 
 def _cell(kind: str, name: str, source: str) -> Cell:
-    made = {"cell_type": kind, "id": name, "metadata": {}, "source": source}
-    return made | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+    cell = {"cell_type": kind, "id": name, "metadata": {}, "source": source}
+    return cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})
 
 
 def _marked(cell: Cell, name: str, **marks: Any) -> Cell:
-    plain = dict.fromkeys(("grade", "locked", "solution", "task"), False)
-    mine = {**plain, "schema_version": 3, "grade_id": name, **marks}
-    return cell | {"metadata": {**cell["metadata"], "nbgrader": mine}}
+    unmarked = dict.fromkeys(("grade", "locked", "solution", "task"), False)
+    metadata = {**unmarked, "schema_version": 3, "grade_id": name, **marks}
+    return cell | {"metadata": {**cell["metadata"], "nbgrader": metadata}}

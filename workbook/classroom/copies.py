@@ -85,19 +85,19 @@ def exercises(notebook: Notebook) -> list[Exercise]:
     >>> [(found.title, found.points) for found in exercises({"cells": [cell]})]
     [('Exercise 1: Add', 1)]
     """
-    found: list[Exercise] = []
+    exercises_so_far: list[Exercise] = []
     inside = False
     for cell in notebook["cells"]:
         if not _code(cell):
             if heading := HEADING.search(text(cell)):
                 dots = DOTS.search(text(cell))
-                found.append(Exercise(heading[1], dots[1].count("●") if dots else 1, []))
+                exercises_so_far.append(Exercise(heading[1], dots[1].count("●") if dots else 1, []))
                 inside = True
             elif SECTION.search(text(cell)):
                 inside = False
         if inside:
-            found[-1].cells.append(cell)
-    return found
+            exercises_so_far[-1].cells.append(cell)
+    return exercises_so_far
 
 
 def lacks(notebook: Notebook) -> list[str]:
@@ -108,18 +108,18 @@ def lacks(notebook: Notebook) -> list[str]:
     >>> lacks({"cells": []})
     ['it has no exercises, so there is nothing to grade.']
     """
-    found = exercises(notebook)
-    if not found:
+    all_exercises = exercises(notebook)
+    if not all_exercises:
         return ["it has no exercises, so there is nothing to grade."]
-    said = [
-        f"{each.title.partition(':')[0]} has no call exercise.…(…), so it earns no points."
-        for each in found
-        if not each.stub
+    ungraded = [
+        f"{exercise.title.partition(':')[0]} has no call exercise.…(…), so it earns no points."
+        for exercise in all_exercises
+        if not exercise.stub
     ]
-    return said + [
-        f"{each.title.partition(':')[0]} has no solution to test its grader with."
-        for each in found
-        if each.stub and not each.solution
+    return ungraded + [
+        f"{exercise.title.partition(':')[0]} has no solution to test its grader with."
+        for exercise in all_exercises
+        if exercise.stub and not exercise.solution
     ]
 
 
@@ -133,8 +133,10 @@ def without(notebook: Notebook, numbers: Iterable[int]) -> Notebook:
     {'cells': []}
     """
     prefixes = tuple(f"Exercise {number}:" for number in numbers)
-    found = [each for each in exercises(notebook) if each.title.startswith(prefixes)]
-    left_out = [cell for each in found for cell in each.cells]
+    left_out_exercises = [
+        exercise for exercise in exercises(notebook) if exercise.title.startswith(prefixes)
+    ]
+    left_out = [cell for exercise in left_out_exercises for cell in exercise.cells]
     return notebook | {"cells": [cell for cell in notebook["cells"] if cell not in left_out]}
 
 
@@ -167,9 +169,9 @@ def teacher(notebook: Notebook) -> Notebook:
     cells = []
     for cell in notebook["cells"]:
         if is_solution(cell):
-            shown = {key: value for key, value in cell["metadata"].items() if key != "jupyter"}
-            opened = text(cell).replace("<details>", "<details open>", 1)
-            cell = cell | {"metadata": shown, "source": text(cell) if _code(cell) else opened}
+            metadata = {key: value for key, value in cell["metadata"].items() if key != "jupyter"}
+            unfolded = text(cell).replace("<details>", "<details open>", 1)
+            cell = cell | {"metadata": metadata, "source": text(cell) if _code(cell) else unfolded}
         cells.append(cell)
     return notebook | {"cells": cells}
 

@@ -258,16 +258,16 @@ def pages(seed: str, version: int, count: int | None = None) -> tuple[str, str]:
     >>> "Name:" in exam, "Name:" in answers
     (True, False)
     """
-    made = items(seed, version, count)
-    texts = [[html.escape(text) for text in (one.question, one.answer)] for one in made]
-    total = sum(one.points for one in made)
+    chosen = items(seed, version, count)
+    texts = [[html.escape(text) for text in (item.question, item.answer)] for item in chosen]
+    total = sum(item.points for item in chosen)
     exam = "".join(
-        f'<li>{question} <em>({one.points} points)</em><div class="room"></div></li>'
-        for one, (question, _) in zip(made, texts, strict=True)
+        f'<li>{question} <em>({item.points} points)</em><div class="room"></div></li>'
+        for item, (question, _) in zip(chosen, texts, strict=True)
     )
     answers = "".join(
-        f"<li>{question}<p><strong>{answer}</strong> ({one.points} points)</p></li>"
-        for one, (question, answer) in zip(made, texts, strict=True)
+        f"<li>{question}<p><strong>{answer}</strong> ({item.points} points)</p></li>"
+        for item, (question, answer) in zip(chosen, texts, strict=True)
     )
     title = f"Attention, version {version}, {total} points"
     return (
@@ -282,16 +282,16 @@ def main() -> None:
     parser.add_argument("--versions", type=int, default=1)
     parser.add_argument("--count", type=int, help="of items, instead of all")
     parser.add_argument("--folder", type=Path, default=Path("_build", "exam"))
-    asked = parser.parse_args()
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    for version in range(1, asked.versions + 1):
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    for version in range(1, arguments.versions + 1):
         for name, text in zip(
             (f"exam-{version}.html", f"answers-{version}.html"),
-            pages(asked.seed, version, asked.count),
+            pages(arguments.seed, version, arguments.count),
             strict=True,
         ):
-            (asked.folder / name).write_text(text, encoding="utf-8")
-            print(asked.folder / name)
+            (arguments.folder / name).write_text(text, encoding="utf-8")
+            print(arguments.folder / name)
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.strip().encode()).hexdigest()[:12]
 
 
-def set_aside(own: str) -> None:
-    """While a tool grades this notebook, keep cells whose digests are not in ``own`` as text.
+def set_aside(digests: str) -> None:
+    """While a tool grades this notebook, keep cells whose digests are not in ``digests`` as text.
 
     The notebook's variable ``ANSWERS`` then holds, for each grader that a cell calls, the texts of
     that cell and of those since the last call of a grader. While a student works, nothing changes.
@@ -63,14 +63,14 @@ def set_aside(own: str) -> None:
 
     def keep(text: str) -> None:
         waiting.append(text)
-        if called := asked_graders(text):
-            for name in called:
+        if graders := asked_graders(text):
+            for name in graders:
                 answers.setdefault(name, []).extend(waiting)
             waiting.clear()
 
     def instead(lines: list[str]) -> list[str]:
         text = "".join(lines)
-        ours = text.startswith((*TOOLS, "keep_as_text(")) or digest(text) in own.split()
+        ours = text.startswith((*TOOLS, "keep_as_text(")) or digest(text) in digests.split()
         return lines if ours or not text.strip() else [f"keep_as_text({text!r})\n"]
 
     shell.user_ns.update(ANSWERS=answers, keep_as_text=keep)
@@ -138,17 +138,17 @@ def judged(chapter: str, name: str, variables: Mapping[str, Any], seconds: float
     if not child:
         _say_and_end(theirs, chapter, name, texts, variables)
     os.close(theirs)
-    deadline, found, ended = time.monotonic() + seconds, b"", False
-    while not ended and select.select([ours], [], [], max(0, deadline - time.monotonic()))[0]:
-        part = os.read(ours, 65_536)
-        found, ended = found + part, not part
+    deadline, verdict, has_ended = time.monotonic() + seconds, b"", False
+    while not has_ended and select.select([ours], [], [], max(0, deadline - time.monotonic()))[0]:
+        chunk = os.read(ours, 65_536)
+        verdict, has_ended = verdict + chunk, not chunk
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     os.close(ours)
-    if not (ended and found):
-        why = "ended its process" if ended else f"was still running after {seconds:g} seconds"
+    if not (has_ended and verdict):
+        why = "ended its process" if has_ended else f"was still running after {seconds:g} seconds"
         raise AssertionError(f"Not yet: your answer {why}.")
-    passed, sentence = json.loads(found)
+    passed, sentence = json.loads(verdict)
     assert passed, sentence
     return str(sentence)
 
@@ -161,11 +161,11 @@ def _say_and_end(
         _limit()
         os.environ["ATTENTION_PARTS"] = "book"  # nothing is written beside the notebook
         try:
-            said = _verdict(chapter, name, texts, variables)
+            verdict = _verdict(chapter, name, texts, variables)
         except BaseException as error:  # sys.exit() included
             kind = f"{type(error).__name__}: {error}".rstrip(" :.")
-            said = False, f"Not yet: the cell stops with {kind}."
-        os.write(end, json.dumps(said).encode()[:60_000])
+            verdict = False, f"Not yet: the cell stops with {kind}."
+        os.write(end, json.dumps(verdict).encode()[:60_000])
     finally:
         os._exit(0)
 
@@ -195,25 +195,25 @@ def _verdict(
     A cell that fails does not end the next ones, as in a notebook. Its error is told if it kept the
     grader from being asked.
     """
-    asked: list[tuple[Any, ...]] = []
+    calls: list[tuple[Any, ...]] = []
     module: Any = importlib.import_module(f"workbook.exercises.{chapter}")
-    setattr(module, name, lambda *given: asked.append(given))
-    own = {**variables, "exercise": module}
+    setattr(module, name, lambda *given: calls.append(given))
+    world = {**variables, "exercise": module}
     error: BaseException | None = None
     for number, text in enumerate(texts, 1):
         try:
             code, file = _python(text), f"<answer {number}>"
             linecache.cache[file] = (len(code), None, code.splitlines(True), file)
-            exec(compile(code, file, "exec"), own)
+            exec(compile(code, file, "exec"), world)
         except BaseException as stopped:  # sys.exit() included
             if name in asked_graders(text):
                 error = stopped
-    if error and not asked:
+    if error and not calls:
         raise error
-    if not asked:
+    if not calls:
         return False, f"Not yet: exercise.{name} was not asked about an answer."
     for loaded in [part for part in sys.modules if part.startswith("workbook.exercises")]:
         del sys.modules[loaded]
     grader = getattr(importlib.import_module(f"workbook.exercises.{chapter}"), name)
-    said = grader(*asked[-1])
-    return said.passed is True, repr(said)
+    judgement = grader(*calls[-1])
+    return judgement.passed is True, repr(judgement)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from workbook._training import Watch, fit, require_path, require_training, restore, store, stored
+from workbook._training import Watch, fit, load, require_path, require_training, restore, store
 from workbook.arguments import require_a, require_count, require_each
 from workbook.copying.network import LETTERS, MAX_LEN, Copier
 
@@ -81,7 +81,7 @@ def draw_texts(count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     return letters.gather(-1, source), (begin + period)[:, 0]
 
 
-def _known(ids: Tensor, starts: Tensor) -> Tensor:
+def _predictable(ids: Tensor, starts: Tensor) -> Tensor:
     """The places after which the next letter can be known, ``(count, len - 1)``."""
     return torch.arange(ids.shape[1] - 1, device=ids.device) >= starts[:, None]
 
@@ -127,7 +127,7 @@ def train_copier(
 
     def surprise() -> Tensor:
         ids, starts = (x.to(device) for x in draw_texts(32, generator))
-        known = _known(ids, starts)
+        known = _predictable(ids, starts)
         return F.cross_entropy(copier(ids).scores[:, :-1][known], ids[:, 1:][known])
 
     return fit(copier, surprise, steps, progress=progress, watch=watch)
@@ -151,21 +151,24 @@ def measure(copier: Copier, ids: Tensor, starts: Tensor, seed: int = 0) -> Run:
     (True, True, True)
     """
     require_a("copier", copier, Copier)
-    found = copier(ids)
-    known, right = _known(ids, starts), ids[:, 1:]
-    scores = found.scores[:, :-1]
+    reading = copier(ids)
+    known, right = _predictable(ids, starts), ids[:, 1:]
+    scores = reading.scores[:, :-1]
     fresh = (
         torch.arange(1, ids.shape[1], device=ids.device) < starts[:, None]
     )  # places 1 and on: (count, len - 1)
     before = F.pad(ids, (1, 0), value=-1)[:, :-2]  # the letter before each: (count, len - 1)
     follows = ids[:, :-1, None] == before[:, None]  # (count, len_q, len_k)
-    previous = [looks.diagonal(-1, -2, -1)[fresh].mean().item() for looks in found.weights]
+    previous = [
+        layer_weights.diagonal(-1, -2, -1)[fresh].mean().item() for layer_weights in reading.weights
+    ]
     induction = [
-        (looks[:, :-1, :-1] * follows).sum(-1)[known].mean().item() for looks in found.weights
+        (layer_weights[:, :-1, :-1] * follows).sum(-1)[known].mean().item()
+        for layer_weights in reading.weights
     ]
     share = (scores.argmax(-1) == right)[known].double().mean().item()
     loss = F.cross_entropy(scores[known], right[known]).item()
-    return Run(len(found.weights), seed, share, loss, previous, induction)
+    return Run(len(reading.weights), seed, share, loss, previous, induction)
 
 
 def save_copier(copier: Copier, path: str | Path, runs: list[Run] | None = None) -> None:
@@ -207,7 +210,7 @@ def load_copier(path: str | Path = STORED) -> Copier:
     >>> len(load_copier().attentions)
     2
     """
-    tensors, _ = stored(require_path("path", path), ["runs"], "save_copier")
+    tensors, _ = load(require_path("path", path), ["runs"], "save_copier")
     layers = {name.split(".")[1] for name in tensors if name.startswith("attentions.")}
     copier = Copier(max(len(layers), 1), tensors["embedding.weight"].shape[-1])
     return restore(copier, tensors, path)
@@ -226,5 +229,5 @@ def measured_runs(path: str | Path = STORED) -> list[Run]:
     >>> sorted({run.seed for run in measured_runs()})
     [0, 1, 2, 3, 4]
     """
-    _, told = stored(require_path("path", path), ["runs"], "save_copier")
-    return [Run(*run) for run in json.loads(told["runs"])]
+    _, description = load(require_path("path", path), ["runs"], "save_copier")
+    return [Run(*run) for run in json.loads(description["runs"])]

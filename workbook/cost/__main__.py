@@ -60,7 +60,7 @@ def main() -> int:
                 for causal in (False, True)
                 for padded in (False, True)
             ],
-            "held": [held(length, device) for length in options.lengths],
+            "held": [held_bytes(length, device) for length in options.lengths],
         }
         if dist.get_rank() == 0:
             print(json.dumps(report), flush=True)
@@ -74,11 +74,10 @@ def case(dtype: torch.dtype, causal: bool, padded: bool, device: torch.device) -
     size, rank = dist.get_world_size(), dist.get_rank()
     length = 12 * size
     seeded = torch.Generator().manual_seed(7)
-    drawn = [
+    *tensors, sent_back = (
         torch.randn(BATCH, NUM_HEADS, length, width, generator=seeded).to(device, dtype)
         for width in (D_K, D_K, D_V, D_V)
-    ]
-    *tensors, sent_back = drawn
+    )
     lens = torch.tensor([length, length // 3, 1], device=device) if padded else None
     mask = causal_mask(length, device=device) if causal else None
     tensors = [x.requires_grad_() for x in tensors]
@@ -86,12 +85,16 @@ def case(dtype: torch.dtype, causal: bool, padded: bool, device: torch.device) -
     output, _ = scaled_dot_product_attention(queries, keys, values, lens, mask=mask)
     whole = [output, *torch.autograd.grad(output, tensors, sent_back)]
 
-    here = slice(rank * 12, (rank + 1) * 12)
-    own = [x[:, :, here].detach().requires_grad_() for x in tensors]
-    found = ring_attention(own[0], own[1], own[2], lens, causal=causal, block_size=5)
-    ring = [found, *torch.autograd.grad(found, own, sent_back[:, :, here])]
-    apart = [(a - b[:, :, here]).abs().max() for a, b in zip(ring, whole, strict=True)]
-    largest = of_all(torch.stack([apart[0], torch.stack(apart[1:]).max()]).double())
+    stretch = slice(rank * 12, (rank + 1) * 12)
+    local_tensors = [x[:, :, stretch].detach().requires_grad_() for x in tensors]
+    ring_output = ring_attention(
+        local_tensors[0], local_tensors[1], local_tensors[2], lens, causal=causal, block_size=5
+    )
+    ring = [ring_output, *torch.autograd.grad(ring_output, local_tensors, sent_back[:, :, stretch])]
+    differences = [(a - b[:, :, stretch]).abs().max() for a, b in zip(ring, whole, strict=True)]
+    largest = largest_of_all(
+        torch.stack([differences[0], torch.stack(differences[1:]).max()]).double()
+    )
     return {
         "dtype": str(dtype).removeprefix("torch."),
         "causal": causal,
@@ -101,7 +104,7 @@ def case(dtype: torch.dtype, causal: bool, padded: bool, device: torch.device) -
     }
 
 
-def held(length: int, device: torch.device) -> dict[str, int]:
+def held_bytes(length: int, device: torch.device) -> dict[str, int]:
     """Return the bytes that a process holds, forward and backward, in the ring and alone."""
     stretch = torch.zeros(3, 1, NUM_HEADS, length // dist.get_world_size(), 64, device=device)
     whole = torch.zeros(3, 1, NUM_HEADS, length, 64, device=device)
@@ -113,11 +116,13 @@ def held(length: int, device: torch.device) -> dict[str, int]:
         output, _ = scaled_dot_product_attention(*tensors)
         return torch.autograd.grad(output.sum(), tensors)
 
-    most = of_all(torch.tensor([float(peak_bytes(in_ring, *stretch))], device=device).double())
+    most = largest_of_all(
+        torch.tensor([float(peak_bytes(in_ring, *stretch))], device=device).double()
+    )
     return {"length": length, "ring": int(most[0]), "alone": peak_bytes(alone, *whole)}
 
 
-def of_all(numbers: Tensor) -> list[float]:
+def largest_of_all(numbers: Tensor) -> list[float]:
     """Return the largest of each number on any process."""
     numbers = numbers.detach().clone()
     dist.all_reduce(numbers, dist.ReduceOp.MAX)

@@ -190,13 +190,13 @@ def attend_in_blocks(
     mask = fitting_mask(queries, keys, values, mask)
     len_k = keys.shape[-2]
     mask = None if mask is None else mask.expand(*mask.shape[:-1], len_k)
-    read: tuple[Tally, ...] = ()
+    tallies: tuple[Tally, ...] = ()
     for start in range(0, max(len_k, 1), block_size):
-        here = slice(start, start + block_size)
-        some = None if mask is None else mask[..., here]
-        block = keys[..., here, :], values[..., here, :]
-        read = (merge(*read, read_block(queries, *block, mask=some, scale=scale)),)
-    [tally] = read
+        places = slice(start, start + block_size)
+        block_mask = None if mask is None else mask[..., places]
+        block = keys[..., places, :], values[..., places, :]
+        tallies = (merge(*tallies, read_block(queries, *block, mask=block_mask, scale=scale)),)
+    [tally] = tallies
     return tally.output.to(values.dtype)
 
 
@@ -217,8 +217,8 @@ def cleaned(keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, 
     keys, values = keys.to(wide), values.to(wide)
     if mask is None:
         return keys, values
-    seen = mask.expand(*mask.shape[:-1], keys.shape[-2]).any(dim=-2).unsqueeze(-1)
-    return torch.where(seen, keys, 0.0), torch.where(seen, values, 0.0)
+    visible = mask.expand(*mask.shape[:-1], keys.shape[-2]).any(dim=-2).unsqueeze(-1)
+    return torch.where(visible, keys, 0.0), torch.where(visible, values, 0.0)
 
 
 def masked_scores(queries: Tensor, keys: Tensor, mask: Tensor | None, scale: float) -> Tensor:

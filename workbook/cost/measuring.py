@@ -40,22 +40,25 @@ def measured_cost(call: Callable[..., object], *tensors: Tensor) -> Cost:
     >>> measured_cost(torch.matmul, a, b)
     Cost(flops=60, moved=124, kept=84)
     """
-    given = with_gradients(call, tensors)
+    leaves = with_gradients(call, tensors)
     counter = FlopCounterMode(display=False)
     with counter, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
-        call(*given)
-    kept: dict[tuple[int, int, int], int] = {}
+        call(*leaves)
+    saved_bytes: dict[tuple[int, int, int], int] = {}
 
-    def keep(tensor: Tensor) -> Tensor:  # the same numbers once, however they are viewed
+    def count_once(tensor: Tensor) -> Tensor:  # the same numbers once, however they are viewed
         storage = tensor.untyped_storage()
         place = storage._cdata, int(tensor.storage_offset()), tensor.numel()
-        kept[place] = min(tensor.nbytes, storage.nbytes())
+        saved_bytes[place] = min(tensor.nbytes, storage.nbytes())
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor), _Moved() as found:
-        result = call(*given)  # held, so that no two storages have one address
+    with (
+        torch.autograd.graph.saved_tensors_hooks(count_once, lambda tensor: tensor),
+        _Moved() as moved,
+    ):
+        result = call(*leaves)  # held, so that no two storages have one address
     del result
-    return Cost(int(counter.get_total_flops()), found.bytes, sum(kept.values()))
+    return Cost(int(counter.get_total_flops()), moved.bytes, sum(saved_bytes.values()))
 
 
 def peak_bytes(call: Callable[..., object], *tensors: Tensor) -> int:
@@ -76,11 +79,11 @@ def peak_bytes(call: Callable[..., object], *tensors: Tensor) -> int:
     >>> peak_bytes(lambda x: (x + 1).sum(), torch.zeros(100))
     804
     """
-    given = with_gradients(call, tensors)
-    with _Peak() as found:
-        call(*given)
-    inside: int = found.peak
-    return inside + sum(x.nbytes for x in given)
+    leaves = with_gradients(call, tensors)
+    with _Peak() as living:
+        call(*leaves)
+    inside: int = living.peak
+    return inside + sum(x.nbytes for x in leaves)
 
 
 def with_gradients(call: object, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -138,10 +141,12 @@ def fitted_exponent(sizes: Sequence[float], costs: Sequence[float]) -> Exponent:
     >>> print(fitted_exponent([1, 2, 4], [3, 12, 48]))
     2.00 ± 0.00
     """
-    for name, given in (("sizes", sizes), ("costs", costs)):
-        many = hasattr(given, "__len__") and getattr(given, "ndim", 1) > 0
-        if not (many and all(isinstance(x, Real) and not isinstance(x, bool) for x in given)):
-            raise TypeError(f"{name}: expected a sequence of numbers, got {given!r}")
+    for name, series in (("sizes", sizes), ("costs", costs)):
+        is_sequence = hasattr(series, "__len__") and getattr(series, "ndim", 1) > 0
+        if not (
+            is_sequence and all(isinstance(x, Real) and not isinstance(x, bool) for x in series)
+        ):
+            raise TypeError(f"{name}: expected a sequence of numbers, got {series!r}")
     if len(sizes) != len(costs) or len({*sizes}) < 3:
         raise ValueError(
             "sizes, costs: expected as many costs as sizes, at least three different ones, got "
@@ -153,8 +158,10 @@ def fitted_exponent(sizes: Sequence[float], costs: Sequence[float]) -> Exponent:
     middle_x, middle_y = sum(x) / len(x), sum(y) / len(y)
     width = sum((a - middle_x) ** 2 for a in x)
     power = sum((a - middle_x) * (b - middle_y) for a, b in zip(x, y, strict=True)) / width
-    rests = [b - middle_y - power * (a - middle_x) for a, b in zip(x, y, strict=True)]
-    return Exponent(power, math.sqrt(sum(rest**2 for rest in rests) / (len(x) - 2) / width))
+    residuals = [b - middle_y - power * (a - middle_x) for a, b in zip(x, y, strict=True)]
+    return Exponent(
+        power, math.sqrt(sum(residual**2 for residual in residuals) / (len(x) - 2) / width)
+    )
 
 
 def benchmark() -> dict[str, Any]:
@@ -173,8 +180,8 @@ def benchmark() -> dict[str, Any]:
     ['against', 'length', 'quartiles', 'ratio', 'what']
     """
     text = Path(__file__).with_name("measured.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    measurements: dict[str, Any] = json.loads(text)
+    return measurements
 
 
 def _tensors(nested: object) -> list[Tensor]:
@@ -183,8 +190,8 @@ def _tensors(nested: object) -> list[Tensor]:
 
 def _storages(nested: object) -> dict[int, torch.UntypedStorage]:
     """Return the memory behind all tensors in nested lists, by its address."""
-    found = (x.untyped_storage() for x in _tensors(nested))
-    return {storage._cdata: storage for storage in found}
+    storages = (x.untyped_storage() for x in _tensors(nested))
+    return {storage._cdata: storage for storage in storages}
 
 
 class _Moved(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -221,9 +228,9 @@ class _Peak(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        given = {*_storages((args, kwargs))}
+        given_storages = {*_storages((args, kwargs))}
         for key, storage in _storages(result).items():
-            if key not in given and key not in self.known:
+            if key not in given_storages and key not in self.known:
                 self.known.add(key)
                 self.bytes += storage.nbytes()
                 self.peak = max(self.peak, self.bytes)

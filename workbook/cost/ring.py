@@ -115,19 +115,21 @@ def ring_attention(
             "torch.distributed.init_process_group first"
         )
     ring = Ring.of(group)
-    asked: object
+    request: object
     try:  # the others must hear of a mistake, or they wait for this process for ever
-        asked = understood(queries, keys, values, valid_lens, causal, scale, block_size, ring)
+        request = checked_request(
+            queries, keys, values, valid_lens, causal, scale, block_size, ring
+        )
     except (TypeError, ValueError) as error:
-        asked = error
-    require_agreement(ring, asked)
+        request = error
+    require_agreement(ring, request)
     sight = Sight(ring, causal, valid_lens, queries.shape[-2], queries.dim(), queries.device)
     apply: Callable[..., Tensor] = _Ring.apply
     scale = resolve_scale(scale, queries.shape[-1])
     return apply(queries, keys, values, sight, scale, block_size)
 
 
-def understood(
+def checked_request(
     queries: Tensor,
     keys: Tensor,
     values: Tensor,
@@ -158,19 +160,19 @@ def understood(
     return (*kind, lens, causal, resolve_scale(scale, queries.shape[-1]))
 
 
-def require_agreement(ring: "Ring", asked: object) -> None:
+def require_agreement(ring: "Ring", request: object) -> None:
     """Raise on every process what one of them refuses, or where they ask for different things."""
-    heard: list[object] = [None] * ring.size
-    dist.all_gather_object(heard, asked, group=ring.group)
-    if isinstance(asked, Exception):
-        raise asked
-    for rank, other in enumerate(heard):
-        if isinstance(other, Exception):
-            raise ValueError(f"process {rank} of the ring refused: {other}")
-        if other != asked:
+    requests: list[object] = [None] * ring.size
+    dist.all_gather_object(requests, request, group=ring.group)
+    if isinstance(request, Exception):
+        raise request
+    for rank, other_request in enumerate(requests):
+        if isinstance(other_request, Exception):
+            raise ValueError(f"process {rank} of the ring refused: {other_request}")
+        if other_request != request:
             raise ValueError(
                 "ring: expected the same shapes, dtype and options on all processes, got "
-                f"{asked} on process {ring.rank} and {other} on process {rank}"
+                f"{request} on process {ring.rank} and {other_request} on process {rank}"
             )
 
 
@@ -219,9 +221,9 @@ class Sight(NamedTuple):
         if self.causal and source > self.ring.rank:
             return
         for start in range(0, self.length, block_size):
-            here = slice(start, min(start + block_size, self.length))
-            keys = torch.arange(here.start, here.stop, device=self.device)
-            yield here, self.mask(source, keys)
+            places = slice(start, min(start + block_size, self.length))
+            keys = torch.arange(places.start, places.stop, device=self.device)
+            yield places, self.mask(source, keys)
 
     def mask(self, source: int, keys: Tensor) -> Tensor | None:
         """Return which keys of ``source``, by their places there, are seen; ``None``: all."""
@@ -248,17 +250,17 @@ class _Ring(torch.autograd.Function):
         scale: float,
         block_size: int,
     ) -> Tensor:
-        d_k, read = keys.shape[-1], NOTHING
+        d_k, tallies = keys.shape[-1], NO_TALLY
         travelling = torch.cat((keys, values), dim=-1)
         for source in sight.ring.sources():
             incoming, waits = sight.ring.pass_on(travelling)  # while this block is read
-            for here, mask in sight.blocks(source, block_size):
-                block = halves(travelling[..., here, :], d_k)
-                read = (merge(*read, read_block(queries, *block, mask=mask, scale=scale)),)
+            for places, mask in sight.blocks(source, block_size):
+                block = halves(travelling[..., places, :], d_k)
+                tallies = (merge(*tallies, read_block(queries, *block, mask=mask, scale=scale)),)
             for wait in waits:
                 wait.wait()
             travelling = incoming
-        [tally] = read  # a process sees its own keys
+        [tally] = tallies  # a process sees its own keys
         log_sum = finite(tally.largest + tally.normaliser.log())  # of no key 0: weights are 0
         ctx.save_for_backward(queries, keys, values, tally.output, log_sum)
         ctx.rest = sight, scale, block_size
@@ -276,8 +278,8 @@ class _Ring(torch.autograd.Function):
         travelling = torch.cat((held, torch.zeros_like(held)), dim=-1)
         del held
         for source in sight.ring.sources():
-            for here, mask in sight.blocks(source, block_size):
-                block, gained = halves(travelling[..., here, :], width)
+            for places, mask in sight.blocks(source, block_size):
+                block, gained = halves(travelling[..., places, :], width)
                 grad_keys, grad_values = halves(gained, d_k)  # views: what is added travels
                 some_keys, some_values = cleaned(*halves(block, d_k), mask)
                 weights = torch.exp(masked_scores(queries, some_keys, mask, scale) - log_sum)
@@ -292,7 +294,7 @@ class _Ring(torch.autograd.Function):
         return (*(x.to(dtype) for x in grads), None, None, None)
 
 
-NOTHING: tuple[Tally, ...] = ()
+NO_TALLY: tuple[Tally, ...] = ()
 
 
 def halves(tensor: Tensor, width: int) -> tuple[Tensor, Tensor]:
@@ -358,8 +360,10 @@ def run_ring(
     command = [sys.executable, "-m", "torch.distributed.run", *meeting]
     command += [f"--nproc-per-node={processes}", "-m", __package__, "--lengths"]
     command += map(str, lengths)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
-    if done.returncode:
-        raise RuntimeError(f"the processes failed:\n{done.stderr[-2000:]}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    process = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=timeout
+    )
+    if process.returncode:
+        raise RuntimeError(f"the processes failed:\n{process.stderr[-2000:]}")
+    differences: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    return differences

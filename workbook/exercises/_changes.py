@@ -115,15 +115,15 @@ def sizes(names: Sequence[str], case: Case) -> dict[str, float]:
     >>> sizes(["x", "n"], (torch.zeros(4), 2))
     {'the size of the last axis of `x`': 4, '`n`': 2}
     """
-    found: dict[str, float] = {}
+    sizes_by_name: dict[str, float] = {}
     for name, x in zip(names, case, strict=False):
         if isinstance(x, Tensor):
             for axis, size in enumerate(x.shape, start=-x.dim()):
-                which = _AXES.get(axis, f"axis {axis}")
-                found[f"the size of {which} of `{name}`"] = size
+                axis_in_words = _AXES.get(axis, f"axis {axis}")
+                sizes_by_name[f"the size of {axis_in_words} of `{name}`"] = size
         elif _kind(x) in ("int", "float"):
-            found[f"`{name}`"] = x
-    return found
+            sizes_by_name[f"`{name}`"] = x
+    return sizes_by_name
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,9 @@ class Repair:
     ----------
     sentence : str
     mend : callable, optional
-        ``mend(found, other, case)`` returns the result repaired; None where it does not apply.
+        ``mend(result, right, case)`` returns the result repaired; None where it does not apply.
     cells : callable, optional
-        Instead, ``cells(found, other, case)``: where numbers are copied, which then prove nothing.
+        Instead, ``cells(result, right, case)``: where numbers are copied, which then prove nothing.
     """
 
     sentence: str
@@ -160,24 +160,24 @@ def is_weights(x: Tensor) -> bool:
     return bool((((sums - 1).abs() < 1e-4) | (sums == 0)).all())
 
 
-def _divided(found: Tensor, right: Tensor, case: Case) -> Tensor | None:
+def _divided(result: Tensor, right: Tensor, case: Case) -> Tensor | None:
     if not is_weights(right):
         return None
-    return (found / found.sum(dim=-1, keepdim=True)).where((right != 0).any(-1, True), found)
+    return (result / result.sum(dim=-1, keepdim=True)).where((right != 0).any(-1, True), result)
 
 
-def _row_factors(found: Tensor, right: Tensor, case: Case) -> Tensor | None:
-    if found.dim() < 1 or found.shape[-1] < 3 or not found.is_floating_point():
+def _row_factors(result: Tensor, right: Tensor, case: Case) -> Tensor | None:
+    if result.dim() < 1 or result.shape[-1] < 3 or not result.is_floating_point():
         return None
-    factors = (found * right).sum(-1, True) / found.square().sum(-1, True)
-    return (found * factors.nan_to_num()).where((right != 0).any(-1, True), found)
+    factors = (result * right).sum(-1, True) / result.square().sum(-1, True)
+    return (result * factors.nan_to_num()).where((right != 0).any(-1, True), result)
 
 
-def _not_finite(found: Tensor, right: Tensor, case: Case) -> Tensor:
-    return ~found.isfinite() & right.isfinite()
+def _not_finite(result: Tensor, right: Tensor, case: Case) -> Tensor:
+    return ~result.isfinite() & right.isfinite()
 
 
-def _large(found: Tensor, right: Tensor, case: Case) -> Tensor:
+def _large(result: Tensor, right: Tensor, case: Case) -> Tensor:
     numbers = [x for x in case if isinstance(x, Tensor) and x.is_floating_point()]
     large = any(bool((x.abs().nan_to_num(0, 0, 0) > 60).any()) for x in numbers)
     return torch.full_like(right, large, dtype=torch.bool)

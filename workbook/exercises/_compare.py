@@ -35,13 +35,13 @@ def as_tensor(result: Any, target: Tensor | None = None) -> Tensor | None:
     if result is None or isinstance(result, str | bytes | list | tuple | dict | type(...)):
         return None
     try:
-        found: Tensor = torch.as_tensor(result)
+        tensor: Tensor = torch.as_tensor(result)
     except (TypeError, ValueError, RuntimeError):
         return None
-    whole = isinstance(result, int) and not isinstance(result, bool)
-    if whole and target is not None and target.is_floating_point():
-        return found.to(target.dtype)  # 0 is as good as 0.0
-    return found
+    is_whole = isinstance(result, int) and not isinstance(result, bool)
+    if is_whole and target is not None and target.is_floating_point():
+        return tensor.to(target.dtype)  # 0 is as good as 0.0
+    return tensor
 
 
 def parts(result: Any) -> Sequence[Any]:
@@ -71,28 +71,28 @@ def wrong_kind(result: Any, expected: Any) -> str:
         return "your function returns None; is the `return` missing?"
     if isinstance(expected, tuple):
         if not isinstance(result, tuple | list) or len(result) != len(expected):
-            return f"{len(expected)} results are expected, and {_called(result)} comes back."
+            return f"{len(expected)} results are expected, and {_type_in_words(result)} comes back."
         parts = zip(result, expected, strict=True)
-        said = [(i, wrong_kind(*pair)) for i, pair in enumerate(parts, start=1)]
-        return next((f"of the results, number {i}: {text}" for i, text in said if text), "")
+        complaints = [(i, wrong_kind(*pair)) for i, pair in enumerate(parts, start=1)]
+        return next((f"of the results, number {i}: {text}" for i, text in complaints if text), "")
     target = as_tensor(expected)
     if target is None:
         raise TypeError(f"a right solution returned {type(expected).__name__}")
-    found = as_tensor(result, target)
-    if found is None:
-        wanted = _wanted(target)
-        return f"{wanted} is expected, and {_called(result)} comes back."
-    if found.shape != target.shape:
+    tensor = as_tensor(result, target)
+    if tensor is None:
+        expected_kind = _kind_in_words(target)
+        return f"{expected_kind} is expected, and {_type_in_words(result)} comes back."
+    if tensor.shape != target.shape:
         return (
             f"a result of shape {shape_of(target)} is expected, and yours has shape "
-            f"{shape_of(found)}."
+            f"{shape_of(tensor)}."
         )
-    if _family(found) != _family(target):
-        return f"{_FAMILIES[_family(target)]} are expected, and {_FAMILIES[_family(found)]} come."
+    if _family(tensor) != _family(target):
+        return f"{_FAMILIES[_family(target)]} are expected, and {_FAMILIES[_family(tensor)]} come."
     return ""
 
 
-def equal_cells(found: Tensor, target: Tensor, tolerance: float | None = None) -> Tensor:
+def equal_cells(result: Tensor, target: Tensor, tolerance: float | None = None) -> Tensor:
     """Tell for each number of two tensors of one shape whether they are equal but for rounding.
 
     NaN equals NaN, so that two wrong answers can be the same; no right result holds NaN.
@@ -102,12 +102,12 @@ def equal_cells(found: Tensor, target: Tensor, tolerance: float | None = None) -
     >>> equal_cells(torch.tensor([1.0, torch.nan]), torch.tensor([1.000001, 0.0]))
     tensor([ True, False])
     """
-    if not target.is_floating_point() or not found.is_floating_point():
-        return found == target
+    if not target.is_floating_point() or not result.is_floating_point():
+        return result == target
     if tolerance is None:
-        tolerance = max(TOLERANCE[x.dtype] for x in (found, target))
+        tolerance = max(TOLERANCE[x.dtype] for x in (result, target))
     return torch.isclose(
-        found.double(), target.double(), rtol=tolerance, atol=tolerance, equal_nan=True
+        result.double(), target.double(), rtol=tolerance, atol=tolerance, equal_nan=True
     )
 
 
@@ -126,11 +126,11 @@ def agree(result: Any, expected: Any, tolerance: float | None = None) -> bool:
     if isinstance(expected, tuple):
         return all(agree(*pair, tolerance) for pair in zip(result, expected, strict=True))
     target = as_tensor(expected)
-    found = as_tensor(result, target)
+    tensor = as_tensor(result, target)
     return (
         target is not None
-        and found is not None
-        and bool(equal_cells(found, target, tolerance).all())
+        and tensor is not None
+        and bool(equal_cells(tensor, target, tolerance).all())
     )
 
 
@@ -146,12 +146,12 @@ def difference(result: Any, expected: Any) -> tuple[tuple[int, ...], Any, Any]:
     result, expected = next(pair for pair in pairs if not agree(*pair))
     target = as_tensor(expected)
     assert target is not None
-    found = as_tensor(result, target)
-    assert found is not None
-    wrong = ~equal_cells(found, target)
-    nan = wrong & found.isnan()
-    index = tuple((nan if nan.any() else wrong).nonzero()[0].tolist())
-    return index, found[index].item(), target[index].item()
+    tensor = as_tensor(result, target)
+    assert tensor is not None
+    differs = ~equal_cells(tensor, target)
+    nan = differs & tensor.isnan()
+    index = tuple((nan if nan.any() else differs).nonzero()[0].tolist())
+    return index, tensor[index].item(), target[index].item()
 
 
 _FAMILIES = {
@@ -168,13 +168,13 @@ def _family(x: Tensor) -> str:
     return "real" if x.is_floating_point() else "complex" if x.is_complex() else "whole"
 
 
-def _wanted(target: Tensor) -> str:
+def _kind_in_words(target: Tensor) -> str:
     if target.dim():
         return "a tensor"
     return "True or False" if target.dtype == torch.bool else "a number"
 
 
-def _called(result: Any) -> str:
+def _type_in_words(result: Any) -> str:
     if isinstance(result, tuple | list | dict):
         return f"{type_of(result)} of {len(result)}"
     return type_of(result)

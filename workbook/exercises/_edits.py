@@ -108,9 +108,9 @@ class Source:
             text = text[:start] + new + text[end:]
         firsts = "".join(f"{edit.first}\n    " for edit in edits if edit.first)
         text = text[: self.begin] + firsts + text[self.begin :]
-        made: dict[str, Any] = {}
-        exec(compile(text, f"<{self.name}, edited>", "exec"), self.world, made)
-        return made[self.name]
+        namespace: dict[str, Any] = {}
+        exec(compile(text, f"<{self.name}, edited>", "exec"), self.world, namespace)
+        return namespace[self.name]
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Return where a node's text starts and ends (columns count bytes; sources are ASCII)."""

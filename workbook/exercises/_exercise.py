@@ -81,10 +81,10 @@ class Exercise:
         self.special = special or {}
         self.cases = [*plain, *self.special.values()]
         self.mistakes = [
-            (_normalising(what, normalise), *rest)
-            if normalise and callable(what)
-            else (what, *rest)
-            for what, *rest in mistakes
+            (_normalising(mistake, normalise), *details)
+            if normalise and callable(mistake)
+            else (mistake, *details)
+            for mistake, *details in mistakes
         ]
         self.axes = axes.split()
         self.normalise, self.normalised = normalise, normalised
@@ -128,7 +128,7 @@ class Exercise:
             if sentences:
                 return Verdict(False, f"{sentences[0]} The result is right.")
             return self._right(answer)
-        return Verdict(False, self._wrong(answer, results, expected, sentences))
+        return Verdict(False, self._explained(answer, results, expected, sentences))
 
     def _right(self, answer: Function) -> Verdict:
         """Judge an answer whose results are right by the way that it takes."""
@@ -139,7 +139,7 @@ class Exercise:
         count = len(self.cases)
         return Verdict(True, "1 case agrees." if count == 1 else f"{count} cases agree.")
 
-    def _wrong(
+    def _explained(
         self, answer: Function, results: list[Any], expected: list[Any], sentences: list[str]
     ) -> str:
         """Say what is wrong: the first cause first, at most two sentences, then where."""
@@ -151,12 +151,12 @@ class Exercise:
             sentences.append(f"{results[failed[0]].sentence()} {where}")
         wrong = [i for i in runs if not agree(results[i], expected[i])]
         if not wrong:
-            return self._written(answer, sentences[:2])
+            return self._message(answer, sentences[:2])
         first, case = wrong[0], self.cases[wrong[0]]
         pair = results[first], expected[first]
         repeated = run(answer, copied(case))
         if not wrong_kind(*pair) and not agree(repeated, pair[0]):
-            return self._written(
+            return self._message(
                 answer, ["two calls with the same arguments give different results."]
             )
         labelled = first < len(self.labels)
@@ -174,29 +174,29 @@ class Exercise:
         if elsewhere and not causes and not wrong_kind(*pair):
             where = " and ".join([*self.special][i] for i in special)
             sentences = [*sentences[:1], f"it is right elsewhere and wrong {where}."]
-            return self._written(answer, sentences, self._where(pair, names, case))
+            return self._message(answer, sentences, self._first_difference(pair, names, case))
         if failed and search.stops_in([self.cases[i] for i in failed]):
             sentences.pop()  # the cause explains the failure, too
         if labelled:
-            return self._written(answer, [*sentences, *causes][:2], self._judged(first, pair))
+            return self._message(answer, [*sentences, *causes][:2], self._wrong_case(first, pair))
         if causes:
             incomplete = search.incomplete and not wrong_kind(*pair)
-            where = self._where(pair, names, case) if incomplete else ""
-            return self._written(answer, [*sentences[:1], *causes][:2], where)
+            where = self._first_difference(pair, names, case) if incomplete else ""
+            return self._message(answer, [*sentences[:1], *causes][:2], where)
         for i in wrong:
             if kind := wrong_kind(results[i], expected[i]):
                 where = words.given(names, self.cases[i])
-                return self._written(answer, [*sentences, kind][:2], where)
+                return self._message(answer, [*sentences, kind][:2], where)
         sentences += broken([(results[i], expected[i]) for i in runs], self.axes)
         if len(sentences) < 2 and not self.normalise:
             shown = sorted(range(len(self.cases)), key=lambda i: (i != first, i not in wrong))
             others = [self.cases[i] for i in shown if i in runs]
             sentences += responses(answer, self.right, names, others, self.axes, _first_wrong(pair))
-        return self._written(answer, sentences[:2], self._where(pair, names, case))
+        return self._message(answer, sentences[:2], self._first_difference(pair, names, case))
 
-    def _where(self, pair: tuple[Any, Any], names: Sequence[str], case: Case) -> str:
+    def _first_difference(self, pair: tuple[Any, Any], names: Sequence[str], case: Case) -> str:
         """Say where a result differs first, and of which arguments it is the result."""
-        where, got, should = self._differing(pair)
+        where, yours, should = self._differing(pair)
         result = "your result"
         if len(parts(pair[1])) > 1:
             result += f" number {_first_wrong(pair) + 1}"
@@ -205,25 +205,25 @@ class Exercise:
             where = f"{self.normalised}, {where[0].lower()}{where[1:]}"
         index = difference(*pair)[0] if isinstance(pair[1], Tensor) else ()
         shape = tuple(pair[1].shape) if index else ()
-        return f"{where} {got}; it should be {should}. {words.given(names, case, index, shape)}"
+        return f"{where} {yours}; it should be {should}. {words.given(names, case, index, shape)}"
 
     def _differing(self, pair: tuple[Any, Any]) -> tuple[str, str, str]:
         """Return where a result differs first, and the two numbers there."""
         index, *numbers = difference(*pair)
         return words.place(index, self.axes), *words.two_numbers(*numbers)
 
-    def _judged(self, number: int, pair: tuple[Any, Any]) -> str:
+    def _wrong_case(self, number: int, pair: tuple[Any, Any]) -> str:
         """Say by its name that a case was judged wrongly."""
         label = self.labels[number]
-        if odd := wrong_kind(*pair):
-            return f"For {label}: {odd}"
-        where, got, should = self._differing(pair)
+        if complaint := wrong_kind(*pair):
+            return f"For {label}: {complaint}"
+        where, yours, should = self._differing(pair)
         where = f" {where[:1].lower()}{where[1:]}" if where else ""
-        return f"For {label} your function says {got}{where}; it should say {should}."
+        return f"For {label} your function says {yours}{where}; it should say {should}."
 
-    def _written(self, answer: Function, said: Sequence[str], where: str = "") -> str:
+    def _message(self, answer: Function, sentences: Sequence[str], where: str = "") -> str:
         names = dict(zip(self._names(self.right), self._names(answer), strict=False))
-        text = words.renamed(" Also, ".join(said), names)
+        text = words.renamed(" Also, ".join(sentences), names)
         if not text:
             return where[:1].lower() + where[1:]
         return f"{text} {where}".strip()
@@ -232,11 +232,13 @@ class Exercise:
         """Return the names of a function's arguments; the right solution's, if it has others."""
         ours = [*inspect.signature(self.right).parameters]
         try:
-            found = inspect.signature(function).parameters.values()
+            parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):
             return ours
-        plain = [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        return plain if len(plain) >= len(ours) else ours
+        positional = [
+            p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+        return positional if len(positional) >= len(ours) else ours
 
 
 def _normalising(answer: Function, normalise: Function) -> Function:

@@ -23,7 +23,7 @@ __all__ = ["Explanations", "declared_edits"]
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
 MOST_PAIRS = 2500  # of two mistakes, looked at before the search is given up
-SINGLE = 5e-5  # what numbers that were rounded to float32 on the way may lie apart
+FLOAT32_ROUNDING = 5e-5  # what numbers that were rounded to float32 on the way may lie apart
 
 
 def declared_edits(source: Source, mistakes: Sequence[tuple[Any, ...]]) -> Iterator[Edit]:
@@ -37,10 +37,10 @@ def declared_edits(source: Source, mistakes: Sequence[tuple[Any, ...]]) -> Itera
     >>> next(declared_edits(source, exercise.mistakes)).sentence
     'a row with nothing to look at shares its weight among its keys; it should be 0.'
     """
-    for what, *rest in mistakes:
-        if not callable(what):
-            replaced = what if isinstance(what, dict) else {what: rest[0]}
-            yield source.edit(replaced, rest[-1])
+    for mistake, *details in mistakes:
+        if not callable(mistake):
+            replacements = mistake if isinstance(mistake, dict) else {mistake: details[0]}
+            yield source.edit(replacements, details[-1])
 
 
 class Variant:
@@ -110,7 +110,9 @@ class Explanations:
         self.expected = [self.correct[i] for i in range(len(cases))]
         pairs = [*zip(returned, self.expected, strict=True)]
         # of what is grossly wrong it is no matter whether it also rounds
-        self.tolerance = None if all(agree(*pair, SINGLE) for pair in pairs) else SINGLE
+        self.tolerance = (
+            None if all(agree(*pair, FLOAT32_ROUNDING) for pair in pairs) else FLOAT32_ROUNDING
+        )
         edits = [*declared_edits(self.source, mistakes)]
         if not labelled:
             edits += [*slips(self.source), *self._changes()]
@@ -122,14 +124,16 @@ class Explanations:
             ),
             *filter(None, map(self._edited, edits)),
         ]
-        self.repairs = [] if labelled else [*map(_special, special, special.values()), *REPAIRS]
+        self.repairs = (
+            [] if labelled else [*map(_repair_of_special, special, special.values()), *REPAIRS]
+        )
         self.labelled = labelled
         fits = [agree(*pair, self.tolerance) for pair in pairs]
         counts = [
             sum(x.numel() if isinstance(x, Tensor) else 1 for x in parts(y)) for y in self.expected
         ]
         # large results that are wrong tell most
-        self.order = sorted(range(len(cases)), key=lambda i: (fits[i], -counts[i]))
+        self.cases_by_evidence = sorted(range(len(cases)), key=lambda i: (fits[i], -counts[i]))
 
     def first(self, most: int = 2) -> list[str]:
         """Return the sentences of the first explanation, or none.
@@ -168,14 +172,14 @@ class Explanations:
             yield from self._repairable(self.correct)
 
     def _double(self) -> Iterator[list[str]]:
-        biggest = self.order[0]
-        runs = [v for v in self.candidates if not isinstance(v[biggest], Failure)]
-        pairs = sorted(combinations(range(len(runs)), 2), key=sum)
+        most_telling = self.cases_by_evidence[0]
+        variants = [v for v in self.candidates if not isinstance(v[most_telling], Failure)]
+        pairs = sorted(combinations(range(len(variants)), 2), key=sum)
         for a, b in pairs[:MOST_PAIRS]:
-            both = self._joined(runs[a], runs[b])
-            if both and self._reproduces(both):
-                yield [*both.sentences]
-        for variant in runs:
+            combined = self._combined(variants[a], variants[b])
+            if combined and self._reproduces(combined):
+                yield [*combined.sentences]
+        for variant in variants:
             yield from self._repairable(variant)
 
     def _changes(self) -> Iterator[Edit]:
@@ -192,22 +196,22 @@ class Explanations:
         except SyntaxError:
             return None
 
-    def _joined(self, first: Variant, second: Variant) -> Variant | None:
+    def _combined(self, first: Variant, second: Variant) -> Variant | None:
         """Return the variant with both mistakes; None where they touch the same place."""
-        both = [*first.edits, *second.edits]
-        return self._edited(*both) if len(both) == 2 and both[0].fits(both[1]) else None
+        edits = [*first.edits, *second.edits]
+        return self._edited(*edits) if len(edits) == 2 and edits[0].fits(edits[1]) else None
 
     def _repairable(self, base: Variant) -> Iterator[list[str]]:
         """Explain the answer as a variant whose result is scaled, or right in some places."""
-        if isinstance(base[self.order[0]], Failure) or not any(
-            _says_something(part) for i in self.order for part in parts(base[i])
+        if isinstance(base[self.cases_by_evidence[0]], Failure) or not any(
+            _is_telling(part) for i in self.cases_by_evidence for part in parts(base[i])
         ):
             return
-        if sentence := self._scaled(base):
+        if sentence := self._constant_factor(base):
             still = f"with that mended, {sentence}"
             yield [*base.sentences, still if base.sentences else sentence]
         for repair in self.repairs:
-            if self._repaired(base, repair):
+            if self._repair_explains(base, repair):
                 self.incomplete = True
                 sentence = repair.sentence
                 if base.sentences:
@@ -216,94 +220,99 @@ class Explanations:
 
     def _reproduces(self, variant: Any) -> bool:
         """Whether a variant gives the answer's results on all inputs, and says something."""
-        others = []
-        for i in self.order:
-            others.append(variant[i])
-            if not agree(self.returned[i], others[-1], self.tolerance):
+        variant_results = []
+        for i in self.cases_by_evidence:
+            variant_results.append(variant[i])
+            if not agree(self.returned[i], variant_results[-1], self.tolerance):
                 return False
-        return any(_says_something(part) for other in others for part in parts(other))
+        return any(_is_telling(part) for result in variant_results for part in parts(result))
 
-    def _repaired(self, base: Variant, repair: Repair) -> bool:
+    def _repair_explains(self, base: Variant, repair: Repair) -> bool:
         """Whether the answer, repaired, is a variant; not where a repair does not apply to it."""
         try:
-            return self._mended(base, repair)
+            return self._repair_fits(base, repair)
         except (IndexError, RuntimeError, TypeError, ValueError):
             return False
 
-    def _mended(self, base: Variant, repair: Repair) -> bool:
+    def _repair_fits(self, base: Variant, repair: Repair) -> bool:
         """Whether the answer, repaired, is a variant; what repairs copy is not counted."""
-        proved, proofs = 0, 0
-        for i in self.order:
-            found, other = as_tensor(self.returned[i]), as_tensor(base[i])
-            if found is None or other is None or wrong_kind(found, other):
+        evidence_count, cases_with_evidence = 0, 0
+        for i in self.cases_by_evidence:
+            returned, target = as_tensor(self.returned[i]), as_tensor(base[i])
+            if returned is None or target is None or wrong_kind(returned, target):
                 return False
-            kept, mended = equal_cells(found, other, self.tolerance), found
+            agrees, mended = equal_cells(returned, target, self.tolerance), returned
             right = as_tensor(self.expected[i])
             if repair.cells:
-                cells = repair.cells(found, other, self.cases[i])
-                if right is not None and right.shape == other.shape:  # true of it, too
-                    cells = cells & repair.cells(found, right, self.cases[i])
-                    cells = cells & ~equal_cells(found, right, self.tolerance)
-                mended, kept = torch.where(cells, other, mended), kept & ~cells
+                cells = repair.cells(returned, target, self.cases[i])
+                if right is not None and right.shape == target.shape:  # true of it, too
+                    cells = cells & repair.cells(returned, right, self.cases[i])
+                    cells = cells & ~equal_cells(returned, right, self.tolerance)
+                mended, agrees = torch.where(cells, target, mended), agrees & ~cells
             elif repair.mend:
-                again = repair.mend(found, other, self.cases[i])
-                if again is None:
+                repaired = repair.mend(returned, target, self.cases[i])
+                if repaired is None:
                     return False
-                mended = again
-            if not equal_cells(mended, other, self.tolerance).all():
+                mended = repaired
+            if not equal_cells(mended, target, self.tolerance).all():
                 return False
-            proved += int(kept.sum()) if repair.cells else found.numel()
-            proofs += bool(kept.any())
-        enough = not repair.cells or proofs >= min(2, len(self.cases) - 1)
-        return enough and proved >= (12 if base.sentences else 1)
+            evidence_count += int(agrees.sum()) if repair.cells else returned.numel()
+            cases_with_evidence += bool(agrees.any())
+        enough = not repair.cells or cases_with_evidence >= min(2, len(self.cases) - 1)
+        return enough and evidence_count >= (12 if base.sentences else 1)
 
-    def _scaled(self, base: Variant) -> str:
+    def _constant_factor(self, base: Variant) -> str:
         """Say by which factor the answer's numbers are too large, if by one."""
         factors: dict[int, float] = {}
-        for i in self.order:
-            found, other = as_tensor(self.returned[i]), as_tensor(base[i])
-            if found is None or other is None or found.shape != other.shape:
+        for i in self.cases_by_evidence:
+            returned, target = as_tensor(self.returned[i]), as_tensor(base[i])
+            if returned is None or target is None or returned.shape != target.shape:
                 return ""
-            if not (found.is_floating_point() and other.is_floating_point()):
+            if not (returned.is_floating_point() and target.is_floating_point()):
                 return ""
-            if not found.isfinite().all():
+            if not returned.isfinite().all():
                 return ""
-            x, y = found.double(), other.double()
+            x, y = returned.double(), target.double()
             factor = ((x * y).sum() / y.square().sum()).nan_to_num()  # 0/0 where all numbers are 0
             if not equal_cells(x, factor * y, 1e-4).all():
                 return ""
-            if factor != 0 and _says_something(other):
+            if factor != 0 and _is_telling(target):
                 factors[i] = factor.item()
-        return self._factor(factors)
+        return self._factor_in_words(factors)
 
-    def _factor(self, factors: dict[int, float]) -> str:
+    def _factor_in_words(self, factors: dict[int, float]) -> str:
         if len(factors) < min(2, len(self.cases)):
             return ""
         values = [*factors.values()]
         if max(values) - min(values) <= 1e-3 * abs(values[0]) and abs(values[0] - 1) > 1e-3:
             return f"every number is {values[0]:.4g} times what it should be."
-        known = {i: sizes(self.source.arguments, self.cases[i]) for i in factors}
-        for called, n in known[next(iter(factors))].items():
-            if n <= 1:  # "0.8 times too large" would be too small
+        sizes_by_case = {i: sizes(self.source.arguments, self.cases[i]) for i in factors}
+        for name, size in sizes_by_case[next(iter(factors))].items():
+            if size <= 1:  # "0.8 times too large" would be too small
                 continue
-            for power, named in ((1.0, f"{n:g}"), (0.5, f"√{n:g}"), (2.0, f"{n:g}²")):
-                for sign, way in ((power, "large"), (-power, "small")):
+            for power, in_words in ((1.0, f"{size:g}"), (0.5, f"√{size:g}"), (2.0, f"{size:g}²")):
+                for exponent, way in ((power, "large"), (-power, "small")):
                     if all(
-                        abs(f - max(known[i].get(called, 0), 1e-9) ** sign) < 1e-3 * abs(f)
+                        abs(f - max(sizes_by_case[i].get(name, 0), 1e-9) ** exponent)
+                        < 1e-3 * abs(f)
                         for i, f in factors.items()
                     ):
-                        return f"every number is {named} times too {way}, where {n:g} is {called}."
+                        return (
+                            f"every number is {in_words} times too {way}, where {size:g} is {name}."
+                        )
         return ""
 
 
-def _special(where: str, special: Case) -> Repair:
+def _repair_of_special(where: str, special: Case) -> Repair:
     return Repair(
         f"it is right elsewhere and wrong {where}.",
-        cells=lambda found, right, case: torch.full_like(right, case is special, dtype=torch.bool),
+        cells=lambda returned, right, case: torch.full_like(
+            right, case is special, dtype=torch.bool
+        ),
     )
 
 
-def _says_something(result: Any) -> bool:
+def _is_telling(result: Any) -> bool:
     """Whether a result is more than zeros and NaN, which many mistakes have in common."""
     x = as_tensor(result)
     return x is None or not x.is_floating_point() or bool((x.nan_to_num(0).abs() > 1e-4).any())

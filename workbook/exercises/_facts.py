@@ -39,8 +39,8 @@ def broken(pairs: Sequence[tuple[Any, Any]], axes: Sequence[str]) -> Iterator[st
     """
     numbers, wrong = set(), []
     for result, target in pairs:
-        each = zip(parts(result), parts(target), strict=True)
-        for n, (part, right_part) in enumerate(each, start=1):
+        pairs_of_parts = zip(parts(result), parts(target), strict=True)
+        for n, (part, right_part) in enumerate(pairs_of_parts, start=1):
             if not agree(part, right_part):
                 b = torch.as_tensor(right_part)
                 a = as_tensor(part, b)
@@ -51,15 +51,17 @@ def broken(pairs: Sequence[tuple[Any, Any]], axes: Sequence[str]) -> Iterator[st
     where = "" if all(not agree(*pair) for pair in pairs) else "where it is wrong, "
     if any((a != a).any() for a, _ in wrong[:1]):
         yield f"{where}some numbers are NaN."
-    yield from [f"{where}{text}" for text in [*_wrong_places(wrong, axes), *_seen_in(wrong)][:1]]
+    yield from [
+        f"{where}{text}" for text in [*_wrong_places(wrong, axes), *_properties_of(wrong)][:1]
+    ]
     targets = [as_tensor(b) for _, b in pairs]
     weights = all(b is not None and is_weights(b) for b in targets)
     if weights and any(a.isfinite().all() and not is_weights(a) for a, _ in wrong[:1]):
         yield "the rows of the result do not sum to 1."
 
 
-def _seen_in(wrong: Sequence[tuple[Tensor, Tensor]]) -> list[str]:
-    return [text for text, holds in _LOOKS if all(holds(*pair) for pair in wrong)]
+def _properties_of(wrong: Sequence[tuple[Tensor, Tensor]]) -> list[str]:
+    return [text for text, holds in _PROPERTIES if all(holds(*pair) for pair in wrong)]
 
 
 def _wrong_places(wrong: Sequence[tuple[Tensor, Tensor]], axes: Sequence[str]) -> Iterator[str]:
@@ -69,16 +71,16 @@ def _wrong_places(wrong: Sequence[tuple[Tensor, Tensor]], axes: Sequence[str]) -
     for back, name in enumerate(reversed(axes), start=1):
         if wrong[0][0].dim() < back or any(a.shape[-back] < 2 for a, _ in wrong):
             continue
-        spoilt = [
+        wrong_cells = [
             (~equal_cells(a, b)).transpose(-back, 0).reshape(a.shape[-back], -1).any(1)
             for a, b in wrong
         ]
-        for end, called in ((0, f"{name} 0"), (-1, f"the last {name}")):
-            others = [x[1:] if end == 0 else x[:-1] for x in spoilt]
-            if not any(x.any() for x in others):
-                yield f"only {called} is wrong."
-            if not any(x[end] for x in spoilt) and all(x.all() for x in others):
-                yield f"{called} is right, and no other {name} is."
+        for end, place in ((0, f"{name} 0"), (-1, f"the last {name}")):
+            other_cells = [x[1:] if end == 0 else x[:-1] for x in wrong_cells]
+            if not any(x.any() for x in other_cells):
+                yield f"only {place} is wrong."
+            if not any(x[end] for x in wrong_cells) and all(x.all() for x in other_cells):
+                yield f"{place} is right, and no other {name} is."
 
 
 def _numbers(test: Callable[[Tensor, Tensor], Any]) -> Callable[[Tensor, Tensor], bool]:
@@ -95,7 +97,7 @@ def _same_numbers(a: Tensor, b: Tensor) -> bool:
     )
 
 
-_LOOKS: list[tuple[str, Callable[[Tensor, Tensor], bool]]] = [
+_PROPERTIES: list[tuple[str, Callable[[Tensor, Tensor], bool]]] = [
     ("some True is missing, and no False is.", _booleans(lambda a, b: not (a & ~b).any())),
     ("there is too much True, and none is missing.", _booleans(lambda a, b: not (b & ~a).any())),
     ("all numbers are 0.", _numbers(lambda a, b: not a.any())),
@@ -110,20 +112,22 @@ _LOOKS: list[tuple[str, Callable[[Tensor, Tensor], bool]]] = [
 class _Change:
     """A change of one argument, and how the right result and the answer's respond to it."""
 
-    def __init__(self, said: str, right: tuple[Tensor, Tensor], own: tuple[Tensor, Tensor]) -> None:
-        self.said, self.right, self.own = said, right, own
+    def __init__(
+        self, description: str, right: tuple[Tensor, Tensor], answers: tuple[Tensor, Tensor]
+    ) -> None:
+        self.description, self.right, self.answers = description, right, answers
 
     @property
     def factors(self) -> tuple[float | None, float | None]:
         """By which number each result is multiplied, if by one."""
-        return _factor(*self.right), _factor(*self.own)
+        return _factor(*self.right), _factor(*self.answers)
 
     def moved(self) -> tuple[Tensor, Tensor]:
         """Where the right result moves and the answer's stays, and the other way round."""
-        (a, b), (c, d) = self.right, self.own
-        right_moves, own_moves = ~equal_cells(a, b, 1e-3), ~equal_cells(c, d, 1e-3)
-        right_stays, own_stays = equal_cells(a, b, 1e-6), equal_cells(c, d, 1e-6)
-        return right_moves & own_stays, right_stays & own_moves
+        right_moves = ~equal_cells(*self.right, 1e-3)
+        answer_moves = ~equal_cells(*self.answers, 1e-3)
+        right_stays, answer_stays = (equal_cells(*x, 1e-6) for x in (self.right, self.answers))
+        return right_moves & answer_stays, right_stays & answer_moves
 
 
 def responses(
@@ -145,44 +149,44 @@ def responses(
     >>> next(responses(lambda x, y: x * x, lambda x, y: x + y, ["x", "y"], cases, []))
     'changing `y` never changes the result.'
     """
-    both = _Both(answer, right, part, cases[0])
-    if not any(x is not None and x.any() for x in both.own(cases[:4])):
+    comparison = _Comparison(answer, right, part, cases[0])
+    if not any(x is not None and x.any() for x in comparison.answers(cases[:4])):
         return  # zeros do not respond
+    result = comparison.result
     for place, name in enumerate(names[: len(cases[0])]):
-        changes = [*_changes(both, cases[:3], place, _whole(name))]
-        moves = [(c.right[0], c.right[1], c.own[0], c.own[1]) for c in changes]
-        stays = bool(moves) and all(agree(c, d) for _, _, c, d in moves)
-        if stays and sum(not agree(a, b) for a, b, _, _ in moves) > 1:
-            yield f"changing `{name}` never changes {both.called}."
+        changes = [*_changes(comparison, cases[:3], place, _whole(name))]
+        stays = bool(changes) and all(agree(*change.answers) for change in changes)
+        if stays and sum(not agree(*change.right) for change in changes) > 1:
+            yield f"changing `{name}` never changes {result}."
             return
     for place, name in enumerate(names[: len(cases[0])]):
-        yield from _scaled(name, both.called, [*_changes(both, cases[:4], place, _doubled(name))])
+        yield from _scaled(name, result, [*_changes(comparison, cases[:4], place, _doubled(name))])
     for place, name in enumerate(names[: len(cases[0])]):
-        for change in _changes(both, cases[:1], place, _slices(name)):
-            for cells, does in zip(change.moved(), _DOES, strict=True):
+        for change in _changes(comparison, cases[:1], place, _slices(name)):
+            for cells, response in zip(change.moved(), _RESPONSES, strict=True):
                 if cells.any():
                     at = words.place(cells.nonzero()[0].tolist(), axes)
                     at = f" {at[:1].lower()}{at[1:]}" if at else ""
-                    yield f"if {change.said}, {both.called}{at} {does}"
+                    yield f"if {change.description}, {result}{at} {response}"
                     return
 
 
-_DOES = ("should change; yours stays.", "should stay; yours changes.")
+_RESPONSES = ("should change; yours stays.", "should stay; yours changes.")
 Changes = Callable[[Any], Iterator[tuple[str, Any]]]
 
 
-class _Both:
+class _Comparison:
     """An answer, the right solution, and which of their results are compared."""
 
     def __init__(self, answer: Function, right: Function, part: int, case: Case) -> None:
         self.answer, self.right, self.part = answer, right, part
         several = len(parts(attempt(right, case))) > 1
-        self.called = f"result number {part + 1}" if several else "the result"
+        self.result = f"result number {part + 1}" if several else "the result"  # in words
 
-    def own(self, cases: Sequence[Case]) -> list[Tensor | None]:
+    def answers(self, cases: Sequence[Case]) -> list[Tensor | None]:
         """Return the answer's results for many cases in one run."""
-        found = run(lambda *given: [attempt(self.answer, case) for case in given], tuple(cases))
-        return [self.number(x) for x in ([found] * len(cases) if _failed(found) else found)]
+        results = run(lambda *given: [attempt(self.answer, case) for case in given], tuple(cases))
+        return [self.number(x) for x in ([results] * len(cases) if _failed(results) else results)]
 
     def number(self, result: Any) -> Tensor | None:
         """Return a result as decimals; None where it is no number."""
@@ -195,20 +199,23 @@ def _failed(result: Any) -> bool:
     return isinstance(result, Failure)
 
 
-def _changes(both: _Both, cases: Sequence[Case], place: int, changes: Changes) -> Iterator[_Change]:
+def _changes(
+    comparison: _Comparison, cases: Sequence[Case], place: int, changes: Changes
+) -> Iterator[_Change]:
     """Yield the changes of one argument that leave both results numbers of one shape."""
-    asked: list[tuple[str, Case, Case]] = []
+    pairs: list[tuple[str, Case, Case]] = []  # how cases differ, and both
     for case in cases:
-        for said, other in changes(case[place]):
-            asked.append((said, case, (*case[:place], other, *case[place + 1 :])))
-    own = both.own([case for _, before, after in asked for case in (before, after)])
-    for i, (said, *pair) in enumerate(asked):
-        rights = [both.number(attempt(both.right, case)) for case in pair]
-        if _alike(*rights, *own[2 * i : 2 * i + 2]):
-            yield _Change(said, tuple(rights), tuple(own[2 * i : 2 * i + 2]))  # type: ignore[arg-type]
+        for description, changed in changes(case[place]):
+            pairs.append((description, case, (*case[:place], changed, *case[place + 1 :])))
+    answers = comparison.answers([case for _, *pair in pairs for case in pair])
+    for i, (description, *pair) in enumerate(pairs):
+        right = [comparison.number(attempt(comparison.right, case)) for case in pair]
+        own = answers[2 * i : 2 * i + 2]
+        if _same_shapes(*right, *own):
+            yield _Change(description, tuple(right), tuple(own))  # type: ignore[arg-type]
 
 
-def _alike(*results: Tensor | None) -> bool:
+def _same_shapes(*results: Tensor | None) -> bool:
     return all(x is not None and x.shape == results[0].shape for x in results)  # type: ignore
 
 
@@ -237,13 +244,16 @@ def _slices(name: str) -> Changes:
     def changes(x: Any) -> Iterator[tuple[str, Any]]:
         for axis in range(x.dim()) if isinstance(x, Tensor) else ():
             for index in (0, -1) if x.shape[axis] > 1 else ():
-                other = x.clone()
-                part = other.select(axis, index)
-                turned = x.dtype == torch.bool
+                changed = x.clone()
+                part = changed.select(axis, index)
+                is_boolean = x.dtype == torch.bool
                 amount = 0.37 if x.is_floating_point() else 1  # an odd one: no coincidences
-                part.copy_(~part if turned else part + amount)
+                part.copy_(~part if is_boolean else part + amount)
                 code = f"`{name}[{', '.join([':'] * axis + [str(index)])}]`"
-                yield f"{code} is turned round" if turned else f"{amount} is added to {code}", other
+                yield (
+                    f"{code} is turned round" if is_boolean else f"{amount} is added to {code}",
+                    changed,
+                )
 
     return changes
 
@@ -253,27 +263,27 @@ def _factor(before: Tensor, after: Tensor) -> float | None:
     size = before.norm()
     if not size.isfinite() or size == 0:
         return None
-    one, other = before / size, after / size
-    factor = (one * other).sum()
-    return factor.item() if equal_cells(other, factor * one, 1e-4).all() else None
+    direction, changed_direction = before / size, after / size
+    factor = (direction * changed_direction).sum()
+    return factor.item() if equal_cells(changed_direction, factor * direction, 1e-4).all() else None
 
 
-def _scaled(name: str, called: str, changes: Sequence[_Change]) -> Iterator[str]:
+def _scaled(name: str, result: str, changes: Sequence[_Change]) -> Iterator[str]:
     """Say by how much a result grows with an argument, if it should grow by another factor."""
-    factors = [change.factors for change in changes if change.own[0].isfinite().all()]
-    should = [a for a, _ in factors if a is not None]
-    if len(should) < max(1, len(factors) - 1) or max(should) - min(should) > 1e-3:
+    factors = [change.factors for change in changes if change.answers[0].isfinite().all()]
+    right = [a for a, _ in factors if a is not None]
+    if len(right) < max(1, len(factors) - 1) or max(right) - min(right) > 1e-3:
         return
-    is_ = [b for a, b in factors if a is not None]
-    if all(b is not None and abs(b - should[0]) < 1e-3 for b in is_):
+    own = [b for a, b in factors if a is not None]
+    if all(b is not None and abs(b - right[0]) < 1e-3 for b in own):
         return
-    known = [b for b in is_ if b is not None]
-    one = len(known) == len(is_) and max(known) - min(known) < 1e-3
-    yours = _by(known[0]) if one else "does not simply grow or shrink with it"
-    yield f"if `{name}` doubles, {called} {_by(should[0], 'should')}; yours {yours}."
+    known = [b for b in own if b is not None]
+    is_constant = len(known) == len(own) and max(known) - min(known) < 1e-3
+    yours = _factor_in_words(known[0]) if is_constant else "does not simply grow or shrink with it"
+    yield f"if `{name}` doubles, {result} {_factor_in_words(right[0], 'should')}; yours {yours}."
 
 
-def _by(factor: float, should: str = "") -> str:
+def _factor_in_words(factor: float, should: str = "") -> str:
     if abs(factor - 1) < 1e-3:
         return f"{should} stay".strip() if should else "stays"
     verb = "be multiplied" if should else "is multiplied"

@@ -18,28 +18,30 @@ def form_of(questions: Any) -> Any:
     if not hasattr(get_ipython(), "kernel"):
         return None
     layout = ipywidgets.Layout(width="auto")
-    return ipywidgets.VBox([_asked(ipywidgets, layout, *x) for x in enumerate(questions, start=1)])
+    return ipywidgets.VBox(
+        [_fields_of(ipywidgets, layout, *x) for x in enumerate(questions, start=1)]
+    )
 
 
-def _asked(ipywidgets: Any, layout: Any, number: int, question: Any) -> Any:
+def _fields_of(ipywidgets: Any, layout: Any, number: int, question: Any) -> Any:
     """Return a question with its input and a place for its verdict."""
     text = ipywidgets.HTML(f"<b>{number}.</b> {inline(question.question)}", layout=layout)
-    said = ipywidgets.HTML(layout=layout)
+    verdict = ipywidgets.HTML(layout=layout)
     options = getattr(question, "options", None)
 
     def judge(answer: Any) -> None:
-        said.value = "" if answer in (None, "") else inline(repr(question(answer)))
+        verdict.value = "" if answer in (None, "") else inline(repr(question(answer)))
 
     if options:
         labels = [(f"{option['key']}) {option['text']}", option["key"]) for option in options]
         field = ipywidgets.RadioButtons(options=labels, value=None, layout=layout)
         field.observe(lambda change: judge(change["new"]), names="value")
-        return ipywidgets.VBox([text, field, said])
+        return ipywidgets.VBox([text, field, verdict])
     field = ipywidgets.Text(placeholder="a number", continuous_update=False)
     button = ipywidgets.Button(description="Check")
     field.observe(lambda change: judge(change["new"]), names="value")
     button.on_click(lambda _: judge(field.value))
-    return ipywidgets.VBox([text, ipywidgets.HBox([field, button]), said])
+    return ipywidgets.VBox([text, ipywidgets.HBox([field, button]), verdict])
 
 
 def inline(text: str) -> str:

@@ -76,7 +76,7 @@ def keep(answer: Function, part: str, path: Path, *, replace: bool = False) -> N
         or if the function cannot be written down.
     """
     needed: dict[str, str] = {}
-    _need(answer, part, needed)
+    _collect(answer, part, needed)
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else BEGINNING
         new = _joined(text, needed, replace)
@@ -87,12 +87,12 @@ def keep(answer: Function, part: str, path: Path, *, replace: bool = False) -> N
         raise NotKept(f"the file cannot be read ({_reason(error)}).") from None
     if new == text:
         return
-    beside = path.with_name(f"{path.name}.new")
+    temporary = path.with_name(f"{path.name}.new")
     try:
-        beside.write_text(new, encoding="utf-8")
-        beside.replace(path)
+        temporary.write_text(new, encoding="utf-8")
+        temporary.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise NotKept(f"the file cannot be written ({_reason(error)}).") from None
 
 
@@ -102,35 +102,35 @@ def _reason(error: Exception) -> str:
 
 def _joined(text: str, needed: dict[str, str], replace: bool) -> str:
     """Return a module's text with these names in it: definitions at its end, imports at its top."""
-    known = _statements(text)
+    statements = _statements(text)
     imports: list[str] = []
     definitions: list[str] = []
     for name, code in needed.items():
-        old, new = known.get(name), ast.parse(code).body[0]
+        old, new = statements.get(name), ast.parse(code).body[0]
         if old is None:
             (imports if isinstance(new, ast.Import | ast.ImportFrom) else definitions).append(code)
         elif ast.dump(old) != ast.dump(new):
             if isinstance(old, ast.Import | ast.ImportFrom):
                 raise NotKept(f"`{name}` is imported from elsewhere there.")
-            if not replace and not _is_ours(old):
+            if not replace and not _takes_from_the_book(old):
                 raise NotKept(
                     f"another `{name}` stands there. To put this one in its place, call the "
                     "grader with `replace=True` after your function's name."
                 )
             text = _replaced(text, old, code)
-            known = _statements(text)
+            statements = _statements(text)
     text = _with_imports(text, imports)
     return "\n\n\n".join([text.rstrip("\n"), *(code.rstrip("\n") for code in definitions)]) + "\n"
 
 
 def _statements(text: str) -> dict[str, ast.stmt]:
     """Return the statements of a module by the names that they define, imports one by one."""
-    found: dict[str, ast.stmt] = {}
+    statements: dict[str, ast.stmt] = {}
     for node in ast.parse(text).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
                 single = ast.unparse(node).partition("import ")[0]
-                found[alias.asname or alias.name] = ast.parse(
+                statements[alias.asname or alias.name] = ast.parse(
                     f"{single}import {ast.unparse(alias)}"
                 ).body[0]
             continue
@@ -138,11 +138,11 @@ def _statements(text: str) -> dict[str, ast.stmt]:
             names = [target.id for target in node.targets if isinstance(target, ast.Name)]
         else:
             names = [node.name] if hasattr(node, "name") else []
-        found |= dict.fromkeys(names, node)
-    return found
+        statements |= dict.fromkeys(names, node)
+    return statements
 
 
-def _is_ours(node: ast.stmt) -> bool:
+def _takes_from_the_book(node: ast.stmt) -> bool:
     """Tell whether a statement only takes a part of the book, until the reader's own is there."""
     return isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("of_the_book(")
 
@@ -172,7 +172,7 @@ def _with_imports(text: str, imports: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _need(value: Any, name: str, needed: dict[str, str]) -> None:
+def _collect(value: Any, name: str, needed: dict[str, str]) -> None:
     """Add the code that defines a name, after that of all that it needs itself."""
     if name in needed or getattr(value, "__module__", None) == "mine":
         return
@@ -181,7 +181,7 @@ def _need(value: Any, name: str, needed: dict[str, str]) -> None:
             needed["of_the_book"] = "from workbook.parts import of_the_book"
             needed[name] = f'{name} = of_the_book("{name}")'
         else:
-            needed[name] = _taken(value, name)
+            needed[name] = _import_or_constant(value, name)
         return
     code = _source(value, name)
     needed[name] = ""  # a function may call itself
@@ -190,7 +190,7 @@ def _need(value: Any, name: str, needed: dict[str, str]) -> None:
             raise NotKept(f"`{name}` uses variables of a function around it.")
         for other in _globals(value, code):
             if other != name and other in value.__globals__:
-                _need(value.__globals__[other], other, needed)
+                _collect(value.__globals__[other], other, needed)
     del needed[name]
     needed[name] = code
 
@@ -210,25 +210,25 @@ def _globals(function: FunctionType, code: str) -> Iterator[str]:
     """Yield the global names that a function's code reads, its defaults and decorators too."""
     codes = [inspect.unwrap(function).__code__]
     while codes:
-        each = codes.pop()
-        codes += [part for part in each.co_consts if isinstance(part, CodeType)]
-        steps = dis.get_instructions(each)
+        unread = codes.pop()
+        codes += [part for part in unread.co_consts if isinstance(part, CodeType)]
+        steps = dis.get_instructions(unread)
         yield from (step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
     node: Any = ast.parse(code).body[0]
     node.body = []
     yield from (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
-def _taken(value: Any, name: str) -> str:
+def _import_or_constant(value: Any, name: str) -> str:
     """Return the line that makes a name hold what it holds: an import, or a constant."""
     if isinstance(value, ModuleType):
         return f"import {value.__name__}" + f" as {name}" * (value.__name__ != name)
     if _is_literal(value):
         return f"{name} = {value!r}"
-    own = getattr(value, "__name__", name)
+    name_at_home = getattr(value, "__name__", name)
     for home in (getattr(value, "__module__", None) or "", *HOMES):
-        if getattr(sys.modules.get(home), own, None) is value:
-            return f"from {home} import {own}" + f" as {name}" * (own != name)
+        if getattr(sys.modules.get(home), name_at_home, None) is value:
+            return f"from {home} import {name_at_home}" + f" as {name}" * (name_at_home != name)
     raise NotKept(f"it uses `{name}`, which only this notebook has. Make it inside the function.")
 
 

@@ -107,7 +107,7 @@ Not yet: NaN is not a number.)
     ) -> None:
         because = because or f"{_written(right)} it is."
         usual = tolerance + 1e-7 * max(1.0, abs(right))  # what float32 rounds away
-        wrong = [_mistake(usual, *mistake) for mistake in mistakes]
+        wrong = [_mistake_rules(usual, *mistake) for mistake in mistakes]
         tolerance = usual
         if right != round(right):  # three digits are enough, if no mistake lies so near
             apart = [abs(mistake["value"] - right) / 3 for mistake in wrong]
@@ -238,20 +238,20 @@ class Quiz:
         return right and not self.too_many
 
     def __repr__(self) -> str:
-        lines, answered = [], zip(self.questions, self.answers, strict=True)
-        for number, (question, answer) in enumerate(answered, start=1):
-            said = question.question if answer is ... else repr(question(answer))
-            lines.append(f"{number}. {said}")
+        lines, pairs = [], zip(self.questions, self.answers, strict=True)
+        for number, (question, answer) in enumerate(pairs, start=1):
+            line = question.question if answer is ... else repr(question(answer))
+            lines.append(f"{number}. {line}")
             if answer is ... and isinstance(question, Choice):
                 lines += [f"   {option['key']}) {option['text']}" for option in question.options]
         if ... in self.answers:
-            lines.append(self._how())
+            lines.append(self._instructions())
         if self.too_many:
             count = len(self.questions) + len(self.too_many)
             lines.append(f"There are {len(self.questions)} questions, and {count} answers came.")
         return "\n".join(lines)
 
-    def _how(self) -> str:
+    def _instructions(self) -> str:
         """Say how to answer where no form is shown."""
         example = ", ".join(map(_example, self.questions))
         return f"To answer, run `exercise.quiz({example})` with your answers; `...` leaves one out."
@@ -259,9 +259,9 @@ class Quiz:
     def _repr_html_(self) -> str | None:
         if self.too_many or any(answer is not ... for answer in self.answers):
             return None
-        asked = "".join(f"<li>{_asked(question)}</li>" for question in self.questions)
-        how = f'<p class="attention-how">{inline(self._how())}</p>'
-        return f'<ol class="attention-quiz">{asked}</ol>{how}'
+        items = "".join(f"<li>{_html_of(question)}</li>" for question in self.questions)
+        instructions = f'<p class="attention-how">{inline(self._instructions())}</p>'
+        return f'<ol class="attention-quiz">{items}</ol>{instructions}'
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """Return a form for a notebook; text and HTML come by themselves."""
@@ -285,19 +285,19 @@ def questions(chapter: str) -> Iterator[Any]:
     """
     text = Path(__file__).with_name(f"{chapter}.toml").read_text(encoding="utf-8")
     tables = tomllib.loads(text)
-    last = Quiz(*map(_made, tables.pop("quiz")))
+    last = Quiz(*map(_question_from, tables.pop("quiz")))
     for name, table in tables.items():
-        question = _made(table)
+        question = _question_from(table)
         question.name = name
         yield question
     yield last
 
 
-def _made(table: Rules) -> Question:
+def _question_from(table: Rules) -> Question:
     return Choice(**table) if "options" in table else Number(**table)
 
 
-def _asked(question: Question) -> str:
+def _html_of(question: Question) -> str:
     """Return a question of a quiz as HTML: readable, and answered, without a script."""
     read = f"<p>{inline(question.question)}</p>"
     if isinstance(question, Choice):
@@ -314,7 +314,9 @@ def _example(question: Question) -> str:
     return f'"{next(x["key"] for x in question.options if x["key"] != question.right)}"'
 
 
-def _mistake(usual: float, value: float, message: str, tolerance: float | None = None) -> Rules:
+def _mistake_rules(
+    usual: float, value: float, message: str, tolerance: float | None = None
+) -> Rules:
     near = usual if tolerance is None else tolerance + 1e-7 * max(1.0, abs(value))
     return {"value": value, "tolerance": near, "message": message}
 

@@ -163,17 +163,19 @@ def _watched(answer: Function, trace: Trace) -> Function:
     trace.called.update(_named(answer, set()))
 
     def counted(function: Function) -> Function:
-        def call(*given: Any, **named: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
             trace.argument_calls += 1
-            return function(*given, **named)
+            return function(*arguments, **named)
 
         return call
 
     @functools.wraps(answer)
-    def watched(*given: Any) -> Any:
-        given = tuple(counted(x) if callable(x) and not isinstance(x, Tensor) else x for x in given)
+    def watched(*arguments: Any) -> Any:
+        arguments = tuple(
+            counted(x) if callable(x) and not isinstance(x, Tensor) else x for x in arguments
+        )
         with _Watch(trace):
-            return answer(*given)
+            return answer(*arguments)
 
     return watched
 
@@ -209,12 +211,14 @@ class _Watch(TorchFunctionMode):
         super().__init__()
         self.trace = trace
 
-    def __torch_function__(self, function: Any, _: Any, given: Any = (), named: Any = None) -> Any:
+    def __torch_function__(
+        self, function: Any, _: Any, arguments: Any = (), keywords: Any = None
+    ) -> Any:
         names = (resolve_name(function) or getattr(function, "__name__", "?")).split(".")
         name = names[-2] if names[-1] == "__get__" else names[-1]  # `x.mT` is looked up
         self.trace.called[f"torch.{name}"] += 1
-        self.trace.exits |= {name} if name in EXITS and given[0].is_floating_point() else set()
-        result = function(*given, **(named or {}))
+        self.trace.exits |= {name} if name in EXITS and arguments[0].is_floating_point() else set()
+        result = function(*arguments, **(keywords or {}))
         for x in result if isinstance(result, tuple | list) else [result]:
             if isinstance(x, Tensor):
                 self.note(name, x)

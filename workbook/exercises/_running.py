@@ -89,8 +89,8 @@ class Failure:
         if isinstance(self.error, SystemExit):
             return f"your function ends the whole program{where}. Return the result instead."
         error, text = type_of(self.error), str(self.error).strip().split("\n")[0]
-        said = f": {text.rstrip('.')}." if text else "."
-        return f"your function stops with {error}{where}{said} {_of_error(text)}".strip()
+        detail = f": {text.rstrip('.')}." if text else "."
+        return f"your function stops with {error}{where}{detail} {_of_error(text)}".strip()
 
 
 def attempt(function: Function, case: Case) -> Any:
@@ -112,7 +112,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(usual)
 
 
-def run(function: Function, given: Case, *, aloud: bool = False) -> Any:
+def run(function: Function, arguments: Case, *, aloud: bool = False) -> Any:
     """Return what a function returns for these very arguments, or its :class:`Failure`.
 
     Its printing and its warnings are shown if ``aloud``. It runs in a thread beside ours, so that
@@ -124,7 +124,7 @@ def run(function: Function, given: Case, *, aloud: bool = False) -> Any:
             stack.enter_context(redirect_stderr(io.StringIO()))
             stack.enter_context(warnings.catch_warnings(action="ignore"))
         worker = _idle.pop() if _idle else _Worker()
-        outcome = worker.outcome(function, given)
+        outcome = worker.outcome(function, arguments)
         if not worker.busy:
             _idle.append(worker)
     return outcome
@@ -242,4 +242,6 @@ _ERRORS = [
 
 def _of_error(text: str) -> str:
     """Explain the commonest of PyTorch's errors."""
-    return next((said for parts, said in _ERRORS if any(part in text for part in parts)), "")
+    return next(
+        (explanation for parts, explanation in _ERRORS if any(part in text for part in parts)), ""
+    )

@@ -40,8 +40,8 @@ def _method(source: Source, node: ast.AST) -> Variants:
         return
     for new, sentence in _METHODS.get(node.func.attr, []):
         yield source.instead(node, new), sentence
-    following = source.text[source.span(node)[1] :]
-    if node.func.attr == "masked_fill" and following.startswith(".softmax(dim=-1)"):
+    rest_of_line = source.text[source.span(node)[1] :]
+    if node.func.attr == "masked_fill" and rest_of_line.startswith(".softmax(dim=-1)"):
         end = source.span(node)[1] + len(".softmax(dim=-1)")
         masked = f".masked_fill({source.code(node.args[0])}, 0.0)"
         yield (
@@ -64,13 +64,21 @@ def _scale(source: Source, node: ast.AST) -> Variants:
         width, length = f"{name}.shape[-1]", f"{name}.shape[-2]"
         for other, what in ((width, "width"), (length, "last axis but one")):
             if size != other:
-                said = f"the root is taken of the {what} of `{name}`: another width sets the scale."
-                yield [(slash, end, f"/ {other} ** 0.5")], said
+                yield (
+                    [(slash, end, f"/ {other} ** 0.5")],
+                    f"the root is taken of the {what} of `{name}`: another width sets the scale.",
+                )
         if size != width:
-            said = f"the scores are divided by the width of `{name}`; the root of another width "
-            yield [(slash, end, f"/ {width}")], f"{said}should divide them."
-            said = f"the scores are multiplied by the root of the width of `{name}`; they are to "
-            yield [(slash, end, f"* {width} ** 0.5")], f"{said}be divided, by another root."
+            yield (
+                [(slash, end, f"/ {width}")],
+                f"the scores are divided by the width of `{name}`; the root of another width "
+                "should divide them.",
+            )
+            yield (
+                [(slash, end, f"* {width} ** 0.5")],
+                f"the scores are multiplied by the root of the width of `{name}`; they are to "
+                "be divided, by another root.",
+            )
 
 
 _SCALES = [
@@ -114,22 +122,22 @@ def _reduction(source: Source, node: ast.AST) -> Variants:
     name = node.func.attr
     if name not in _REDUCED:
         return
-    own = _REDUCED[name]
-    for other, called in _REDUCED.items():
+    own_name = _REDUCED[name]
+    for other, other_name in _REDUCED.items():
         if other != name:
-            changed = source.instead(node, f"{{x}}.{other}({{all}})")
-            yield changed, f"{called} is taken where {own} belongs."
-    yield source.instead(node, "{x}"), f"{own} is still to be taken."
+            spans = source.instead(node, f"{{x}}.{other}({{all}})")
+            yield spans, f"{other_name} is taken where {own_name} belongs."
+    yield source.instead(node, "{x}"), f"{own_name} is still to be taken."
     for keyword in node.keywords:
-        here, value = source.span(keyword.value), source.code(keyword.value)
+        place, value = source.span(keyword.value), source.code(keyword.value)
         if value == "-1":
-            yield [(*here, "-2")], f"{own} is taken along the wrong axis, `dim=-2`."
-            yield [(*here, "0")], f"{own} is taken along the wrong axis, `dim=0`."
-            whole = f"{own} is taken of all numbers together; each row has its own."
+            yield [(*place, "-2")], f"{own_name} is taken along the wrong axis, `dim=-2`."
+            yield [(*place, "0")], f"{own_name} is taken along the wrong axis, `dim=0`."
+            whole = f"{own_name} is taken of all numbers together; each row has its own."
             yield source.instead(node, f"{{x}}.{name}()"), whole
         if value == "True":
-            lost = f"an axis is lost where {own} is taken: `keepdim=True` keeps it."
-            yield [(*here, "False")], lost
+            lost = f"an axis is lost where {own_name} is taken: `keepdim=True` keeps it."
+            yield [(*place, "False")], lost
 
 
 _REDUCED = {"sum": "a sum", "mean": "a mean", "amax": "the largest", "norm": "a length"}
@@ -155,18 +163,20 @@ def _operation(source: Source, node: ast.AST) -> Variants:
         yield [(start, start + 1, "")], "a minus sign is missing."
     if not isinstance(node, ast.BinOp) or type(node.op) not in _OPERATIONS:
         return
-    sign, known, unknown, sides = _OPERATIONS[type(node.op)]
+    sign, with_code, without_code, sides = _OPERATIONS[type(node.op)]
     start, end = source.span(node)
-    here = source.text.index(sign, source.span(node.left)[1])
-    after = here + len(sign)
-    for side, span in [(node.right, (here, end, "")), (node.left, (start, after, ""))][:sides]:
+    sign_start = source.text.index(sign, source.span(node.left)[1])
+    sign_end = sign_start + len(sign)
+    for side, span in [(node.right, (sign_start, end, "")), (node.left, (start, sign_end, ""))][
+        :sides
+    ]:
         names = {part.id for part in ast.walk(side) if isinstance(part, ast.Name)}
         code = source.code(side)
         short = names <= {*source.arguments} and len(code) <= 12  # more is half the solution
-        yield [span], known.format(f"`{code}`") if short else unknown
+        yield [span], with_code.format(f"`{code}`") if short else without_code
     if sign in _OPPOSITE:
         other, sentence = _OPPOSITE[sign]
-        yield [(here, after, other)], sentence
+        yield [(sign_start, sign_end, other)], sentence
 
 
 _BOTH = "one of two conditions is missing; both must hold."

@@ -43,7 +43,7 @@ def number(x: Any, digits: int = 3) -> str:
     return f"{x:.{digits}g}" if not 1 <= abs(x) < 1e7 else f"{float(f'{x:.{digits}g}'):.9g}"
 
 
-def two_numbers(got: Any, should: Any) -> tuple[str, str]:
+def two_numbers(yours: Any, should: Any) -> tuple[str, str]:
     """Write two numbers with as few digits as show that they differ.
 
     Examples
@@ -52,7 +52,7 @@ def two_numbers(got: Any, should: Any) -> tuple[str, str]:
     (('0.333', '0.25'), ('1.0001', '1'))
     """
     for digits in range(3, 18):
-        pair = number(got, digits), number(should, digits)
+        pair = number(yours, digits), number(should, digits)
         if pair[0] != pair[1]:
             break
     return pair

@@ -81,8 +81,9 @@ def _inputs() -> tuple[Tensor, ...]:
     return normal(3, 4, 8), normal(3, 4, 8), normal(3, 4, 8)
 
 
-def _suspects(**named: Attend) -> dict[str, tuple[Any, ...]]:
-    return {name.replace("_", " "): (attend, *_inputs()) for name, attend in named.items()}
+def _suspects(attentions: dict[str, Attend]) -> dict[str, tuple[Any, ...]]:
+    """Return a case for each attention: by its name the attention, and what it is called with."""
+    return {name: (attend, *_inputs()) for name, attend in attentions.items()}
 
 
 _ONE = torch.cat(_inputs()[:1])
@@ -92,28 +93,34 @@ _ALL, _FIRST, _LAST = slice(None), slice(1), slice(-1, None)
 @exercise(
     cases={
         **_suspects(
-            a_right_attention=_right,
-            one_that_takes_values_from_the_keys=lambda q, k, v: _right(q, k, k),
-            one_that_returns_its_queries=lambda q, k, v: q.clone(),
-            one_with_parameters_that_ignores_the_values=lambda q, k, v: (
-                _right(q, k, k) * torch.ones(8, requires_grad=True)
-            ),
-            one_that_reads_a_sum_of_columns=lambda q, k, v: _right(q, k, v.sum(-1, True) + 0 * v),
-            one_that_ignores_queries_and_keys=lambda q, k, v: v.mean(dim=1, keepdim=True) + 0 * q,
-            one_that_reads_the_first_column_of_the_values=_reads((..., _FIRST)),
-            one_that_reads_the_last_column_of_the_values=_reads((..., _LAST)),
-            one_that_reads_the_values_of_the_first_key=_reads((_ALL, _FIRST)),
-            one_that_reads_the_values_of_the_last_key=_reads((_ALL, _LAST)),
-            one_that_reads_the_values_of_the_first_sample=_reads((_FIRST,)),
-            one_that_reads_the_values_of_the_last_sample=_reads((_LAST,)),
-            one_that_reads_the_values_for_the_first_query=_reads((...,), (_ALL, _FIRST)),
-            one_that_reads_the_values_for_the_last_query=_reads((...,), (_ALL, _LAST)),
-            one_that_shows_the_values_with_both_signs=lambda q, k, v: (
-                _right(q, k, v) * torch.tensor([1.0, -1.0]).repeat(4)
-            ),
-            one_that_reads_the_last_column_and_shows_it_in_the_first=lambda q, k, v: _reads(
-                (..., _LAST)
-            )(q, k, v).flip(-1),
+            {
+                "a right attention": _right,
+                "one that takes values from the keys": lambda q, k, v: _right(q, k, k),
+                "one that returns its queries": lambda q, k, v: q.clone(),
+                "one with parameters that ignores the values": lambda q, k, v: (
+                    _right(q, k, k) * torch.ones(8, requires_grad=True)
+                ),
+                "one that reads a sum of columns": lambda q, k, v: _right(
+                    q, k, v.sum(-1, True) + 0 * v
+                ),
+                "one that ignores queries and keys": lambda q, k, v: (
+                    v.mean(dim=1, keepdim=True) + 0 * q
+                ),
+                "one that reads the first column of the values": _reads((..., _FIRST)),
+                "one that reads the last column of the values": _reads((..., _LAST)),
+                "one that reads the values of the first key": _reads((_ALL, _FIRST)),
+                "one that reads the values of the last key": _reads((_ALL, _LAST)),
+                "one that reads the values of the first sample": _reads((_FIRST,)),
+                "one that reads the values of the last sample": _reads((_LAST,)),
+                "one that reads the values for the first query": _reads((...,), (_ALL, _FIRST)),
+                "one that reads the values for the last query": _reads((...,), (_ALL, _LAST)),
+                "one that shows the values with both signs": lambda q, k, v: (
+                    _right(q, k, v) * torch.tensor([1.0, -1.0]).repeat(4)
+                ),
+                "one that reads the last column and shows it in the first": lambda q, k, v: _reads(
+                    (..., _LAST)
+                )(q, k, v).flip(-1),
+            }
         ),
         "a right attention whose three inputs are one tensor": (_right, _ONE, _ONE, _ONE),
         "one that takes values from the keys, all inputs being one tensor": (
@@ -135,26 +142,30 @@ def reads_values(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) 
 
 @exercise(
     cases=_suspects(
-        a_right_attention=_right,
-        one_whose_softmax_runs_over_the_batch=_broken("softmax_over_the_batch"),
-        one_that_takes_a_mean_over_the_batch=lambda q, k, v: _right(q, k - k.mean(dim=0), v),
-        one_that_gives_each_sample_the_values_of_the_next=lambda q, k, v: _right(
-            q, k, v.roll(-1, 0)
-        ),
-        one_that_mixes_the_first_two_samples=_mixed(slice(2)),
-        one_that_mixes_the_last_two_samples=_mixed(slice(-2, None)),
-        one_that_spoils_the_first_sample=_spoilt((_FIRST,)),
-        one_that_spoils_the_second_sample=_spoilt((slice(1, 2),)),
-        one_that_spoils_the_last_sample=_spoilt((slice(2, None),)),
-        one_that_spoils_one_column=_spoilt((..., _FIRST)),
-        one_that_spoils_the_last_row_of_each_sample=_spoilt((_ALL, _LAST)),
-        one_whose_spoilt_numbers_have_the_right_mean=_spoilt(
-            (...,), torch.tensor([1.0, -1.0]).repeat(4)
-        ),
-        a_right_one_that_rounds_otherwise_in_a_batch=lambda q, k, v: (
-            _right(q, k, v) + 1e-7 * len(q)
-        ),
-        one_that_moves_everything_a_little=lambda q, k, v: _right(q, k, v) + 1e-3 * (len(q) - 1),
+        {
+            "a right attention": _right,
+            "one whose softmax runs over the batch": _broken("softmax_over_the_batch"),
+            "one that takes a mean over the batch": lambda q, k, v: _right(q, k - k.mean(dim=0), v),
+            "one that gives each sample the values of the next": lambda q, k, v: _right(
+                q, k, v.roll(-1, 0)
+            ),
+            "one that mixes the first two samples": _mixed(slice(2)),
+            "one that mixes the last two samples": _mixed(slice(-2, None)),
+            "one that spoils the first sample": _spoilt((_FIRST,)),
+            "one that spoils the second sample": _spoilt((slice(1, 2),)),
+            "one that spoils the last sample": _spoilt((slice(2, None),)),
+            "one that spoils one column": _spoilt((..., _FIRST)),
+            "one that spoils the last row of each sample": _spoilt((_ALL, _LAST)),
+            "one whose spoilt numbers have the right mean": _spoilt(
+                (...,), torch.tensor([1.0, -1.0]).repeat(4)
+            ),
+            "a right one that rounds otherwise in a batch": lambda q, k, v: (
+                _right(q, k, v) + 1e-7 * len(q)
+            ),
+            "one that moves everything a little": lambda q, k, v: (
+                _right(q, k, v) + 1e-3 * (len(q) - 1)
+            ),
+        }
     ),
 )
 def batch_independent(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor) -> bool:
@@ -212,10 +223,17 @@ def name_the_defect(number: int, name: Any) -> Verdict:
     right = museum.EXHIBITS[ROOMS[number - 1]]
     if name == right.name:
         return Verdict(True, f"{right.wrong} Repair: {right.repair}.")
-    seen, named = _broken_in(room), _broken_in(Bound(museum.EXHIBITS[name].broken, causal=True))
-    one, other = "an attention with that defect", "this room"
-    apart = [f"{one} breaks `{x}`, and {other} keeps it." for x in sorted(named - seen)]
-    apart += [f"{other} breaks `{x}`, and {one} keeps it." for x in sorted(seen - named)]
+    broken_here = _broken_in(room)
+    broken_by_defect = _broken_in(Bound(museum.EXHIBITS[name].broken, causal=True))
+    defect, here = "an attention with that defect", "this room"
+    apart = [
+        f"{defect} breaks `{contract}`, and {here} keeps it."
+        for contract in sorted(broken_by_defect - broken_here)
+    ]
+    apart += [
+        f"{here} breaks `{contract}`, and {defect} keeps it."
+        for contract in sorted(broken_here - broken_by_defect)
+    ]
     alike = "contracts say the same of the two; look at what moved, and by how much."
     return Verdict(False, [*apart, alike][0])
 

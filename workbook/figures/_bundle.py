@@ -27,12 +27,12 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", r
 _VIEW = "export default { render };\n"
 
 
-def as_expression(entry: Path, given: dict[Path, str] | None = None) -> str:
+def as_expression(entry: Path, standing: dict[Path, str] | None = None) -> str:
     """Return a module, and those that it imports, as one expression: an object of its exports.
 
-    ``given`` names modules that stand already, by the variable that holds their exports.
+    ``standing`` names modules that stand already, by the variable that holds their exports.
     """
-    names = dict(given or {})
+    names = dict(standing or {})
     parts: list[str] = []
 
     def add(path: Path) -> None:
@@ -42,12 +42,12 @@ def as_expression(entry: Path, given: dict[Path, str] | None = None) -> str:
         exported = _EXPORT.findall(source)
 
         def imported(match: re.Match[str]) -> str:
-            other = (path.parent / match[2]).resolve()
-            add(other)
+            imported_path = (path.parent / match[2]).resolve()
+            add(imported_path)
             if match[1] is None:
-                exported.append(f"...{names[other]}")
+                exported.append(f"...{names[imported_path]}")
                 return ""
-            return f"const {match[1]} = {names[other]};"
+            return f"const {match[1]} = {names[imported_path]};"
 
         body = _EXPORT.sub("", _IMPORT.sub(imported, source))
         names[path] = f"module{len(parts)}"

@@ -140,12 +140,12 @@ class HeatmapExplorer(Figure):
         **cell: Any,
     ) -> None:
         if weights is None:
-            if any(given is not None for given in (tokens, queries, keys, mask)):
+            if any(argument is not None for argument in (tokens, queries, keys, mask)):
                 raise _refusal("weights", "given where tokens or a mask are", "none")
             weights, mask = _example()
             tokens = _SENTENCE
-            it, cat = map(_SENTENCE.index, ("it", "cat"))
-            cell = {"head": 1, "query": it, "key": cat} | cell
+            query_place, key_place = map(_SENTENCE.index, ("it", "cat"))
+            cell = {"head": 1, "query": query_place, "key": key_place} | cell
         weights = _read_weights(weights)
         *_, len_q, len_k = weights.shape
         names = ("queries", "keys")
@@ -170,8 +170,8 @@ class HeatmapExplorer(Figure):
 
     def _shape(self) -> list[int]:
         """Return the shape of what is shown."""
-        own = _read_text(self.pasted)
-        return [1, 1, len(own), len(own[0])] if own else self.shape
+        pasted_rows = _read_text(self.pasted)
+        return [1, 1, len(pasted_rows), len(pasted_rows[0])] if pasted_rows else self.shape
 
 
 # ---------------------------------------------------------------- reading what is given
@@ -189,13 +189,17 @@ def _array(name: str, value: Any) -> NDArray[Any]:
         raise _refusal(name, "an array whose rows have equal lengths", "a ragged one") from None
 
 
-def _read_weights(given: Any) -> NDArray[Any]:
+def _read_weights(argument: Any) -> NDArray[Any]:
     """Return weights as ``(layers, num_heads, len_q, len_k)``, or refuse them."""
     expected = "(num_heads, len_q, len_k) or (layers, num_heads, len_q, len_k)"
-    if isinstance(given, (tuple, list)) and any(layer is None for layer in given):
+    if isinstance(argument, (tuple, list)) and any(layer is None for layer in argument):
         raise _refusal("weights", "arrays", "None; a model must be asked for its attentions")
-    if isinstance(given, (tuple, list)) and given and all(hasattr(x, "shape") for x in given):
-        layers = [_array("weights", layer) for layer in given]
+    if (
+        isinstance(argument, (tuple, list))
+        and argument
+        and all(hasattr(x, "shape") for x in argument)
+    ):
+        layers = [_array("weights", layer) for layer in argument]
         shapes = list(dict.fromkeys(layer.shape for layer in layers))
         if len(shapes) > 1:
             shown = " and ".join(map(str, shapes[:2]))
@@ -208,35 +212,35 @@ def _read_weights(given: Any) -> NDArray[Any]:
                     f"layers of shape {shapes[0]}",
                 )
             layers = [layer[0] for layer in layers]
-        given = np.stack(layers)
-    weights = _array("weights", given)
+        argument = np.stack(layers)
+    weights = _array("weights", argument)
     if weights.dtype.kind not in "fiu":
         raise _refusal("weights", "numbers", f"dtype {weights.dtype}")
     if weights.ndim not in (3, 4) or weights.size == 0:
         raise _refusal("weights", f"{expected}, none of them 0", f"shape {weights.shape}")
     if weights.size > _MOST_WEIGHTS:
-        got = f"{weights.size}: choose some of the layers or heads"
-        raise _refusal("weights", f"at most {_MOST_WEIGHTS} numbers", got)
+        count = f"{weights.size}: choose some of the layers or heads"
+        raise _refusal("weights", f"at most {_MOST_WEIGHTS} numbers", count)
     weights = weights.reshape((-1, *weights.shape[-3:])).astype(np.float64)
-    wrong = ~((weights >= -1e-6) & (weights <= 1 + 1e-6))
-    if wrong.any():
-        place = tuple(np.argwhere(wrong)[0].tolist())
+    outside = ~((weights >= -1e-6) & (weights <= 1 + 1e-6))
+    if outside.any():
+        place = tuple(np.argwhere(outside)[0].tolist())
         where = ", ".join(f"{axis} {i}" for axis, i in zip(_AXES, place, strict=True))
         raise _refusal("weights", "numbers from 0 to 1", f"{weights[place]} at {where}")
     return weights.clip(0, 1)
 
 
-def _read_tokens(name: str, given: Any, count: int) -> list[str]:
-    if given is None:
+def _read_tokens(name: str, tokens: Any, count: int) -> list[str]:
+    if tokens is None:
         return [str(position) for position in range(count)]
-    given = given.tolist() if isinstance(given, np.ndarray) else given
-    if not isinstance(given, (list, tuple)) or not all(isinstance(x, str) for x in given):
-        raise _refusal(name, "a list of strings", repr(given)[:60])
-    if len(given) != count:
-        raise _refusal(name, f"as many as the weights have, {count}", len(given))
-    if "" in given:
-        raise _refusal(name, "not empty", f"'' at position {list(given).index('')}")
-    return [str(token) for token in given]
+    tokens = tokens.tolist() if isinstance(tokens, np.ndarray) else tokens
+    if not isinstance(tokens, (list, tuple)) or not all(isinstance(x, str) for x in tokens):
+        raise _refusal(name, "a list of strings", repr(tokens)[:60])
+    if len(tokens) != count:
+        raise _refusal(name, f"as many as the weights have, {count}", len(tokens))
+    if "" in tokens:
+        raise _refusal(name, "not empty", f"'' at position {list(tokens).index('')}")
+    return [str(token) for token in tokens]
 
 
 def _read_text(text: str) -> list[list[float]]:
@@ -251,17 +255,17 @@ def _read_text(text: str) -> list[list[float]]:
     return rows
 
 
-def _read_mask(given: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    if given is None:
+def _read_mask(argument: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    if argument is None:
         return np.broadcast_to(True, shape)
-    mask = _array("mask", given)
+    mask = _array("mask", argument)
     if mask.dtype != bool:
         raise _refusal("mask", "boolean, True = may attend", f"dtype {mask.dtype}")
     try:
         return np.broadcast_to(mask, shape)
     except ValueError:
-        got = f"shape {mask.shape}"
-        raise _refusal("mask", f"one that broadcasts to the weights' {shape}", got) from None
+        expected = f"one that broadcasts to the weights' {shape}"
+        raise _refusal("mask", expected, f"shape {mask.shape}") from None
 
 
 # ---------------------------------------------------------------- packing
@@ -299,8 +303,8 @@ def _golomb(codes: NDArray[Any], bits: int) -> tuple[int, bytes]:
     ends = np.cumsum(2 * length - 1 - order)
     stream = np.zeros(ends[-1], dtype=np.uint8)
     for bit in range(length.max()):
-        has = length > bit
-        stream[ends[has] - 1 - bit] = binary[has] >> bit & 1
+        is_long_enough = length > bit
+        stream[ends[is_long_enough] - 1 - bit] = binary[is_long_enough] >> bit & 1
     return order, np.packbits(stream).tobytes()
 
 

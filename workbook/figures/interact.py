@@ -122,9 +122,9 @@ class Interact(Still, VBox):  # type: ignore[misc]
         try:
             self._text = self._printed()
         except Exception as error:  # the reader's own: it is shown in place of the result
-            told = traceback.TracebackException.from_exception(error)
-            del told.stack[:2]  # without our two lines
-            self._text = "".join(told.format()).rstrip("\n")
+            report = traceback.TracebackException.from_exception(error)
+            del report.stack[:2]  # without our two lines
+            self._text = "".join(report.format()).rstrip("\n")
         self._shown.value = self._shown_text()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:

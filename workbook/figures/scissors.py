@@ -90,9 +90,14 @@ class Scissors(Figure):
             raise TypeError(f"reader: expected a Reader, got {type(reader).__name__}")
         vocabulary = self.reader.vocabulary
         choices = [word for word in CHOICES if word in vocabulary.words]
-        own = list(dict.fromkeys([*vocabulary.parse(SENTENCE), *choices]))
-        few = {"vocabulary": " ".join(own), "forms": "", "read_as": "", "sections": []}
-        for name, value in (packed(self.reader, own) | few).items():
+        starting_words = list(dict.fromkeys([*vocabulary.parse(SENTENCE), *choices]))
+        few_words = {
+            "vocabulary": " ".join(starting_words),
+            "forms": "",
+            "read_as": "",
+            "sections": [],
+        }
+        for name, value in (packed(self.reader, starting_words) | few_words).items():
             self.set_trait(name, value)
         self.set_trait("choices", choices)
         self.set_trait("longest", model.MAX_LEN - 1)

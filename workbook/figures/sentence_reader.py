@@ -114,11 +114,11 @@ class SentenceReader(Figure):
         words = self.reader.vocabulary.words
         for name, value in (packed(self.reader, words) | words_of(self.reader)).items():
             self.set_trait(name, value)
-        known = self.reader.vocabulary
+        vocabulary = self.reader.vocabulary
         self._all = self.read_as
         self.set_trait("read_as", "")
         self.wanted = reader is not None  # a page can fetch the words of the book's own
-        readable = [text for text in EXAMPLES if all(map(known.base, model.words_of(text)))]
+        readable = [text for text in EXAMPLES if all(map(vocabulary.base, model.words_of(text)))]
         for name, value in {
             "followed": list(model.FOLLOWED) if reader is None else [],
             "longest": model.MAX_LEN - 1,
@@ -134,8 +134,8 @@ class SentenceReader(Figure):
     def _bring(self, change: object) -> None:
         """Have all words if they are wanted, or if the sentence may need one of them."""
         words, forms = self.reader.vocabulary.words, self.reader.vocabulary.forms
-        own = all({word, forms.get(word)} & {*words} for word in self.text.split())
-        self.wanted = self.wanted or not (own or self.text in self.examples)
+        has_all_words = all({word, forms.get(word)} & {*words} for word in self.text.split())
+        self.wanted = self.wanted or not (has_all_words or self.text in self.examples)
         if self.wanted:
             self.set_trait("read_as", self._all)
 

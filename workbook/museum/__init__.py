@@ -23,6 +23,6 @@ from workbook.museum.tables import Gallery, Matrix
 
 __all__ = ["CONTRACTS", "EXHIBITS", "Exhibit", "Gallery", "Matrix", "right_attention", "verdicts"]
 
-_found = {name: EXHIBITS.pop(name) for name in LABELS}  # in the order of the labels
-EXHIBITS.update(_found)
+_in_order = {name: EXHIBITS.pop(name) for name in LABELS}  # in the order of the labels
+EXHIBITS.update(_in_order)
 assert functions and layers

@@ -77,14 +77,18 @@ class Exhibit:
 
     def caught_by(self) -> dict[str, str]:
         """Return what the contracts say that its repaired form keeps and it does not, by name."""
-        kept = _verdicts(self.repaired, self.batch, self.widths, self.num_heads)
-        said = _verdicts(self.broken, self.batch, self.widths, self.num_heads)
-        return {name: words for name in CONTRACTS if (words := said[name]) and kept[name] == ""}
+        promises = _complaints(self.repaired, self.batch, self.widths, self.num_heads)
+        complaints = _complaints(self.broken, self.batch, self.widths, self.num_heads)
+        return {
+            name: words
+            for name in CONTRACTS
+            if (words := complaints[name]) and promises[name] == ""
+        }
 
     def promised(self) -> list[str]:
         """Return the contracts that its repaired form keeps, by name."""
-        said = _verdicts(self.repaired, self.batch, self.widths, self.num_heads)
-        return [name for name in CONTRACTS if said[name] == ""]
+        complaints = _complaints(self.repaired, self.batch, self.widths, self.num_heads)
+        return [name for name in CONTRACTS if complaints[name] == ""]
 
 
 def _require_attention(
@@ -92,8 +96,8 @@ def _require_attention(
 ) -> None:
     """Refuse what the contracts cannot be run on."""
     if not callable(attend):
-        wanted = "a callable (queries, keys, values, real, causal)"
-        raise TypeError(f"{name}: expected {wanted}, got {attend!r}")
+        expected = "a callable (queries, keys, values, real, causal)"
+        raise TypeError(f"{name}: expected {expected}, got {attend!r}")
     require_count("batch", batch)
     if batch > 3:
         raise ValueError(f"batch: expected at most 3, got {batch}")
@@ -289,19 +293,19 @@ def verdicts(
     ['assert_window', 'assert_scaled', 'assert_looks_around']
     """
     _require_attention("attend", attend, batch, widths, num_heads)
-    said = _verdicts(attend, batch, widths, num_heads)
-    return {name: words or "" for name, words in said.items()}
+    complaints = _complaints(attend, batch, widths, num_heads)
+    return {name: words or "" for name, words in complaints.items()}
 
 
 @cache
-def _verdicts(
+def _complaints(
     attend: Attend, batch: int, widths: tuple[int, int, int], num_heads: int
 ) -> dict[str, str | None]:
     inputs = _Inputs(batch, widths, num_heads)
-    return {name: _said(contract, attend, inputs) for name, contract in CONTRACTS.items()}
+    return {name: _complaint(contract, attend, inputs) for name, contract in CONTRACTS.items()}
 
 
-def _said(
+def _complaint(
     contract: Callable[[Attend, _Inputs], None], attend: Attend, inputs: _Inputs
 ) -> str | None:
     """Return what a contract says, nothing in words where it is kept, ``None`` if not tested."""

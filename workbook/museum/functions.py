@@ -18,22 +18,22 @@ from workbook.museum.right import (
     allowed,
     by_pytorch,
     cached_window,
-    finished,
     fused,
     heads,
     in_cache,
     in_heads,
     in_window,
-    placed,
     positions_by_token,
     right_attention,
     rotary,
+    weighted_values,
     windowed,
+    with_positions,
 )
 
 
 def _filled(fill: float, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
-    return finished(scaled_dot_scores(queries, keys).masked_fill(~mask, fill), values)
+    return weighted_values(scaled_dot_scores(queries, keys).masked_fill(~mask, fill), values)
 
 
 @masked()
@@ -70,17 +70,17 @@ def nan_on_an_empty_row(*call: Tensor) -> Pair:
 def result_thrown_away(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
     scores = scaled_dot_scores(queries, keys)
     scores.masked_fill(~mask, -torch.inf)
-    return finished(scores, values)
+    return weighted_values(scores, values)
 
 
 @masked()
 def mask_the_other_way(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
-    return finished(scaled_dot_scores(queries, keys), values, ~mask)
+    return weighted_values(scaled_dot_scores(queries, keys), values, ~mask)
 
 
 @masked()
 def mask_added(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
-    return finished(scaled_dot_scores(queries, keys) + mask.to(queries.dtype), values)
+    return weighted_values(scaled_dot_scores(queries, keys) + mask.to(queries.dtype), values)
 
 
 @masked()
@@ -173,7 +173,7 @@ def left_padding_by_place(
     queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool
 ) -> Pair:
     places = torch.arange(keys.shape[-2], device=keys.device).unsqueeze(0)
-    return placed(queries, keys, values, real, causal, places)
+    return with_positions(queries, keys, values, real, causal, places)
 
 
 @exhibit(windowed)
@@ -191,7 +191,7 @@ def cache_one_short(queries: Tensor, keys: Tensor, values: Tensor, real: Any, ca
 @masked(rotary)
 def rotary_halves(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
     scores = rotary_scores(queries, keys, layout="halves")  # weights trained with pairs
-    return finished(scores, values, mask)
+    return weighted_values(scores, values, mask)
 
 
 @masked(heads, num_heads=2)

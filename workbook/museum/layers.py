@@ -20,7 +20,7 @@ from workbook.museum.right import (
     Pair,
     Projected,
     allowed,
-    finished,
+    weighted_values,
 )
 
 
@@ -37,7 +37,7 @@ class AdditiveWithoutTanh(Additive):
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
         score = self.score
         sums = score.W_q(queries).unsqueeze(-2) + score.W_k(keys).unsqueeze(-3)
-        return finished(score.w_v(sums).squeeze(-1), values, mask)
+        return weighted_values(score.w_v(sums).squeeze(-1), values, mask)
 
 
 @exhibit(Additive, widths=(5, 7, 8))
@@ -50,7 +50,7 @@ class MatricesSwapped(Additive):
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
         score = self.score
         sums = score.W_k(queries).unsqueeze(-2) + score.W_q(keys).unsqueeze(-3)
-        return finished(score.w_v(sums.tanh()).squeeze(-1), values, mask)
+        return weighted_values(score.w_v(sums.tanh()).squeeze(-1), values, mask)
 
 
 @exhibit(Normed)
@@ -83,11 +83,11 @@ class WeightsKept(Masked):
 class CacheNeverEmptied(Masked):
     def __init__(self) -> None:
         super().__init__()
-        self.seen: list[tuple[Tensor, Tensor]] = []
+        self.read_before: list[tuple[Tensor, Tensor]] = []
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
-        self.seen.append((keys, values))
-        keys, values = (torch.cat(parts, dim=-2) for parts in zip(*self.seen, strict=True))
+        self.read_before.append((keys, values))
+        keys, values = (torch.cat(parts, dim=-2) for parts in zip(*self.read_before, strict=True))
         mask = F.pad(mask, (keys.shape[-2] - mask.shape[-1], 0), value=True)
         return super().attend(queries, keys, values, mask)
 
@@ -96,21 +96,21 @@ class CacheNeverEmptied(Masked):
 class PaddingMaskAdded(Layer):
     def masks(self, *call: Any) -> dict[str, Any]:
         """Return the padding as 1.0, and the future as −∞, which has to be of the same kind."""
-        told = super().masks(*call)
-        hidden, padding = told["attn_mask"], told["key_padding_mask"]
+        masks = super().masks(*call)
+        hidden, padding = masks["attn_mask"], masks["key_padding_mask"]
         if hidden is not None:
-            told["attn_mask"] = torch.zeros(hidden.shape).masked_fill(hidden, -torch.inf)
-        return told | {"key_padding_mask": None if padding is None else padding.float()}
+            masks["attn_mask"] = torch.zeros(hidden.shape).masked_fill(hidden, -torch.inf)
+        return masks | {"key_padding_mask": None if padding is None else padding.float()}
 
 
 @exhibit(Layer, num_heads=2)
 class HintWithoutMask(Layer):
     def masks(self, *call: Any) -> dict[str, Any]:
         """Return the hint, and a mask of False."""
-        told = super().masks(*call)
-        if told["attn_mask"] is not None:
-            told |= {"attn_mask": torch.zeros_like(told["attn_mask"]), "is_causal": True}
-        return told
+        masks = super().masks(*call)
+        if masks["attn_mask"] is not None:
+            masks |= {"attn_mask": torch.zeros_like(masks["attn_mask"]), "is_causal": True}
+        return masks
 
 
 @exhibit(Layer, num_heads=2)

@@ -91,7 +91,7 @@ def with_mask(attend: Callable[..., Pair]) -> Callable[..., Pair]:
     return common
 
 
-def finished(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> Pair:
+def weighted_values(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> Pair:
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     weights = scores.softmax(dim=-1)
@@ -130,19 +130,19 @@ def heads(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
 @with_mask
 def rotary(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
     """Rotary positions in the layout of the paper."""
-    return finished(rotary_scores(queries, keys), values, mask)
+    return weighted_values(rotary_scores(queries, keys), values, mask)
 
 
 def positions_by_token(
     queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool
 ) -> Pair:
     """Sines added by the number of the token, wherever the padding stands."""
-    kept = allowed(queries[:, :1], keys, real, False)[:, 0]  # (batch or 1, len_k)
-    places = (kept.cumsum(dim=-1) - 1).clamp(min=0)
-    return placed(queries, keys, values, real, causal, places)
+    is_real = allowed(queries[:, :1], keys, real, False)[:, 0]  # (batch or 1, len_k)
+    places = (is_real.cumsum(dim=-1) - 1).clamp(min=0)
+    return with_positions(queries, keys, values, real, causal, places)
 
 
-def placed(
+def with_positions(
     queries: Tensor, keys: Tensor, values: Tensor, real: Any, causal: bool, places: Tensor
 ) -> Pair:
     waves = sinusoidal_positions(keys.shape[-2], keys.shape[-1]).to(keys)[places]
@@ -167,8 +167,8 @@ def cached_window(queries: Tensor, keys: Tensor, values: Tensor, real: Any, caus
     return in_cache(queries, keys, values, real, WINDOW)
 
 
-def in_cache(queries: Tensor, keys: Tensor, values: Tensor, real: Any, kept: int) -> Pair:
-    last = slice(-(kept + queries.shape[-2] - 1), None)
+def in_cache(queries: Tensor, keys: Tensor, values: Tensor, real: Any, num_kept: int) -> Pair:
+    last = slice(-(num_kept + queries.shape[-2] - 1), None)
     real = None if real is None else real[..., last]
     return in_window(queries, keys[..., last, :], values[..., last, :], real, WINDOW)
 
@@ -196,8 +196,8 @@ class Layer(nn.Module):
         self, queries: Tensor, keys: Tensor, values: Tensor, real: Tensor | None, causal: bool
     ) -> Any:
         """Return output and weights, ``(batch, num_heads, len_q, len_k)``."""
-        told = self.masks(queries, keys, real, causal)
-        return self.layer(queries, keys, values, average_attn_weights=self.average, **told)
+        masks = self.masks(queries, keys, real, causal)
+        return self.layer(queries, keys, values, average_attn_weights=self.average, **masks)
 
 
 class Masked(nn.Module):

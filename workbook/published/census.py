@@ -15,9 +15,9 @@ from typing import Any
 
 __all__ = ["Census"]
 
-_HERE = Path(__file__)
-FOUND = json.loads(_HERE.with_suffix(".json").read_text(encoding="utf-8"))
-KINDS = tomllib.loads(_HERE.with_suffix(".toml").read_text(encoding="utf-8"))["kinds"]
+_SOURCE = Path(__file__)
+RELEASES = json.loads(_SOURCE.with_suffix(".json").read_text(encoding="utf-8"))
+KINDS = tomllib.loads(_SOURCE.with_suffix(".toml").read_text(encoding="utf-8"))["kinds"]
 
 
 class Census:
@@ -43,9 +43,9 @@ class Census:
     """
 
     def __init__(self, version: str) -> None:
-        if version not in FOUND:
-            raise ValueError(f"version: expected one of {', '.join(FOUND)}, got {version!r}")
-        self.version, rows = version, FOUND[version]["models"]
+        if version not in RELEASES:
+            raise ValueError(f"version: expected one of {', '.join(RELEASES)}, got {version!r}")
+        self.version, rows = version, RELEASES[version]["models"]
         self.known = len({row["model"] for row in rows})
         self.checked = len({row["model"] for row in rows if "kept" in row})
         self.broken = {
@@ -110,8 +110,8 @@ Names of models after the file narrow the count to those, as in the two releases
 
 def page() -> str:
     """Return the page of the census as Markdown: a row for each architecture."""
-    releases = sorted(FOUND, key=lambda version: [int(part) for part in version.split(".")])
-    models = sorted({row["model"] for found in FOUND.values() for row in found["models"]})
+    releases = sorted(RELEASES, key=lambda version: [int(part) for part in version.split(".")])
+    models = sorted({row["model"] for release in RELEASES.values() for row in release["models"]})
     lines = [_release(version) for version in releases]
     table = [
         f"| Architecture | {' | '.join(releases)} |",
@@ -126,19 +126,20 @@ def page() -> str:
 
 
 def _release(version: str) -> str:
-    found = FOUND[version]
-    made = [row for row in found["models"] if "kept" in row]
-    tried = {row["model"] for row in made}
-    kept = tried - {row["model"] for row in made if row["broken"]}
-    bounds = {row["bound"].split(" tokens")[0] for row in made if "bound" in row}
+    release = RELEASES[version]
+    checked = [row for row in release["models"] if "kept" in row]
+    tried = {row["model"] for row in checked}
+    unbroken = tried - {row["model"] for row in checked if row["broken"]}
+    bounds = {row["bound"].split(" tokens")[0] for row in checked if "bound" in row}
     sizes = sorted(map(int, bounds)) or [12]
     lengths = " to ".join(str(size) for size in dict.fromkeys((sizes[0], sizes[-1]))) + " tokens"
-    return f"| {version} | {found.get('date', '2026')} | {len(tried)} | {len(kept)} | {lengths} |"
+    date = release.get("date", "2026")
+    return f"| {version} | {date} | {len(tried)} | {len(unbroken)} | {lengths} |"
 
 
 def _cell(version: str, model: str) -> str:
     """Return what a release makes of an architecture, both of its attentions together."""
-    rows = [row for row in FOUND[version]["models"] if row["model"] == model and "kept" in row]
+    rows = [row for row in RELEASES[version]["models"] if row["model"] == model and "kept" in row]
     if not rows:
         return "–"
     broken = sorted({name for row in rows for name in row["broken"]})

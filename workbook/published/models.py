@@ -77,23 +77,23 @@ class Model:
         return self.cache_bytes(1)
 
     def _line(self, number: int) -> str:
-        return f"{self.name} ({self.year}) | {self._kept()} | {number} bytes a token"
+        return f"{self.name} ({self.year}) | {self._kept_numbers()} | {number} bytes a token"
 
     def _cells(self, number: int) -> list[str]:
         links = " · ".join(
             f'<a href="{html.escape(link)}">{word}</a>'
             for link, word in ((self.sizes, "sizes"), (self.code, "code"))
         )
-        said = (self.positions, self.norm, self.scale, self.sink)
+        properties = (self.positions, self.norm, self.scale, self.sink)
         return [
             f"{html.escape(self.name)} ({self.year})<br>{links}",
             str(self.heads),
-            html.escape(self._kept()),
+            html.escape(self._kept_numbers()),
             f"{number:,}".replace(",", "\u202f"),
-            *map(html.escape, said),
+            *map(html.escape, properties),
         ]
 
-    def _kept(self) -> str:
+    def _kept_numbers(self) -> str:
         return "; ".join(map(_in_words, self.layers))
 
 

@@ -54,19 +54,19 @@ class Result:
 
     def difference(self) -> float:
         """Return the largest absolute difference; infinite if the shapes or a NaN differ."""
-        theirs, mine = self._both()
-        if theirs.shape != mine.shape or not torch.equal(theirs.isnan(), mine.isnan()):
+        theirs, ours = self._two_sides()
+        if theirs.shape != ours.shape or not torch.equal(theirs.isnan(), ours.isnan()):
             return math.inf
-        return float((theirs.double() - mine.double()).abs().nan_to_num().max())
+        return float((theirs.double() - ours.double()).abs().nan_to_num().max())
 
     def one_number(self) -> tuple[float, float]:
         """Return a published number and ours: those that differ most, if more than rounding."""
-        theirs, mine = (x.double().flatten() for x in self._both())
-        apart = (theirs - mine).abs()
+        theirs, ours = (x.double().flatten() for x in self._two_sides())
+        apart = (theirs - ours).abs()
         place = int(apart.argmax()) if apart.max() > 1e-6 else int(theirs.abs().argmax())
-        return float(theirs[place]), float(mine[place])
+        return float(theirs[place]), float(ours[place])
 
-    def _both(self) -> tuple[Tensor, Tensor]:
+    def _two_sides(self) -> tuple[Tensor, Tensor]:
         with torch.no_grad(), torch.random.fork_rng(devices=[]):  # sources seed it for all
             return self.published(), self.ours()
 
@@ -83,8 +83,8 @@ class Result:
     _number = difference
 
     def _line(self, difference: float) -> str:
-        told = _rounded_up(difference, self.tolerance)
-        return f"{self.name} | {self.source} | differs by at most {told}"
+        bound = _rounded_up(difference, self.tolerance)
+        return f"{self.name} | {self.source} | differs by at most {bound}"
 
     def _cells(self, difference: float) -> list[str]:
         return [

@@ -49,12 +49,13 @@ class Grammar:
         self.random = random.Random(seed)
         frames = self.lexicon.frames
         self.names = [*frames, "beats"] + ["so", "object", "alone"] * (not small)
-        shares = [*(told["share"] for told in frames.values()), 2] + [9, 8, 9] * (not small)
+        shares = [*(frame["share"] for frame in frames.values()), 2] + [9, 8, 9] * (not small)
         self.shares = list(accumulate(shares))
-        says = [one for one in self.lexicon.sayings.values() if one.how != "undergoes"]
-        self.says, self.often = says, list(accumulate(_often(saying) for saying in says))
-        done = [one for one in self.lexicon.sayings.values() if one.how == "undergoes"]
-        self.done, self.done_often = done, list(accumulate(len(one.words) for one in done))
+        every = self.lexicon.sayings.values()
+        self.sayings = [saying for saying in every if saying.how != "undergoes"]
+        self.saying_shares = list(accumulate(_often(saying) for saying in self.sayings))
+        self.done_sayings = [saying for saying in every if saying.how == "undergoes"]
+        self.done_shares = list(accumulate(len(saying.words) for saying in self.done_sayings))
 
     def draw(self, held_out: bool | None) -> Sentence:
         """A sentence whose pairs of noun and adjective are all held out, or none, or any."""
@@ -83,14 +84,14 @@ class Grammar:
         of = frame["of"] if decides and not contrast else {}
         if flipped:  # what is not big enough is the suitcase
             of = {"first": of.get("second", set()), "second": of.get("first", set())}
-        told = self._clause(frame, negated, held_out)
-        if told is None:
+        clause = self._clause(frame, negated, held_out)
+        if clause is None:
             return None
         event = not (small or near or held_out or negated) and self._chance(0.25)
-        said = self._said(told, of if not event else {}, held_out, event)
-        if said is None:
+        statement = self._statement(clause, of if not event else {}, held_out, event)
+        if statement is None:
             return None
-        saying, word, shares = said
+        saying, word, shares = statement
         weather = saying.name == "weather"
         if flipped and (saying.how != "adjectives" or weather):
             return None
@@ -103,21 +104,21 @@ class Grammar:
             if first:
                 return self._sentence(
                     name,
-                    [*joint.split(), *reason, *told.words],
-                    told,
+                    [*joint.split(), *reason, *clause.words],
+                    clause,
                     shares,
-                    said,
+                    statement,
                     len(joint.split()) + len(reason),
                 )
-            whole = [*joint.split(), *told.words, *reason]
-            return self._sentence(name, whole, told, shares, said, len(joint.split()))
+            whole = [*joint.split(), *clause.words, *reason]
+            return self._sentence(name, whole, clause, shares, statement, len(joint.split()))
         tail = choice(words["tails"]).split() if self._chance(0.15) else []
-        whole = [*told.words, *(joint.split() if joint != "," else []), *reason, *tail]
-        return self._sentence(name, whole, told, shares, said)
+        whole = [*clause.words, *(joint.split() if joint != "," else []), *reason, *tail]
+        return self._sentence(name, whole, clause, shares, statement)
 
     def _alone(self, name: str, held_out: bool | None) -> Sentence | None:
         """Say why of one noun, as in "The dog barked in the garden because it was hungry"."""
-        saying = self._pick(self.says, self.often)
+        saying = self._pick(self.sayings, self.saying_shares)
         word, choice = self.random.choice(saying.words), self.random.choice
         kind = choice([kind for kind in self.lexicon.nouns if kind not in ("person", "body")])
         noun = choice(self.lexicon.nouns[kind])
@@ -126,44 +127,44 @@ class Grammar:
         verb = choice(self._of("does")).split()[0]
         aux = choice(self.lexicon.words["not"]) if self._chance(0.5) else ""
         verb = f"{aux} {verb}" if aux else past(verb, self.lexicon.pasts)
-        own = self._noun(noun, False)
+        subject = self._noun(noun, False)
         where = self._where(held_out)
-        words = [*own, *verb.split(), *where.words]
-        joint = choice(self.lexicon.words["because"]).replace(",", "and").split()
-        nouns, places = [noun, *where.nouns], [len(own) - 1]
+        words = [*subject, *verb.split(), *where.words]
+        conjunction = choice(self.lexicon.words["because"]).replace(",", "and").split()
+        nouns, places = [noun, *where.nouns], [len(subject) - 1]
         places += [len(words) - 1] * len(where.nouns)
-        told = _Clause(words, nouns, places, [1.0, *where.roles])
-        shares = self._shares(saying, told, {})
+        clause = _Clause(words, nouns, places, [1.0, *where.roles])
+        shares = self._shares(saying, clause, {})
         if not shares:
             return None
-        whole = [*words, *joint, *self._reason(saying, word, False, False)]
-        return self._sentence(name, whole, told, shares, (saying, word, shares))
+        whole = [*words, *conjunction, *self._reason(saying, word, False, False)]
+        return self._sentence(name, whole, clause, shares, (saying, word, shares))
 
     def _so(self, name: str, held_out: bool | None) -> Sentence | None:
         """Say what follows, as in "The animal was too tired so it did not cross the street"."""
         choice = self.random.choice
         frame = self.lexicon.frames[choice([f for f in self.names[:-4] if f != "near"])]
-        told = self._clause(frame, self._chance(0.5), True if held_out else None, plain=True)
-        group = choice([one for one in self.says if one.how == "adjectives"])
-        if told is None or self.lexicon.fit(group.name, told.nouns[0]) < 0.5:
+        clause = self._clause(frame, self._chance(0.5), True if held_out else None, plain=True)
+        group = choice([saying for saying in self.sayings if saying.how == "adjectives"])
+        if clause is None or self.lexicon.fit(group.name, clause.nouns[0]) < 0.5:
             return None
         word = choice(group.words)
         if (
-            not self._allowed(told.nouns, word, held_out)
-            or "person" in self.lexicon.kinds_of[told.nouns[0]]
+            not self._allowed(clause.nouns, word, held_out)
+            or "person" in self.lexicon.kinds_of[clause.nouns[0]]
         ):
             return None
-        own = told.words[: told.places[0] + 1]
-        rest = told.words[told.places[0] + 1 :]
+        subject = clause.words[: clause.places[0] + 1]
+        rest = clause.words[clause.places[0] + 1 :]
         degree = choice(["so", "too", "too", "very", ""])
-        joint = choice(["so", "and", "that", "and so", ""])
+        conjunction = choice(["so", "and", "that", "and so", ""])
         where = self._where(held_out)
-        words = [*own, *where.words, *f"was {degree} {word} {joint} it".split(), *rest]
-        places = [len(own) - 1, len(words) - 1]
-        nouns, shares = [told.nouns[0], told.nouns[1]], [0.97, 0.03, 0.0]
+        words = [*subject, *where.words, *f"was {degree} {word} {conjunction} it".split(), *rest]
+        places = [len(subject) - 1, len(words) - 1]
+        nouns, shares = [clause.nouns[0], clause.nouns[1]], [0.97, 0.03, 0.0]
         if where.nouns:
             nouns.append(where.nouns[0])
-            places.append(len(own) + len(where.words) - 1)
+            places.append(len(subject) + len(where.words) - 1)
             shares = [0.95, 0.01, 0.04, 0.0]
         return self._sentence(
             name, words, _Clause(words, nouns, places, []), tuple(shares), (group, word, ())
@@ -175,12 +176,12 @@ class Grammar:
             return None
         choice, words = self.random.choice, self.lexicon.words
         frame = self.lexicon.frames[choice([f for f in self.names[:-4] if f != "near"])]
-        told = self._clause(frame, self._chance(0.5), None)
-        if told is None:
+        clause = self._clause(frame, self._chance(0.5), None)
+        if clause is None:
             return None
         for _ in range(6):
-            saying = self._pick(self.done, self.done_often)
-            shares = self._shares(saying, told, {})
+            saying = self._pick(self.done_sayings, self.done_shares)
+            shares = self._shares(saying, clause, {})
             if shares and (max(shares) >= CLEAR or self._chance(0.25)):
                 break
         else:
@@ -191,10 +192,14 @@ class Grammar:
         at = 1 if not aux else len(aux.split()) + 1
         verb.insert(at, "it")
         joints = (choice(words["because"]), "and", "so", "but", "when", "and then")
-        joint = choice(joints).replace(",", "and")
-        who = [] if joint in ("and", "and then") and self._chance(0.4) else choice(PEOPLE).split()
-        whole = [*told.words, *joint.split(), *who, *verb]
-        return self._sentence(name, whole, told, shares, (saying, "", shares))
+        conjunction = choice(joints).replace(",", "and")
+        agent = (
+            []
+            if conjunction in ("and", "and then") and self._chance(0.4)
+            else choice(PEOPLE).split()
+        )
+        whole = [*clause.words, *conjunction.split(), *agent, *verb]
+        return self._sentence(name, whole, clause, shares, (saying, "", shares))
 
     def _beats(self, name: str, held_out: bool | None) -> Sentence | None:
         choice = self.random.choice
@@ -208,9 +213,9 @@ class Grammar:
             return None
         words = f"the {first} was {comparative} than the {second} so it {'won' if won else 'lost'}"
         shares = (0.98, 0.02, 0.0) if ahead == won else (0.02, 0.98, 0.0)
-        told = _Clause(words.split(), [first, second], [1, 6], [])
+        clause = _Clause(words.split(), [first, second], [1, 6], [])
         saying = self.lexicon.sayings[self.lexicon.group_of[adjective]]
-        return self._sentence(name, told.words, told, shares, (saying, adjective, shares))
+        return self._sentence(name, clause.words, clause, shares, (saying, adjective, shares))
 
     # ------------------------------------------------------------ their parts
 
@@ -236,24 +241,26 @@ class Grammar:
             verb = f"{aux} {verb}"
         else:
             verb = past(verb, self.lexicon.pasts)
-        one, other = (self._noun(noun, held_out is not True) for noun in (first, second))
+        first_words, second_words = (
+            self._noun(noun, held_out is not True) for noun in (first, second)
+        )
         parts = verb.split()
         roles = [self._role(noun) for noun in (first, second)]
         if frame.get("giver"):  # "the man could not put the trophy in the suitcase"
             giver = choice(self.lexicon.nouns["person"])
             *parts, where = parts
-            told = [*self._noun(giver, False), *parts, *one, where, *other]
-            places = [len(told) - 2 - len(other), len(told) - 1]
-            return _Clause(told, [first, second], places, roles)
-        told, nouns = [*one, *parts, *other], [first, second]
-        places = [len(one) - 1, len(told) - 1]
+            clause_words = [*self._noun(giver, False), *parts, *first_words, where, *second_words]
+            places = [len(clause_words) - 2 - len(second_words), len(clause_words) - 1]
+            return _Clause(clause_words, [first, second], places, roles)
+        clause_words, nouns = [*first_words, *parts, *second_words], [first, second]
+        places = [len(first_words) - 1, len(clause_words) - 1]
         if not plain and not self.lexicon.small and not held_out and self._chance(0.08):
             aside = self._where(held_out, always=True)
-            told, nouns = [*told, *aside.words], [*nouns, *aside.nouns]
-            places, roles = [*places, len(told) - 1], [*roles, *aside.roles]
+            clause_words, nouns = [*clause_words, *aside.words], [*nouns, *aside.nouns]
+            places, roles = [*places, len(clause_words) - 1], [*roles, *aside.roles]
             if len(set(nouns)) < 3:
                 return None
-        return _Clause(told, nouns, places, roles)
+        return _Clause(clause_words, nouns, places, roles)
 
     def _where(self, held_out: bool | None, always: bool = False) -> _Clause:
         """Say where, with a noun that is seldom *it*."""
@@ -297,15 +304,15 @@ class Grammar:
             return f"it {how[:-1]} {past(word, self.lexicon.pasts)}".split()
         if saying.how == "has":
             return f"it {choice(words['has'])} {word}".split()
-        said = choice(words["is"])
+        copula = choice(words["is"])
         if flipped:
-            return f"it {said} not {word} enough".split()
+            return f"it {copula} not {word} enough".split()
         if saying.name == "weather":
             return ["it", "was", word]
         degree = choice(words["degree"])
         if near and degree.startswith(("too", "far", "much", "way")):
             degree = ""
-        return f"it {said} {degree} {word}".split()
+        return f"it {copula} {degree} {word}".split()
 
     def _filled(self, gap: re.Match[str]) -> str:
         """A noun of the kind that a gap names, or one of its words."""
@@ -315,10 +322,10 @@ class Grammar:
         return " ".join(self._noun(self.random.choice(nouns), False))
 
     def _of(self, how: str) -> list[str]:
-        return [word for one in self.says if one.how == how for word in one.words]
+        return [word for saying in self.sayings if saying.how == how for word in saying.words]
 
-    def _said(
-        self, told: _Clause, of: dict[str, set[str]], held_out: bool | None, event: bool
+    def _statement(
+        self, clause: _Clause, of: dict[str, set[str]], held_out: bool | None, event: bool
     ) -> tuple[Saying, str, tuple[float, ...]] | None:
         """What is said of *it*: the saying, its word, and how probably each may be meant."""
         wanted = self._pick(range(4), list(accumulate(ANSWERS)))
@@ -326,14 +333,14 @@ class Grammar:
             return None
         groups = sorted(set().union(*of.values()) & self.lexicon.sayings.keys())
         for _ in range(30):
-            saying = self._pick(self.says, self.often)
+            saying = self._pick(self.sayings, self.saying_shares)
             if groups and wanted < 2 and self._chance(DECIDED):
                 saying = self.lexicon.sayings[self.random.choice(groups)]
             if event and saying.how not in ("does", "phrases", "done"):
                 continue
             if held_out and saying.how != "adjectives":
                 continue
-            shares = self._shares(saying, told, of)
+            shares = self._shares(saying, clause, of)
             if not shares:
                 continue
             best = shares.index(max(shares))
@@ -341,25 +348,27 @@ class Grammar:
             if answer != wanted:
                 continue
             word = self.random.choice(saying.words)
-            if word in told.nouns or not self._allowed(told.nouns, word, held_out):
+            if word in clause.nouns or not self._allowed(clause.nouns, word, held_out):
                 continue
             return saying, word, shares
         return None
 
-    def _shares(self, saying: Saying, told: _Clause, of: dict[str, set[str]]) -> tuple[float, ...]:
+    def _shares(
+        self, saying: Saying, clause: _Clause, of: dict[str, set[str]]
+    ) -> tuple[float, ...]:
         """How probably each noun is meant, then none; empty where nobody says that."""
         of_noun = self.lexicon.fits[saying.name]
-        roles = zip(told.nouns, told.roles, strict=True)
+        roles = zip(clause.nouns, clause.roles, strict=True)
         fit = [of_noun[noun] ** SHARPER * role for noun, role in roles]
         nothing = saying.nothing
-        if self.lexicon.things.issuperset(told.nouns[:2]):
-            fit = [max(x, THINGS * role) for x, role in zip(fit, told.roles, strict=True)]
-        wants = PERSON * 0.9 if PERSON in told.roles else 0.5
+        if self.lexicon.things.issuperset(clause.nouns[:2]):
+            fit = [max(x, THINGS * role) for x, role in zip(fit, clause.roles, strict=True)]
+        wants = PERSON * 0.9 if PERSON in clause.roles else 0.5
         if max(*fit, nothing) < wants:
             return ()
-        said = [saying.like in of.get(which, ()) for which in ("first", "second")]
-        if said[0] != said[1]:
-            fit[said.index(False)] *= AGAINST
+        verb_says = [saying.like in of.get(which, ()) for which in ("first", "second")]
+        if verb_says[0] != verb_says[1]:
+            fit[verb_says.index(False)] *= AGAINST
             nothing *= AGAINST
         total = sum(fit) + nothing
         return tuple(x / total for x in (*fit, nothing))
@@ -368,9 +377,9 @@ class Grammar:
         self,
         frame: str,
         words: Sequence[str],
-        told: _Clause,
+        clause: _Clause,
         shares: tuple[float, ...],
-        said: tuple[Saying, str, Any],
+        statement: tuple[Saying, str, Any],
         shift: int = 0,
     ) -> Sentence | None:
         openers = self.lexicon.words["openers"]
@@ -378,10 +387,10 @@ class Grammar:
         words = [NOTHING, *opener, *words]
         if len(words) > LONGEST or words.count("it") != 1:
             return None
-        found = [1 + len(opener) + shift + place for place in told.places] + [0]
-        answers = tuple((p, s) for p, s in zip(found, shares, strict=True) if s > 0)
+        places = [1 + len(opener) + shift + place for place in clause.places] + [0]
+        answers = tuple((p, s) for p, s in zip(places, shares, strict=True) if s > 0)
         meant = max(answers, key=lambda answer: answer[1])[0]
-        adjective = said[1] if said[0].how == "adjectives" else ""
+        adjective = statement[1] if statement[0].how == "adjectives" else ""
         return Sentence(tuple(words), meant, frame, answers, adjective)
 
     def _allowed(self, nouns: Sequence[str], adjective: str, held_out: bool | None) -> bool:

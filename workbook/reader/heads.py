@@ -228,15 +228,15 @@ def _mean_output(reader: Reader, layer: int, sentences: Sequence[Sentence]) -> T
     """The heads of a layer side by side, ``(d_model,)``, as the mean over all words."""
     ids, valid_lens, *_ = encode(reader.vocabulary, sentences, "mean_over")
     words = length_mask(valid_lens, ids.shape[1])[:, 0]  # (batch, len)
-    seen: list[Tensor] = []
+    outputs: list[Tensor] = []
 
-    def watch(joined: Tensor) -> Tensor:  # (batch, len, d_model)
-        seen.append(joined)
+    def note(joined: Tensor) -> Tensor:  # (batch, len, d_model)
+        outputs.append(joined)
         return joined
 
-    with _changed(_attention(reader, layer).W_o, watch):
+    with _changed(_attention(reader, layer).W_o, note):
         reader(ids, valid_lens)
-    return seen[0][words].mean(dim=0)
+    return outputs[0][words].mean(dim=0)
 
 
 def _columns(reader: Reader, layer: int, head: int | None) -> slice:

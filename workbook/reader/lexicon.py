@@ -72,66 +72,68 @@ class Lexicon:
     def __init__(self, small: bool = False) -> None:
         data = tomllib.loads(STORED.read_text(encoding="utf-8"))
         self.small = small
-        pairs = ((word, base) for base, told in data["read_as"].items() for word in told.split())
+        pairs = ((word, base) for base, words in data["read_as"].items() for word in words.split())
         self.read_as: dict[str, str] = dict(pairs)
-        self.nouns = {kind: self._own(words) for kind, words in data["nouns"].items()}
+        self.nouns = {kind: self._with_vector(words) for kind, words in data["nouns"].items()}
         self.sayings: dict[str, Saying] = {}
         for how in ("adjectives",) if small else ("adjectives", "does", "has", "undergoes"):
-            for name, told in data[how].items():
-                words = told["words"]
-                words = _choices(words) if how == "undergoes" else self._own(words)
+            for name, entry in data[how].items():
+                words = entry["words"]
+                words = _choices(words) if how == "undergoes" else self._with_vector(words)
                 name = name if how == "adjectives" else f"{how} {name}"
                 if words:
-                    self.sayings[name] = Saying(name, how, told["fits"], words)
+                    self.sayings[name] = Saying(name, how, entry["fits"], words)
         if small:
             self.nouns = {kind: self.nouns[kind][: SMALL["nouns"]] for kind in SMALL_KINDS.split()}
             self.sayings = {name: self.sayings[name] for name in SMALL_SAYINGS.split()}
             for saying in self.sayings.values():
                 saying.words = saying.words[: SMALL["adjectives"]]
         else:
-            for name, one in list(self.sayings.items()):
-                if one.how == "undergoes":
-                    done = Saying(f"{name} done", "done", one.fits, one.words)
+            for name, saying in list(self.sayings.items()):
+                if saying.how == "undergoes":
+                    done = Saying(f"{name} done", "done", saying.fits, saying.words)
                     self.sayings[done.name] = done
             for words, fits in data["phrases"].items():
                 self.sayings[words] = Saying(words, "phrases", fits, [words])
-        frames = {frame: _parted(told) for frame, told in data["frames"].items()}
-        self.frames = {f: frames[f] for f in SMALL_FRAMES} if small else frames
+        frames = {name: _parted(frame) for name, frame in data["frames"].items()}
+        self.frames = {name: frames[name] for name in SMALL_FRAMES} if small else frames
         if not small:
             verbs = (verb for frame in frames.values() for verb in frame["verbs"])
             frames["any"]["verbs"] = [*frames["any"]["verbs"], *verbs]
         self.words = {
-            name: _choices(told) for name, told in data["words"].items() if name != "kinds"
+            name: _choices(words) for name, words in data["words"].items() if name != "kinds"
         }
         self.above = {
             kind: above for above, kinds in data["words"]["kinds"].items() for kind in kinds.split()
         }
         self.pasts = dict(pair.split() for pair in data["forms"]["past"].split(","))
-        self.better = {word: base for base, told in data["better"].items() for word in told.split()}
+        self.better = {
+            word: base for base, words in data["better"].items() for word in words.split()
+        }
         same = dict(pair.split() for pair in data["forms"]["same"].split(","))
         self.forms: dict[str, str] = same | {p: v for v, p in self.pasts.items() if p != v}
         if small:
             self.words = {name: choices[:2] for name, choices in self.words.items()}
             self.words |= {"openers": ["today"], "tails": [""], "determiners": ["the"]}
 
-    def _own(self, words: str) -> list[str]:
+    def _with_vector(self, words: str) -> list[str]:
         """The words that have a vector of their own."""
         return [word for word in words.split() if word not in self.read_as]
 
     @cached_property
     def kinds_of(self) -> dict[str, tuple[str, ...]]:
         """The kinds of each noun."""
-        found: dict[str, tuple[str, ...]] = {}
+        kinds_of_noun: dict[str, tuple[str, ...]] = {}
         for kind, words in self.nouns.items():
             for word in words:
-                found[word] = (*found.get(word, ()), kind)
-        return found
+                kinds_of_noun[word] = (*kinds_of_noun.get(word, ()), kind)
+        return kinds_of_noun
 
     @cached_property
     def group_of(self) -> dict[str, str]:
         """The group of each adjective."""
-        adjectives = (one for one in self.sayings.values() if one.how == "adjectives")
-        return {word: saying.name for saying in adjectives for word in saying.words}
+        adjectives = (saying for saying in self.sayings.values() if saying.how == "adjectives")
+        return {word: group.name for group in adjectives for word in group.words}
 
     @cached_property
     def numbers(self) -> tuple[dict[str, int], dict[str, int]]:
@@ -149,14 +151,18 @@ class Lexicon:
     @cached_property
     def fits(self) -> dict[str, dict[str, float]]:
         """How well something that can be said of *it* suits each noun: from 0 to 1."""
-        found = {}
-        for saying, told in self.sayings.items():
-            every = told.fits.get("all", 0)
-            of = {kind: told.fits.get(self.above.get(kind, ""), every) for kind in self.nouns}
-            of |= told.fits
-            each = self.kinds_of.items()
-            found[saying] = {noun: float(max(of[kind] for kind in kinds)) for noun, kinds in each}
-        return found
+        fits = {}
+        for name, saying in self.sayings.items():
+            usual = saying.fits.get("all", 0)
+            of_kind = {
+                kind: saying.fits.get(self.above.get(kind, ""), usual) for kind in self.nouns
+            }
+            of_kind |= saying.fits
+            fits[name] = {
+                noun: float(max(of_kind[kind] for kind in kinds))
+                for noun, kinds in self.kinds_of.items()
+            }
+        return fits
 
     def fit(self, saying: str, noun: str) -> float:
         """How well something that can be said of *it* suits a noun: from 0 to 1."""
@@ -169,11 +175,11 @@ class Lexicon:
         return {noun for noun, kinds in kinds_of if {*map(self.above.get, kinds)} == {"thing"}}
 
 
-def _parted(told: dict[str, Any]) -> dict[str, Any]:
+def _parted(frame: dict[str, Any]) -> dict[str, Any]:
     """A frame, its lists of words parted."""
-    lists = {name: told[name].split() for name in ("subjects", "objects")}
-    of = {which: set(groups.split()) for which, groups in told.get("of", {}).items()}
-    return told | lists | {"of": of, "verbs": _choices(told["verbs"])}
+    lists = {name: frame[name].split() for name in ("subjects", "objects")}
+    decided = {which: set(groups.split()) for which, groups in frame.get("of", {}).items()}
+    return frame | lists | {"of": decided, "verbs": _choices(frame["verbs"])}
 
 
 def _choices(text: str) -> list[str]:

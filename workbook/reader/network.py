@@ -54,14 +54,15 @@ class Vocabulary:
     def __init__(self, words: Iterable[str] | None = None) -> None:
         words = (NOTHING, *all_words()) if words is None else require_each("words", words, str)
         self.words = tuple(dict.fromkeys(words))
-        known, self._ids = lexicon(), {word: number for number, word in enumerate(self.words)}
-        better = {word: base for word, base in known.better.items() if base in self._ids}
-        forms = {word: better.get(base, base) for word, base in known.forms.items()}
+        self._ids = {word: number for number, word in enumerate(self.words)}
+        book_lexicon = lexicon()
+        better = {word: base for word, base in book_lexicon.better.items() if base in self._ids}
+        forms = {word: better.get(base, base) for word, base in book_lexicon.forms.items()}
         self.forms = {word: base for word, base in forms.items() if word not in self._ids} | better
-        read_as = {word: better.get(base, base) for word, base in known.read_as.items()}
+        read_as = {word: better.get(base, base) for word, base in book_lexicon.read_as.items()}
         self.read_as = {word: base for word, base in read_as.items() if base in self._ids}
-        self.compared = {word for word in self.words if word in known.group_of}
-        self.named = {word for word in self.words if word in known.kinds_of} - self.compared
+        self.compared = {word for word in self.words if word in book_lexicon.group_of}
+        self.named = {word for word in self.words if word in book_lexicon.kinds_of} - self.compared
         self.acted = self.named if "used" in self._ids else set()
 
     def __len__(self) -> int:
@@ -80,18 +81,18 @@ class Vocabulary:
         >>> [vocabulary.base(word) for word in ("snackbox", "dog-friend")]
         ['box', 'people']
         """
-        found = self._own(word)
-        if found is not None:
-            return found
+        base_form = self._uninflected(word)
+        if base_form is not None:
+            return base_form
         for ending, instead in ENDINGS:
             stem = word.removesuffix(ending)
             if stem == word or len(stem) < 2:
                 continue
             compares = ending in COMPARING
-            tried = [stem + end for end in instead]
+            candidates = [stem + end for end in instead]
             if ending not in ("s", "es") and stem[-1] == stem[-2]:
-                tried.append(stem[:-1])  # bigger
-            for base in map(self._own, tried):
+                candidates.append(stem[:-1])  # bigger
+            for base in map(self._uninflected, candidates):
                 if base is not None and (base in self.compared or not compares):
                     return "used" if ending == "ed" and base in self.acted else base  # "framed"
         return self._last_part(word)
@@ -103,13 +104,14 @@ class Vocabulary:
             return base if base in self.compared | self.named else None
         for end in range(3, len(word) - 2):
             first, noun = (
-                self._own(x) or self._own(x.removesuffix("s")) for x in (word[:end], word[end:])
+                self._uninflected(x) or self._uninflected(x.removesuffix("s"))
+                for x in (word[:end], word[end:])
             )
             if first and noun in self.named:
                 return noun
         return None
 
-    def _own(self, word: str) -> str | None:
+    def _uninflected(self, word: str) -> str | None:
         """The known word that an uninflected word, or an irregular form, is read as."""
         word = self.forms.get(word, word)
         word = word if word in self._ids else self.read_as.get(word, word)
@@ -139,13 +141,13 @@ class Vocabulary:
         TypeError, ValueError
             If ``words`` are no sequence of strings, or one of them is not known.
         """
-        found = []
+        ids = []
         for word in require_each("words", words, str, minimum=0):
             base = word if own and word in self._ids else self.base(word)
             if base is None:
                 raise ValueError(f"words: expected words that are known, got {word!r}")
-            found.append(self._ids[base])
-        return found
+            ids.append(self._ids[base])
+        return ids
 
     def near(self, word: str) -> list[str]:
         """Return up to three known words to try for an unknown one.

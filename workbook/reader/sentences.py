@@ -87,11 +87,11 @@ def crossings(reason: str, other: str = "tired") -> list[tuple[str, str]]:
     90
     """
     require_a("reason", reason, str)
-    known = lexicon()
-    places = known.nouns["path"][:6] + known.nouns["water"][:3]
+    book_lexicon = lexicon()
+    places = book_lexicon.nouns["path"][:6] + book_lexicon.nouns["water"][:3]
     starts = (
         f"the {animal} did not cross the {place} because it was too"
-        for animal, place in product(known.nouns["animal"][:10], places)
+        for animal, place in product(book_lexicon.nouns["animal"][:10], places)
     )
     return [(f"{start} {reason}", f"{start} {other}") for start in starts]
 
@@ -104,21 +104,24 @@ def pairs(sentence: Sentence) -> list[tuple[str, str]]:
 
 def all_words(small: bool = False) -> Iterable[str]:
     """Every word of the lexicon that has a vector, in its base form: adjectives first."""
-    known = lexicon(small)
-    groups: list[Iterable[str]] = [known.group_of, known.kinds_of, PEOPLE, MORE]
-    groups += [frame["verbs"] for frame in known.frames.values()]
-    groups += [*known.words.values(), *(saying.words for saying in known.sayings.values())]
-    each = (word for group in groups for choice in group for word in choice.split())
-    words = {word: None for word in each if word not in ("V", "I", ",") and "{" not in word}
-    owned = {*known.group_of, *known.kinds_of}
+    book_lexicon = lexicon(small)
+    groups: list[Iterable[str]] = [book_lexicon.group_of, book_lexicon.kinds_of, PEOPLE, MORE]
+    groups += [frame["verbs"] for frame in book_lexicon.frames.values()]
+    groups += [
+        *book_lexicon.words.values(),
+        *(saying.words for saying in book_lexicon.sayings.values()),
+    ]
+    single_words = (word for group in groups for choice in group for word in choice.split())
+    words = {word: None for word in single_words if word not in ("V", "I", ",") and "{" not in word}
+    owned = {*book_lexicon.group_of, *book_lexicon.kinds_of}
     return (word for word in words if word in owned or not _is_form(word, words))
 
 
 def _is_form(word: str, words: Container[str]) -> bool:
     """Whether a word is read as another of these words."""
-    known = lexicon()
-    if word in known.read_as or known.forms.get(word, word) != word:
-        return word in known.read_as or known.forms[word] in words
+    book_lexicon = lexicon()
+    if word in book_lexicon.read_as or book_lexicon.forms.get(word, word) != word:
+        return word in book_lexicon.read_as or book_lexicon.forms[word] in words
     stems = (word.removesuffix(ending) for ending in ("ed", "ing", "s"))
     cut = [stem for stem in stems if stem != word and len(stem) > 2]
     cut += [stem + "e" for stem in cut] + [stem[:-1] for stem in cut if stem[-1] == stem[-2]]

@@ -12,12 +12,12 @@ from workbook._training import (
     Watch,
     bytes_of,
     fit,
+    load,
     numbers_of,
     require_path,
     require_training,
     restore,
     store,
-    stored,
 )
 from workbook.arguments import require_a, require_each
 from workbook.reader.network import Reader, Vocabulary
@@ -26,13 +26,13 @@ from workbook.reader.sentences import Sentence, split
 __all__ = ["accuracy", "load_reader", "save_reader", "train_reader"]
 
 STORED = Path(__file__).with_name("weights.safetensors")
-TOLD = ("words", "num_heads")  # in the order of the checksum
-WHOLE = "lexicon"
+DESCRIPTION = ("words", "num_heads")  # in the order of the checksum
+LEXICON = "lexicon"
 # The heads that the figure of the reader draws: in that of layer 1 *it* looks at the nouns, in that
 # of layer 2 at the last word. A test patches activations to see that only the second decides.
 FOLLOWED = (0, 0)
 RATE = 1.2e-2
-SURER = 1.3  # On sentences that people wrote the reader was right more often than it said.
+SHARPENING = 1.3  # On sentences that people wrote the reader was right more often than it said.
 
 
 def encode(
@@ -42,10 +42,10 @@ def encode(
 
     Refuse what are no such sentences, by the ``name`` of the argument.
     """
-    for number, one in enumerate(require_each(name, sentences, Sentence)):
-        if "it" not in one.words or one.meant not in range(len(one.words)):
-            wanted = "words, one of them “it”, and the place of one"
-            raise ValueError(f"{name}[{number}]: expected {wanted}, got {one!r}")
+    for number, item in enumerate(require_each(name, sentences, Sentence)):
+        if "it" not in item.words or item.meant not in range(len(item.words)):
+            expected = "words, one of them “it”, and the place of one"
+            raise ValueError(f"{name}[{number}]: expected {expected}, got {item!r}")
     rows = [torch.tensor(vocabulary.encode(sentence.words, own=True)) for sentence in sentences]
     ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
     valid_lens = torch.tensor([len(row) for row in rows])
@@ -53,19 +53,19 @@ def encode(
     return ids, valid_lens, it, torch.tensor([sentence.meant for sentence in sentences])
 
 
-def whole() -> str:
+def lexicon_mark() -> str:
     """Return what stands for the words of the whole lexicon, with their checksum."""
-    return f"{WHOLE} {hashlib.sha256(' '.join(Vocabulary().words).encode()).hexdigest()[:16]}"
+    return f"{LEXICON} {hashlib.sha256(' '.join(Vocabulary().words).encode()).hexdigest()[:16]}"
 
 
 def answers_of(sentences: Sequence[Sentence]) -> tuple[Tensor, Tensor]:
     """Return the places that may be meant and how probably, each ``(sentences, 4)``."""
-    padded = [
+    choices = [
         (*(sentence.answers or ((sentence.meant, 1.0),)), *[(0, 0.0)] * 3)[:4]
         for sentence in sentences
     ]
-    places = torch.tensor([[place for place, _ in answers] for answers in padded])
-    return places, torch.tensor([[share for _, share in answers] for answers in padded])
+    places = torch.tensor([[place for place, _ in answers] for answers in choices])
+    return places, torch.tensor([[share for _, share in answers] for answers in choices])
 
 
 def train_reader(
@@ -123,7 +123,7 @@ def train_reader(
     if train is not None:
         require_each("train", train, Sentence)
     vocabulary = Vocabulary() if train is None else words_in(train)
-    threads, surer = (2, SURER) if train is None else (1, 1.0)
+    threads, surer = (2, SHARPENING) if train is None else (1, 1.0)
     train = split()[0] if train is None else train
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -138,8 +138,8 @@ def train_reader(
         longest = int(valid_lens[chosen].max())
         scores = reader(ids[chosen, :longest], valid_lens[chosen]).scores  # (batch, len, len)
         logs = scores[rows, it[chosen]].log_softmax(dim=-1)  # (batch, len)
-        found: Tensor = logs.gather(-1, places[chosen])  # (batch, 4)
-        return -torch.mean((shares[chosen] * found).sum(dim=-1))
+        log_probabilities: Tensor = logs.gather(-1, places[chosen])  # (batch, 4)
+        return -torch.mean((shares[chosen] * log_probabilities).sum(dim=-1))
 
     fit(reader, surprise, steps, rate=RATE, threads=threads, progress=progress, watch=watch)
     reader.W_q.weight.data *= surer
@@ -148,9 +148,11 @@ def train_reader(
 
 def words_in(sentences: Sequence[Sentence]) -> Vocabulary:
     """Return a vocabulary of the words of sentences, in the lexicon's order."""
-    whole = Vocabulary()
-    found = {number for sentence in sentences for number in whole.encode(sentence.words, own=True)}
-    return Vocabulary([word for number, word in enumerate(whole.words) if number in found])
+    all_words = Vocabulary()
+    ids = {
+        number for sentence in sentences for number in all_words.encode(sentence.words, own=True)
+    }
+    return Vocabulary([word for number, word in enumerate(all_words.words) if number in ids])
 
 
 @torch.no_grad()
@@ -209,9 +211,9 @@ def save_reader(reader: Reader, path: str | Path) -> None:
     if not require_path("path", path).parent.is_dir():
         raise ValueError(f"path: expected a file in a folder that exists, got {path}")
     words = reader.vocabulary.words
-    written = whole() if words == Vocabulary().words else " ".join(words)
-    told = written, json.dumps(reader.num_heads)
-    store(reader, path, dict(zip(TOLD, told, strict=True)), bytes_of)
+    words_or_mark = lexicon_mark() if words == Vocabulary().words else " ".join(words)
+    description = words_or_mark, json.dumps(reader.num_heads)
+    store(reader, path, dict(zip(DESCRIPTION, description, strict=True)), bytes_of)
 
 
 def load_reader(path: str | Path = STORED) -> Reader:
@@ -232,12 +234,14 @@ def load_reader(path: str | Path = STORED) -> Reader:
     """
     if require_path("path", path).is_dir():
         raise ValueError(f"path: expected a file, got the folder {path}")
-    tensors, told = stored(path, TOLD, "save_reader")
+    tensors, description = load(path, DESCRIPTION, "save_reader")
     if "scales" not in tensors or len(tensors["scales"]) != len(tensors) - 1:
         raise ValueError(f"{path}: the weights of something else: no scale for each matrix")
     tensors = numbers_of(tensors)
     d_model = tensors["embedding.weight"].shape[-1]
-    if told["words"].startswith(WHOLE) and told["words"] != whole():
+    if description["words"].startswith(LEXICON) and description["words"] != lexicon_mark():
         raise ValueError(f"{path}: trained on another lexicon; python -m workbook.reader --store")
-    vocabulary = Vocabulary(None if told["words"] == whole() else told["words"].split())
-    return restore(Reader(vocabulary, d_model, json.loads(told["num_heads"])), tensors, path)
+    vocabulary = Vocabulary(
+        None if description["words"] == lexicon_mark() else description["words"].split()
+    )
+    return restore(Reader(vocabulary, d_model, json.loads(description["num_heads"])), tensors, path)

@@ -89,15 +89,15 @@ def main() -> int:
         "seeds": lambda: {"seeds": [held_out(trained(150, seed)) for seed in range(5)]},
         "sizes": lambda: sizes(200),
     }
-    found: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
     for part in options.parts:
         started = time.perf_counter()
-        found |= (new_ones := parts[part]())
-        print(f"{part}, {(time.perf_counter() - started) / 60:.1f} minutes: {new_ones}", flush=True)
+        measured |= (new := parts[part]())
+        print(f"{part}, {(time.perf_counter() - started) / 60:.1f} minutes: {new}", flush=True)
         if options.store:
-            known = json.loads(MEASURED.read_text("utf-8")) if MEASURED.exists() else {}
-            MEASURED.write_text(json.dumps(known | found, indent=0) + "\n", encoding="utf-8")
-    return int("best" in found and found["best"][-1] > PROMISED)
+            stored = json.loads(MEASURED.read_text("utf-8")) if MEASURED.exists() else {}
+            MEASURED.write_text(json.dumps(stored | measured, indent=0) + "\n", encoding="utf-8")
+    return int("best" in measured and measured["best"][-1] > PROMISED)
 
 
 if __name__ == "__main__":

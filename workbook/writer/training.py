@@ -30,8 +30,8 @@ __all__ = [
 STORED = Path(__file__).with_name("weights.safetensors")
 MEASURED = Path(__file__).with_name("measured.json")
 # Of prose.txt. What is trained and measured here, was trained and measured on this very text.
-HASH = "7ee9ae804538313165b8df5f56daeb816c6196e9a7e857a11f1750bc823894e4"
-TOLD = ("letters", "num_heads")  # in the order of the checksum
+SHA256 = "7ee9ae804538313165b8df5f56daeb816c6196e9a7e857a11f1750bc823894e4"
+DESCRIPTION = ("letters", "num_heads")  # in the order of the checksum
 
 
 @cache
@@ -47,7 +47,7 @@ def prose() -> str:
     'Attention in twenty minutes'
     """
     raw = Path(__file__).with_name("prose.txt").read_bytes()
-    if hashlib.sha256(raw).hexdigest() != HASH:
+    if hashlib.sha256(raw).hexdigest() != SHA256:
         raise ValueError("prose.txt: expected the text that the writer was trained on, got another")
     return raw.decode("ascii")
 
@@ -65,7 +65,7 @@ def split_prose(text: str | None = None) -> tuple[str, str]:
     """
     require_a("text", text := prose() if text is None else text, str)
     paragraphs = text.splitlines()
-    learned = [one for number, one in enumerate(paragraphs, 1) if number % 10]
+    learned = [paragraph for number, paragraph in enumerate(paragraphs, 1) if number % 10]
     return "\n".join(learned), "\n".join(paragraphs[9::10])
 
 
@@ -162,8 +162,8 @@ def save_writer(model: LanguageModel, path: str | Path) -> None:
     'abc'
     """
     require_a("model", model, LanguageModel)
-    told = dict(zip(TOLD, (model.letters, str(model.num_heads)), strict=True))
-    _training.store(model, _training.require_path("path", path), told, _rounded)
+    description = dict(zip(DESCRIPTION, (model.letters, str(model.num_heads)), strict=True))
+    _training.store(model, _training.require_path("path", path), description, _rounded)
 
 
 def _rounded(model: nn.Module) -> dict[str, Tensor]:
@@ -185,16 +185,20 @@ def load_writer(path: str | Path = STORED) -> LanguageModel:
     >>> sum(parameter.numel() for parameter in load_writer().parameters()) < 400_000
     True
     """
-    tensors, told = _training.stored(_training.require_path("path", path), TOLD, "save_writer")
+    tensors, description = _training.load(
+        _training.require_path("path", path), DESCRIPTION, "save_writer"
+    )
     num_layers = sum(name.endswith("W_q.weight") for name in tensors)
     d_model = tensors["embedding.weight"].shape[1]
-    model = LanguageModel(told["letters"], d_model, int(told["num_heads"]), num_layers)
-    whole = {
+    model = LanguageModel(
+        description["letters"], d_model, int(description["num_heads"]), num_layers
+    )
+    weights = {
         name: x.float() * tensors[f"{name}.scale"] if f"{name}.scale" in tensors else x
         for name, x in tensors.items()
         if not name.endswith(".scale")
     }
-    return _training.restore(model, whole, path)
+    return _training.restore(model, weights, path)
 
 
 @cache
@@ -264,9 +268,9 @@ def write(
     if not ids:
         raise ValueError("text: expected a beginning of at least one letter, got ''")
     caches = model.new_caches() if cached else None
-    new = ids
+    unread_ids = ids
     for _ in range(length):
-        given = torch.tensor([new if cached else ids], device=model.embedding.weight.device)
-        ids.append(_next(model(given, caches)[0][0, -1], temperature, generator))
-        new = ids[-1:]
+        unread = torch.tensor([unread_ids if cached else ids], device=model.embedding.weight.device)
+        ids.append(_next(model(unread, caches)[0][0, -1], temperature, generator))
+        unread_ids = ids[-1:]
     return model.decode(ids)
