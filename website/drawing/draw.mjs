@@ -31,5 +31,5 @@ async function draw({ name, module, state }) {
 }
 
 const drawn = [];
-for (const one of wanted) drawn.push(await draw(one));
+for (const figure of wanted) drawn.push(await draw(figure));
 process.stdout.write(JSON.stringify(drawn), () => process.exit()); // whatever timers still wait

@@ -103,9 +103,9 @@ export function flatten(stage, { title, words, style, light, dark }) {
   /** What a rule can ask about a node. */
   function describe(node) {
     if (!node?.attributes) return "";
-    const asked = [...node.attributes].filter(({ name }) => /^(class|data-)/.test(name));
+    const selectable = [...node.attributes].filter(({ name }) => /^(class|data-)/.test(name));
     const first = node.previousElementSibling ? "" : "first";
-    return `${describe(node.parentElement)}/${node.localName}${first}${asked.map(({ name, value }) => `${name}=${value}`)}`;
+    return `${describe(node.parentElement)}/${node.localName}${first}${selectable.map(({ name, value }) => `${name}=${value}`)}`;
   }
 
   const styled = new Map(); // what the rules say, by description: nodes of one kind are many

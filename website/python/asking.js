@@ -62,9 +62,9 @@ export class Writing {
         continue;
       }
       const [chapter, exercise] = this.facts.parts[part];
-      const asked = { chapter, exercise, name: part, source: text };
+      const request = { chapter, exercise, name: part, source: text };
       try {
-        const { passed, unwritten, said } = await this.session.judged(asked);
+        const { passed, unwritten, said } = await this.session.judged(request);
         if (passed) continue;
         doubtful.push(part);
         const why = said.replace(/^Not yet: /, "").replace("your function", "it");

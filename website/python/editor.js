@@ -77,14 +77,14 @@ function attach(place, session) {
 }
 
 /** What an editor shows: code, a verdict, whether it is solved and whether its code is kept. */
-function displays({ place, notebook, field, said, kept, keeps, stub, owned }) {
+function displays({ place, notebook, field, verdictLine, kept, keeps, stub, owned }) {
   const part = partOf(place);
   const show = (passed, text, line = 0) => {
     place.classList.toggle("attention-right", passed === true);
     place.classList.toggle("attention-wrong", passed === false);
     field.parentElement.style.setProperty("--line", line - 1);
     field.parentElement.classList.toggle("marked", line > 0);
-    said.replaceChildren(...inline(text));
+    verdictLine.replaceChildren(...inline(text));
     notebook.hidden = !text.includes("notebook");
   };
   const showSolved = () => {
@@ -183,7 +183,18 @@ const takesOf = ({ dataset }) => dataset.takes?.split(" ") ?? [];
 const partOf = ({ dataset }) => dataset.part && JSON.parse(dataset.part);
 
 /** What the button does: run and judge, or stop what runs. */
-function judging({ place, session, stub, keeps, show, tellKept, field, run, printed, said }) {
+function judging({
+  place,
+  session,
+  stub,
+  keeps,
+  show,
+  tellKept,
+  field,
+  run,
+  printed,
+  verdictLine,
+}) {
   const { chapter, exercise, name } = place.dataset;
   const [part, takes] = [partOf(place), takesOf(place)];
   let running = false;
@@ -209,11 +220,11 @@ function judging({ place, session, stub, keeps, show, tellKept, field, run, prin
     try {
       const source = field.value;
       if (source !== stub) tellKept(keeps.keep(source));
-      const asked = { chapter, exercise, name, source, ...earlier(takes) };
-      const verdict = await session.judge(asked, hear);
+      const request = { chapter, exercise, name, source, ...earlier(takes) };
+      const verdict = await session.judge(request, hear);
       const kept = verdict.passed && part ? keepPart(part, source) : "";
       show(verdict.unwritten ? null : verdict.passed, verdict.said + kept, verdict.line);
-      if (kept) said.append(...wayToPanel(part));
+      if (kept) verdictLine.append(...wayToPanel(part));
       if (verdict.passed) keeps.pass(source);
     } catch (error) {
       if (!(error instanceof Trouble)) throw error;
@@ -236,12 +247,12 @@ function withForm(place, parts, keeps) {
     return null;
   }
   const data = JSON.parse(place.dataset.form);
-  const said = make("output", { className: "attention-said" });
+  const verdictLine = make("output", { className: "attention-said" });
   const part = partOf(place);
   const show = (passed, text) => {
-    said.classList.toggle("right", passed === true);
-    said.classList.toggle("wrong", passed === false);
-    said.replaceChildren(...inline(text));
+    verdictLine.classList.toggle("right", passed === true);
+    verdictLine.classList.toggle("wrong", passed === false);
+    verdictLine.replaceChildren(...inline(text));
   };
   const form = formOf(data, show, {
     answer: keeps.answer(),
@@ -249,7 +260,7 @@ function withForm(place, parts, keeps) {
       keeps.keepAnswer(answer);
       if (!program || !part || ownParts(mine.text(), [part.part]).length) return;
       const kept = keepPart(part, program.replace(/^def \w+/, `def ${place.dataset.name}`));
-      said.append(kept, ...wayToPanel(part));
+      verdictLine.append(kept, ...wayToPanel(part));
     },
   });
   const touches = matchMedia("(pointer: coarse)").matches;
@@ -257,7 +268,13 @@ function withForm(place, parts, keeps) {
   const fold = (className, words, open, ...children) =>
     make("details", { className, open }, make("summary", { textContent: words }), ...children);
   const isBegun = keeps.answer().length > 0;
-  const light = fold("light", LIGHTER[data.kind], (touches && !isWritten) || isBegun, form, said);
+  const light = fold(
+    "light",
+    LIGHTER[data.kind],
+    (touches && !isWritten) || isBegun,
+    form,
+    verdictLine,
+  );
   const own = fold("own", "Write it yourself", !touches || isWritten, ...parts);
   place.replaceChildren(light, own);
   return own;
@@ -304,7 +321,7 @@ function fields(title, id) {
   const run = make("button", { type: "button", className: "run", textContent: "Run and check" });
   const reset = make("button", { type: "button", textContent: "Reset" });
   const kept = make("span", { className: "kept" });
-  const said = make("output", { className: "attention-said" });
+  const verdictLine = make("output", { className: "attention-said" });
   const printed = make("pre", { className: "printed", hidden: true });
   printed.setAttribute("aria-label", "Printed");
   const take = make("button", { type: "button", textContent: "Copy a link to this draft" });
@@ -313,8 +330,8 @@ function fields(title, id) {
   const show = make("button", { type: "button", textContent: "Show it" });
   const owned = make("p", { className: "owned" }, "Your mine.py has this function. ", show);
   const written = make("div", { className: "field" }, field);
-  const all = [calls, written, keys, manners, buttons, printed, said];
-  return { field, run, reset, take, said, printed, kept, calls, owned, all };
+  const all = [calls, written, keys, manners, buttons, printed, verdictLine];
+  return { field, run, reset, take, verdictLine, printed, kept, calls, owned, all };
 }
 
 /** A link takes a draft to another device. */

@@ -50,13 +50,13 @@ function hostOf(state) {
     formatted,
     /** Note every tensor that is made, or return what was noted. */
     watch(on) {
-      const seen = state.seen;
+      const notes = state.seen;
       state.seen = [];
       state.door.made = on
         ? ({ shape, data }, name) =>
             state.seen.push(`${name.replace(/^_/, "")}|${shape}|${data.length}`)
         : null;
-      return seen.join(";");
+      return notes.join(";");
     },
   };
 }
@@ -110,16 +110,16 @@ export async function startGrader({ load, module, engine, listener = {}, seconds
     judge({ chapter, exercise, source, name, mine = "", parts = [] }) {
       const before = chapters.get(chapter)[exercise] ?? "";
       const since = state.door.next;
-      let said;
+      let answer;
       try {
         const own = [lowered(mine), parts];
-        said = call("judged", chapter, exercise, source, lowered(source), name, before, ...own);
+        answer = call("judged", chapter, exercise, source, lowered(source), name, before, ...own);
       } catch (error) {
         if (error.type !== "MemoryError") throw error;
         return { passed: false, spent: true, ...outOfMemory(error.message, source) };
       }
       state.door.release(since, "");
-      const [, passed, line, text] = /^([yn-])(\d+)\|(.*)$/s.exec(said);
+      const [, passed, line, text] = /^([yn-])(\d+)\|(.*)$/s.exec(answer);
       return {
         passed: passed === "y",
         unwritten: passed === "-",

@@ -155,9 +155,9 @@ function whereTrue(index, x, axis) {
 export function nonzero(x) {
   const values = flat(x);
   const strides = contiguousStrides(x.shape);
-  const found = range(values.length).filter((i) => values[i] !== 0);
-  const made = empty([found.length, x.shape.length], "int64");
-  found.forEach((place, row) =>
+  const nonzeroPlaces = range(values.length).filter((i) => values[i] !== 0);
+  const made = empty([nonzeroPlaces.length, x.shape.length], "int64");
+  nonzeroPlaces.forEach((place, row) =>
     x.shape.forEach((size, axis) => {
       made.data[row * x.shape.length + axis] = Math.floor(place / strides[axis]) % size;
     }),

@@ -102,16 +102,16 @@ function needed(part, source, { helpers, parts, library, mine }) {
   const chapter = statements(helpers).filter(({ name }) => !parts.includes(name));
   const known = new Map([...byName(chapter), ...written]);
   const standing = byName(statements(mine));
-  const found = new Map();
-  const add = (name, text, imported) => found.set(name, { name, text, imported });
+  const definitions = new Map();
+  const add = (name, text, imported) => definitions.set(name, { name, text, imported });
   const need = (name) => {
-    if (found.has(name)) return;
+    if (definitions.has(name)) return;
     if (known.has(name)) {
       const { text, imported } = known.get(name);
-      found.set(name, null); // a function may call itself
+      definitions.set(name, null); // a function may call itself
       const others = [...known.keys(), ...parts, ...library, ...Object.keys(IMPORTS)];
       for (const other of others) if (!imported && other !== name && uses(text, other)) need(other);
-      found.delete(name);
+      definitions.delete(name);
       add(name, text, imported);
     } else if (parts.includes(name)) {
       if (standing.has(name)) return;
@@ -121,7 +121,7 @@ function needed(part, source, { helpers, parts, library, mine }) {
     else add(name, `from attention_lib import ${name}`, true);
   };
   need(part);
-  return [...found.values()];
+  return [...definitions.values()];
 }
 
 /** A part as a text of mine.py has it, with what it uses of that text but the other parts. */
@@ -136,9 +136,9 @@ export function taken(part, text, parts) {
     }
   };
   use(part);
-  const wanted = [...known.values()].filter((one) => used.has(one.name));
-  const imports = wanted.filter((one) => one.imported && one.text !== IMPORTS[one.name]);
-  const texts = wanted.filter((one) => !one.imported).map((one) => one.text);
+  const needs = [...known.values()].filter((one) => used.has(one.name));
+  const imports = needs.filter((one) => one.imported && one.text !== IMPORTS[one.name]);
+  const texts = needs.filter((one) => !one.imported).map((one) => one.text);
   if (imports.length) texts.unshift(imports.map((one) => one.text).join("\n"));
   return `${texts.join("\n\n\n")}\n`;
 }
@@ -165,10 +165,10 @@ function withImports(text, imports) {
 export function joined(part, source, { helpers = "", parts, library, mine }) {
   let text = mine || BEGINNING;
   const known = byName(statements(text));
-  const wanted = needed(part, source, { helpers, parts, library, mine });
-  const own = new Set(wanted.map(({ name }) => name));
+  const needs = needed(part, source, { helpers, parts, library, mine });
+  const own = new Set(needs.map(({ name }) => name));
   const [imports, definitions] = [[], []];
-  for (const { name, text: code, imported } of wanted) {
+  for (const { name, text: code, imported } of needs) {
     const old = known.get(name);
     if (!old) (imported ? imports : definitions).push(code);
     else if (old.text !== code) {

@@ -45,9 +45,9 @@ function elements(writers) {
     ]),
   );
   const breakages = Object.entries("ours" in writers ? BREAKAGES : {}).map(([name, [words]]) => {
-    const one = button(words);
-    one.setAttribute("aria-pressed", "false");
-    return [name, one];
+    const toggle = button(words);
+    toggle.setAttribute("aria-pressed", "false");
+    return [name, toggle];
   });
   const field = make("textarea", {
     spellcheck: false,
@@ -132,8 +132,8 @@ function lineOf({ part, page, title }, own, wrong) {
   const href = section ? `#${section}` : `${page}#${part}`;
   const link = make("a", { href, textContent: title });
   if (!wrong) return make("li", {}, name, " ours, until you write it in ", link);
-  const said = [" yours, and ", ...inline(wrong), " Its exercise: ", link];
-  return make("li", { className: "wrong" }, name, ...said);
+  const remarks = [" yours, and ", ...inline(wrong), " Its exercise: ", link];
+  return make("li", { className: "wrong" }, name, ...remarks);
 }
 
 /** Show both texts, the first marked from the first letter on that differs; count equal ones. */

@@ -90,11 +90,11 @@ export const scalar = (value, dtype) => filled([], dtype, value);
 /** Where in the data each number of a tensor stands, row by row. */
 export function places(tensor) {
   const { shape, strides, size } = tensor;
-  const found = new Int32Array(size);
+  const offsets = new Int32Array(size);
   const index = new Array(shape.length).fill(0);
   let at = tensor.offset;
   for (let i = 0; i < size; i++) {
-    found[i] = at;
+    offsets[i] = at;
     for (let axis = shape.length - 1; axis >= 0; axis--) {
       at += strides[axis];
       if (++index[axis] < shape[axis]) break;
@@ -102,7 +102,7 @@ export function places(tensor) {
       index[axis] = 0;
     }
   }
-  return found;
+  return offsets;
 }
 
 /** The numbers of a tensor, row by row: its own array where that holds nothing else. */

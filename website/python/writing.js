@@ -38,9 +38,9 @@ export function startWriter({ python, door }, { module, ...facts }, bytes) {
     take: (mine) => call("take", mine, lowered(mine)),
     begin: (who, breakage) => call("begin", who, breakage),
     step(who, what, given) {
-      const said = call("step", who, what, given);
-      if (said[0] === "=") return { given: said.slice(1) };
-      const [, part, failed] = /^(\w*):(.*)$/s.exec(said);
+      const reply = call("step", who, what, given);
+      if (reply[0] === "=") return { given: reply.slice(1) };
+      const [, part, failed] = /^(\w*):(.*)$/s.exec(reply);
       return { part, failed };
     },
   };

@@ -22,15 +22,15 @@ const always = () => read("always-show") === true;
 
 /** The outputs that answer a prediction: those marked in the cells that follow it. */
 function answers(place) {
-  const found = [];
+  const covered = [];
   const first = place.closest(".cell") ?? place.nextElementSibling;
   for (let cell = first; cell; cell = cell.nextElementSibling) {
     if (cell !== first && cell.querySelector(".prediction")) break;
     const marked = [...cell.querySelectorAll(".answer")];
-    if (found.length && !marked.length) break;
-    found.push(...marked);
+    if (covered.length && !marked.length) break;
+    covered.push(...marked);
   }
-  return found;
+  return covered;
 }
 
 const element = (tag, className, ...children) => {

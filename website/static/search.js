@@ -95,23 +95,23 @@ function known(word, texts) {
     return [];
   }
   if (word.length < 4) return [word];
-  const seen = new Map();
+  const frequencies = new Map();
   for (const other of texts.join(" ").toLowerCase().match(WORD) ?? []) {
-    if (near(word, other)) seen.set(other, (seen.get(other) ?? 0) + 1);
+    if (near(word, other)) frequencies.set(other, (frequencies.get(other) ?? 0) + 1);
   }
-  const [best] = [...seen].sort((a, b) => b[1] - a[1]);
+  const [best] = [...frequencies].sort((a, b) => b[1] - a[1]);
   return [best ? best[0] : word];
 }
 
 /** All words of a question, in the book's names, and those of them that are looked for. */
 function wordsOf(text, texts) {
   const all = called(text).toLowerCase().match(WORD) ?? [];
-  const said = all.filter((word) => !UNSAID.has(word));
+  const contentWords = all.filter((word) => !UNSAID.has(word));
   return [
     all,
     [
       ...new Set(
-        (said.length ? said : all)
+        (contentWords.length ? contentWords : all)
           .flatMap((word) => known(word, texts))
           .flatMap((word) => called(word).match(WORD) ?? []),
       ),
@@ -156,7 +156,7 @@ function search(text, pages) {
       (/\p{Script=Han}/u.test(word) ? word.length : 1),
   );
   // A name of code that the book has stands for itself, not for its parts.
-  const asked = [
+  const searched = [
     ...new Set(
       wanted.flatMap((word, i) =>
         !isCode && frequent[i] && word.includes("_") ? [word] : parts(word),
@@ -172,15 +172,15 @@ function search(text, pages) {
         ),
       0,
     );
-  const said = (part) =>
-    asked.find(
+  const searchedWord = (part) =>
+    searched.find(
       (word) => part === word || (word.length > 3 && !part.includes("_") && part.startsWith(word)),
     );
   const phrase = spoken.map(stem).join(" ");
-  const [total, most] = [rarity.reduce((sum, one) => sum + one, 0) || 1, weight(asked) || 1];
+  const [total, most] = [rarity.reduce((sum, one) => sum + one, 0) || 1, weight(searched) || 1];
   all.forEach((one, at) => {
     const { words, share } = one.names
-      .map((name) => [name.map(said).filter(Boolean), name.length])
+      .map((name) => [name.map(searchedWord).filter(Boolean), name.length])
       .map(([words, length]) => ({ words, share: length && words.length / length }))
       .reduce((best, name) =>
         name.share > best.share ||
@@ -188,15 +188,15 @@ function search(text, pages) {
           ? name
           : best,
       );
-    const found = counts
+    const hits = counts
       .map((row) => row[at])
       .map(
         ([head, prose]) =>
           2 * Math.min(1, head) * share + prose / (0.8 + (0.2 * one.length) / mean),
       );
     const inText =
-      (found.reduce((sum, often, word) => sum + (rarity[word] * often) / (often + 1.5), 0) *
-        found.reduce((sum, often, word) => sum + (often ? rarity[word] : 0), 0)) /
+      (hits.reduce((sum, often, word) => sum + (rarity[word] * often) / (often + 1.5), 0) *
+        hits.reduce((sum, often, word) => sum + (often ? rarity[word] : 0), 0)) /
       total;
     const [glossary, library] = [/glossary/u.test(one.address), /\/api/u.test(one.address)];
     const aside =

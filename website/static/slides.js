@@ -154,11 +154,11 @@
   bar.className = "slides-bar";
   bar.setAttribute("aria-label", "Slides");
   const button = (text, action) => {
-    const one = document.createElement("button");
-    one.type = "button";
-    one.textContent = text;
-    one.addEventListener("click", action);
-    return one;
+    const control = document.createElement("button");
+    control.type = "button";
+    control.textContent = text;
+    control.addEventListener("click", action);
+    return control;
   };
   const place = document.createElement("output");
   const leave = () => {
@@ -181,11 +181,11 @@
   /** Show one slide; its number stands in the address. */
   function go(to) {
     at = Math.min(Math.max(0, to), slides.length - 1);
-    for (const one of article.querySelectorAll(".slide-now")) {
-      one.classList.remove("slide-now", "slide-first", "slide-last");
-      one.style.removeProperty("zoom");
+    for (const part of article.querySelectorAll(".slide-now")) {
+      part.classList.remove("slide-now", "slide-first", "slide-last");
+      part.style.removeProperty("zoom");
     }
-    for (const one of slides[at]) one.classList.add("slide-now");
+    for (const part of slides[at]) part.classList.add("slide-now");
     slides[at][1]?.classList.add("slide-first");
     slides[at].at(-1).classList.add("slide-last");
     place.textContent = `${at + 1} of ${slides.length}`;
@@ -203,14 +203,14 @@
     const room = roomBelow(heading);
     if (figure) return enlargeFigure(figure, room);
     for (let size = LARGEST; size >= SMALLEST; size -= 0.1) {
-      for (const one of shown) {
-        one.style.zoom = size;
-        const wide = [one, ...one.querySelectorAll("pre, table")];
+      for (const part of shown) {
+        part.style.zoom = size;
+        const wide = [part, ...part.querySelectorAll("pre, table")];
         const share = Math.min(
-          article.clientWidth / one.getBoundingClientRect().width,
+          article.clientWidth / part.getBoundingClientRect().width,
           ...wide.map((box) => box.clientWidth / box.scrollWidth || 1),
         );
-        if (share < 1) one.style.zoom = Math.max(size * share - 0.01, SMALLEST);
+        if (share < 1) part.style.zoom = Math.max(size * share - 0.01, SMALLEST);
       }
       if (heightOf(shown) <= room && root.scrollHeight <= innerHeight + 1) return;
     }
@@ -363,7 +363,7 @@
   /** All is shown while it is measured; then come the slides. */
   async function begin() {
     const pictures = [...article.querySelectorAll("img")];
-    for (const one of pictures) one.loading = "eager";
+    for (const picture of pictures) picture.loading = "eager";
     await Promise.allSettled([document.fonts.ready, ...pictures.map((one) => one.decode())]);
     root.classList.add("slides", "slides-measured");
     document.body.append(bar);

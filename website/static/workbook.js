@@ -66,7 +66,7 @@ const remembered = () => {
     return []; // storage may be forbidden, or hold what is no list
   }
 };
-const kept = () => {
+const storedEntries = () => {
   try {
     return Object.entries(localStorage).filter(([name]) => name !== "theme");
   } catch {
@@ -100,7 +100,7 @@ if (finish) {
     remember(target.checked ? [...others, here] : others);
   });
   finish.querySelector(".save").addEventListener("click", () => {
-    const text = JSON.stringify(Object.fromEntries(kept()), null, 2);
+    const text = JSON.stringify(Object.fromEntries(storedEntries()), null, 2);
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
     link.download = "attention-workbook.json";
@@ -110,7 +110,7 @@ if (finish) {
   finish.querySelector(".erase").addEventListener("click", () => {
     if (!confirm("Erase your ticks, guesses, answers and code of all chapters?")) return;
     removeEventListener("pagehide", keepPlace);
-    for (const [name] of kept()) localStorage.removeItem(name);
+    for (const [name] of storedEntries()) localStorage.removeItem(name);
     location.reload();
   });
   finish.hidden = false;

@@ -73,8 +73,8 @@ export function words({ method }, { distance, score, isNew }) {
     yarn: "With YaRN, ",
   }[method];
   const hands = ["no hand is", "1 of the 64 hands is"][isNew] ?? `${isNew} of the 64 hands are`;
-  const found = `${how}${hands} at an angle that training never showed.`;
-  return `${found[0].toUpperCase()}${found.slice(1)} The score of two equal vectors ${tokens(distance)} tokens apart is ${fixed(score, 2)} of what it is side by side. Move query and key together, and it stays the same.`;
+  const sentence = `${how}${hands} at an angle that training never showed.`;
+  return `${sentence[0].toUpperCase()}${sentence.slice(1)} The score of two equal vectors ${tokens(distance)} tokens apart is ${fixed(score, 2)} of what it is side by side. Move query and key together, and it stays the same.`;
 }
 
 // ---------------------------------------------------------------- the view
@@ -178,7 +178,7 @@ export function render({ model, el }) {
 
   view.start(() => {
     const state = view.state();
-    const seen = measure(state);
+    const measured = measure(state);
     const at = sizes(plot.width);
     plot.setHeight(at.height);
     const [query, key] = view.glide("places", [state.query, state.key]);
@@ -249,16 +249,16 @@ export function render({ model, el }) {
     ]);
     const speeds = view.glide(
       "speeds",
-      seen.clocks.map(({ turn }) => (2 * Math.PI) / turn),
+      measured.clocks.map(({ turn }) => (2 * Math.PI) / turn),
     );
     const known = view.glide(
       "known",
-      seen.clocks.map((clock) => clock.known),
+      measured.clocks.map((clock) => clock.known),
     );
     const isBehind = state.key < state.query;
     setChildren(
       clocks,
-      seen.clocks.flatMap(({ turn, isNew }, i) => {
+      measured.clocks.flatMap(({ turn, isNew }, i) => {
         const place = at.clock(i);
         const [x, y] = place;
         const hand = (position, role) => {
@@ -300,10 +300,13 @@ export function render({ model, el }) {
       }),
     );
     numbers(
-      { distance: seen.distance, score: seen.score, new_hands: seen.isNew },
-      { distance: tokens(seen.distance), new_hands: String(seen.isNew) },
+      { distance: measured.distance, score: measured.score, new_hands: measured.isNew },
+      { distance: tokens(measured.distance), new_hands: String(measured.isNew) },
     );
-    view.say(words(state, seen), `Query at ${tokens(state.query)}, key at ${tokens(state.key)}.`);
+    view.say(
+      words(state, measured),
+      `Query at ${tokens(state.query)}, key at ${tokens(state.key)}.`,
+    );
   });
   return view.cleanup;
 }

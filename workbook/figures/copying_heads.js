@@ -114,7 +114,7 @@ export function render({ model, el }) {
   );
   const first = view.state();
   const copier = unpackCopier(first);
-  let seen = measure(first, copier);
+  let measured = measure(first, copier);
 
   view.field({
     trait: "text",
@@ -148,8 +148,8 @@ export function render({ model, el }) {
   );
 
   // As few rows as there is room for, and all of one length.
-  const rows = () => Math.ceil((seen.letters.length * LEAST) / plot.width);
-  const columns = () => Math.ceil(seen.letters.length / rows());
+  const rows = () => Math.ceil((measured.letters.length * LEAST) / plot.width);
+  const columns = () => Math.ceil(measured.letters.length / rows());
   const across = () => Math.min(plot.width / columns(), MOST); // from letter to letter
   const at = (place) => [
     ((place % columns()) + 0.5) * across(),
@@ -160,7 +160,7 @@ export function render({ model, el }) {
     (event) => {
       const [x, y] = plot.under(event);
       const place = Math.floor(x / across()) + columns() * Math.floor(y / (ABOVE + CELL + BELOW));
-      if (x < columns() * across() && place < seen.letters.length) view.set("place", place);
+      if (x < columns() * across() && place < measured.letters.length) view.set("place", place);
     },
     { signal: view.signal },
   );
@@ -177,11 +177,11 @@ export function render({ model, el }) {
     trait: "place",
     label: "Letter that asks",
     min: 0,
-    max: () => seen.letters.length - 1,
+    max: () => measured.letters.length - 1,
     more: true,
-    position: (place) => hopsOf({ place }, seen).asking,
+    position: (place) => hopsOf({ place }, measured).asking,
     text: (place) =>
-      `${seen.letters[hopsOf({ place }, seen).asking]}, letter ${hopsOf({ place }, seen).asking + 1}`,
+      `${measured.letters[hopsOf({ place }, measured).asking]}, letter ${hopsOf({ place }, measured).asking + 1}`,
   });
 
   /** Lines from one letter to others, as thick as the weights; `side` is −1 above and 1 below. A line to
@@ -215,9 +215,9 @@ export function render({ model, el }) {
   view.start(() => {
     const state = view.state();
     view.part("reading", `${state.text} ${state.without}`, () => {
-      seen = measure(state, copier);
+      measured = measure(state, copier);
     });
-    const hops = hopsOf(state, seen);
+    const hops = hopsOf(state, measured);
     plot.setHeight(rows() * (ABOVE + CELL + BELOW));
     setChildren(lines, [
       ...strands(hops.asking, view.glide("second", hops.second), -1, "var(--aw-weight)"),
@@ -225,7 +225,7 @@ export function render({ model, el }) {
     ]);
     setChildren(
       boxes,
-      [...seen.letters].flatMap((letter, place) => {
+      [...measured.letters].flatMap((letter, place) => {
         const [x, y] = at(place);
         const role =
           place === hops.asking
@@ -284,7 +284,7 @@ export function render({ model, el }) {
       { next: most, probability: next[most], second: second[target], first: other[before] },
       { next: LETTERS[most] },
     );
-    view.say(words(state, seen, hops));
+    view.say(words(state, measured, hops));
   });
   return view.cleanup;
 }

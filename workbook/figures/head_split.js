@@ -223,7 +223,7 @@ export function render({ model, el }) {
   view.start(() => {
     const settings = view.state();
     const { length, d_model, num_heads } = settings;
-    const seen = measure(settings);
+    const measured = measure(settings);
 
     // One width for all: the matrix, and the heads side by side with half a cell between.
     const wide = plot.width > 420;
@@ -236,11 +236,11 @@ export function render({ model, el }) {
     const below = top + length * cell + 46;
     setChildren(
       matrix,
-      seen.places.flatMap(({ head }, value) =>
+      measured.places.flatMap(({ head }, value) =>
         tile({
           value,
           head,
-          chosen: value === seen.number,
+          chosen: value === measured.number,
           x: 100 * (value % d_model),
           y: 100 * Math.floor(value / d_model),
         }),
@@ -254,8 +254,8 @@ export function render({ model, el }) {
     });
     view.glide("flight", cuts, { length: ALL + FLIGHT });
     const areThere = !view.isMoving();
-    view.part("heads", JSON.stringify([seen, areThere]), () => drawTiles(seen, areThere));
-    if (isCut) fly(seen, d_model, (100 * (below - top)) / cell);
+    view.part("heads", JSON.stringify([measured, areThere]), () => drawTiles(measured, areThere));
+    if (isCut) fly(measured, d_model, (100 * (below - top)) / cell);
     for (const [group, y] of [
       [matrix, top],
       [split, below],
@@ -279,10 +279,10 @@ export function render({ model, el }) {
         top - 10,
         "start",
       ),
-      ...seen.heads.map((_, head) =>
+      ...measured.heads.map((_, head) =>
         name(
-          seen.d_k * cell > 50 ? `head ${head}` : String(head),
-          left + head * (seen.d_k + 0.5) * cell,
+          measured.d_k * cell > 50 ? `head ${head}` : String(head),
+          left + head * (measured.d_k + 0.5) * cell,
           below + length * cell + 16,
           "start",
         ),
@@ -295,18 +295,18 @@ export function render({ model, el }) {
     ]);
     plot.setHeight(Math.ceil(below + length * cell + 24));
     if (!areThere) return; // what is said comes when the last number has landed
-    misplaced(seen.misplaced, String(seen.misplaced));
-    lands(seen, {
-      head: String(seen.head),
-      position: String(seen.position),
-      column: String(seen.column),
+    misplaced(measured.misplaced, String(measured.misplaced));
+    lands(measured, {
+      head: String(measured.head),
+      position: String(measured.position),
+      column: String(measured.column),
     });
     view.task(
-      seen.misplaced > 0
+      measured.misplaced > 0
         ? "Choose the right way, and watch the numbers go home."
         : "Click a number, and say first in which head it will land.",
     );
-    view.say(words(settings, seen), setting(settings));
+    view.say(words(settings, measured), setting(settings));
   });
   return view.cleanup;
 }

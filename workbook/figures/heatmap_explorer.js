@@ -415,13 +415,13 @@ export function render({ model, el }) {
       card.classList.toggle("attention-beside", i === beside);
     });
     if (!lookers.svg.parentNode.hidden) drawLines();
-    const seen = measure(view.state(), table, now);
-    show(seen, { weight: seen.masked && seen.weight === 0 ? "masked" : undefined });
-    mean(seen.column_mean);
+    const measured = measure(view.state(), table, now);
+    show(measured, { weight: measured.masked && measured.weight === 0 ? "masked" : undefined });
+    mean(measured.column_mean);
     const column = `Mean of column ${clipped(named(now.key, now.key_tokens), 150).text}`;
     setText(mean.card.firstChild, column);
     setAttributes(mean.card.lastChild, { "aria-label": column });
-    view.say(words(view.state(), seen, now), setting(now));
+    view.say(words(view.state(), measured, now), setting(now));
   });
   return view.cleanup;
 }

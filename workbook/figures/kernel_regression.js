@@ -75,12 +75,12 @@ export function words(
   { query },
   { weights, estimate, in_reach, effective_keys, mean_squared_error },
 ) {
-  const found =
+  const readings =
     in_reach > 0
       ? `The estimate is ${fixed(estimate)}, the true value ${fixed(truth(query))}: ${in_reach} of ` +
         `${weights.length} points are in reach, as good as ${fixed(effective_keys, 1)} of equal weight. `
       : "No point is in reach: a row with nothing to attend to. Its weights are 0, and the curve has a gap. ";
-  return `${found}Mean squared error of the curve at the points: ${fixed(mean_squared_error)}.`;
+  return `${readings}Mean squared error of the curve at the points: ${fixed(mean_squared_error)}.`;
 }
 
 /** What is set, for a still picture. */
@@ -113,8 +113,8 @@ export function render({ model, el }) {
   const estimates = add("path", { class: "attention-estimate" });
   const bars = add("g", { fill: "var(--aw-weight)" });
   const keys = add("g", { class: "attention-keys" });
-  const asked = add("line", { class: "attention-reach", y1: SIZE.top, y2: SIZE.base });
-  const told = add("circle", { r: 7, class: "attention-dot attention-output-dot" });
+  const queryLine = add("line", { class: "attention-reach", y1: SIZE.top, y2: SIZE.base });
+  const answerDot = add("circle", { r: 7, class: "attention-dot attention-output-dot" });
   const names = add("g");
 
   const gap = view.stage.appendChild(
@@ -140,7 +140,7 @@ export function render({ model, el }) {
   const further = view.numbers({ effective_keys: "Effective keys", in_reach: "Points in reach" });
   let best = { error: Infinity }; // of what the reader has tried
   const tried = new Set();
-  const found = view.readouts.appendChild(element("p", { class: "attention-note" }));
+  const note = view.readouts.appendChild(element("p", { class: "attention-note" }));
   view.onReset(() => {
     best = { error: Infinity };
     tried.clear();
@@ -246,7 +246,7 @@ export function render({ model, el }) {
   view.start(() => {
     const settings = view.state();
     const { query, bandwidth, kernel, key_points, noise } = settings;
-    const seen = measure(settings);
+    const measured = measure(settings);
     const drawn = { ...settings };
     [drawn.query, drawn.bandwidth] = view.glide("settings", [query, bandwidth]);
     const there = measure(drawn);
@@ -262,7 +262,7 @@ export function render({ model, el }) {
     });
     view.part("curve", `${kernel} ${drawn.bandwidth} ${scene}`, () => drawCurve(drawn));
     const places = key_points.map(across);
-    const nearness = seen.weights.map((weight) =>
+    const nearness = measured.weights.map((weight) =>
       kernel !== "Gaussian" && weight === 0 ? "attention-far" : null,
     );
     view.part("dots", `${nearness} ${scene}`, () => {
@@ -295,8 +295,8 @@ export function render({ model, el }) {
     setAttributes(bell, {
       d: `M${steps[0]} ${SIZE.base}${PLACES.map((x, i) => `L${steps[i]} ${rise(x)}`).join("")}V${SIZE.base}Z`,
     });
-    setAttributes(asked, { x1: middle, x2: middle });
-    setAttributes(told, {
+    setAttributes(queryLine, { x1: middle, x2: middle });
+    setAttributes(answerDot, {
       cx: middle,
       cy: up(there.estimate),
       display: there.in_reach > 0 ? null : "none",
@@ -329,17 +329,17 @@ export function render({ model, el }) {
       label("keys", "key", SIZE.left - 8, SIZE.base + 20, "end"),
       label("kernel and weights", "weight", SIZE.left + 4, SIZE.bars - 4, "start"),
     ]);
-    if (seen.mean_squared_error < best.error)
-      best = { error: seen.mean_squared_error, kernel, bandwidth };
+    if (measured.mean_squared_error < best.error)
+      best = { error: measured.mean_squared_error, kernel, bandwidth };
     tried.add(`${kernel} ${bandwidth}`);
-    setAttributes(found, { hidden: tried.size < 2 });
+    setAttributes(note, { hidden: tried.size < 2 });
     setText(
-      found,
+      note,
       `Least so far: ${fixed(best.error)}, with ${best.kernel} and bandwidth ${short(best.bandwidth)}`,
     );
-    shown(seen, { estimate: seen.in_reach === 0 ? "none" : undefined });
-    further(seen, { in_reach: String(seen.in_reach) });
-    view.say(words(settings, seen), setting(settings));
+    shown(measured, { estimate: measured.in_reach === 0 ? "none" : undefined });
+    further(measured, { in_reach: String(measured.in_reach) });
+    view.say(words(settings, measured), setting(settings));
   });
   return view.cleanup;
 }

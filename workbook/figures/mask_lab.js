@@ -58,7 +58,7 @@ export function measure({ scores, valid_len, left, causal, hidden, low, fill, dt
     roundedSoftmax(row, dtype).map((weight, j) => (safe && !allowed[i][j] ? 0 : weight)),
   );
 
-  const seen = {
+  const measured = {
     tokens,
     allowed,
     filled,
@@ -75,22 +75,23 @@ export function measure({ scores, valid_len, left, causal, hidden, low, fill, dt
   weights.forEach((row, i) => {
     const empty = !allowed[i].includes(true);
     const leaking = row.filter((weight, j) => !allowed[i][j] && weight > 0);
-    seen.masked += allowed[i].filter((may) => !may).length;
-    seen.nan_cells += row.filter(Number.isNaN).length;
-    seen.leak += leaking.reduce((sum, weight) => sum + weight, 0);
-    if (leaking.length) seen.leaks[empty ? "empty" : low && i === LOW_ROW ? "low" : "plain"] = true;
-    if (empty) seen.empty_rows += 1;
+    measured.masked += allowed[i].filter((may) => !may).length;
+    measured.nan_cells += row.filter(Number.isNaN).length;
+    measured.leak += leaking.reduce((sum, weight) => sum + weight, 0);
+    if (leaking.length)
+      measured.leaks[empty ? "empty" : low && i === LOW_ROW ? "low" : "plain"] = true;
+    if (empty) measured.empty_rows += 1;
     else
-      seen.row_sum_error = Math.max(
-        seen.row_sum_error,
+      measured.row_sum_error = Math.max(
+        measured.row_sum_error,
         Math.abs(row.reduce((sum, weight) => sum + weight, 0) - 1),
       );
   });
   const given = weights
     .flat()
     .reduce((sum, weight) => (Number.isNaN(weight) ? sum : sum + weight), 0);
-  if (seen.leak > 0) seen.spilled = seen.leak / given;
-  return seen;
+  if (measured.leak > 0) measured.spilled = measured.leak / given;
+  return measured;
 }
 
 /** A share in percent; what is above 0 does not read as 0. */
@@ -101,32 +102,33 @@ export function percent(share) {
 
 /** The finding in words. */
 export function words({ fill }, { leak, leaks, nan_cells, empty_rows, masked, overflows }) {
-  const said = [];
+  const sentences = [];
   if (overflows) {
-    said.push(
+    sentences.push(
       `float16 ends at −65504: masked_fill raises; assigned, as here, ${FILLS[fill].text} becomes −∞.`,
     );
   }
-  if (nan_cells > 0) said.push(`${nan_cells} weights are NaN: a row of −∞ alone has no softmax.`);
+  if (nan_cells > 0)
+    sentences.push(`${nan_cells} weights are NaN: a row of −∞ alone has no softmax.`);
   if (masked === 0) {
-    said.push("Nothing is masked.");
+    sentences.push("Nothing is masked.");
   } else if (leak > 0) {
     const reasons = [
       leaks.plain && `e to the power of ${FILLS[fill].text} is ${fill === "0" ? "" : "nearly "}1`,
       leaks.low && "the low row lies below the fill",
       leaks.empty && "a row with nothing to attend to is shared out evenly among them",
     ].filter(Boolean);
-    said.push(
+    sentences.push(
       `Masked keys get ${fixed(leak)} of the weight of 5 rows: ${reasons.join("; ")}. Yet all rows sum to 1, to rounding.`,
     );
   } else if (nan_cells === 0) {
-    said.push(
+    sentences.push(
       `Masked keys get exactly 0${empty_rows > 0 ? ", and rows with nothing to attend to are 0" : ""}.`,
     );
   } else if (empty_rows < 5) {
-    said.push("In the other rows masked keys get exactly 0.");
+    sentences.push("In the other rows masked keys get exactly 0.");
   }
-  return said.join(" ");
+  return sentences.join(" ");
 }
 
 /** A number in a few letters: three decimals, or fewer, or two digits and a power of ten; an exact 0 is "0". */
@@ -138,8 +140,8 @@ export function compact(value, digits = 3) {
 }
 
 /** What is set, for a still picture. */
-export function setting({ valid_len, left, causal, low, fill, dtype }, seen) {
-  const { leak, nan_cells, row_sum_error, empty_rows } = seen;
+export function setting({ valid_len, left, causal, low, fill, dtype }, measured) {
+  const { leak, nan_cells, row_sum_error, empty_rows } = measured;
   const masks = [
     `${valid_len} of 5 keys valid`,
     `padding on the ${left ? "left" : "right"}`,
@@ -363,26 +365,32 @@ export function render({ model, el }) {
 
   const scoreColor = colorMap(view.root, "--aw-score-map");
   const weightColor = colorMap(view.root);
-  let seen;
+  let measured;
   view.start(() => {
     const settings = view.state();
     view.part("measured", JSON.stringify(settings), () => {
-      seen = measure(settings);
+      measured = measure(settings);
     });
     const largest = Math.max(...settings.scores.flat().map(Math.abs), 1e-3);
-    draw(before, seen, seen.filled, (score) => scoreColor((score / largest + 1) / 2), false);
-    place = draw(after, seen, seen.weights, weightColor, true);
-    drawLegend(place, weightColor, seen);
+    draw(
+      before,
+      measured,
+      measured.filled,
+      (score) => scoreColor((score / largest + 1) / 2),
+      false,
+    );
+    place = draw(after, measured, measured.weights, weightColor, true);
+    drawLegend(place, weightColor, measured);
     before.plot.setHeight(Math.ceil(place.bottom));
     after.plot.setHeight(Math.ceil(place.bottom + 32));
-    spilled(seen.spilled, seen.nan_cells === 25 ? "NaN" : percent(seen.spilled));
-    show(seen, {
-      nan_cells: String(seen.nan_cells),
-      empty_rows: String(seen.empty_rows),
-      leak: seen.nan_cells === 25 ? "NaN" : undefined,
+    spilled(measured.spilled, measured.nan_cells === 25 ? "NaN" : percent(measured.spilled));
+    show(measured, {
+      nan_cells: String(measured.nan_cells),
+      empty_rows: String(measured.empty_rows),
+      leak: measured.nan_cells === 25 ? "NaN" : undefined,
     });
-    view.task(seen.leak > 0 ? "Stop the leak." : "Make the mask leak.");
-    view.say(words(settings, seen), setting(settings, seen));
+    view.task(measured.leak > 0 ? "Stop the leak." : "Make the mask leak.");
+    view.say(words(settings, measured), setting(settings, measured));
   });
   return view.cleanup;
 }

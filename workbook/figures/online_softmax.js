@@ -70,14 +70,14 @@ export function words(
     read === blocks
       ? "the whole softmax, in one pass"
       : `of ${keysRead} ${keysRead === 1 ? "key" : "keys"} so far`;
-  let kept = `what stood before was multiplied by ${fixed(factor)}`;
-  if (factor === 1) kept = "the maximum stayed, nothing was rescaled";
+  let rescaled = `what stood before was multiplied by ${fixed(factor)}`;
+  if (factor === 1) rescaled = "the maximum stayed, nothing was rescaled";
   if (read === blocks)
-    kept = `later blocks that raised the maximum and rescaled: ${raised} of ${blocks - 1}`;
-  if (read === 1) kept = "nothing stood before";
+    rescaled = `later blocks that raised the maximum and rescaled: ${raised} of ${blocks - 1}`;
+  if (read === 1) rescaled = "nothing stood before";
   return (
     `${read} of ${blocks} ${blocks === 1 ? "block" : "blocks"} of ${block_size} read. Maximum ${fixed(maximum)}, ` +
-    `normaliser ${fixed(normaliser)}, output ${fixed(output)}: ${end}; ${kept}.`
+    `normaliser ${fixed(normaliser)}, output ${fixed(output)}: ${end}; ${rescaled}.`
   );
 }
 

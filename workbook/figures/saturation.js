@@ -64,8 +64,8 @@ export function measure(settings) {
 }
 
 /** The finding in words. */
-export function words(settings, seen) {
-  const { dead, jacobian_norm: norm } = seen;
+export function words(settings, measured) {
+  const { dead, jacobian_norm: norm } = measured;
   const size = norm > 0 && norm < 0.0005 ? "below 0.001" : fixed(norm);
   const gradient =
     dead.length === 0
@@ -73,8 +73,8 @@ export function words(settings, seen) {
       : `The gradient of softmax is exactly 0 in ${dead.join(", ")}.`;
   return (
     `Scores of standard deviation ${short(spread(settings))}: the largest of ` +
-    `${settings.len_k} weights is ${fixed(seen.max_weight)}, the entropy ${fixed(seen.entropy)} ` +
-    `(that of ${fixed(seen.effective_keys, 1)} equal weights), ‖J‖ ${size}. ${gradient}`
+    `${settings.len_k} weights is ${fixed(measured.max_weight)}, the entropy ${fixed(measured.entropy)} ` +
+    `(that of ${fixed(measured.effective_keys, 1)} equal weights), ‖J‖ ${size}. ${gradient}`
   );
 }
 
@@ -184,10 +184,10 @@ export function render({ model, el }) {
 
   // On a page of ours: the first time that the figure is seen, d grows from 1 to where it stands.
   const d = model.get("d");
-  const seen = new IntersectionObserver(
+  const visibility = new IntersectionObserver(
     ([{ isIntersecting }]) => {
       if (!isIntersecting) return;
-      seen.disconnect();
+      visibility.disconnect();
       if (isStill() || !view.onPage || model.get("d") !== d) return; // or somebody has been here already
       goal = d;
       view.set("d", 1);
@@ -195,8 +195,8 @@ export function render({ model, el }) {
     },
     { threshold: 0.6 },
   );
-  seen.observe(view.root);
-  view.signal.addEventListener("abort", () => seen.disconnect());
+  visibility.observe(view.root);
+  view.signal.addEventListener("abort", () => visibility.disconnect());
 
   const y = (weight) => BARS.height - BARS.bottom - weight * (BARS.height - BARS.bottom - BARS.top);
 

@@ -43,11 +43,11 @@ export function words(sentence, cuts, { meant, shares }, decisive) {
   if (cuts.length === 0)
     return `“It” ${means}. Each of the ${lines.length} lines is a weight: the thicker it is, the more the upper word reads of the lower one.`;
   if (cuts.length > 1) return `After ${cuts.length} cuts, “it” ${changed ? "" : "still "}${means}.`;
-  const said = `Without ${lineInWords(sentence, cuts[0])}, “it” ${changed ? "" : "still "}${means}.`;
-  if (!changed || decisive === null) return said;
+  const conclusion = `Without ${lineInWords(sentence, cuts[0])}, “it” ${changed ? "" : "still "}${means}.`;
+  if (!changed || decisive === null) return conclusion;
   return decisive === 1
-    ? `${said} None of the other ${lines.length - 1} lines decides alone.`
-    : `${said} Of the ${lines.length} lines, ${decisive} decide alone.`;
+    ? `${conclusion} None of the other ${lines.length - 1} lines decides alone.`
+    : `${conclusion} Of the ${lines.length} lines, ${decisive} decide alone.`;
 }
 
 /** What is to be done. */
@@ -415,15 +415,15 @@ export function render({ model, el }) {
     }
     const [, query, key] = sentence.lines[lifted];
     const isCut = cuts.includes(sentence.lines[lifted]);
-    const said = isCut
+    const label = isCut
       ? `${sentence.words[query]} reads ${sentence.words[key]} no more: mend it`
       : `${sentence.words[query]} reads ${sentence.words[key]}, ${fixed(now.weights[lifted], 2)}`;
     const [x, y] = pointOf(paths[lifted].points, 0.55);
-    const half = (breadth(said) * 14) / 2 + 10;
+    const half = (breadth(label) * 14) / 2 + 10;
     const middle = Math.min(Math.max(x, half), layout.width - half);
     setChildren(tag, [
       ["rect", { x: middle - half, y: y - 14, width: 2 * half, height: 28, rx: 14 }],
-      ["text", { x: middle, y: y + 5, "text-anchor": "middle" }, said],
+      ["text", { x: middle, y: y + 5, "text-anchor": "middle" }, label],
     ]);
   }
 
@@ -474,16 +474,16 @@ export function render({ model, el }) {
       isBegun = true;
       view.again();
     };
-    const seen = new IntersectionObserver(
+    const visibility = new IntersectionObserver(
       (entries) => {
         if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
-        seen.disconnect();
+        visibility.disconnect();
         begin();
       },
       { threshold: 0.4 },
     );
-    seen.observe(plot.svg);
-    view.signal.addEventListener("abort", () => seen.disconnect());
+    visibility.observe(plot.svg);
+    view.signal.addEventListener("abort", () => visibility.disconnect());
     addEventListener("beforeprint", begin, { signal: view.signal });
   }
   return view.cleanup;

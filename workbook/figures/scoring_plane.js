@@ -253,7 +253,7 @@ export function render({ model, el }) {
   view.start(() => {
     const settings = view.state();
     const { query_x, query_y, key_points, score, ...matrices } = settings;
-    const seen = measure(settings);
+    const measured = measure(settings);
     const [place, ...keys] = view.glide("places", [
       [query_x, query_y],
       ...key_points.map(([, x, y]) => [x, y]),
@@ -274,7 +274,7 @@ export function render({ model, el }) {
     isPainted = true;
     setAttributes(reach, { d: `M${middle.join(" ")}L${query.join(" ")}` });
     const points = keys.map(at);
-    const thickness = view.glide("weights", seen.weights);
+    const thickness = view.glide("weights", measured.weights);
     view.part("small", JSON.stringify([query_x, query_y, key_points, matrices]), () => {
       view.part("reachable", JSON.stringify([key_points, matrices]), () => {
         most = reachable(settings);
@@ -297,7 +297,7 @@ export function render({ model, el }) {
       arrows,
       points.map((point, i) => ["path", { d: arrow(query, point, thickness[i]) }]),
     );
-    const top = seen.weights.indexOf(seen.max_weight);
+    const top = measured.weights.indexOf(measured.max_weight);
     const named = points.map((point, i) => ({
       at: point,
       color: "key",
@@ -327,11 +327,11 @@ export function render({ model, el }) {
       view.readouts.append(sign);
     });
     shares.forEach((share, i) => {
-      share(seen.weights[i]);
+      share(measured.weights[i]);
       share.card.classList.toggle("attention-won", i === top);
     });
-    show(seen);
-    view.say(words(settings, seen), setting(settings, seen));
+    show(measured);
+    view.say(words(settings, measured), setting(settings, measured));
   });
   return view.cleanup;
 }

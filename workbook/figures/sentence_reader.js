@@ -34,7 +34,7 @@ export function render({ model, el }) {
   view.root.classList.add("attention-reader");
   const given = view.state();
   let reader = openReader(given);
-  let seen = measure(given, reader);
+  let measured = measure(given, reader);
   let others = []; // for each word those that can take its place
   let isBegun = isStill() || given.head >= 0 || given.hop < 3; // else it plays once, when it is seen
 
@@ -64,14 +64,14 @@ export function render({ model, el }) {
   }
   function exchange(number) {
     if (!others[number]) return;
-    const { boxes, width, height } = placeWords(seen.words, plot.width);
+    const { boxes, width, height } = placeWords(measured.words, plot.width);
     const box = boxes[number];
     menu.open(
       [(box.x + box.width / 2) / width, (box.y + box.height + 4) / height],
       others[number],
-      seen.words[number],
+      measured.words[number],
       (word) => {
-        const changed = seen.words.map((old, i) => (i === number ? word : old));
+        const changed = measured.words.map((old, i) => (i === number ? word : old));
         read(changed.slice(1).join(" "));
         view.again();
       },
@@ -133,10 +133,10 @@ export function render({ model, el }) {
     trait: "word",
     label: "Word that asks in this head",
     min: 0,
-    max: () => seen.words.length - 1,
+    max: () => measured.words.length - 1,
     more: true,
-    position: (word) => rowOf({ ...view.state(), word }, seen).asking,
-    text: (word) => seen.words[rowOf({ ...view.state(), word }, seen).asking],
+    position: (word) => rowOf({ ...view.state(), word }, measured).asking,
+    text: (word) => measured.words[rowOf({ ...view.state(), word }, measured).asking],
   });
   view.onChange("word", () => {
     // a word asks in one head
@@ -149,18 +149,18 @@ export function render({ model, el }) {
   /** The arcs and numbers of the present step, as far as they are drawn. */
   function pictured(state) {
     if (state.head >= 0) {
-      const { asking, weights } = rowOf(state, seen);
+      const { asking, weights } = rowOf(state, measured);
       const gliding = view.glide("row", [...weights]);
       const way = { weights: gliding, near: true, role: "weight", grown: 1 };
       return { asking, ways: [way], grown: [0, 0], numbers: weights };
     }
     const hop = isBegun ? state.hop : 0;
     const grown = view.glide(
-      `grown ${seen.words.join(" ")}`,
+      `grown ${measured.words.join(" ")}`,
       [1, 2, 3].map((step) => (step <= hop ? 1 : 0)),
       { length: DRAWN },
     );
-    const rows = wayOf(state, seen);
+    const rows = wayOf(state, measured);
     const last = grown.findLastIndex((share) => share === 1);
     const ways = rows.map((weights, i) => ({
       weights,
@@ -168,7 +168,7 @@ export function render({ model, el }) {
       role: i === 2 ? "output" : "weight",
       grown: grown[i],
     }));
-    return { asking: seen.it, ways, grown, numbers: last < 0 ? null : rows[last] };
+    return { asking: measured.it, ways, grown, numbers: last < 0 ? null : rows[last] };
   }
 
   view.start(() => {
@@ -177,21 +177,21 @@ export function render({ model, el }) {
     view.part("reading", `${state.text} ${state.read_as.length}`, () => {
       if (!own.canRead(state.text, view.again)) return;
       try {
-        seen = measure(state, reader);
+        measured = measure(state, reader);
       } catch (error) {
         // an address typed by hand: say so, and read the first sentence
         problem = error.message;
         view.set("text", given.text);
       }
     });
-    view.part("words", `${seen.words.join(" ")} ${state.read_as.length}`, () => {
-      others = seen.words.map((word, i) => (i ? alike(word, reader, given) : []));
+    view.part("words", `${measured.words.join(" ")} ${state.read_as.length}`, () => {
+      others = measured.words.map((word, i) => (i ? alike(word, reader, given) : []));
       others = others.map((some) => (some.length > 1 ? some : null));
-      own.show(seen.words.slice(1));
+      own.show(measured.words.slice(1));
     });
     if (problem) own.refuse(problem);
 
-    const places = placeWords(seen.words, plot.width);
+    const places = placeWords(measured.words, plot.width);
     plot.setHeight(places.height);
     const now = pictured(state);
     const isKnown = now.grown[2] === 1 || state.head >= 0;
@@ -200,24 +200,24 @@ export function render({ model, el }) {
       cells,
       wordMarks(places, {
         asking: now.asking,
-        meant: isKnown && seen.probability >= SURE ? seen.meant : -1,
+        meant: isKnown && measured.probability >= SURE ? measured.meant : -1,
         numbers: now.numbers,
         exchanged: others,
       }),
     );
     setChildren(
       title,
-      titleMarks(places, isKnown ? titleOf(seen) : "What does “it” mean?", now.grown),
+      titleMarks(places, isKnown ? titleOf(measured) : "What does “it” mean?", now.grown),
     );
-    const answer = isKnown ? seen : { meant: NaN, probability: NaN };
+    const answer = isKnown ? measured : { meant: NaN, probability: NaN };
     const short = (text) => (isKnown ? text : "not yet");
-    const isSure = seen.probability >= SURE;
+    const isSure = measured.probability >= SURE;
     numbers(answer, {
-      meant: short(isSure ? nameOf(seen.words, seen.meant) : conclusion(seen)),
-      probability: short(fixed(seen.probability, 2)),
+      meant: short(isSure ? nameOf(measured.words, measured.meant) : conclusion(measured)),
+      probability: short(fixed(measured.probability, 2)),
     });
     const setting = `${state.text[0].toUpperCase()}${state.text.slice(1)}.`;
-    if (!view.isMoving()) view.say(isBegun ? words(state, seen) : "", setting);
+    if (!view.isMoving()) view.say(isBegun ? words(state, measured) : "", setting);
     else if (!isKnown && state.hop === 1) view.say(""); // what was said of another sentence
   });
 

@@ -15,9 +15,9 @@ const CURES = [
 function groupsOf({ model, models, layers, kv_heads, width }, { windows, latent }) {
   const published = models.find(([name]) => name === model);
   const groups = published?.[1] ?? [[layers, 2 * kv_heads * width, 0]];
-  const kept = latent ? groups.map(([many, , window]) => [many, LATENT, window]) : groups;
-  if (!windows) return kept;
-  return kept.flatMap(([many, numbers, window]) =>
+  const keptGroups = latent ? groups.map(([many, , window]) => [many, LATENT, window]) : groups;
+  if (!windows) return keptGroups;
+  return keptGroups.flatMap(([many, numbers, window]) =>
     window
       ? [[many, numbers, window]]
       : [
@@ -30,18 +30,22 @@ function groupsOf({ model, models, layers, kv_heads, width }, { windows, latent 
 /** Bytes of one reader's cache, and on average of each of its tokens; how many readers fit. */
 export function served(state, changes) {
   const bytes = changes.eight_bits ? 1 : 2;
-  const one = groupsOf(state, changes).reduce(
+  const perReader = groupsOf(state, changes).reduce(
     (sum, [many, numbers, window]) =>
       sum + many * numbers * bytes * Math.min(state.context, window || state.context),
     0,
   );
-  return fitting(state, one);
+  return fitting(state, perReader);
 }
 
 /** How many caches of so many bytes fit beside the weights. */
-function fitting({ memory, weights, context }, one) {
+function fitting({ memory, weights, context }, perReader) {
   const free = Math.max(memory - weights, 0) * 1e9;
-  return { one, token: one / context, readers: Math.floor(free / one) };
+  return {
+    one: perReader,
+    token: perReader / context,
+    readers: Math.floor(free / perReader),
+  };
 }
 
 /** Everything: as the model is, with each change alone, and with those that are chosen. */
@@ -258,19 +262,19 @@ export function render({ model, el }) {
 
   view.start(() => {
     const state = view.state();
-    const seen = measure(state);
+    const measured = measure(state);
     const { width } = plot;
-    const one = Math.exp(view.glide("one", Math.log(seen.now.one)));
-    const hasArrived = Math.abs(one / seen.now.one - 1) < 1e-9;
-    drawMemory(state, hasArrived ? seen.now : fitting(state, one), width);
-    drawRows(state, seen, width);
+    const one = Math.exp(view.glide("one", Math.log(measured.now.one)));
+    const hasArrived = Math.abs(one / measured.now.one - 1) < 1e-9;
+    drawMemory(state, hasArrived ? measured.now : fitting(state, one), width);
+    drawRows(state, measured, width);
     list.value = state.model;
-    numbers(seen.now, {
-      token: grouped(seen.now.token),
-      one: size(seen.now.one),
-      readers: grouped(seen.now.readers),
+    numbers(measured.now, {
+      token: grouped(measured.now.token),
+      one: size(measured.now.one),
+      readers: grouped(measured.now.readers),
     });
-    view.say(words(state, seen));
+    view.say(words(state, measured));
   });
   return view.cleanup;
 }

@@ -196,13 +196,13 @@ export function render({ model, el }) {
   const pair = view.stage.appendChild(
     element("div", { class: "attention-pair", "data-columns": 2 }),
   );
-  const asked = createPlane(
+  const queryPlane = createPlane(
     view,
     pair,
     "query and keys",
     "The query and four keys as arrows; a key's arrow is as thick as its weight, and dotted lines drop to its shadow on the query",
   );
-  const told = createPlane(
+  const outputPlane = createPlane(
     view,
     pair,
     "values and output",
@@ -210,8 +210,8 @@ export function render({ model, el }) {
   );
 
   // Drag the query, or a key. Sliders and the field under More do the same for keyboards.
-  const grip = asked.plot.drag((x, y, thing) => {
-    const point = asked.under(x, y);
+  const grip = queryPlane.plot.drag((x, y, thing) => {
+    const point = queryPlane.under(x, y);
     if (thing === 0) view.setAll({ query_x: point[0], query_y: point[1] });
     else
       view.set(
@@ -275,7 +275,7 @@ export function render({ model, el }) {
 
   view.start(() => {
     const settings = view.state();
-    const seen = measure(settings);
+    const measured = measure(settings);
     const { value_points, tokens } = settings;
     // Drawn is where things are on their way, and the weights and the output that belong there.
     const [query_x, query_y, temperature, key_points] = view.glide(
@@ -285,32 +285,32 @@ export function render({ model, el }) {
     const drawn = measure({ ...settings, query_x, query_y, temperature, key_points });
     const query = [query_x, query_y];
     const output = [drawn.output_x, drawn.output_y];
-    asked.draw(
+    queryPlane.draw(
       { point: query, color: "query", name: "query", clear: GRIP },
       key_points.map((point, i) => ({ point, color: "key", name: tokens[i], clear: GRIP })),
       drawn.weights,
       [],
     );
-    asked.drawShadows(query, key_points);
-    told.draw(
+    queryPlane.drawShadows(query, key_points);
+    outputPlane.draw(
       { point: output, color: "output", name: "output" },
       value_points.map((point, i) => ({ point, color: "value", name: tokens[i] })),
       drawn.weights,
       hull(value_points),
     );
-    grip([query, ...key_points].map(asked.at));
+    grip([query, ...key_points].map(queryPlane.at));
     const [x, y] = trail.at(-1) ?? [Infinity, 0];
     if (Math.hypot(x - output[0], y - output[1]) > 0.02) trail = [...trail.slice(-119), output];
-    told.drawTrail(trail.slice(0, -1));
+    outputPlane.drawTrail(trail.slice(0, -1));
     view.part("cards", JSON.stringify(tokens), () => {
       for (const { card } of shares) card.remove();
       shares = tokens.map((token, i) =>
         view.readout({ name: `weight_${i}`, label: `Weight of ${token}` }),
       );
     });
-    shares.forEach((show, i) => show(seen.weights[i]));
-    rest(seen);
-    view.say(words(settings, seen), setting(settings, seen));
+    shares.forEach((show, i) => show(measured.weights[i]));
+    rest(measured);
+    view.say(words(settings, measured), setting(settings, measured));
   });
   return view.cleanup;
 }

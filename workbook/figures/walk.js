@@ -61,7 +61,7 @@ export function render({ model, el }) {
   const reader = unpackReader(given, given.vocabulary.length);
   view.root.classList.add("attention-walk");
   setAttributes(view.root, { "data-lm-suppress-shortcuts": "true" }); // JupyterLab's own arrow keys
-  let seen = measure(given, reader);
+  let measured = measure(given, reader);
   let isWithPage = false;
   let picture = null; // the scene that was drawn last
   const clock = createClock({ again: () => view.again(), isStill });
@@ -90,7 +90,7 @@ export function render({ model, el }) {
     value: first.values,
     output: [first.output[it]],
   });
-  const drawings = Object.entries(rowsOf(seen)).map(([kind, rows]) => [
+  const drawings = Object.entries(rowsOf(measured)).map(([kind, rows]) => [
     kind,
     strips(cells, kind, rows, color),
   ]);
@@ -158,7 +158,7 @@ export function render({ model, el }) {
   names.addEventListener(
     "click",
     ({ target }) => {
-      if (target !== names.children[seen.words.length - 1]) return;
+      if (target !== names.children[measured.words.length - 1]) return;
       view.set(
         "word",
         given.choices[(given.choices.indexOf(model.get("word")) + 1) % given.choices.length],
@@ -207,30 +207,30 @@ export function render({ model, el }) {
   view.start(() => {
     const { step, word, swap } = view.state();
     view.part("numbers", `${word} ${swap}`, () => {
-      seen = measure(view.state(), reader);
+      measured = measure(view.state(), reader);
     });
     view.part("colours", word, () => {
-      const rows = rowsOf(seen);
+      const rows = rowsOf(measured);
       for (const [kind, drawing] of drawings) drawing.paint(rows[kind]);
     });
-    const at = sizes(plot.width, seen.words.length);
+    const at = sizes(plot.width, measured.words.length);
     plot.setHeight(at.height);
     const time = clock.time();
-    const before = scene(Math.max(step - 1, 1), seen, at);
-    picture = clock.morph(sceneAt(step, time, before, scene(step, seen, at)));
+    const before = scene(Math.max(step - 1, 1), measured, at);
+    picture = clock.morph(sceneAt(step, time, before, scene(step, measured, at)));
     draw(step, time, picture, at);
     shown(step, isAlone ? STEPS[step - 1] : `${step}. ${STEPS[step - 1]}`);
     setAttributes(back, { "aria-disabled": String(step === 1) });
     setAttributes(next, { "aria-disabled": String(step === STEPS.length) });
     showWord().hidden = step === BRIGHTEST;
     showSwap().hidden = step !== BRIGHTEST;
-    if (time === 1) view.say(words(view.state(), seen));
+    if (time === 1) view.say(words(view.state(), measured));
   });
 
   /** Draw what stands at a moment, be it on the way from one step to the next. */
   function draw(step, time, now, at) {
     const { row, top, left, right, width, line, floor, font, name, wide } = at;
-    const { it, words: written } = seen;
+    const { it, words: written } = measured;
     setAttributes(band, {
       x: 0,
       y: line(it) - row / 2,
@@ -286,7 +286,7 @@ export function render({ model, el }) {
         };
         return [drawn(answer(ends[to]), look), ["path", { ...tip, opacity: look[1] }]];
       }),
-      ...(step === WORDS ? seen.nouns.map(arc) : []),
+      ...(step === WORDS ? measured.nouns.map(arc) : []),
     ]);
 
     const patched = step === BRIGHTEST ? heads.indexOf(model.get("swap")) : -1;
@@ -325,7 +325,7 @@ export function render({ model, el }) {
     const color = (i) =>
       i === it
         ? "attention-query"
-        : i === seen.meant && step >= ANSWER && step < BRIGHTEST
+        : i === measured.meant && step >= ANSWER && step < BRIGHTEST
           ? "attention-output"
           : "attention-plain";
     const word = (x, y, size, opacity, kind, said) => [
@@ -353,16 +353,16 @@ export function render({ model, el }) {
       ),
     ]);
 
-    setChildren(computed, computing(step, time, seen, at, signed));
+    setChildren(computed, computing(step, time, measured, at, signed));
     setChildren(track, [
       ["line", { x1: now.axis[0], x2: now.axis[0], y1: top - 2, y2: floor, opacity: now.axis[1] }],
-      ...beliefMarks(step, time, seen, now, at),
+      ...beliefMarks(step, time, measured, now, at),
     ]);
-    setChildren(said, labels(step, time, seen, now, at));
+    setChildren(said, labels(step, time, measured, now, at));
     setChildren(
       hits,
       step === BRIGHTEST
-        ? rulerPlaces(step, seen, at).map(({ x, y, long, high }, i) => [
+        ? rulerPlaces(step, measured, at).map(({ x, y, long, high }, i) => [
             "rect",
             {
               x,

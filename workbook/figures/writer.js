@@ -67,20 +67,20 @@ function rotate(x, size, position) {
     the weights of every head. It keeps keys and values, so a letter more costs one letter. */
 export function createWriter({ letters, heads, width, layers, tensors }) {
   const size = width / heads;
-  const kept = Array.from({ length: layers }, () => ({ keys: [], values: [] }));
-  const seen = [];
+  const caches = Array.from({ length: layers }, () => ({ keys: [], values: [] }));
+  const lettersRead = [];
   let known = "";
 
   function look(layer, x, position) {
     const part = (which) => times(tensors[`attentions.${layer}.W_${which}.weight`], x);
-    const { keys, values } = kept[layer];
+    const { keys, values } = caches[layer];
     const query = rotate(part("q"), size, position);
     keys[position] = rotate(part("k"), size, position);
     values[position] = part("v");
     const [near, theirs] = [keys, values].map((rows) =>
       rows.slice(Math.max(0, position + 1 - WINDOW), position + 1),
     );
-    const found = Array.from({ length: heads }, (_, head) => {
+    const headWeights = Array.from({ length: heads }, (_, head) => {
       const [from, to] = [head * size, (head + 1) * size];
       const { weights } = attend([query], near, from, to);
       return {
@@ -91,9 +91,9 @@ export function createWriter({ letters, heads, width, layers, tensors }) {
         )[0],
       };
     });
-    const gathered = found.flatMap(({ output }) => [...output]);
+    const gathered = headWeights.flatMap(({ output }) => [...output]);
     return {
-      weights: found.map(({ row }) => row),
+      weights: headWeights.map(({ row }) => row),
       output: times(tensors[`attentions.${layer}.W_o.weight`], gathered),
     };
   }
@@ -128,9 +128,9 @@ export function createWriter({ letters, heads, width, layers, tensors }) {
     read(text) {
       let same = 0;
       while (same < text.length && text[same] === known[same]) same += 1;
-      for (let i = same; i < text.length; i += 1) seen[i] = readLetter(text[i], i);
+      for (let i = same; i < text.length; i += 1) lettersRead[i] = readLetter(text[i], i);
       known = text;
-      return seen;
+      return lettersRead;
     },
   };
 }
@@ -260,7 +260,7 @@ export function render({ model, el }) {
   );
 
   /** The letters on their grounds, and a mark after the last. */
-  function drawLetters(text, asked, shares) {
+  function drawLetters(text, askedPlace, shares) {
     const places = layLetters(text, columns());
     page.setHeight(LINE * (places.at(-1).row + 1) + 2);
     setChildren(
@@ -281,7 +281,7 @@ export function render({ model, el }) {
             },
           ],
           ["text", { x: x + CELL / 2, y: y + 17.5 }, letter],
-          ...(place === asked
+          ...(place === askedPlace
             ? [["rect", { x, y, width: CELL, height: LINE - 2, rx: 2, class: "attention-asked" }]]
             : []),
         ];
@@ -401,12 +401,12 @@ export function render({ model, el }) {
     const state = view.state();
     const given = ["text", "head", "place"].every((trait) => state[trait] === first[trait]);
     if (!writer && !given) ask();
-    const seen = given ? first : writer && measure(state, writer);
+    const measured = given ? first : writer && measure(state, writer);
     const at = placeOf(state);
-    const largest = seen ? Math.max(...seen.weights) : 1;
-    drawLetters(state.text, at, seen ? seen.weights.map((weight) => weight / largest) : []);
-    if (!seen) return view.say("The writer's numbers are on their way.");
-    const probabilities = chances(seen.logits, state.temperature);
+    const largest = measured ? Math.max(...measured.weights) : 1;
+    drawLetters(state.text, at, measured ? measured.weights.map((weight) => weight / largest) : []);
+    if (!measured) return view.say("The writer's numbers are on their way.");
+    const probabilities = chances(measured.logits, state.temperature);
     const order = probabilities
       .map((share, id) => [share, id])
       .sort(([a, one], [b, other]) => b - a || one - other);
@@ -416,7 +416,7 @@ export function render({ model, el }) {
       { expected: id, probability: likely, weight: largest },
       { expected: `“${visible(state.letters[id])}”` },
     );
-    return view.say(words(state, seen));
+    return view.say(words(state, measured));
   });
   return view.cleanup;
 }

@@ -116,27 +116,27 @@ export function named(position, tokens) {
 export const headName = (names, head) => names[head] ?? `head ${head}`;
 
 /** The finding in words. */
-export function words(state, seen, now = given(state)) {
+export function words(state, measured, now = given(state)) {
   const { shape, layer, head, beside, head_names, query, key, query_tokens, key_tokens } = now;
   const where = [shape[0] > 1 && `layer ${layer}`, shape[1] > 1 && headName(head_names, head)]
     .filter(Boolean)
     .join(", ");
-  const asked = `${where && `${where}: `}query ${named(query, query_tokens)}`;
-  const told = `key ${named(key, key_tokens)}`;
-  let cell = `gives ${told} the weight ${fixed(seen.weight)}.`;
-  if (seen.masked) {
-    cell = `may not attend to ${told}${seen.weight === 0 ? "." : `, yet gives it the weight ${fixed(seen.weight)}: a leak.`}`;
+  const queryInWords = `${where && `${where}: `}query ${named(query, query_tokens)}`;
+  const keyInWords = `key ${named(key, key_tokens)}`;
+  let cell = `gives ${keyInWords} the weight ${fixed(measured.weight)}.`;
+  if (measured.masked) {
+    cell = `may not attend to ${keyInWords}${measured.weight === 0 ? "." : `, yet gives it the weight ${fixed(measured.weight)}: a leak.`}`;
   }
   const row =
-    seen.row_max === 0
+    measured.row_max === 0
       ? "This row has no weight at all."
-      : `The largest weight of this row is ${fixed(seen.row_max)}, at key ${named(seen.largest, key_tokens)}; ` +
-        `its entropy is ${fixed(seen.row_entropy)}, that of ${fixed(seen.effective_keys, 1)} equal weights.`;
+      : `The largest weight of this row is ${fixed(measured.row_max)}, at key ${named(measured.largest, key_tokens)}; ` +
+        `its entropy is ${fixed(measured.row_entropy)}, that of ${fixed(measured.effective_keys, 1)} equal weights.`;
   const other =
     beside < 0
       ? ""
-      : ` Beside it: ${headName(head_names, beside)}, where this cell has ${fixed(seen.other)}.`;
-  return `${asked[0].toUpperCase()}${asked.slice(1)} ${cell} ${row}${other}`;
+      : ` Beside it: ${headName(head_names, beside)}, where this cell has ${fixed(measured.other)}.`;
+  return `${queryInWords[0].toUpperCase()}${queryInWords.slice(1)} ${cell} ${row}${other}`;
 }
 
 /** What is set, for a still picture. */

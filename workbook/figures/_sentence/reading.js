@@ -75,16 +75,16 @@ export const rivals = ({ words, meant, second, shares }) =>
   [meant, second].map((place) => `${nameOf(words, place)} ${fixed(shares[place], 2)}`).join(", ");
 
 /** What the reader concludes, in a sentence. */
-export function conclusion(seen) {
-  if (seen.probability < SURE) return `Unsure: ${rivals(seen)}.`;
-  return `“It” means ${nameOf(seen.words, seen.meant)} (probability ${fixed(seen.probability, 2)}).`;
+export function conclusion(measured) {
+  if (measured.probability < SURE) return `Unsure: ${rivals(measured)}.`;
+  return `“It” means ${nameOf(measured.words, measured.meant)} (probability ${fixed(measured.probability, 2)}).`;
 }
 
 /** The conclusion as a title of the picture, where the number stands at the word. */
-export const titleOf = (seen) =>
-  seen.probability < SURE
-    ? `Unsure: ${rivals(seen)}`
-    : `“It” means ${nameOf(seen.words, seen.meant)}.`;
+export const titleOf = (measured) =>
+  measured.probability < SURE
+    ? `Unsure: ${rivals(measured)}`
+    : `“It” means ${nameOf(measured.words, measured.meant)}.`;
 
 /** The words that another word stands for, in a sentence. */
 export function replaced(all, { lexicon: { ids, forms, readAs }, lexicon }) {
@@ -109,22 +109,22 @@ const mostOf = (weights, words) => {
 };
 
 /** The finding in words, as far as it is drawn. */
-export function words(state, seen) {
+export function words(state, measured) {
   if (state.head < 0 && state.hop < 3) {
-    const weights = wayOf(state, seen)[state.hop - 1];
-    return `In layer ${state.hop}, “it” reads most: ${mostOf(weights, seen.words)}.`;
+    const weights = wayOf(state, measured)[state.hop - 1];
+    return `In layer ${state.hop}, “it” reads most: ${mostOf(weights, measured.words)}.`;
   }
-  const found = conclusion(seen) + seen.replaced;
+  const conclusionInWords = conclusion(measured) + measured.replaced;
   if (state.head < 0) {
-    const second = wayOf(state, seen)[1];
+    const second = wayOf(state, measured)[1];
     const best = second.indexOf(Math.max(...second));
-    return `${found} In layer 2, “it” reads mostly “${seen.words[best]}” (${fixed(second[best], 2)}).`;
+    return `${conclusionInWords} In layer 2, “it” reads mostly “${measured.words[best]}” (${fixed(second[best], 2)}).`;
   }
-  const { asking, weights } = rowOf(state, seen);
+  const { asking, weights } = rowOf(state, measured);
   const most = Math.max(...weights);
   return (
-    `${found} In ${headNames(state.num_heads)[state.head]}, “${seen.words[asking]}” looks most at ` +
-    `“${seen.words[weights.indexOf(most)]}” (weight ${fixed(most)}).`
+    `${conclusionInWords} In ${headNames(state.num_heads)[state.head]}, “${measured.words[asking]}” looks most at ` +
+    `“${measured.words[weights.indexOf(most)]}” (weight ${fixed(most)}).`
   );
 }
 

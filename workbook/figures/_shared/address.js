@@ -26,19 +26,19 @@ function alike(value, known) {
 
 /** The values that an address has for a figure, by trait; whatever makes no sense is left out. */
 export function readAddress(hash, name, initial) {
-  const found = {};
+  const settings = {};
   for (const part of hash.slice(1).split("&")) {
     const [, figure, trait, text] = part.match(/^([\w-]+)\.(\w+)=(.*)$/) ?? [];
     if (figure !== name || !Object.hasOwn(initial, trait)) continue;
     try {
       const plain = decodeURIComponent(text);
       const value = typeof initial[trait] === "string" ? plain : JSON.parse(plain);
-      if (alike(value, initial[trait])) found[trait] = value;
+      if (alike(value, initial[trait])) settings[trait] = value;
     } catch {
       // an address typed by hand may be anything
     }
   }
-  return found;
+  return settings;
 }
 
 /** The part of an address that holds what differs from the start; "#MaskLab." where nothing does. */

@@ -23,7 +23,7 @@ export function createFrame({ title, aside, signal, link, reset }) {
   const spoken = element("p", { class: "attention-unseen", "aria-live": "polite" });
   const failure = element("p", { class: "attention-failure", role: "alert", hidden: true });
   const tools = box("attention-tools");
-  const told = element("span", { class: "attention-note", role: "status" });
+  const note = element("span", { class: "attention-note", role: "status" });
   const root = element(
     "div",
     { class: "attention-view", role: "group", "aria-label": title },
@@ -61,7 +61,7 @@ export function createFrame({ title, aside, signal, link, reset }) {
         () => true,
         () => false,
       );
-      setText(told, copied ? "Link copied." : "The link is in the address bar.");
+      setText(note, copied ? "Link copied." : "The link is in the address bar.");
     });
   }
   if (document.fullscreenEnabled) {
@@ -77,6 +77,6 @@ export function createFrame({ title, aside, signal, link, reset }) {
       { signal },
     );
   }
-  tools.append(told);
+  tools.append(note);
   return { root, stage, controls, readouts, more, folded, task, finding, spoken, failure };
 }

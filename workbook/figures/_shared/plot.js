@@ -63,10 +63,10 @@ export function createPlot({ height, description, parent, signal }) {
       const on = (type, listener) => picture.addEventListener(type, listener, { signal });
       on("pointerdown", (event) => {
         if (event.button !== 0) return;
-        const thing = [...rings.children].reverse().indexOf(event.target);
+        const index = [...rings.children].reverse().indexOf(event.target);
         picture.setPointerCapture(event.pointerId);
-        held = { thing: Math.max(thing, 0), right: 0, down: 0, from: event.clientX };
-        if (thing >= 0) {
+        held = { thing: Math.max(index, 0), right: 0, down: 0, from: event.clientX };
+        if (index >= 0) {
           const [x, y] = plot.under(event);
           const ring = event.target;
           Object.assign(held, {

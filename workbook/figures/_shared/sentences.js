@@ -63,8 +63,8 @@ export const areListed = (words, lexicon) =>
 
 /** The word that a word is read as: "crossed" as "cross", "puppy" as "dog"; undefined if unknown. */
 export function baseOf(word, lexicon) {
-  const found = own(word, lexicon);
-  if (found !== undefined) return found;
+  const listed = own(word, lexicon);
+  if (listed !== undefined) return listed;
   const { ids, compared } = lexicon;
   for (const [ending, instead] of ENDINGS) {
     const stem = word.endsWith(ending) ? word.slice(0, -ending.length) : "";

@@ -120,11 +120,11 @@ function readLayer(layer, input, lent, cuts) {
   const heads = Array.from({ length: layer.heads }, (_, head) => {
     const [from, to] = [head * size, (head + 1) * size];
     const part = (rows) => rows.map((row) => row.slice(from, to));
-    const asked = attend(queries, keys, from, to, cuts);
+    const attended = attend(queries, keys, from, to, cuts);
     const own = part(values); // (len, d_k)
-    const output = mixture(asked.weights, own);
+    const output = mixture(attended.weights, own);
     if (lent?.head === head) output[lent.place] = lent.vector;
-    return { queries: part(queries), keys: part(keys), values: own, ...asked, output };
+    return { queries: part(queries), keys: part(keys), values: own, ...attended, output };
   });
   const joined = input.map((_, place) =>
     Float64Array.from(heads.flatMap(({ output }) => [...output[place]])),

@@ -79,8 +79,10 @@ export function createView({ model, el }, { label, task = "", traits, given = []
       if (partsOf(location.hash, address).length) comeIntoView(first);
       return;
     }
-    const found = readAddress(location.hash, address, initial);
-    const taken = Object.entries(found).filter(([trait, value]) => controls.accepts(trait, value));
+    const fromAddress = readAddress(location.hash, address, initial);
+    const taken = Object.entries(fromAddress).filter(([trait, value]) =>
+      controls.accepts(trait, value),
+    );
     setAll({ ...initial, ...Object.fromEntries(taken) });
     comeIntoView(first);
   }
@@ -119,14 +121,14 @@ export function createView({ model, el }, { label, task = "", traits, given = []
     back = button;
     button.addEventListener("click", () => history.back(), { signal });
     el.append(button);
-    const seen = new IntersectionObserver(([{ isIntersecting }]) => {
+    const visibility = new IntersectionObserver(([{ isIntersecting }]) => {
       if (!isIntersecting) return;
       button.remove();
-      seen.disconnect();
+      visibility.disconnect();
     });
-    seen.observe(link);
+    visibility.observe(link);
     signal.addEventListener("abort", () => {
-      seen.disconnect();
+      visibility.disconnect();
       button.remove();
     });
   }

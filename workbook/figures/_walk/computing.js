@@ -16,11 +16,11 @@ const text = (x, y, anchor, said, more = {}) => [
 ];
 
 /** The marks of a step at a time; `color(number, most)` is the map of signed numbers. */
-export function computing(step, time, seen, at, color) {
-  if (step === KEYS) return query(time, seen, at, color);
-  if (step === SCORES) return score(time, seen, at, color);
-  if (step === SOFTMAX) return exponential(time, seen, at);
-  if (step === MIXTURE) return stacks(time, seen, at);
+export function computing(step, time, measured, at, color) {
+  if (step === KEYS) return query(time, measured, at, color);
+  if (step === SCORES) return score(time, measured, at, color);
+  if (step === SOFTMAX) return exponential(time, measured, at);
+  if (step === MIXTURE) return stacks(time, measured, at);
   return [];
 }
 
@@ -72,12 +72,12 @@ function query(time, { start, it, matrix, first, size }, at, color) {
 }
 
 /** Ten products add up end to end to the score of one word. */
-function score(time, seen, at, color) {
+function score(time, measured, at, color) {
   const { left, right, top, floor, line, row, wide } = at;
   const there = ramp(time, 0.1, 0.16) * (1 - ramp(time, 0.66, 0.7));
   const stays = ramp(time, 0.1, 0.16) * (1 - ramp(time, 0.92, 0.98)); // what has added up
   if (stays === 0) return [];
-  const { first, it, size, dots } = seen;
+  const { first, it, size, dots } = measured;
   const best = place(dots);
   const [asked, key] = [first.queries[it], first.keys[best]];
   const products = Array.from(asked, (number, j) => number * key[j]);
@@ -134,7 +134,7 @@ function score(time, seen, at, color) {
         ),
       ];
     }),
-    text(left, floor + 15, "start", `query · key of “${seen.words[best]}”, number by number`, {
+    text(left, floor + 15, "start", `query · key of “${measured.words[best]}”, number by number`, {
       opacity: there,
     }),
   ];
@@ -226,10 +226,10 @@ function exponential(time, { scores, row: weights, words }, at) {
 }
 
 /** Values, each times its weight, fall into ten columns and stack with their signs, on one scale. */
-function stacks(time, seen, at) {
-  const { first, row: weights, nouns, words, size, it } = seen;
+function stacks(time, measured, at) {
+  const { first, row: weights, nouns, words, size, it } = measured;
   const { top, floor, line, row, wide } = at;
-  const { values: from, mixed, long } = mixturePlaces(seen, at);
+  const { values: from, mixed, long } = mixturePlaces(measured, at);
   const cell = long / size;
   const pieces = weights.map((weight, i) => Array.from(first.values[i], (value) => weight * value));
   const reach = (sign) =>

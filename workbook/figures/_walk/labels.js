@@ -32,8 +32,8 @@ const text = (x, y, said, anchor = "start", kind = "attention-muted", opacity = 
 ];
 
 /** The numbers beside the bars, each as far as its bar has come. */
-function besideBars(step, time, seen, now, { right, line }) {
-  const { dots, scores, row, followed } = seen;
+function besideBars(step, time, measured, now, { right, line }) {
+  const { dots, scores, row, followed } = measured;
   const rows = row.map((_, i) => i);
   const goal = { [SCORES]: dots, [SOFTMAX]: row }[step];
   const far = ramp(time, 0.15, 0.85);
@@ -53,11 +53,11 @@ function besideBars(step, time, seen, now, { right, line }) {
 const arrivedRow = (time, i, count) => time > 0.74 + (0.24 * i) / count || time === 1;
 
 /** The names on the heads' rulers, and each head's own. */
-function onRulers(step, seen, at, opacity) {
-  const { layers, swapped, it, followed, words } = seen;
+function onRulers(step, measured, at, opacity) {
+  const { layers, swapped, it, followed, words } = measured;
   const { left, top, font, wide } = at;
   const all = step === HEADS ? layers[0].heads : swapped.layers.flatMap(({ heads }) => heads);
-  return rulerPlaces(step, seen, at)
+  return rulerPlaces(step, measured, at)
     .flatMap(({ x, y, long, high }, i) => {
       const [layer, head] = i < layers[0].heads.length ? [1, i] : [2, i - layers[0].heads.length];
       const weights = all[i].weights[it];
@@ -112,9 +112,9 @@ function onRulers(step, seen, at, opacity) {
 }
 
 /** What is written beside the pictures of a step, at a time of it. */
-export function labels(step, time, seen, now, at) {
+export function labels(step, time, measured, now, at) {
   const { width, left, right, name, row, top, line, floor, wide, count } = at;
-  const { it, size } = seen;
+  const { it, size } = measured;
   const head = top - row * (wide ? 0.6 : 0.65);
   const keyed = Math.min(size * (wide ? 18 : 15), (right - left) * 0.42);
   const base = (i) => line(i) + 4.5;
@@ -124,7 +124,7 @@ export function labels(step, time, seen, now, at) {
     case WORDS:
       return [text(width / 2, wide ? 60 : 44, "Which word does “it” stand for?", "middle")];
     case VECTORS:
-      return [late(left, head, `each word as ${seen.start[0].length} numbers`)];
+      return [late(left, head, `each word as ${measured.start[0].length} numbers`)];
     case KEYS:
       return [
         text(
@@ -144,22 +144,22 @@ export function labels(step, time, seen, now, at) {
       return [
         text(name, head, "query", "end", "attention-query"),
         late(right, head, step === SCORES ? "query · key" : `query · key ÷ √${size}`, "end"),
-        ...besideBars(step, time, seen, now, at),
+        ...besideBars(step, time, measured, now, at),
         ...(step === MASKED ? [0, 1] : []).map((i) => late(right, base(count + i), "−∞", "end")),
       ];
     case SOFTMAX:
       return [
         late(left, head - row * 0.55, "weights, which sum to 1"),
-        ...besideBars(step, time, seen, now, at),
+        ...besideBars(step, time, measured, now, at),
         ...[0, 1].map((i) => late(right, base(count + i), "0", "end")),
       ];
     case MIXTURE: {
-      const { values, mixed, long } = mixturePlaces(seen, at);
+      const { values, mixed, long } = mixturePlaces(measured, at);
       return [
         text(left, head, "weights"),
         text(values + long, head, "values", "end", "attention-value", ramp(time, 0.1, 0.18)),
         text(mixed - 8, floor + row * 0.5 + 4.5, "mixture", "end", "attention-output", come),
-        ...seen.row.flatMap((weight, i) =>
+        ...measured.row.flatMap((weight, i) =>
           weight < 0.05
             ? []
             : [text(values - 8, base(i), fixed(weight, 2), "end", "attention-chosen")],
@@ -168,7 +168,7 @@ export function labels(step, time, seen, now, at) {
     }
     case HEADS:
     case BRIGHTEST:
-      return onRulers(step, seen, at, come);
+      return onRulers(step, measured, at, come);
     default:
       return [
         late(name, head, "words", "end"),
@@ -187,13 +187,13 @@ export function labels(step, time, seen, now, at) {
 
 /** What the model would answer now and would have answered before, as bars of length 1: the nouns at
     the ends, and between them what goes to another word. */
-export function beliefMarks(step, time, seen, now, { width, track, wide }) {
-  const told = believed(step, seen);
+export function beliefMarks(step, time, measured, now, { width, track, wide }) {
+  const belief = believed(step, measured);
   if (!now.beliefs.some(([, , opacity]) => opacity > 0.01)) return [];
   const [x1, x2] = wide ? [150, width - 60] : [44, width - 44];
   const [high, gap] = wide ? [10, 15] : [7, 10];
-  const [one, two] = seen.nouns.map((noun) => seen.words[noun]);
-  const last = Math.max(told.length - 1, 0);
+  const [one, two] = measured.nouns.map((noun) => measured.words[noun]);
+  const last = Math.max(belief.length - 1, 0);
   const [left, right] = now.beliefs[last];
   const other = Math.max(1 - left - right, 0);
   const shown = now.beliefs[0][2];
@@ -245,12 +245,12 @@ export function beliefMarks(step, time, seen, now, { width, track, wide }) {
           "attention-muted attention-walk-small",
           opacity,
         ),
-        ...(wide && told[i]
+        ...(wide && belief[i]
           ? [
               text(
                 0,
                 y + high - 0.5,
-                told[i][0],
+                belief[i][0],
                 "start",
                 "attention-muted attention-walk-small",
                 opacity,

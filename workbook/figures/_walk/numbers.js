@@ -61,9 +61,9 @@ export function measure(state, reader = unpackReader(state, state.vocabulary.len
     );
     return { ...run, words, ids, answers, meant: place(answers.at(-1)) };
   };
-  const seen = read(word);
-  const other = choices.find((one) => read(one).meant !== seen.meant) ?? word;
-  let swapped = seen;
+  const measured = read(word);
+  const other = choices.find((one) => read(one).meant !== measured.meant) ?? word;
+  let swapped = measured;
   if (swap !== "nothing") {
     const [layer, head] = swap.split(".").map((number) => number - 1);
     swapped = read(word, {
@@ -73,13 +73,13 @@ export function measure(state, reader = unpackReader(state, state.vocabulary.len
       vector: read(other).layers[layer].heads[head].output[it],
     });
   }
-  const first = seen.layers[0].heads[followed];
+  const first = measured.layers[0].heads[followed];
   const size = first.keys[0].length;
-  const padding = runReader(reader, [...seen.ids, ...Array(PADS).fill(0)]).layers[0].heads[
+  const padding = runReader(reader, [...measured.ids, ...Array(PADS).fill(0)]).layers[0].heads[
     followed
   ].keys.slice(-PADS);
   return {
-    ...seen,
+    ...measured,
     it,
     nouns,
     other,
@@ -97,7 +97,7 @@ export function measure(state, reader = unpackReader(state, state.vocabulary.len
     row: first.weights[it],
     dots: first.dots[it],
     scores: first.scores[it],
-    alone: answeredAlone(reader, seen, followed, it),
+    alone: answeredAlone(reader, measured, followed, it),
   };
 }
 
@@ -113,9 +113,9 @@ export function believed(step, { answers, swapped, alone }) {
 }
 
 /** The finding of each step in words. */
-export function words({ step, word, swap }, seen) {
-  const { it, nouns, row, dots, scores, size, start, layers, swapped } = seen;
-  const names = seen.words;
+export function words({ step, word, swap }, measured) {
+  const { it, nouns, row, dots, scores, size, start, layers, swapped } = measured;
+  const names = measured.words;
   const [one, two] = nouns.map((noun) => names[noun]);
   const odds = (answer) =>
     `${one} ${fixed(answer[nouns[0]], 2)}, ${two} ${fixed(answer[nouns[1]], 2)}`;
@@ -123,7 +123,7 @@ export function words({ step, word, swap }, seen) {
   const means = ({ meant, answers }) =>
     (meant === 0 ? "none of the words" : names[meant]) +
     ` (probability ${fixed(Math.max(...answers[2]), 2)})`;
-  const head = `layer 1, head ${seen.followed + 1}`;
+  const head = `layer 1, head ${measured.followed + 1}`;
   const brightest = layers.map(({ heads }) =>
     heads.map(
       ({ weights }) => `${names[place(weights[it])]} ${fixed(Math.max(...weights[it]), 2)}`,
@@ -157,31 +157,31 @@ export function words({ step, word, swap }, seen) {
       return (
         `${fixed(first, 2)} of the mixture comes from ${quoted(one)}, ` +
         `${fixed(second, 2)} from ${quoted(two)}. ` +
-        `Before this look, the model would answer ${odds(seen.answers[0])}; ` +
-        `after it, ${odds(seen.alone)}.`
+        `Before this look, the model would answer ${odds(measured.answers[0])}; ` +
+        `after it, ${odds(measured.alone)}.`
       );
     case HEADS:
       return (
         `The ${layers[0].heads.length} heads of layer 1 let “it” look most at ` +
         `${brightest[0].join(", ")}. ` +
-        `With all of them, the model would answer ${odds(seen.answers[1])}.`
+        `With all of them, the model would answer ${odds(measured.answers[1])}.`
       );
     case LAYERS:
       return (
-        `Asked before layer 1, the model would answer ${odds(seen.answers[0])}; ` +
-        `after it, ${odds(seen.answers[1])}; after layer 2, ${odds(seen.answers[2])}.`
+        `Asked before layer 1, the model would answer ${odds(measured.answers[0])}; ` +
+        `after it, ${odds(measured.answers[1])}; after layer 2, ${odds(measured.answers[2])}.`
       );
     case BRIGHTEST: {
       if (swap === "nothing")
-        return `The heads of layer 2 look most at ${brightest[1].join(", ")}. “it” means ${means(seen)}.`;
+        return `The heads of layer 2 look most at ${brightest[1].join(", ")}. “it” means ${means(measured)}.`;
       const [layer, number] = swap.split(".");
       return (
         `The output of head ${layer}.${number} at “it” is taken from the sentence with ` +
-        `“${seen.other}”: “it” means ${means(swapped)}` +
-        `${swapped.meant === seen.meant ? ", as before" : ""}.`
+        `“${measured.other}”: “it” means ${means(swapped)}` +
+        `${swapped.meant === measured.meant ? ", as before" : ""}.`
       );
     }
     default:
-      return `With “${word}”, “it” means ${means(seen)}.`;
+      return `With “${word}”, “it” means ${means(measured)}.`;
   }
 }

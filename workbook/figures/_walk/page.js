@@ -10,12 +10,12 @@ export function walkWithPage(view, model, el, scrub) {
     ...((view.onPage && figure.parentElement.querySelectorAll(":scope > section")) || []),
   ].slice(0, STEPS.length);
   if (sections.length < STEPS.length) return false;
-  let told = model.get("step");
+  let shownStep = model.get("step");
   let aim = 0; // where a scroll of ours goes; what it passes does not count
   const arrive = ({ isIntersecting, target }) => {
     const step = sections.indexOf(target) + 1;
     if (!isIntersecting || (aim && step !== aim)) return;
-    [told, aim] = [step, 0];
+    [shownStep, aim] = [step, 0];
     view.set("step", step);
   };
   let reading;
@@ -31,13 +31,13 @@ export function walkWithPage(view, model, el, scrub) {
   };
   /** Scrolling inside a section drives its time: it ends when four fifths have gone by. */
   const follow = () => {
-    if (aim || model.get("step") !== told) return;
-    const { top, height } = sections[told - 1].getBoundingClientRect();
+    if (aim || model.get("step") !== shownStep) return;
+    const { top, height } = sections[shownStep - 1].getBoundingClientRect();
     scrub(Math.min(Math.max((lineNow - top) / (0.8 * height), 0), 1));
   };
-  const scroll = (behavior) => sections[told - 1].scrollIntoView({ behavior, block: "start" });
+  const scroll = (behavior) => sections[shownStep - 1].scrollIntoView({ behavior, block: "start" });
   const begin = () => {
-    if (told > 1) scroll("instant");
+    if (shownStep > 1) scroll("instant");
     watch();
   };
   for (const type of ["scrollend", "wheel", "touchstart"])
@@ -55,13 +55,13 @@ export function walkWithPage(view, model, el, scrub) {
     });
   addEventListener("resize", watch, { signal: view.signal });
   view.onChange("step", () => {
-    if (model.get("step") === told) return;
-    told = aim = model.get("step");
+    if (model.get("step") === shownStep) return;
+    shownStep = aim = model.get("step");
     scroll(isStill() ? "instant" : "smooth");
   });
   view.signal.addEventListener("abort", () => reading?.disconnect());
   if (document.readyState === "complete") begin();
   else addEventListener("load", begin, { signal: view.signal, once: true });
-  told = model.get("step");
+  shownStep = model.get("step");
   return true;
 }

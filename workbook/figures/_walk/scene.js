@@ -91,9 +91,9 @@ export function rulerPlaces(step, { layers }, { left, right, top, floor, wide })
 
 /** Everything that is drawn at a step, as numbers that can glide: strips are `[x, y, width, height,
     opacity]`, words `[x, y, size, opacity]`, bars strips, lines `[width, opacity]`. */
-export function scene(step, seen, given) {
+export function scene(step, measured, given) {
   const { row, name, left, right, font, line, floor, top, count, wide } = given;
-  const { it, size, swapped } = seen;
+  const { it, size, swapped } = measured;
   const span = right - left;
   const thick = row * 0.66;
   const strip = (x, y, width, opacity, height = thick) => [
@@ -106,12 +106,12 @@ export function scene(step, seen, given) {
   const rows = Array.from({ length: count }, (_, i) => i);
   const between = (from, to) => step >= from && step <= to;
 
-  const spots = written(seen.words, given);
+  const spots = written(measured.words, given);
   const names = rows.map((i) =>
     step === WORDS
       ? [...spots[i], i ? 1 : 0]
       : [
-          name - (breadth(i ? seen.words[i] : "(nothing)") / 2) * font,
+          name - (breadth(i ? measured.words[i] : "(nothing)") / 2) * font,
           line(i),
           font,
           step === HEADS || step === BRIGHTEST ? 0 : 1,
@@ -149,21 +149,21 @@ export function scene(step, seen, given) {
     shown,
   );
   const isMixed = step === MIXTURE ? 1 : 0;
-  const { values, mixed, long: column } = mixturePlaces(seen, given);
+  const { values, mixed, long: column } = mixturePlaces(measured, given);
   const value = rows.map((i) => strip(values, line(i), isMixed ? column : 0, isMixed));
   const output = strip(mixed, floor + row * 0.5, isMixed ? column : 0, isMixed);
 
   // Bars: first scores about a zero, then weights; the followed head's first, those of all heads later.
   const [from, to] = [left + near + 12, right - 48];
-  const [low, high] = [Math.min(0, ...seen.dots), Math.max(0, ...seen.dots)];
-  const scores = step >= DIVIDED ? seen.scores : seen.dots;
+  const [low, high] = [Math.min(0, ...measured.dots), Math.max(0, ...measured.dots)];
+  const scores = step >= DIVIDED ? measured.scores : measured.dots;
   const zero = from - (low / (high - low)) * (to - from);
   const unit = (to - from) / (high - low);
-  const rulers = rulerPlaces(step, seen, given);
+  const rulers = rulerPlaces(step, measured, given);
   const bars = swapped.layers.flatMap(({ heads }, layer) =>
     heads.map(({ weights }, head) => {
-      const number = layer * seen.layers[0].heads.length + head;
-      const mine = layer === 0 && head === seen.followed;
+      const number = layer * measured.layers[0].heads.length + head;
+      const isFollowed = layer === 0 && head === measured.followed;
       const ruler = rulers[Math.min(number, rulers.length - 1)];
       let before = 0;
       return rows.map((i) => {
@@ -172,7 +172,7 @@ export function scene(step, seen, given) {
           before += weights[it][i];
           return strip(x, ruler.y, weights[it][i] * ruler.long, 1, ruler.high);
         }
-        if (!mine) return strip(ruler.x, ruler.y, 0, 0, ruler.high);
+        if (!isFollowed) return strip(ruler.x, ruler.y, 0, 0, ruler.high);
         if (step < SCORES) return strip(step < KEYS ? left : zero, line(i), 0, 0);
         if (step <= MASKED)
           return strip(
@@ -185,7 +185,7 @@ export function scene(step, seen, given) {
         return strip(
           left,
           line(i),
-          step <= MIXTURE ? Math.max(seen.row[i] * long, 0.5) : 0,
+          step <= MIXTURE ? Math.max(measured.row[i] * long, 0.5) : 0,
           step <= MIXTURE ? 1 : 0,
         );
       });
@@ -198,7 +198,7 @@ export function scene(step, seen, given) {
       (i) =>
         layer.heads.reduce((sum, { weights }) => sum + weights[query][i], 0) / layer.heads.length,
     );
-  const read = mean(seen.layers[1], it);
+  const read = mean(measured.layers[1], it);
   const flows = between(LAYERS, OTHER);
   const faint = step === LAYERS ? 1 : 0.35;
   const looks = (weight) => [
@@ -206,19 +206,19 @@ export function scene(step, seen, given) {
     flows ? faint * (weight < 0.004 ? 0 : 0.85) : 0,
   ];
   const firstHop = rows.map((i) =>
-    mean(seen.layers[0], i).map((weight) => looks(read[i] * weight)),
+    mean(measured.layers[0], i).map((weight) => looks(read[i] * weight)),
   );
   const secondHop = read.map(looks);
-  const pointing = seen.answers[2].map((weight) => [
+  const pointing = measured.answers[2].map((weight) => [
     (wide ? 8 : 5) * weight,
     flows && step >= ANSWER && weight >= 0.05 ? 1 : 0,
   ]);
   const middle = rows.map(() => [flows ? faint : 0]);
 
-  const told = believed(step, seen);
+  const belief = believed(step, measured);
   const beliefs = Array.from({ length: 3 }, (_, i) => {
-    const answer = told[i]?.[1] ?? seen.answers[0];
-    return [answer[seen.nouns[1]], answer[seen.nouns[0]], told[i] ? 1 : 0];
+    const answer = belief[i]?.[1] ?? measured.answers[0];
+    return [answer[measured.nouns[1]], answer[measured.nouns[0]], belief[i] ? 1 : 0];
   });
   // The whole machine: the words' vectors stand beside them again.
   const machine = between(ANSWER, OTHER) ? 1 : 0;
