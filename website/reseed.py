@@ -30,6 +30,7 @@ from website.book import ends_in_a_sentence
 from website.notebooks import (
     AT_ONCE,
     chapters,
+    code_cells,
     kernel_environment,
     normalise,
     read,
@@ -89,8 +90,8 @@ def in_a_line(error, source):
 def run(path, shift):
     """Run one notebook under a shift; its failures by the place of the cell, in words."""
     notebook = normalise(read(path), path.stem)
-    numbered = [(i, cell) for i, cell in enumerate(notebook["cells"]) if is_code(cell)]
-    cells = [(cell["source"], "raises-exception" in tags(cell)) for _, cell in numbered]
+    indices = [i for i, cell in enumerate(notebook["cells"]) if cell["cell_type"] == "code"]
+    cells = [(cell["source"], "raises-exception" in tags(cell)) for cell in code_cells(notebook)]
     variables = kernel_environment() | {"ATTENTION_SEED_SHIFT": str(shift)}
     receiver, sender = PROCESSES.Pipe(duplex=False)
     process = PROCESSES.Process(
@@ -99,7 +100,7 @@ def run(path, shift):
     process.start()
     sender.close()  # the process holds the only other copy: when it dies, nothing more can come
     failures = {}
-    for index, _ in numbered:
+    for index in indices:
         if not receiver.poll(LIMIT):
             process.kill()
             failures[index] = f"took longer than {LIMIT} seconds"
@@ -112,10 +113,6 @@ def run(path, shift):
             break
     process.join()
     return {where(path, notebook, index): text for index, text in failures.items() if text}
-
-
-def is_code(cell):
-    return cell["cell_type"] == "code"
 
 
 def run_all(paths, shifts):

@@ -159,16 +159,14 @@ class _Reader:
             return inside
         if name := self.next(*_FUNCTIONS):
             bracket = self.tokens[self.at : self.at + 1] == ["("]
-            loose = self.loose and not bracket
-            return _FUNCTIONS[name](self.product() if loose else self.single_power(bracket))
+            if bracket:
+                return _FUNCTIONS[name](self.single())
+            return _FUNCTIONS[name](self.product() if self.loose else self.power())
         if name := self.next(*_CONSTANTS):
             return _CONSTANTS[name]
         number = self.tokens[self.at] if self.at < len(self.tokens) else "?"
         self.at += 1
         return float(number)
-
-    def single_power(self, bracket: bool) -> float:
-        return self.single() if bracket else self.power()
 
 
 def _divided(a: float, b: float) -> float:

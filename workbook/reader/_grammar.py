@@ -124,7 +124,8 @@ class Grammar:
         noun = choice(self.lexicon.nouns[kind])
         if self.lexicon.fit(saying.name, noun) < 0.4 or not self._allowed((noun,), word, held_out):
             return None
-        verb = choice(self._of("does")).split()[0]
+        verbs = [verb for doing in self.sayings if doing.how == "does" for verb in doing.words]
+        verb = choice(verbs).split()[0]
         aux = choice(self.lexicon.words["not"]) if self._chance(0.5) else ""
         verb = f"{aux} {verb}" if aux else past(verb, self.lexicon.pasts)
         subject = self._noun(noun, False)
@@ -320,9 +321,6 @@ class Grammar:
             return self.random.choice(self.lexicon.words[gap[1]])
         nouns = self.lexicon.nouns.get(gap[1]) or list(self.lexicon.kinds_of)
         return " ".join(self._noun(self.random.choice(nouns), False))
-
-    def _of(self, how: str) -> list[str]:
-        return [word for saying in self.sayings if saying.how == how for word in saying.words]
 
     def _statement(
         self, clause: _Clause, of: dict[str, set[str]], held_out: bool | None, event: bool
