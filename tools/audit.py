@@ -81,8 +81,8 @@ def main():
             raise ConnectionError("the service with the advisories knew none of the packages")
     except ConnectionError as error:
         sys.exit(f"The audit was not run: {error}.")
-    if found := [*problems(report, waivers, datetime.date.today())]:
-        sys.exit("\n".join(found))
+    if complaints := [*problems(report, waivers, datetime.date.today())]:
+        sys.exit("\n".join(complaints))
     print(f"None of the {len(report)} pinned packages has a known hole, or all are waived.")
 
 

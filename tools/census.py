@@ -149,8 +149,8 @@ def row(architecture: str, attention: str) -> dict[str, object]:
         except Exception:  # some can have no heads that share their keys
             report = contracts.check_model(made(architecture, attention, HEADS))
     except Exception as error:
-        said = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
-        return {"model": architecture, "attention": attention, "not_made": said[:200]}
+        reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+        return {"model": architecture, "attention": attention, "not_made": reason[:200]}
     return {
         "model": architecture,
         "attention": attention,
@@ -168,17 +168,17 @@ def alone(architecture: str, attention: str) -> dict[str, object]:
     if (child := os.fork()) == 0:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         signal.alarm(SECONDS)  # ends the process
-        found = json.dumps(row(architecture, attention)).encode()
-        os.write(writing, found)
+        result = json.dumps(row(architecture, attention)).encode()
+        os.write(writing, result)
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        found = pipe.read()
+        result = pipe.read()
     os.waitpid(child, 0)
-    if found:
-        return json.loads(found)
-    said = f"took over {SECONDS} s, or over {MEMORY >> 30} GiB"
-    return {"model": architecture, "attention": attention, "not_made": said}
+    if result:
+        return json.loads(result)
+    reason = f"took over {SECONDS} s, or over {MEMORY >> 30} GiB"
+    return {"model": architecture, "attention": attention, "not_made": reason}
 
 
 def main(path: Path, chosen: list[str]) -> None:

@@ -38,9 +38,9 @@ def student_of(name):
     ('masking-ada', 0)
     """
     for pattern in NAMES:
-        if found := pattern.fullmatch(name):
-            again = found.groupdict().get("again") or "-0"
-            return re.sub(r"[^\w.-]+", "-", found["student"]).strip("-"), int(again[1:])
+        if match := pattern.fullmatch(name):
+            turn = match.groupdict().get("again") or "-0"
+            return re.sub(r"[^\w.-]+", "-", match["student"]).strip("-"), int(turn[1:])
     return None
 
 
@@ -51,10 +51,12 @@ def collect(chapter, handed_in, folder):
         name = path.relative_to(handed_in.parent).as_posix()
         if ".ipynb_checkpoints" in path.parts:
             continue
-        if (who := student_of(name)) is None:
+        if (owner := student_of(name)) is None:
             nobody.append(name)
-        elif who[0] not in last or who[1] >= last[who[0]][0]:
-            last[who[0]] = who[1], path
+            continue
+        student, turn = owner
+        if student not in last or turn >= last[student][0]:
+            last[student] = turn, path
     for student, (_, path) in last.items():
         for place in (
             folder / "nbgrader" / "submitted" / student / chapter / f"{chapter}.ipynb",
@@ -70,15 +72,15 @@ def main():
     parser.add_argument("chapter", help="its name, such as masking")
     parser.add_argument("handed_in", type=Path, help="a .zip, or a folder")
     parser.add_argument("folder", type=Path, help="your copy of _build/class")
-    asked = parser.parse_args()
-    if not asked.handed_in.exists():
-        sys.exit(f"There is no {asked.handed_in}.")
+    arguments = parser.parse_args()
+    if not arguments.handed_in.exists():
+        sys.exit(f"There is no {arguments.handed_in}.")
     with tempfile.TemporaryDirectory() as unpacked:
-        handed_in = asked.handed_in.resolve()
+        handed_in = arguments.handed_in.resolve()
         if handed_in.is_file():
             handed_in = Path(unpacked, handed_in.stem)
-            shutil.unpack_archive(asked.handed_in, handed_in, "zip")
-        students, nobody = collect(asked.chapter, handed_in, asked.folder)
+            shutil.unpack_archive(arguments.handed_in, handed_in, "zip")
+        students, nobody = collect(arguments.chapter, handed_in, arguments.folder)
     for name in nobody:
         print(f"Nobody's, and left out: {name}")
     print(f"Collected from {len(students)}: {', '.join(students) or 'nobody'}.")

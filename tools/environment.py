@@ -115,11 +115,11 @@ def strangers():
     A build of torch with a label, such as 2.13.0+cpu, is not asked: labels are for indexes that a
     machine's owner has told pip of, the registry takes none, so it has no hash to compare.
     """
-    known = {*re.findall(r"sha256:(\w{64})", (ROOT / "hashes.txt").read_text(encoding="utf-8"))}
+    hashes = {*re.findall(r"sha256:(\w{64})", (ROOT / "hashes.txt").read_text(encoding="utf-8"))}
     for path in sorted(WHEELS.iterdir()):
         with path.open("rb") as wheel:
-            found = hashlib.file_digest(wheel, "sha256").hexdigest()
-        if found not in known and not re.match(r"torch-[\d.]+\+", path.name):
+            digest = hashlib.file_digest(wheel, "sha256").hexdigest()
+        if digest not in hashes and not re.match(r"torch-[\d.]+\+", path.name):
             yield path.name
 
 

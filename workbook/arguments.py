@@ -157,9 +157,9 @@ def resolve_scale(scale: float | None, d_k: int) -> float:
 def require_a(name: str, value: object, *kinds: type) -> None:
     """Refuse a value of any other kind."""
     if not isinstance(value, kinds):
-        wanted = _names(kinds)
-        article = "an" if wanted[0] in "AEIOUaeiou" else "a"
-        raise TypeError(f"{name}: expected {article} {wanted}, got {type(value).__name__}")
+        expected = _names(kinds)
+        article = "an" if expected[0] in "AEIOUaeiou" else "a"
+        raise TypeError(f"{name}: expected {article} {expected}, got {type(value).__name__}")
 
 
 def require_each(name: str, values: object, *kinds: type, minimum: int = 1) -> list[Any]:
@@ -167,13 +167,13 @@ def require_each(name: str, values: object, *kinds: type, minimum: int = 1) -> l
     single = isinstance(values, str) or getattr(values, "ndim", 1) == 0
     if single or not isinstance(values, Iterable):
         raise TypeError(f"{name}: expected a sequence of {_names(kinds)}, got {values!r}")
-    found = [*values]
-    for number, value in enumerate(found):
+    items = [*values]
+    for number, value in enumerate(items):
         if not isinstance(value, kinds):
             require_a(f"{name}[{number}]", value, *kinds)
-    if len(found) < minimum:
-        raise ValueError(f"{name}: expected at least {minimum}, got {len(found)}")
-    return found
+    if len(items) < minimum:
+        raise ValueError(f"{name}: expected at least {minimum}, got {len(items)}")
+    return items
 
 
 def _names(kinds: Sequence[type]) -> str:

@@ -40,8 +40,8 @@ def main() -> int:
             aligners.append(train_aligner(score, seed, rate=rate))
             seconds = time.process_time() - start
             runs.append(Run(score, seed, seconds, exact_match(aligners[-1], test), rate))
-            told = f"{score:8}  {rate:5.3f}  {seed:4}  {seconds:7.1f}  {runs[-1].exact:6.4f}"
-            print(told, flush=True)
+            line = f"{score:8}  {rate:5.3f}  {seed:4}  {seconds:7.1f}  {runs[-1].exact:6.4f}"
+            print(line, flush=True)
             missed |= score == "scaled" and runs[-1].exact < PROMISED
             if options.store:
                 save_aligner(aligners[0], STORED, runs)

@@ -54,8 +54,8 @@ def write_date(date: datetime.date, form: str) -> str:
     try:
         return form.format(**fields)
     except (AttributeError, LookupError, TypeError, ValueError):  # what a wrong template raises
-        wanted = f"a template with the fields {', '.join(fields)}"
-        raise ValueError(f"form: expected {wanted}, got {form!r}") from None
+        expected = f"a template with the fields {', '.join(fields)}"
+        raise ValueError(f"form: expected {expected}, got {form!r}") from None
 
 
 def _ending(day: int) -> str:
@@ -96,8 +96,8 @@ def parse_date(text: str) -> datetime.date:
     if not isinstance(text, str):
         raise TypeError(f"text: expected a date as a string, got {type(text).__name__}")
     for form, pattern in _patterns().items():
-        if found := pattern.fullmatch(text.strip().lower()):
-            date = real_date(*_numbers(found.groupdict()))
+        if match := pattern.fullmatch(text.strip().lower()):
+            date = real_date(*_numbers(match.groupdict()))
             if (right := write_date(date, form)).lower() != text.strip().lower():
                 raise ValueError(f"“{text}” contradicts itself: it would have to be “{right}”.")
             return date
@@ -137,10 +137,10 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     return {form: re.compile(re.sub(r"[.]", r"\\.", form).format(**groups)) for form in FORMATS}
 
 
-def _numbers(found: dict[str, str]) -> tuple[int, int, int]:
+def _numbers(parts: dict[str, str]) -> tuple[int, int, int]:
     """Year, month and day of what a pattern has found."""
     numbers = {}
-    for name, text in found.items():
+    for name, text in parts.items():
         if name in MONTHS:
             numbers["m"] = [word.lower() for word in MONTHS[name]].index(text) + 1
         elif name not in WEEKDAYS:

@@ -61,9 +61,9 @@ class Grammar:
         """A sentence whose pairs of noun and adjective are all held out, or none, or any."""
         while True:
             name = self._pick(self.names, self.shares)
-            made = getattr(self, f"_{name}", self._happens)(name, held_out)
-            if made is not None:
-                return made
+            sentence = getattr(self, f"_{name}", self._happens)(name, held_out)
+            if sentence is not None:
+                return sentence
 
     def _pick(self, choices: Any, shares: Any) -> Any:
         """One of the choices, by the running sum of their shares."""
@@ -326,13 +326,13 @@ class Grammar:
         self, clause: _Clause, of: dict[str, set[str]], held_out: bool | None, event: bool
     ) -> tuple[Saying, str, tuple[float, ...]] | None:
         """What is said of *it*: the saying, its word, and how probably each may be meant."""
-        wanted = self._pick(range(4), list(accumulate(ANSWERS)))
-        if event and wanted == 3:
+        drawn_answer = self._pick(range(4), list(accumulate(ANSWERS)))
+        if event and drawn_answer == 3:
             return None
         groups = sorted(set().union(*of.values()) & self.lexicon.sayings.keys())
         for _ in range(30):
             saying = self._pick(self.sayings, self.saying_shares)
-            if groups and wanted < 2 and self._chance(DECIDED):
+            if groups and drawn_answer < 2 and self._chance(DECIDED):
                 saying = self.lexicon.sayings[self.random.choice(groups)]
             if event and saying.how not in ("does", "phrases", "done"):
                 continue
@@ -343,7 +343,7 @@ class Grammar:
                 continue
             best = shares.index(max(shares))
             answer = 2 if max(shares) < CLEAR else 3 if best == len(shares) - 1 else min(best, 1)
-            if answer != wanted:
+            if answer != drawn_answer:
                 continue
             word = self.random.choice(saying.words)
             if word in clause.nouns or not self._allowed(clause.nouns, word, held_out):
