@@ -6,7 +6,9 @@ import json
 import re
 from itertools import chain
 
-from tests.website.python.test_graders_of_the_page import differing
+import pytest
+
+from tests.website.python.test_graders_of_the_page import differing, hold_mistakes
 from tests.workbook.exercises import answers
 from website.python import export
 from workbook import exercises
@@ -70,3 +72,8 @@ def test_blind_answers_hear_in_the_page_what_they_hear_in_the_notebook():
     lines = [*chain(*lines)]
     assert len(lines) <= WORDS * sum(counts), "\n".join(lines)
     assert not [line for line in lines if "page: Correct" in line or "book: Correct" in line]
+
+
+@pytest.mark.parametrize("chapter", export.chapters())
+def test_declared_mistakes_hear_in_the_page_what_they_hear_in_the_notebook(chapter):
+    hold_mistakes([chapter])

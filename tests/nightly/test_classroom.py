@@ -13,6 +13,8 @@ from textwrap import indent
 
 import pytest
 
+from tests.workbook.classroom.test_assignments import hold_assignments
+from tests.workbook.classroom.test_copies import hold_copies
 from website import book, classroom
 from website.notebooks import chapters, read
 from workbook.classroom import copies
@@ -266,6 +268,12 @@ def test_nbgrader_gives_every_exercise_its_points(made):
     without_network(folder, "-m", "nbgrader", "export")
     rows = (folder / "grades.csv").read_text(encoding="utf-8").splitlines()
     assert len(rows) == 1 + len(NAMES)
+
+
+@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
+def test_copies_and_assignments_of_every_chapter_are_whole(path):
+    hold_copies(path)
+    hold_assignments(path)
 
 
 @pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)

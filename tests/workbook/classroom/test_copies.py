@@ -5,6 +5,7 @@ import symtable
 
 import pytest
 
+from tests.workbook.classroom import SOME
 from website.classroom import alone
 from website.extensions.travelling_notebooks import python
 from website.notebooks import chapters
@@ -26,8 +27,12 @@ def names(source):
     return assigned, read
 
 
-@pytest.mark.parametrize("path", chapters(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SOME, ids=lambda path: path.stem)
 def test_a_students_copy_has_every_stub_and_no_solution(path):
+    hold_copies(path)
+
+
+def hold_copies(path):
     chapter = alone(path)
     found = copies.exercises(chapter)
     assert found and {each.points for each in found} <= {1, 2, 3}
