@@ -5,6 +5,7 @@
 
 import re
 import sys
+from functools import partial
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -16,6 +17,7 @@ import attention_contracts as contracts
 from attention_contracts.__main__ import main
 
 pytest_plugins = ["attention_contracts.pytest_plugin"]
+check = partial(contracts.check, up_to=8)  # a long sequence takes most of the time
 
 
 def names(findings):
@@ -67,6 +69,30 @@ class Layer(nn.Module):
         return self.attend(x, mask if real is None else mask & real[:, None, None])
 
 
+class OwnMatrices(Layer):
+    """The same with matrices of its own: one as in open_clip, or three."""
+
+    def __init__(self, stacked, scale):
+        super().__init__()
+        self.scale_given = scale
+        weights = [module.weight.detach() for module in (self.q, self.k, self.v)]
+        self.names = ["in_proj_weight"] if stacked else ["W_q", "W_k", "W_v"]
+        for name, weight in zip(
+            self.names, [torch.cat(weights)] if stacked else weights, strict=True
+        ):
+            setattr(self, name, nn.Parameter(weight if stacked else weight.T.clone()))
+        del self.q, self.k, self.v
+
+    def forward(self, x):
+        if self.names == ["in_proj_weight"]:
+            parts = F.linear(x, self.in_proj_weight).chunk(3, dim=-1)
+        else:
+            parts = x @ self.W_q, torch.matmul(x, self.W_k), x.matmul(self.W_v)
+        q, k, v = map(self.heads, parts)
+        weights = (q @ k.mT * self.scale_given).softmax(dim=-1)
+        return self.o((weights @ v).transpose(1, 2).flatten(-2))
+
+
 # --- what a report says --------------------------------------------------------------------------
 
 
@@ -93,31 +119,31 @@ def test_lengths_cross_what_the_code_names():
 
 
 def test_what_is_required_has_to_be_tested():
-    report = contracts.check(Layer(), causal=True, require=["causality", "padding"])
+    report = check(Layer(), causal=True, require=["causality", "padding"])
     assert not report
     assert names(report.unmet) >= {"padding, values", "mask is read"}
     with pytest.raises(AssertionError, match=r"required.*\n  padding, values"):
         report.raise_if_broken()
-    assert contracts.check(Layer(), causal=True, require=["causality", "own position"])
+    assert check(Layer(), causal=True, require=["causality", "own position"])
     with pytest.raises(ValueError, match=r"require: expected some of causality, .*, got 'masks'"):
-        contracts.check(Layer(), require=["masks"])
+        check(Layer(), require=["masks"])
     with pytest.raises(TypeError, match="require: expected a list"):
-        contracts.check(Layer(), require="causality")
+        check(Layer(), require="causality")
 
 
 def test_a_mask_that_was_not_used_is_named():
-    report = contracts.check(Layer(), causal=True)
+    report = check(Layer(), causal=True)
     assert not report.notes
     module = Layer()
     module.forward = lambda x, attention_mask=None: module.attend(x)
-    report = contracts.check(module)
+    report = check(module)
     assert "attention_mask" in report.notes[0]
     assert "attention_mask" in says(report, "padding, values")
 
 
 def test_the_documented_padding_loses_no_contract():
     """A mask made for the longest sequence is cut for shorter ones."""
-    report = contracts.check(
+    report = check(
         Layer(), causal=True, padding=lambda lens: {"real": torch.arange(7) < lens[:, None]}
     )
     assert {"padding removed", "padding, values", "mask is read"} <= names(report.kept)
@@ -167,7 +193,7 @@ def test_a_mask_of_another_name_and_a_bias_in_the_second_place(published):
             output, weights = self.attend(hidden_states, mask, scale=1.0)
             return output, torch.full_like(weights, -3.0), weights
 
-    report = contracts.check(StandInAttention(), causal=True)
+    report = check(StandInAttention(), causal=True)
     assert not report.broken, str(report)
     assert {"causality", "padding, values", "rows sum to 1"} <= names(report.kept)
     assert "scale=1" in says(report, "scale")
@@ -183,7 +209,7 @@ def test_sinks_take_their_share(published):
         def forward(self, hidden_states, attention_mask=None):
             return self.attend(hidden_states, attention_mask, sinks=self.sinks)
 
-    report = contracts.check(StandInAttention(), causal=True)
+    report = check(StandInAttention(), causal=True)
     assert not report.broken, str(report)
     assert "a sink may take a part" in says(report, "rows sum to 1")
 
@@ -194,7 +220,7 @@ def test_a_window_is_part_of_the_mask_that_a_layer_is_given(published):
         def forward(self, hidden_states, attention_mask=None):
             return self.attend(hidden_states, attention_mask)
 
-    report = contracts.check(StandInAttention(), causal=True, window=3)
+    report = check(StandInAttention(), causal=True, window=3)
     assert not report.broken and "window" in names(report.kept)
 
 
@@ -230,11 +256,11 @@ def test_rotary_positions_by_kind_of_layer_that_lengthen_vectors(published, leng
 
     published(StandInRotaryEmbedding)
     layer = StandInAttention()
-    report = contracts.check(layer, causal=True)
+    report = check(layer, causal=True)
     assert not report.broken, str(report)
     assert {"positions shifted", "scale", "queries turn as keys"} <= names(report.kept)
     layer.wrong = True
-    report = contracts.check(layer, causal=True)
+    report = check(layer, causal=True)
     assert {"positions shifted", "queries turn as keys"} <= names(report.broken)
 
 
@@ -252,7 +278,7 @@ def test_a_wrapper_around_a_layer_is_called_as_the_layer(published):
         def forward(self, *args, **kwargs):
             return self.base_layer(*args, **kwargs)
 
-    report = contracts.check(Wrapper(), causal=True)
+    report = check(Wrapper(), causal=True)
     assert not report.broken and {"causality", "mask is read"} <= names(report.kept)
 
 
@@ -269,14 +295,22 @@ def test_a_kernel_without_gradients_is_not_called_broken():
         def backward(ctx, gradient):
             raise NotImplementedError("on this device")
 
-    report = contracts.check(lambda *qkv: NoWayBack.apply(*qkv))
+    report = check(lambda *qkv: NoWayBack.apply(*qkv))
     assert not report.broken
     assert "no gradients on this device" in says(report, "gradients")
 
 
+@pytest.mark.parametrize("stacked", [True, False])
+def test_projections_may_be_matrices_without_a_module(stacked):
+    report = check(OwnMatrices(stacked, scale=4**-0.5))
+    assert {"queries apart", "reads values", "scale", "values stay"} <= names(report.kept)
+    assert not report.broken
+    assert names(check(OwnMatrices(stacked, scale=0.25)).broken) == {"scale"}
+
+
 def test_a_layer_of_three_widths():
     layer = nn.MultiheadAttention(16, 4, kdim=12, vdim=10, batch_first=True)
-    report = contracts.check(layer, causal=True)
+    report = check(layer, causal=True)
     assert not report.broken and len(report.kept) > 20
 
 
@@ -285,18 +319,16 @@ def test_positions_added_inside_are_no_mistake():
         waves = torch.randn(keys.shape[-2:], generator=torch.Generator().manual_seed(0)).to(keys)
         return F.scaled_dot_product_attention(queries + waves, keys + waves, values)
 
-    assert not contracts.check(absolute).broken
+    assert not check(absolute).broken
 
 
 # --- a reference ---------------------------------------------------------------------------------
 
 
 def test_a_reference_gets_the_same_weights():
-    right = contracts.check(Layer(grouped=True), causal=True, like=Layer(grouped=True))
+    right = check(Layer(grouped=True), causal=True, like=Layer(grouped=True))
     assert "paired by name" in says(right, "like the reference")
-    wrong = contracts.check(
-        Layer(grouped=True, repeat="tile"), causal=True, like=Layer(grouped=True)
-    )
+    wrong = check(Layer(grouped=True, repeat="tile"), causal=True, like=Layer(grouped=True))
     assert names(wrong.broken) == {"like the reference"}
 
 
@@ -315,10 +347,10 @@ def test_weights_are_paired_by_their_roles():
 
     reference = nn.MultiheadAttention(16, 4, batch_first=True)
     nn.init.normal_(reference.in_proj_bias)
-    report = contracts.check(Mine(), like=reference)
+    report = check(Mine(), like=reference)
     assert "paired as those of queries" in says(report, "like the reference")
     assert not report.broken
-    report = contracts.check(Mine(scale=1.0), like=reference, scale=1.0)
+    report = check(Mine(scale=1.0), like=reference, scale=1.0)
     assert names(report.broken) == {"like the reference"}
 
 
@@ -326,12 +358,12 @@ def test_functions_are_compared_as_they_are():
     def mine(queries, keys, values):
         return (queries @ keys.mT / 8**0.5).softmax(dim=-1) @ values
 
-    report = contracts.check(mine, like=F.scaled_dot_product_attention)
+    report = check(mine, like=F.scaled_dot_product_attention)
     assert "like the reference" in names(report.kept)
 
 
 def test_weights_that_cannot_be_paired_are_no_verdict():
-    report = contracts.check(Layer(16), like=nn.Linear(16, 16))
+    report = check(Layer(16), like=nn.Linear(16, 16))
     assert "like the reference" in names(report.not_tested)
 
 
@@ -405,7 +437,7 @@ def test_a_model_of_last_logits_is_given_targets():
 
 def test_check_says_that_a_model_is_for_check_model(attention_report):
     with pytest.raises(ValueError, match=r"a model on token ids: check_model\(Decoder\)"):
-        contracts.check(Decoder())
+        check(Decoder())
     assert "future" in names(attention_report(Decoder()).kept)
     assert main(["tests.attention_contracts.test_stand_ins:Decoder", "--require", "future"]) == 0
 

@@ -1,6 +1,7 @@
 """Attentions of other packages, and what others wrote down, in an environment of its own.
 
-The contracts run on attentions of ten packages; the library computes the tests of ONNX and PyTorch.
+The contracts run on attentions of eleven packages; the library computes the tests of ONNX and of
+PyTorch.
 """
 
 import hashlib
@@ -19,7 +20,12 @@ HERE = ROOT / "tests" / "nightly" / "foreign"
 # What each right attention has to be tested for, at least, out of 37; those without a mask, or
 # whose projections cannot be told apart, are tested for less.
 FEWEST = 12
-FAULTY = "performer-pytorch"
+BROKEN = {  # name in attentions.py -> contracts that have to be broken
+    # performer-pytorch 1.1.4 masks the values alone; the keys stay in the normaliser.
+    "performer-pytorch": {"padding, values", "padding removed"},
+    "open_clip, scaled twice": {"scale"},
+    "transformers: DeepSeek V3, keys not turned": {"positions shifted"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -63,16 +69,16 @@ def outcomes(printed_by):
 
 
 def test_right_attentions_are_not_accused_and_not_let_off(outcomes):
-    right = {name: found for name, found in outcomes.items() if name != FAULTY}
-    assert len(right) >= 30
+    right = {name: found for name, found in outcomes.items() if name not in BROKEN}
+    assert len(right) >= 36
     assert {name: found for name, found in right.items() if "failed" in found} == {}
     assert {name: found["broken"] for name, found in right.items() if found["broken"]} == {}
     assert {name: n for name, found in right.items() if (n := len(found["kept"])) < FEWEST} == {}
 
 
-def test_the_padding_of_performer_reaches_real_tokens(outcomes):
-    """performer-pytorch 1.1.4 masks the values alone; the keys stay in the normaliser."""
-    assert {"padding, values", "padding removed"} <= outcomes[FAULTY]["broken"].keys()
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_attentions_are_found(outcomes, name):
+    assert BROKEN[name] <= outcomes[name]["broken"].keys()
 
 
 def test_the_library_agrees_with_the_node_tests_of_onnx(printed_by):

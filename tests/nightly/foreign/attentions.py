@@ -5,12 +5,17 @@
 It runs in an environment of its own: ``requirements.txt`` beside it.
 """
 
+import functools
 import importlib
+import importlib.util
 import json
 import os
+import sys
 import time
+import types
 import warnings
 from functools import partial
+from unittest import mock
 
 os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error", USE_HUB_KERNELS="0")
 
@@ -75,12 +80,62 @@ def flex(causal):
     return attend
 
 
+def open_clip(**options):
+    """Make open_clip's attention from its own file; its package would import torchvision."""
+    package, torchvision = types.ModuleType("open_clip"), mock.MagicMock()
+    package.__path__ = importlib.util.find_spec("open_clip").submodule_search_locations
+    names = ("torchvision", "torchvision.ops", "torchvision.ops.misc")
+    stand_ins = {"open_clip": package} | dict.fromkeys(names, torchvision)
+    with mock.patch.dict(sys.modules, stand_ins):
+        return importlib.import_module("open_clip.transformer").Attention(32, 4, **options)
+
+
+class Divided(nn.Module):
+    """Divide by the root of a head's width, which the fused attention does, too."""
+
+    def forward(self, queries):
+        return queries / queries.shape[-1] ** 0.5
+
+
+def scaled_twice():
+    attention = open_clip()
+    attention.ln_q = Divided()
+    return attention
+
+
+def deepseek(turned="both"):
+    """Make the multi-head latent attention of DeepSeek V3, or one whose keys are not turned."""
+    layer = from_transformers("deepseek_v3", "DeepseekV3Attention", "DeepseekV3Config", **DEEPSEEK)
+    if turned == "both":
+        return layer
+    kind = type(layer)
+    home = sys.modules[kind.__module__]
+    turn = home.apply_rotary_pos_emb_interleave
+
+    def turn_queries(queries, keys, cos, sin):
+        return turn(queries, keys, cos, sin)[0], keys
+
+    @functools.wraps(kind.forward)
+    def forward(self, *args, **kwargs):
+        with mock.patch.object(home, "apply_rotary_pos_emb_interleave", turn_queries):
+            return kind.forward(self, *args, **kwargs)
+
+    members = {"forward": forward, "__module__": kind.__module__}
+    layer.__class__ = type("KeysNotTurned", (kind,), members)
+    return layer
+
+
 def booleans(valid_lens, length):
     return {"mask": torch.arange(length) < valid_lens[:, None]}
 
 
 def hidden(name, valid_lens, length):
     return {name: torch.arange(length) >= valid_lens[:, None]}
+
+
+def hidden_for_each_head(valid_lens, length):
+    padded = torch.arange(length) >= valid_lens[:, None]
+    return {"attn_mask": padded[:, None, None].expand(-1, 4, length, length)}
 
 
 def torchscale():
@@ -156,7 +211,11 @@ CASES = {  # name -> what makes it, and how it is checked
         {"causal": True},
     ),
     "transformers: DeepSeek V3": (
-        partial(HF, "deepseek_v3", "DeepseekV3Attention", "DeepseekV3Config", **DEEPSEEK),
+        deepseek,
+        {"causal": True},
+    ),
+    "transformers: DeepSeek V2": (
+        partial(HF, "deepseek_v2", "DeepseekV2Attention", "DeepseekV2Config", **DEEPSEEK),
         {"causal": True},
     ),
     "transformers: ViT": (partial(HF, "vit", "ViTAttention", "ViTConfig"), {}),
@@ -224,6 +283,22 @@ CASES = {  # name -> what makes it, and how it is checked
         ),
         {},
     ),
+    "open_clip": (open_clip, {"padding": hidden_for_each_head}),
+    "open_clip, normalised": (
+        partial(open_clip, qk_norm=True),
+        {"padding": hidden_for_each_head},
+    ),
+    "open_clip, heads scaled": (
+        partial(open_clip, scale_heads=True, inner_norm=True),
+        {"padding": hidden_for_each_head},
+    ),
+}
+BROKEN = {  # by their authors, or by us
+    "open_clip, scaled twice": (scaled_twice, {"padding": hidden_for_each_head}),
+    "transformers: DeepSeek V3, keys not turned": (
+        partial(deepseek, turned="queries"),
+        {"causal": True},
+    ),
     "performer-pytorch": (
         partial(from_package, "performer_pytorch", "SelfAttention", **LUCID, nb_features=64),
         {"padding": booleans},
@@ -251,4 +326,4 @@ def outcome(make, options):
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    print(json.dumps({name: outcome(*case) for name, case in CASES.items()}))
+    print(json.dumps({name: outcome(*case) for name, case in (CASES | BROKEN).items()}))
