@@ -2,7 +2,7 @@
 
 import json
 import re
-import subprocess
+import runpy
 import sys
 from types import SimpleNamespace
 
@@ -236,6 +236,9 @@ def test_the_fixture_fails_where_a_contract_is_broken(attention_report):
         attention_report(unscaled)
 
 
-def test_the_command_runs_in_a_shell():
-    run = [sys.executable, "-m", "attention_contracts", "--help"]
-    assert subprocess.run(run, capture_output=True, check=True).stdout
+def test_the_package_can_be_run_as_a_command(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["attention-contracts", "--help"])
+    with pytest.raises(SystemExit) as exit_:
+        runpy.run_path(sys.modules["attention_contracts.__main__"].__file__, run_name="__main__")
+    assert exit_.value.code == 0
+    assert "usage: attention-contracts" in capsys.readouterr().out
