@@ -41,7 +41,10 @@ def test_one_build_at_a_time(tmp_path, monkeypatch, capsys):
 
 
 def test_a_full_disk_is_told_in_a_sentence_and_leaves_no_half_a_website(tmp_path):
-    """Here no file may grow beyond 64 kB, which is less than what Sphinx keeps of a long page."""
+    """Here no file may grow beyond 64 kB, which is less than what Sphinx keeps of a long page.
+
+    No compiled module is written: of a longer one Python would store 64 kB, and later read them.
+    """
     (tmp_path / "book").mkdir()
     (tmp_path / "book" / "index.md").write_text("# A\n\n" + "many words\n\n" * 10_000)
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
@@ -49,6 +52,7 @@ def test_a_full_disk_is_told_in_a_sentence_and_leaves_no_half_a_website(tmp_path
     build = "import pathlib, sys; from website import book; book.main(pathlib.Path(sys.argv[1]))"
     ran = subprocess.run(
         ["bash", "-c", 'ulimit -f 64; exec "$@"', "-", sys.executable, "-c", build, tmp_path],
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=120,

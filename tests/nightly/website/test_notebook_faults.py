@@ -34,7 +34,7 @@ def test_a_full_disk_loses_no_notebook(tmp_path):
     before = path.read_bytes()
     ran = subprocess.run(
         ["bash", "-c", 'ulimit -f 512; exec "$@"', "-", *COMMAND, path],
-        env=os.environ | {"IPYTHONDIR": str(tmp_path / "ipython")},
+        env=os.environ | {"IPYTHONDIR": str(tmp_path / "ipython"), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=120,
