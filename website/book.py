@@ -123,7 +123,8 @@ def sources(root=ROOT):
 
 def missing_sources(root=ROOT):
     """The documents of _toc.yml that there is no file of, a sentence each."""
-    absent = [name for name in contents(root) if name not in sources(root)]
+    present = sources(root)
+    absent = [name for name in contents(root) if name not in present]
     return [f"_toc.yml lists {name}, but there is no such file." for name in absent]
 
 

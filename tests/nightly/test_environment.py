@@ -287,8 +287,8 @@ def repair_after(standing, damage):
 
 
 def test_settings_of_another_python_do_not_get_through(machine):
-    polluted = [f"PYTHON{name}" for name in ("PATH", "HOME", "WARNINGS", "OPTIMIZE", "INSPECT")]
-    polluted += ["PYTHONDONTWRITEBYTECODE"]
+    names = ("PATH", "HOME", "WARNINGS", "OPTIMIZE", "INSPECT", "DONTWRITEBYTECODE")
+    polluted = [f"PYTHON{name}" for name in names]
     machine.command("python3", f'{shutil.which("env")} >>"$HOME/seen"; exit 127')
     machine.make(**dict.fromkeys(polluted, "polluted"), PYTHONDEVMODE="is let through")
     seen = (machine.root.parent / "seen").read_text()

@@ -20,13 +20,9 @@ from workbook import exercises
 
 NODE = Path(executable.ROOT_DIR, "bin", "node")
 GRADERS = Path(exercises.__file__).parent
+CHANGED = {path.stem for path in among([*GRADERS.glob("*.py"), *GRADERS.glob("*.toml")])}
 # Two, and those whose graders were changed. tests/nightly asks all.
-SOME = [
-    chapter
-    for chapter in export.chapters()
-    if chapter in ("masking", "two_looks")
-    or among([GRADERS / f"{chapter}.py", GRADERS / f"{chapter}.toml"])
-]
+SOME = [name for name in export.chapters() if name in {"masking", "two_looks", *CHANGED}]
 JUDGE = Path(__file__).with_name("judge.mjs")
 
 
