@@ -20,10 +20,9 @@ from fontTools.ttLib import TTFont
 from attention_lib import palette
 from website import ROOT, npm
 from website.notebooks import normalise, read, to_text, write
-from workbook.figures import _bundle
-from workbook.figures._figure import as_json
-from workbook.figures._stills import FOLDER, figure_html, path_of
+from workbook.figures import bundle
 from workbook.figures.catalogue import FIGURES
+from workbook.figures.still_pictures import FOLDER, figure_html, path_of
 
 FAMILIES = {"Book": "source-serif-4", "Book Sans": "source-sans-3", "Book Code": "source-code-pro"}
 FIGURE = re.compile(
@@ -34,11 +33,11 @@ DIRECTIVE = re.compile(r"^```\{slider-(?:figure|still)\} (.+)$", re.M)
 
 def draw(states):
     """Return the SVG of each ``(class name, state as JSON)``; one process for all of them."""
-    light = _bundle.css_variables(palette.LIGHT)
+    light = bundle.css_variables(palette.LIGHT)
     request = {
-        "style": _bundle.stylesheet(),
+        "style": bundle.stylesheet(),
         "light": light,
-        "dark": light | _bundle.css_variables(palette.DARK),
+        "dark": light | bundle.css_variables(palette.DARK),
         "wanted": [
             {"name": name, "module": str(FIGURES[name].script()), "state": state}
             for name, state in states
@@ -102,7 +101,7 @@ def figure_from(text):
 
 
 def state_of(figure):
-    return type(figure).__name__, as_json(figure.state())
+    return type(figure).__name__, bundle.as_json(figure.state())
 
 
 def figures_in(markup):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from website.python.export import UNABLE
 from workbook import exercises
-from workbook.figures._bundle import as_expression
+from workbook.figures.bundle import as_expression
 
 FOLDER = "attention_exercises"
 SOURCES = Path(exercises.__file__).parent

@@ -21,7 +21,7 @@ from attention_lib.palette import LIGHT, WEIGHT_MAP
 from website import stills
 from website.changed import NO_ANSWER, git
 from website.extensions.workbook_pages import first_paragraph, plain
-from workbook.figures._stills import still_of
+from workbook.figures.still_pictures import still_of
 
 FOLDER = "_static/cards"
 SIZE = ("width", "height")

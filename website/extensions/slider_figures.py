@@ -17,10 +17,9 @@ from sphinx.util.docutils import SphinxDirective
 
 from website import stills
 from website.rules.prose import FIGURE_LINK
-from workbook.figures import _bundle
-from workbook.figures._figure import as_json
-from workbook.figures._stills import figure_html, still_of
+from workbook.figures import bundle
 from workbook.figures.catalogue import FIGURES
+from workbook.figures.still_pictures import figure_html, still_of
 
 FOLDER = "attention_widgets"
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -31,15 +30,15 @@ log = logging.getLogger(__name__)
 
 def assets():
     """Return the texts of all files that static pages load, by file name."""
-    host, shared = _bundle.as_expression(_HOST), _bundle.as_expression(_bundle.SHARED)
+    host, shared = bundle.as_expression(_HOST), bundle.as_expression(bundle.SHARED)
     texts = {
-        "figure.css": _bundle.stylesheet(),
+        "figure.css": bundle.stylesheet(),
         "host.js": f"window.attentionWidgets = {host}.createHost(document, () => {shared});\n",
     }
     for name, figure in FIGURES.items():
-        texts[f"{name}.js"] = _bundle.script_source(name, figure.script())
+        texts[f"{name}.js"] = bundle.script_source(name, figure.script())
         if fetched := figure().fetched():
-            arguments = f"{json.dumps(name)}, {json.dumps(as_json(fetched))}"
+            arguments = f"{json.dumps(name)}, {json.dumps(bundle.as_json(fetched))}"
             texts[f"{name}.data.js"] = f"attentionWidgets.deliver({arguments});\n"
     return texts
 

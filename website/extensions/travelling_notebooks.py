@@ -26,7 +26,7 @@ from sphinx.errors import ConfigError
 
 from website import ROOT
 from website.stills import states_in
-from workbook.figures._stills import FOLDER, path_of
+from workbook.figures.still_pictures import FOLDER, path_of
 
 BRANCH = "notebooks"
 COLAB = "https://colab.research.google.com/github"

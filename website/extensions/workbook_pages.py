@@ -22,7 +22,7 @@ from yaml import safe_load
 from attention_lib import palette
 from website import address, book
 from website.changed import NO_ANSWER, git
-from workbook.figures._bundle import css_variables
+from workbook.figures.bundle import css_variables
 
 WEBSITE = Path(__file__).resolve().parent.parent
 # A rectangle of paper in a picture that matplotlib has drawn: its ground, or that of its axes.

@@ -15,9 +15,7 @@ from website import ROOT
 from website.python import FOLDER, micropython
 from website.python.translation import picked, stripped, translated
 from workbook import exercises
-from workbook.exercises._edits import Source
-from workbook.exercises._exercise import Exercise
-from workbook.exercises._slips import slips
+from workbook.exercises import Exercise, Source, slips
 from workbook.parts import PARTS, of_the_book
 from workbook.writer import split_prose
 

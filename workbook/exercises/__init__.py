@@ -2,12 +2,27 @@
 
 A grader takes the reader's function or number and returns a verdict, which says whether it is
 right and names the mistake where it recognises one. A chapter's graders are made of `draws`,
-`exercise` and `questions`, and of rules where a task demands a way.
+`exercise` and `questions`, and of rules where a task demands a way. The page that grades without
+PyTorch is made from an `Exercise`, the `Source` of its solution, and the `slips` that turn up in it.
 """
 
 from workbook.exercises._cases import draws
-from workbook.exercises._exercise import exercise
+from workbook.exercises._edits import Source
+from workbook.exercises._exercise import Exercise, exercise
 from workbook.exercises._questions import questions
 from workbook.exercises._rules import Rule, asks_once, calls, makes, without
+from workbook.exercises._slips import slips
 
-__all__ = ["Rule", "asks_once", "calls", "draws", "exercise", "makes", "questions", "without"]
+__all__ = [
+    "Exercise",
+    "Rule",
+    "Source",
+    "asks_once",
+    "calls",
+    "draws",
+    "exercise",
+    "makes",
+    "questions",
+    "slips",
+    "without",
+]

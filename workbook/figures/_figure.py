@@ -1,14 +1,12 @@
 """The base of every figure with sliders: its state and its HTML."""
 
-import base64
-import json
 from pathlib import Path
 from typing import Any
 
 import traitlets
 
-from workbook.figures._bundle import FOLDER, module_source, page_source, stylesheet
-from workbook.figures._stills import figure_html
+from workbook.figures.bundle import FOLDER, as_json, module_source, page_source, stylesheet
+from workbook.figures.still_pictures import figure_html
 
 Bundle = tuple[dict[str, Any], dict[str, Any]]
 
@@ -95,16 +93,3 @@ class Figure(AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Bundle:
         bundle, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
         return {**bundle, "text/html": self.to_html() + bundle.get("text/html", "")}, metadata
-
-
-def as_json(state: dict[str, Any]) -> str:
-    """Return a state as JSON, bytes in base 64; the host script makes a DataView of them, as
-    Jupyter does. Lone surrogates, with which no page could be written, become question marks."""
-    text = json.dumps(
-        state, default=_binary, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    )
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _binary(value: bytes) -> dict[str, str]:
-    return {"base64": base64.b64encode(value).decode("ascii")}

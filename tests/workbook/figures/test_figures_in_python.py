@@ -14,7 +14,7 @@ import traitlets
 
 from attention_lib import palette
 from workbook import figures
-from workbook.figures import _bundle, _figure
+from workbook.figures import bundle
 from workbook.figures._figure import Figure
 from workbook.figures._traits import OneOf, Real, Whole
 from workbook.figures.catalogue import FIGURES
@@ -69,7 +69,7 @@ def test_html_carries_the_whole_state_and_no_script(figure):
     assert attribute(markup, "data-widget") == type(figure).__name__
     state = json.loads(attribute(markup, "data-state"))
     for name, value in figure.state().items():
-        plain = json.loads(json.dumps(value, default=_figure._binary))
+        plain = json.loads(bundle.as_json(value))
         assert state[name] == plain, name
     assert "<script" not in markup
     page = re.sub(' src="[^"]*"', "", markup)  # the picture is a document of its own
@@ -157,7 +157,7 @@ def test_figures_are_widgets_like_others(figure):
 
 
 def test_every_figure_is_two_files_and_stands_in_the_list():
-    folder = _bundle.FOLDER
+    folder = bundle.FOLDER
     scripts = {*folder.glob("*.js")}
     listed = {figure.script() for figure in FIGURES.values()}
     modules = {path.with_suffix(".js") for path in folder.glob("[!_]*.py")}
@@ -171,10 +171,10 @@ def test_every_figure_is_two_files_and_stands_in_the_list():
 def test_no_two_shared_modules_give_one_name():
     """All are exported by one: of two functions of a name the second would win without a word."""
     declared = re.compile(r"^export (?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
-    modules = [path for path in (_bundle.FOLDER / "_shared").glob("*.js")]
+    modules = [path for path in (bundle.FOLDER / "_shared").glob("*.js")]
     names = [name for path in modules for name in declared.findall(path.read_text("utf-8"))]
     assert [name for name in names if names.count(name) > 1] == []
-    index = (_bundle.FOLDER / "_shared" / "index.js").read_text("utf-8")
+    index = (bundle.FOLDER / "_shared" / "index.js").read_text("utf-8")
     for path in modules:
         assert path.name == "index.js" or f'"./{path.name}"' in index, f"{path.name} is left out"
 
@@ -198,7 +198,7 @@ def test_scripts_ask_nothing_of_a_page_that_a_strict_policy_refuses(assets):
 
 
 def test_colours_come_from_the_palette_alone():
-    folder = _bundle.FOLDER
+    folder = bundle.FOLDER
     for path in [*folder.rglob("*.js"), folder / "figure.css", *folder.glob("[!_]*.py")]:
         found = re.findall(r"#[0-9a-fA-F]{3,8}\b|\brgba?\(\d|\bhsl", path.read_text("utf-8"))
         assert not found, f"{path.name}: {found}"
@@ -206,7 +206,7 @@ def test_colours_come_from_the_palette_alone():
 
 @pytest.mark.parametrize("theme", [palette.LIGHT, palette.DARK], ids=["light", "dark"])
 def test_css_variables_hold_every_colour_and_both_maps(theme):
-    variables = _bundle.css_variables(theme)
+    variables = bundle.css_variables(theme)
     assert variables["--aw-mask-line"] == theme["mask_line"]
     assert {*theme.values()} <= {*variables.values()}
     assert variables["--aw-weight-map"].split(", ") == list(palette.WEIGHT_MAP)
@@ -216,7 +216,7 @@ def test_css_variables_hold_every_colour_and_both_maps(theme):
 
 
 def test_modules_import_the_shared_helpers_in_one_line_and_export_a_view(figure):
-    source = _bundle.module_source(figure.script())
+    source = bundle.module_source(figure.script())
     assert not re.search(r"^import\b", source, re.MULTILINE)
     assert re.findall(r"^export .*", source, re.MULTILINE) == ["export default { render };"]
     assert source.rstrip().endswith("export default { render };")

@@ -7,7 +7,7 @@ import pytest
 
 from website import stills
 from workbook.figures import SoftLookup, SoftmaxSaturation
-from workbook.figures._stills import FOLDER, figure_html, path_of, still_of
+from workbook.figures.still_pictures import FOLDER, figure_html, path_of, still_of
 
 WANTED = stills.states_to_draw(stills.pages())
 STORE = "run .venv/bin/python tools/notebooks.py --stills"

@@ -8,7 +8,7 @@ import pytest
 from attention_lib import palette
 from attention_lib.palette import readable_on
 from workbook import figures
-from workbook.figures._bundle import SCORE_MAP_IN_THE_DARK
+from workbook.figures.bundle import SCORE_MAP_IN_THE_DARK
 
 browser = pytest.mark.browser
 

@@ -1,5 +1,5 @@
 // What every figure with sliders shares in the browser. A figure imports all of it from here; the
-// bundler (_bundle.py) reads these lines, so a module stands after those that it imports.
+// bundler (bundle.py) reads these lines, so a module stands after those that it imports.
 
 export * from "./elements.js";
 export * from "./numbers.js";

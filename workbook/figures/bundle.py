@@ -1,4 +1,4 @@
-"""Each figure's view as one text: a module for Jupyter, a script for a page; and the stylesheet.
+"""How a figure is written down: its view for Jupyter or a page, its state, its stylesheet.
 
 A view is written as ES modules that import each other: ``{ … } from "./other.js"``, or all of
 another by ``export *``. Jupyter loads a module as one text (relative imports do not resolve there);
@@ -8,10 +8,12 @@ exports. We do not leave that to esbuild, because a kernel, and a notebook that 
 along, has no Node.
 """
 
+import base64
 import html
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from attention_lib import palette
 
@@ -105,3 +107,16 @@ def stylesheet() -> str:
         declarations = " ".join(f"{name}: {value};" for name, value in colors.items())
         rules = rules.replace(f"/* colours: {theme} */", declarations)
     return rules
+
+
+def as_json(state: dict[str, Any]) -> str:
+    """Return a state as JSON, bytes in base 64; the host script makes a DataView of them, as
+    Jupyter does. Lone surrogates, with which no page could be written, become question marks."""
+    text = json.dumps(
+        state, default=_binary, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    )
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _binary(value: bytes) -> dict[str, str]:
+    return {"base64": base64.b64encode(value).decode("ascii")}
