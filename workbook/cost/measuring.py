@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: PLC2701  no public name has it
+from torch.utils._pytree import tree_leaves  # noqa: PLC2701
 from torch.utils.flop_counter import FlopCounterMode
 
 from workbook.arguments import require_tensor

@@ -3,7 +3,7 @@
 A grader takes the reader's function or number and returns a verdict, which says whether it is
 right and names the mistake where it recognises one. A chapter's graders are made of `draws`,
 `exercise` and `questions`, and of rules where a task demands a way. The page that grades without
-PyTorch is made from an `Exercise`, the `Source` of its solution, and the `slips` that turn up in it.
+PyTorch is made from each `Exercise`, the `Source` of its solution, and the usual `slips` in it.
 """
 
 from workbook.exercises._cases import draws
