@@ -207,7 +207,7 @@ def test_nothing_gives_the_answer_away_before_it_is_drawn(show):
     seen = page.evaluate(
         """async () => {
           const frames = [];
-          const end = performance.now() + 6000;
+          const end = performance.now() + 12000;
           while (performance.now() < end) {
             await new Promise(requestAnimationFrame);
             const arcs = [...document.querySelectorAll('.attention-arcs [data-strand=output]')];

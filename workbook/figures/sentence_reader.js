@@ -12,18 +12,23 @@ import {
   rowOf,
   SURE,
   titleOf,
+  titleOfLayer,
   wayOf,
   words,
 } from "./_sentence/reading.js";
 
 const DRAWN = 700; // milliseconds in which a step's arcs are drawn
+const STANDS = 1500; // and those for which they stand before the next
+const SHARES = Array.from({ length: 51 }, (_, i) => i / 50); // of the picture, in view
 
 export function render({ model, el }) {
+  const act = matchMedia("(pointer: coarse)").matches ? "Tap" : "Click";
+  const task = `${act} an underlined word to exchange it, and see what “it” means then.`;
   const view = createView(
     { model, el },
     {
       label: "What does “it” mean?",
-      task: "Click a word to exchange it, and see what “it” means then.",
+      task,
       traits: ["text", "hop", "head", "word"],
       given: [
         ...["packed", "scales", "vocabulary", "forms", "read_as", "sections", "offered"],
@@ -56,35 +61,37 @@ export function render({ model, el }) {
   /** Read another sentence, and show what *it* does from the start. */
   function read(text) {
     playing.stop();
+    view.task(task);
     isBegun = true;
     view.setAll({ text, word: -1 });
     if (model.get("head") >= 0 || isStill()) return;
     view.set("hop", 3); // at its end a play begins anew, with the first step
     playing.play();
   }
-  function exchange(number) {
-    if (!others[number]) return;
-    const { boxes, width, height } = placeWords(measured.words, plot.width);
-    const box = boxes[number];
-    menu.open(
-      [(box.x + box.width / 2) / width, (box.y + box.height + 4) / height],
-      others[number],
-      measured.words[number],
-      (word) => {
-        const changed = measured.words.map((old, i) => (i === number ? word : old));
-        read(changed.slice(1).join(" "));
-        view.again();
-      },
-    );
+  function exchange({ target }) {
+    const word = target.closest("[data-place]");
+    const number = Number(word?.dataset.place);
+    if (!word) return;
+    if (!others[number]) {
+      view.task(
+        `“${measured.words[number]}” stays as it is. ${act} an underlined word, or write your own sentence below.`,
+      );
+      return;
+    }
+    view.task(task);
+    menu.open(word, others[number], (chosen) => {
+      const changed = measured.words.map((old, i) => (i === number ? chosen : old));
+      read(changed.slice(1).join(" "));
+      view.again();
+    });
   }
-  const numberOf = ({ target }) => Number(target.closest("[data-place]")?.dataset.place ?? -1);
-  cells.addEventListener("click", (event) => exchange(numberOf(event)), { signal: view.signal });
+  cells.addEventListener("click", exchange, { signal: view.signal });
   cells.addEventListener(
     "keydown",
     (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
       event.preventDefault();
-      exchange(numberOf(event));
+      exchange(event);
     },
     { signal: view.signal },
   );
@@ -108,7 +115,7 @@ export function render({ model, el }) {
     },
     rewind: () => view.setAll({ hop: 1, head: -1 }),
     atEnd: () => model.get("hop") === 3,
-    every: DRAWN + 350,
+    every: DRAWN + STANDS,
   });
   view.choice({
     trait: "hop",
@@ -168,7 +175,8 @@ export function render({ model, el }) {
       role: i === 2 ? "output" : "weight",
       grown: grown[i],
     }));
-    return { asking: measured.it, ways, grown, numbers: last < 0 ? null : rows[last] };
+    const line = last < 0 ? [""] : titleOfLayer(last + 1, rows[last], measured.words);
+    return { asking: measured.it, ways, grown, line, numbers: last < 0 ? null : rows[last] };
   }
 
   view.start(() => {
@@ -205,10 +213,7 @@ export function render({ model, el }) {
         exchanged: others,
       }),
     );
-    setChildren(
-      title,
-      titleMarks(places, isKnown ? titleOf(measured) : "What does “it” mean?", now.grown),
-    );
+    setChildren(title, titleMarks(places, isKnown ? [titleOf(measured)] : now.line, now.grown));
     const answer = isKnown ? measured : { meant: NaN, probability: NaN };
     const short = (text) => (isKnown ? text : "not yet");
     const isSure = measured.probability >= SURE;
@@ -221,7 +226,7 @@ export function render({ model, el }) {
     else if (!isKnown && state.hop === 1) view.say(""); // what was said of another sentence
   });
 
-  /** Play once, unless the reader, Python or another view has set something before this was seen. */
+  /** Play once when all of it is in view, unless the reader, Python or another view has set something before this was measured. */
   function begin() {
     if (isBegun) return;
     if (model.get("head") < 0 && model.get("hop") === 3) read(model.get("text"));
@@ -231,11 +236,12 @@ export function render({ model, el }) {
   if (!isBegun) {
     const first = new IntersectionObserver(
       (entries) => {
-        if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
+        const { intersectionRect: inView, boundingClientRect: all } = entries.at(-1);
+        if (inView.height < 0.95 * Math.min(all.height, innerHeight)) return;
         first.disconnect();
         begin();
       },
-      { threshold: 0.4 },
+      { threshold: SHARES },
     );
     first.observe(plot.svg);
     view.signal.addEventListener("abort", () => first.disconnect());

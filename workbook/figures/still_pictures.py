@@ -61,7 +61,8 @@ def figure_html(name: str, state: str, ground: bool = True) -> str:
     """Return a figure as HTML: its state for the script that brings it to life, and its still."""
     still = still_of(name, state)
     if still:
-        shown = f"{still.image(ground)}<figcaption><strong>{html.escape(still.title)}.</strong> "
+        title = still.title if still.title.endswith("?") else f"{still.title}."
+        shown = f"{still.image(ground)}<figcaption><strong>{html.escape(title)}</strong> "
         shown += f"{html.escape(still.words)}</figcaption>"
     else:
         shown = f"<figcaption>{_NONE}</figcaption>"

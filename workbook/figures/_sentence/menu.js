@@ -2,8 +2,12 @@
 
 import { element } from "../_shared/index.js";
 
-/** A menu in `place`. `open(box, words, current, choose)` shows it under a box `[left, top]`, in
-    shares of the place; `close()` hides it and gives the focus back. */
+const HIGH = 240; // pixels, at most
+const [EDGE, GAP] = [7, 2]; // around the rows, and between them: see figure.css
+
+/** A menu in `place`. `open(word, words, choose)` shows it under a word, an element, or above it where
+    the window has more room, with the focus on the first of `words`, the present one; `close()` hides
+    it and gives the focus back. */
 export function createMenu(place, signal) {
   const list = place.appendChild(
     element("div", { class: "attention-menu", role: "listbox", hidden: true, "data-live": true }),
@@ -15,25 +19,40 @@ export function createMenu(place, signal) {
     if (list.hidden) return;
     const hadFocus = list.contains(document.activeElement);
     list.hidden = true;
-    if (hadFocus) back?.focus();
+    if (hadFocus) back?.focus({ preventScroll: true });
   }
-  function open([left, top], words, current, act) {
+  /** Put the list beside a word, as high as the window has room for whole rows. */
+  function fit(word) {
+    const [box, around] = [word, place].map((node) => node.getBoundingClientRect());
+    const bar = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
+    const [above, below] = [box.top - bar, innerHeight - box.bottom].map((room) => room - 8);
+    const isUnder = below >= Math.min(above, HIGH);
+    const row = list.firstChild.offsetHeight + GAP;
+    const rows = Math.floor((Math.min(isUnder ? below : above, HIGH) - 2 * EDGE + GAP) / row);
+    const middle = (box.left + box.right) / 2 - around.left;
+    Object.assign(list.style, {
+      maxHeight: `${Math.max(rows, 2) * row - GAP + 2 * EDGE}px`,
+      top: isUnder ? `${box.bottom - around.top + 4}px` : "",
+      bottom: isUnder ? "" : `${around.bottom - box.top + 4}px`,
+    });
+    list.style.setProperty("--left", (middle / around.width).toFixed(4));
+  }
+  function open(word, words, act) {
     back = document.activeElement;
     choose = act;
     list.replaceChildren(
-      ...words.map((word) =>
+      ...words.map((other, i) =>
         element(
           "button",
-          { type: "button", role: "option", "aria-selected": String(word === current) },
-          word,
+          { type: "button", role: "option", "aria-selected": String(i === 0) },
+          other,
         ),
       ),
     );
     list.hidden = false;
-    list.style.setProperty("--left", left.toFixed(4));
-    list.style.setProperty("top", `${(100 * top).toFixed(2)}%`);
-    list.children[words.indexOf(current)]?.focus({ preventScroll: true });
-    list.scrollTop = (document.activeElement.offsetTop ?? 0) - list.clientHeight / 2;
+    fit(word);
+    list.firstChild.focus({ preventScroll: true });
+    list.scrollTop = 0;
   }
   list.addEventListener(
     "click",

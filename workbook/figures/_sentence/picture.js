@@ -3,8 +3,8 @@
 import { breadth, fixed } from "../_shared/index.js";
 
 const LETTER = 18; // a word's size where there is room
-const TOP = 44; // the answer stands there
-const ROW = 38; // from word to word where they stand in a column
+const TOP = 40; // a step's line of words stands there
+const ROW = 34; // from word to word where they stand in a column
 const SHOWN = 0.05; // the least weight that is drawn
 
 /** Where the words stand: side by side where there is room, else one below the other. */
@@ -15,27 +15,27 @@ export function placeWords(words, width) {
   if (size >= 13.5) {
     const air = Math.min((width - whole * size) / words.length, 14);
     let x = (width - whole * size - air * words.length) / 2;
-    const [above, high] = [210, 46];
+    const [above, high, below] = [150, 46, 90];
     const boxes = words.map((word) => {
       const long = wide(word, size) + air;
       x += long;
       return { x: x - long, y: TOP + above, width: long, height: high, middle: x - long / 2 };
     });
-    return { words, width, height: TOP + above + high + 118, size, inRow: true, boxes };
+    return { words, width, height: TOP + above + high + below, size, inRow: true, boxes };
   }
   const long = Math.max(...words.map((word) => wide(word, 17))) + 44; // and a number beside it
   const x = Math.max(width * 0.28, 70);
   const boxes = words.map((_, i) => ({
     x,
-    y: TOP + 12 + i * ROW,
+    y: TOP + i * ROW,
     width: Math.min(long, width - x - 60),
     height: ROW - 4,
-    middle: TOP + 12 + i * ROW + ROW / 2 - 2,
+    middle: TOP + i * ROW + ROW / 2 - 2,
   }));
   return {
     words,
     width,
-    height: TOP + 40 + ROW * words.length,
+    height: TOP + 24 + ROW * words.length,
     size: 17,
     inRow: false,
     boxes,
@@ -49,7 +49,7 @@ function arc({ boxes, inRow, width }, from, to, near) {
   const far = Math.abs(a.middle - b.middle);
   if (inRow) {
     const y = near ? a.y : a.y + a.height;
-    const rise = (near ? -1 : 1) * Math.min(36 + far * 0.42, near ? 250 : 128);
+    const rise = (near ? -1 : 1) * Math.min(36 + far * 0.3, near ? 188 : 108);
     if (from === to)
       return `M${a.middle - 7} ${y}C${a.middle - 30} ${y + rise} ${a.middle + 30} ${y + rise} ${a.middle + 7} ${y}`;
     return `M${a.middle} ${y}C${a.middle} ${y + rise} ${b.middle} ${y + rise} ${b.middle} ${y}`;
@@ -113,8 +113,8 @@ export function wordMarks({ words, boxes, inRow, size }, { asking, meant, number
           class: "attention-word",
           "data-asks": String(i === asking),
           "data-meant": String(i === meant),
+          "data-place": i,
           ...(exchanged[i] && {
-            "data-place": i,
             tabindex: 0,
             role: "button",
             "aria-haspopup": "listbox",
@@ -156,8 +156,9 @@ export function wordMarks({ words, boxes, inRow, size }, { asking, meant, number
   });
 }
 
-/** The line above the picture, and the names of the layers beside their arcs. */
-export function titleMarks({ width, height, inRow, boxes }, title, grown) {
+/** What the step shows, in a line of words above the picture (in two where it is narrow), and the
+    names of the layers beside their arcs. */
+export function titleMarks({ width, height, inRow, boxes }, [first, then = ""], grown) {
   const names = inRow
     ? [
         { x: 0, y: boxes[0].y + boxes[0].height + 34 },
@@ -167,18 +168,19 @@ export function titleMarks({ width, height, inRow, boxes }, title, grown) {
         { x: 0, y: height - 6 },
         { x: width, y: height - 6, "text-anchor": "end" },
       ];
+  const lines = inRow ? [`${first} ${then}`.trim()] : [first, then];
   return [
-    [
+    ...lines.map((line, i) => [
       "text",
       {
         x: width / 2,
-        y: 26,
+        y: 18 + 17 * i,
         "text-anchor": "middle",
-        "font-size": Math.min(20, (0.92 * width) / breadth(title)),
+        "font-size": Math.min(inRow ? 20 : 16, (0.96 * width) / breadth(line || "x")),
         class: "attention-cell attention-answer",
       },
-      title,
-    ],
+      line,
+    ]),
     ...names.map((place, i) => [
       "text",
       { ...place, class: "attention-muted", opacity: grown[i] },

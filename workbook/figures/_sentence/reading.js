@@ -6,6 +6,8 @@ import { openReader } from "./cuts.js";
 export const SURE = 0.75; // below, the reader says that it is unsure
 const OFFERED = 14; // nouns to exchange a noun for
 const OTHER = "other words";
+// Offered first: some are said of animals, some of streets, and the last of both.
+const FIRST = ["tired", "wide", "hungry", "steep", "lazy", "narrow", "dangerous"];
 
 /** The words of a sentence, or an Error in a sentence. */
 export function parse(text, state) {
@@ -86,6 +88,14 @@ export const titleOf = (measured) =>
     ? `Unsure: ${rivals(measured)}`
     : `“It” means ${nameOf(measured.words, measured.meant)}.`;
 
+/** What *it* reads in a layer, 1 or 2, as a title in one or two lines; layer 1 does not answer yet. */
+export function titleOfLayer(layer, weights, words) {
+  const most = Math.max(...weights);
+  const read = words.filter((_, place) => weights[place] > most / 2).slice(0, 3);
+  const first = `In layer ${layer}, “it” reads mostly ${read.join(" and ")}`;
+  return layer === 1 ? [`${first}:`, "it does not know yet."] : [`${first}.`];
+}
+
 /** The words that another word stands for, in a sentence. */
 export function replaced(all, { lexicon: { ids, forms, readAs }, lexicon }) {
   const isOther = (word) => ids.has(word) === forms.has(word); // neither, or both: a word with a better one
@@ -128,7 +138,7 @@ export function words(state, measured) {
   );
 }
 
-/** Words that may stand in a word's place, by the part of the vocabulary it is in. */
+/** Words that may stand in a word's place, by the part of the vocabulary it is in; itself first. */
 export function alike(word, { lexicon }, { sections, offered }) {
   const id = idOf(word, lexicon);
   let start = 1;
@@ -139,7 +149,8 @@ export function alike(word, { lexicon }, { sections, offered }) {
         name === "adjectives"
           ? offered.split(" ")
           : lexicon.words.slice(start, start + Math.min(count, OFFERED));
-      return [...new Set([word, ...some])].sort();
+      const first = FIRST.filter((other) => some.includes(other));
+      return [...new Set([word, ...first, ...some.sort()])];
     }
     start += count;
   }
