@@ -1,4 +1,4 @@
-import { createView, element, fixed, setChildren, svg } from "./_shared/index.js";
+import { createView, element, fixed, grouped, setChildren, svg } from "./_shared/index.js";
 
 const WIDTH = 128; // of queries and keys
 const PAIRS = Array.from({ length: WIDTH / 2 }, (_, j) => j);
@@ -15,10 +15,7 @@ const METHODS = [
 
 // ---------------------------------------------------------------- the numbers
 
-const tokens = (count) => {
-  if (count < 10) return count.toFixed(1);
-  return Math.round(count).toLocaleString("en").replaceAll(",", " ");
-};
+const tokens = (count) => (count < 10 ? count.toFixed(1) : grouped(count));
 
 /** Radians a token of each pair, as they were in training. */
 export const speedsOf = (base) => PAIRS.map((j) => base ** ((-2 * j) / WIDTH));
@@ -124,8 +121,7 @@ export function render({ model, el }) {
   );
   const plot = view.plot({
     height: 340,
-    description:
-      "A text of 20 480 tokens with a query and a key, and eight clocks with a hand of each",
+    description: `A text of ${grouped(LONGEST)} tokens with a query and a key, and eight clocks with a hand of each`,
   });
   const [line, clocks] = ["attention-clock-line", "attention-clocks"].map((kind) =>
     plot.svg.appendChild(svg("g", { class: kind })),
@@ -154,8 +150,8 @@ export function render({ model, el }) {
     trait: "base",
     label: "Base",
     options: [
-      [10_000, "10 000"],
-      [500_000, "500 000"],
+      [10_000, grouped(10_000)],
+      [500_000, grouped(500_000)],
     ],
   });
   for (const [trait, label] of [
@@ -229,11 +225,15 @@ export function render({ model, el }) {
           class: "attention-clock-trained",
         },
       ],
-      ["text", { x: at.x(0), y: 100, class: "attention-muted" }, "trained on 2 048 tokens"],
+      [
+        "text",
+        { x: at.x(0), y: 100, class: "attention-muted" },
+        `trained on ${grouped(TRAINED)} tokens`,
+      ],
       [
         "text",
         { x: at.x(LONGEST), y: 100, "text-anchor": "end", class: "attention-muted" },
-        "20 480",
+        grouped(LONGEST),
       ],
       [
         "line",
@@ -299,6 +299,7 @@ export function render({ model, el }) {
         ];
       }),
     );
+    if (!view.hasArrived()) return;
     numbers(
       { distance: measured.distance, score: measured.score, new_hands: measured.isNew },
       { distance: tokens(measured.distance), new_hands: String(measured.isNew) },

@@ -279,6 +279,7 @@ export function render({ model, el }) {
         ],
       ]),
     );
+    if (!view.hasArrived()) return;
     const { most, next, second, target, first: other, before } = hops;
     show(
       { next: most, probability: next[most], second: second[target], first: other[before] },

@@ -98,7 +98,8 @@ export function render({ model, el }) {
   const matrix = plot.svg.appendChild(svg("g", grid));
   const split = plot.svg.appendChild(svg("g", grid));
   const tiles = []; // of the heads, by number
-  let cuts = 0; // how often the matrix was cut anew
+  let layout; // as it was cut last
+  let cuts = 0; // how often it was cut anew
   const names = plot.svg.appendChild(svg("g"));
   view.stage.append(
     element(
@@ -246,16 +247,14 @@ export function render({ model, el }) {
         }),
       ),
     );
-    const layout = JSON.stringify([length, d_model, num_heads, settings.wrong]);
-    let isCut = false; // in this draw
-    view.part("layout", layout, () => {
-      cuts += 1;
-      isCut = cuts > 1 && !isStill();
-    });
+    const now = JSON.stringify([length, d_model, num_heads, settings.wrong]);
+    const isCut = layout !== undefined && layout !== now;
+    layout = now;
+    if (isCut) cuts += 1;
     view.glide("flight", cuts, { length: ALL + FLIGHT });
     const areThere = !view.isMoving();
     view.part("heads", JSON.stringify([measured, areThere]), () => drawTiles(measured, areThere));
-    if (isCut) fly(measured, d_model, (100 * (below - top)) / cell);
+    if (isCut && !isStill()) fly(measured, d_model, (100 * (below - top)) / cell);
     for (const [group, y] of [
       [matrix, top],
       [split, below],

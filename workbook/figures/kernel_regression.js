@@ -329,6 +329,7 @@ export function render({ model, el }) {
       label("keys", "key", SIZE.left - 8, SIZE.base + 20, "end"),
       label("kernel and weights", "weight", SIZE.left + 4, SIZE.bars - 4, "start"),
     ]);
+    if (!view.hasArrived()) return;
     if (measured.mean_squared_error < best.error)
       best = { error: measured.mean_squared_error, kernel, bandwidth };
     tried.add(`${kernel} ${bandwidth}`);

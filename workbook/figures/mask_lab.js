@@ -383,6 +383,7 @@ export function render({ model, el }) {
     drawLegend(place, weightColor, measured);
     before.plot.setHeight(Math.ceil(place.bottom));
     after.plot.setHeight(Math.ceil(place.bottom + 32));
+    if (!view.hasArrived()) return;
     spilled(measured.spilled, measured.nan_cells === 25 ? "NaN" : percent(measured.spilled));
     show(measured, {
       nan_cells: String(measured.nan_cells),

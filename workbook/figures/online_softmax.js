@@ -364,6 +364,7 @@ export function render({ model, el }) {
     ]);
     drawTotals(now, totals, largest);
     full(answer);
+    if (!view.hasArrived()) return;
     shown(now, { factor: now.read < 2 ? "none" : undefined });
     further(now, { maximum: now.read < 1 ? "none" : undefined });
     view.say(words(state, now));

@@ -271,6 +271,7 @@ export function render({ model, el }) {
         ),
       );
     }
+    if (!view.hasArrived()) return;
     show(now);
     gradients.forEach(({ flows, zeros }, i) => {
       const dead = now.dead.includes(DTYPES[i]);

@@ -326,6 +326,7 @@ export function render({ model, el }) {
       );
       view.readouts.append(sign);
     });
+    if (!view.hasArrived()) return;
     shares.forEach((share, i) => {
       share(measured.weights[i]);
       share.card.classList.toggle("attention-won", i === top);

@@ -1,4 +1,4 @@
-import { createView, element, readNumber, setChildren, svg } from "./_shared/index.js";
+import { createView, element, grouped, readNumber, setChildren, svg } from "./_shared/index.js";
 
 const OWN = "my own numbers";
 const WINDOW = 1024; // of the three layers of four that forget
@@ -58,7 +58,6 @@ export function measure(state) {
   };
 }
 
-const grouped = (number) => Math.round(number).toLocaleString("en").replaceAll(",", " ");
 const size = (bytes) =>
   bytes >= 1e9 ? `${(bytes / 1e9).toFixed(2)} GB` : `${(bytes / 1e6).toFixed(1)} MB`;
 const many = (readers) => (readers === 1 ? "1 reader fits" : `${grouped(readers)} readers fit`);
@@ -269,6 +268,7 @@ export function render({ model, el }) {
     drawMemory(state, hasArrived ? measured.now : fitting(state, one), width);
     drawRows(state, measured, width);
     list.value = state.model;
+    if (!view.hasArrived()) return;
     numbers(measured.now, {
       token: grouped(measured.now.token),
       one: size(measured.now.one),

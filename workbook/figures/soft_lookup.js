@@ -308,6 +308,7 @@ export function render({ model, el }) {
         view.readout({ name: `weight_${i}`, label: `Weight of ${token}` }),
       );
     });
+    if (!view.hasArrived()) return;
     shares.forEach((show, i) => show(measured.weights[i]));
     rest(measured);
     view.say(words(settings, measured), setting(settings, measured));

@@ -2,6 +2,7 @@
 
 import pytest
 
+from workbook import figures
 from workbook.figures import HeatmapExplorer, SoftLookup
 
 pytestmark = pytest.mark.browser
@@ -102,3 +103,53 @@ def test_the_map_of_another_head_fades_in_unless_less_motion_is_wanted(show, mot
     page = show(HeatmapExplorer(), reduced_motion=motion)
     assert page.evaluate(CANVASES) == [1, during, 1]
     assert page.errors == []
+
+
+CHANGES = {
+    figures.Clock: {"method": "interpolation"},
+    figures.CopyingHeads: {"without": 1},
+    figures.HeadSplit: {"wrong": True},
+    figures.KernelRegression: {"bandwidth": 2},
+    figures.MaskLab: {"fill": "-inf"},
+    figures.OnlineSoftmax: {"step": 3},
+    figures.ScoringPlane: {"query_x": -1},
+    figures.ServingCalculator: {"eight_bits": True},
+    figures.SoftLookup: {"temperature": 8},
+    figures.SoftmaxSaturation: {"d": 1024},
+}
+NUMBERS_OVER_TIME = """async (changes) => {
+  const figures = [...document.querySelectorAll("figure")];
+  const shown = () =>
+    figures.map((figure) =>
+      [...figure.querySelectorAll("output[data-readout], .attention-finding")]
+        .map((place) => place.textContent)
+        .join(),
+    );
+  const states = [shown()];
+  figures.forEach((figure, i) => {
+    const model = attentionWidgets.model(figure);
+    for (const [name, value] of Object.entries(changes[i])) model.set(name, value);
+  });
+  for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
+  states.push(shown());
+  await new Promise((done) => { setTimeout(done, 1500); });
+  states.push(shown());
+  return states;
+}"""
+
+
+def test_numbers_and_sentences_come_when_the_picture_has_arrived(show):
+    page = show(*(make() for make in CHANGES), reduced_motion="no-preference")
+    before, during, after = page.evaluate(NUMBERS_OVER_TIME, [*CHANGES.values()])
+    names = [make.__name__ for make in CHANGES]
+    assert dict(zip(names, during, strict=True)) == dict(zip(names, before, strict=True))
+    assert [name for name, old, new in zip(names, before, after, strict=True) if old == new] == []
+
+
+def test_another_colour_of_the_page_starts_no_motion(show):
+    page = show(figures.HeadSplit(), reduced_motion="no-preference")
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.settle()
+    assert page.evaluate("document.getAnimations().length") == 0
+    page.set({"wrong": True})
+    assert page.evaluate("document.getAnimations().length") > 12

@@ -13,6 +13,10 @@ export function short(value, digits = 3) {
   return String(Number(value.toPrecision(digits))).replace("-", "−");
 }
 
+/** A whole number, its digits in groups of three that no line end parts. */
+export const grouped = (number) =>
+  Math.round(number).toLocaleString("en").replaceAll(",", "\u202f");
+
 /** Softmax of finite scores in float64, by way of the largest. */
 export function softmax(scores) {
   const largest = Math.max(...scores);

@@ -205,22 +205,11 @@ export function createView({ model, el }, { label, task = "", traits, given = []
   function again() {
     if (frame === 0) frame = requestAnimationFrame(redraw);
   }
-  let held = false;
-  root.addEventListener(
-    "pointerdown",
-    () => {
-      held = true;
-    },
-    { signal },
-  );
-  for (const type of ["pointerup", "pointercancel"]) {
-    addEventListener(
-      type,
-      () => {
-        held = false;
-      },
-      { signal },
-    );
+  let held = false; // a pointer or a key stays down: the picture follows closely
+  root.addEventListener("pointerdown", () => (held = true), { signal });
+  root.addEventListener("keydown", ({ repeat }) => (held = repeat), { signal });
+  for (const type of ["pointerup", "pointercancel", "keyup"]) {
+    addEventListener(type, () => (held = false), { signal });
   }
   const motion = createMotion({ again, isHeld: () => held });
 
@@ -287,6 +276,10 @@ export function createView({ model, el }, { label, task = "", traits, given = []
     /** What to draw now of numbers that have changed, on their way; see `createMotion`. */
     glide: motion.glide,
     isMoving: motion.isMoving,
+
+    /** Whether the picture shows what is set: only then are numbers and sentences due, which follow
+        the picture and never lead it. One that follows a held control closely counts as arrived. */
+    hasArrived: () => held || !motion.isMoving(),
 
     /** What is to be done, where that depends on what stands. */
     task(text) {
