@@ -14,15 +14,13 @@ STEPS = [
     ),
     (2, [0.03, 0.01, 0.01, 0.95], [f"{READS[2]} c."]),
 ]
-LINE = (
-    "[...document.querySelectorAll('.attention-answer')].map((line) => line.textContent).join(' ')"
-)
 MENU = """() => {
   const list = document.querySelector('.attention-menu');
   const box = list.getBoundingClientRect();
   const rows = [...list.children]
     .map((row) => row.getBoundingClientRect())
-    .filter((row) => row.bottom > box.top && row.top < box.bottom);
+    .filter((row) => row.bottom > box.top + list.clientTop)
+    .filter((row) => row.top < box.top + list.clientTop + list.clientHeight);
   const focused = document.activeElement.getBoundingClientRect();
   return {
     isInWindow: box.top >= 0 && box.bottom <= innerHeight,
@@ -56,7 +54,7 @@ def test_it_plays_when_its_picture_is_in_view_and_not_before(show, height):
         assert page.locator(".attention-arcs path").count() == 0, share
     picture.evaluate("(svg) => svg.scrollIntoView({ block: 'start', behavior: 'instant' })")
     for line in (READS[1], READS[2], "“It” means animal"):
-        page.wait_for_function(f"{LINE}.startsWith('{line}')")
+        page.locator(".attention-answer", has_text=line).first.wait_for()
 
 
 @pytest.mark.browser

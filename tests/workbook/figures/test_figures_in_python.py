@@ -161,7 +161,8 @@ def test_every_figure_is_two_files_and_stands_in_the_list():
     scripts = {*folder.glob("*.js")}
     listed = {figure.script() for figure in FIGURES.values()}
     modules = {path.with_suffix(".js") for path in folder.glob("[!_]*.py")}
-    modules -= {folder / "catalogue.js", folder / "interact.js"}
+    others = ("bundle", "catalogue", "interact", "still_pictures")
+    modules -= {folder / f"{name}.js" for name in others}
     odd = sorted((scripts | listed | modules) - (scripts & listed & modules))
     assert not odd, f"{odd}: a figure is name.py, name.js, and its class in FIGURES"
     for name in figures.__all__:
@@ -199,7 +200,9 @@ def test_scripts_ask_nothing_of_a_page_that_a_strict_policy_refuses(assets):
 
 def test_colours_come_from_the_palette_alone():
     folder = bundle.FOLDER
-    for path in [*folder.rglob("*.js"), folder / "figure.css", *folder.glob("[!_]*.py")]:
+    with_a_map_of_its_own = folder / "bundle.py"
+    sources = {*folder.rglob("*.js"), folder / "figure.css", *folder.glob("*.py")}
+    for path in sources - {with_a_map_of_its_own}:
         found = re.findall(r"#[0-9a-fA-F]{3,8}\b|\brgba?\(\d|\bhsl", path.read_text("utf-8"))
         assert not found, f"{path.name}: {found}"
 

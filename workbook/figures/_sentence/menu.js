@@ -3,7 +3,7 @@
 import { element } from "../_shared/index.js";
 
 const HIGH = 240; // pixels, at most
-const [EDGE, GAP] = [7, 2]; // around the rows, and between them: see figure.css
+const [EDGE, GAP] = [6, 2]; // around the rows, and between them: see figure.css
 
 /** A menu in `place`. `open(word, words, choose)` shows it under a word, an element, or above it where
     the window has more room, with the focus on the first of `words`, the present one; `close()` hides
