@@ -1,5 +1,7 @@
 """The figure Scissors: its cuts are PyTorch's, what it claims holds, and hands can cut and mend."""
 
+import re
+
 import pytest
 import torch
 import traitlets
@@ -99,6 +101,61 @@ def test_the_lines_that_decide_alone_are_those_that_the_text_names(node):
     assert dict(zip(DECISIVE, decisive, strict=True)) == DECISIVE
 
 
+FINDING = CUTS.with_name("finding.js")
+
+
+def test_hints_go_from_the_layer_to_the_line_and_there_are_none_without_one(node):
+    words = SENTENCE.replace("tired", "wide").split()
+    sentence = {"words": ["(nothing)", *words], "whole": {"meant": 7}, "rivals": [2, 7]}
+    lines = [[[0, 12, 7]], [[1, 9, 12]], [[0, 9, 7], [0, 12, 2], [1, 9, 12]], []]
+    assert node(
+        FINDING,
+        "(...given) => hintsOf(...given).map(({ text }) => text)",
+        [[sentence, decisive] for decisive in lines],
+        ["hintsOf"],
+    ) == [
+        [
+            "Look at layer 1: the line that decides is there.",
+            "Look at what “wide” reads in layer 1.",
+            "Cut only “wide” → “street” in layer 1.",
+        ],
+        [
+            "Look at layer 2: the line that decides is there.",
+            "Cut only “it” → “wide” in layer 2.",
+        ],
+        [
+            "Look at layer 1: one of the 3 lines that decide is there.",
+            "Look at what “it” reads in layer 1.",
+            "Cut only “it” → “street” in layer 1.",
+        ],
+        [],
+    ]
+    assert node(FINDING, "taskOf", [[sentence, [], "click"]]) == [
+        "No single line decides here: how many cuts make “it” mean the animal?"
+    ]
+
+
+def test_the_finding_names_the_cut_that_decides_among_several(node):
+    street, animal, obvious = [0, 12, 7], [0, 12, 2], [1, 9, 12]
+    program = (
+        "(made, words, meant, decisive) => {"
+        " const sentence = { words, lines: made, whole: { meant: 2 } };"
+        " const alone = decisive.map((i) => made[i]);"
+        " return findingOf(sentence, made, { meant, shares: words.map(() => 0.9) }, alone); }"
+    )
+    words = ["(nothing)", *SENTENCE.split()]
+    for made, meant, decisive, said in (
+        ([street, obvious], 7, [0], " Of these, “tired” → “street” in layer 1 decides alone."),
+        ([street, animal], 2, [0], " Cut alone, “tired” → “street” in layer 1 turns the answer."),
+        ([animal, obvious], 7, [], " None of these cuts decides alone."),
+        ([animal, obvious], 2, [], ""),
+    ):
+        (finding,) = node(FINDING, program, [[made, words, meant, decisive]], ["findingOf"])
+        still, noun = ("still ", "animal") if meant == 2 else ("", "street")
+        expected = f"After 2 cuts, “it” {still}means the {noun} (probability 0.90).{said}"
+        assert finding == expected
+
+
 def test_the_obvious_line_does_not_decide():
     animal = SENTENCE.split().index("animal") + 1
     shares, _ = read_with_cuts(SENTENCE, [(1, 9, 12)])
@@ -142,6 +199,15 @@ def place_of(page, line):
     )
 
 
+def tag(page):
+    """The lines of text of the label in the picture."""
+    return page.locator(".attention-scissors-tag > text").all_text_contents()
+
+
+def finding_of(page):
+    return page.locator(".attention-finding").inner_text()
+
+
 def cuts(page):
     return page.evaluate("attentionWidgets.model(document.querySelector('figure')).get('cuts')")
 
@@ -154,7 +220,7 @@ def test_a_click_cuts_a_line_and_another_mends_it(show, width):
     page.mouse.click(*place)
     page.settle()
     assert cuts(page) == "2:9-12"
-    assert page.locator(".attention-finding").inner_text() == (
+    assert finding_of(page) == (
         "Without “it” → “tired” in layer 2, “it” still means the animal (probability 0.97)."
     )
     page.mouse.click(*place)
@@ -165,30 +231,161 @@ def test_a_click_cuts_a_line_and_another_mends_it(show, width):
 
 @pytest.mark.browser
 def test_the_keyboard_finds_the_line_that_decides(show):
-    page = show(Scissors(), more=True)
-    page.get_by_label("The lines of").select_option("“tired” in layer 1")
+    page = show(Scissors())
+    page.get_by_label("The word that reads").select_option("“tired” in layer 1")
     page.settle()
-    page.get_by_role("button", name="street 0.29").press("Enter")
+    page.get_by_label("The word that it reads").select_option("“street” 0.29")
+    page.settle()
+    assert tag(page) == ["“tired” reads “street”, 0.29"]
+    page.get_by_role("button", name="Cut", exact=True).press("Enter")
     page.get_by_text("None of the other 181 lines decides alone.").first.wait_for()
     assert cuts(page) == TIRED_READS_STREET
     assert page.figure().read("meant") == 7
     assert page.locator("[data-found]").count() == 1
-    page.get_by_role("button", name="Undo").press("Enter")
+    page.get_by_role("button", name="Mend", exact=True).press("Enter")
     page.settle()
     assert cuts(page) == "" and page.figure().read("meant") == 2
 
 
-@pytest.mark.browser
-def test_a_swipe_cuts_the_lines_that_it_crosses(show):
-    page = show(Scissors())
-    x, y = place_of(page, (1, 9, 12))
-    page.mouse.move(x - 25, y)
+def swipe(page, line, half=25):
+    """Draw a stroke across a line, and across those beside it."""
+    x, y = place_of(page, line)
+    page.mouse.move(x - half, y)
     page.mouse.down()
-    page.mouse.move(x, y, steps=3)
-    page.mouse.move(x + 25, y, steps=3)
+    for share in (-0.4, 0, 0.4, 1):
+        page.mouse.move(x + share * half, y)
     page.mouse.up()
     page.settle()
-    assert "2:9-12" in cuts(page).split()
+
+
+@pytest.mark.browser
+def test_a_swipe_cuts_the_lines_that_it_crosses_and_undo_takes_it_back_at_once(show):
+    page = show(Scissors(cuts="1:0-0"))
+    swipe(page, (0, 7, 7), half=60)
+    swiped = cuts(page)
+    assert swiped.startswith("1:0-0 ") and len(swiped.split()) > 3
+    swipe(page, (1, 9, 12))
+    assert cuts(page) == f"{swiped} 2:9-12"
+    undo = page.get_by_role("button", name="Undo")
+    for before in (swiped, "1:0-0", ""):
+        undo.click()
+        page.settle()
+        assert cuts(page) == before
+    assert undo.get_attribute("aria-disabled") == "true"
+
+
+@pytest.mark.browser
+def test_undo_brings_back_what_was_mended(show):
+    page = show(Scissors(cuts="1:0-0 2:9-12"))
+    page.get_by_role("button", name="Mend all").click()
+    page.settle()
+    assert cuts(page) == ""
+    page.get_by_role("button", name="Undo").click()
+    page.settle()
+    assert cuts(page) == "1:0-0 2:9-12"
+
+
+@pytest.mark.browser
+def test_a_stroke_that_ends_outside_has_ended(show):
+    page = show(Scissors())
+    x, y = place_of(page, (1, 9, 12))
+    page.mouse.move(x, y - 40)
+    page.mouse.down()
+    page.mouse.move(x, 2)
+    page.mouse.up()
+    swipe_free = cuts(page)
+    page.mouse.move(x - 60, y, steps=3)
+    page.mouse.move(x + 60, y, steps=3)
+    page.settle()
+    assert cuts(page) == swipe_free
+
+
+@pytest.mark.browser
+def test_a_finger_first_names_a_line_and_then_cuts_it(show):
+    page = show(Scissors(), width=390, has_touch=True, is_mobile=True)
+    assert ": tap it" in page.locator(".attention-task").inner_text()
+    x, y = place_of(page, (1, 9, 12))
+    page.touchscreen.tap(x, y)
+    page.settle()
+    first, second = tag(page)
+    assert re.fullmatch(r"“it” reads “tired”, 0\.\d\d", first) and second == "Tap again to cut"
+    assert cuts(page) == ""
+    page.touchscreen.tap(x + 4, y + 4)
+    page.settle()
+    assert cuts(page) == "2:9-12"
+    assert tag(page) == ["“it” no longer reads “tired”", "Tap again to mend"]
+    box = page.locator(".attention-scissors-tag > rect").bounding_box()
+    page.touchscreen.tap(box["x"] + 8, box["y"] + box["height"] / 2)
+    page.settle()
+    assert cuts(page) == ""
+
+
+@pytest.mark.browser
+def test_the_lamp_says_that_it_is_no_line(show):
+    page = show(Scissors())
+    page.locator(".attention-lamp-bulb").click()
+    page.settle()
+    assert finding_of(page).startswith("The lamp only shows the answer. Cut the lines below it.")
+    page.mouse.click(*place_of(page, (1, 9, 12)))
+    page.settle()
+    assert finding_of(page).startswith("Without “it” → “tired”")
+
+
+@pytest.mark.browser
+def test_hints_lead_to_the_line_that_decides(show):
+    page = show(Scissors())
+    hint = page.locator(".attention-scissors-bar > button").last
+    assert not hint.is_visible()
+    for line in ("2:9-12", "2:9-12 1:3-3"):
+        page.set({"cuts": line})
+    hint.wait_for()
+    assert finding_of(page).endswith(" Would a hint help?")
+    for name, text, marked in (
+        ("Hint", "Look at layer 1: the line that decides is there.", 169),
+        ("Another hint", "Look at what “tired” reads in layer 1.", 13),
+        ("Show it", "Cut only “tired” → “street” in layer 1.", 1),
+    ):
+        assert hint.inner_text() == name
+        hint.press("Enter")
+        page.settle()
+        assert finding_of(page).endswith(f" {text}")
+        assert page.locator(".attention-scissors-lines > [data-look]").count() == marked
+    page.get_by_text("Cut only", exact=False).nth(1).wait_for(state="attached")  # is read out
+    assert hint.inner_text() == "Cut it"
+    hint.press("Enter")
+    page.settle()
+    assert cuts(page) == TIRED_READS_STREET and not hint.is_visible()
+    assert page.evaluate("document.activeElement.textContent") == "Undo"
+    assert "None of the other 181 lines decides alone." in finding_of(page)
+
+
+@pytest.mark.browser
+def test_another_word_mends_the_cuts_and_says_so_and_takes_the_hints_away(show):
+    page = show(Scissors(cuts="2:9-12"))
+    page.set({"cuts": "2:9-12 1:3-3"})
+    hint = page.locator(".attention-scissors-bar > button").last
+    hint.click()
+    page.settle()
+    tired = page.get_by_role("button", name="tired", exact=True)
+    tired.click()
+    page.settle()
+    assert cuts(page) == "2:9-12 1:3-3"  # it is this word already
+    page.get_by_role("button", name="wide", exact=True).click()
+    page.settle()
+    assert cuts(page) == "" and not hint.is_visible()
+    assert finding_of(page).startswith("Your 2 cuts are mended. “It” means the street")
+    assert page.locator(".attention-scissors-lines > [data-look]").count() == 0
+
+
+@pytest.mark.browser
+def test_all_of_the_figure_fits_into_a_low_window(show):
+    page = show(Scissors(), width=1280)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.settle()
+    assert page.locator(".attention-view").bounding_box()["height"] <= 720
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.settle()
+    assert page.locator(".attention-frame > svg").bounding_box()["height"] == 436
 
 
 @pytest.mark.browser
@@ -223,19 +420,46 @@ def test_the_lamp_moves_last_and_the_words_follow_it(show):
           attentionWidgets.model(document.querySelector('figure')).set('cuts', cuts);
           const seen = [];
           const end = performance.now() + 6000;
-          while (performance.now() < end && !seen.at(-1)?.[1]) {
+          while (performance.now() < end && !seen.at(-1)?.[1].startsWith('Without')) {
             await new Promise(requestAnimationFrame);
             seen.push([
               Number(document.querySelector('.attention-lamp-bulb').getAttribute('cx')),
-              document.querySelector('.attention-finding').textContent.startsWith('Without'),
+              document.querySelector('.attention-finding').textContent,
             ]);
           }
           return seen;
         }""",
         TIRED_READS_STREET,
     )
-    places = [place for place, _ in said]
-    first, last = places[0], places[-1]
+    first, last = said[0][0], said[-1][0]
     assert last - first > 200
-    assert not any(knows for place, knows in said if place < last - 1)
-    assert said[-1][1]
+    assert said[-1][1].startswith("Without")
+    assert {sentence for place, sentence in said if first < place < last - 1} == {""}
+
+
+@pytest.mark.browser
+def test_the_task_names_the_noun_of_the_sentence_that_has_just_been_chosen(show):
+    page = show(Scissors())
+    page.emulate_media(reduced_motion="no-preference")
+    task = page.evaluate(
+        """async () => {
+          const [wide] = [...document.querySelectorAll('.attention-chip')].filter(
+            (chip) => chip.textContent === 'wide',
+          );
+          wide.click();
+          for (let i = 0; i < 3; i += 1) await new Promise(requestAnimationFrame);
+          return document.querySelector('.attention-task').textContent;
+        }"""
+    )
+    assert task == "Cut the line that makes “it” mean the street: click it, or swipe across it."
+
+
+@pytest.mark.browser
+def test_a_line_names_its_words_in_quotation_marks(show):
+    page = show(Scissors())
+    place = place_of(page, (1, 9, 12))
+    page.mouse.move(*place)
+    assert re.fullmatch(r"“it” reads “tired”, 0\.\d\d", *tag(page))
+    page.mouse.click(*place)
+    page.settle()
+    assert tag(page) == ["“it” no longer reads “tired”"]

@@ -1,6 +1,5 @@
 import {
   addPatterns,
-  breadth,
   createView,
   element,
   fixed,
@@ -21,55 +20,31 @@ import {
   parseCuts,
   readCut,
 } from "./_sentence/cuts.js";
-import { crosses, distance, lampMarks, layoutOf, pathsOf, pointOf } from "./_sentence/lines.js";
+import { findingOf, hintsOf, taskOf } from "./_sentence/finding.js";
+import {
+  crosses,
+  distance,
+  lampMarks,
+  layoutOf,
+  nameMarks,
+  pathData,
+  pathsOf,
+  stumpMarks,
+  tagMarks,
+} from "./_sentence/lines.js";
 
 const WAVES = { recoil: 0, layer1: 120, layer2: 620, answer: 1120 }; // when what moves, in milliseconds
 const LENGTH = 450; // of each of these
-const STUMP = 0.09; // what a cut leaves at each end, as a share of the line
 const NEAR = { mouse: 12, touch: 24 }; // pixels from a line that count as on it
 const SWIPED = 0.05; // a swipe takes only lines of at least this weight
-
-// ---------------------------------------------------------------- in words
-
-const round = (number, digits = 1) => Number(number.toFixed(digits));
-const lineInWords = ({ words }, [layer, query, key]) =>
-  `“${words[query]}” → “${words[key]}” in layer ${layer + 1}`;
-
-/** The finding in words; `decisive` is how many lines decide alone, if that is known. */
-export function words(sentence, cuts, { meant, shares }, decisive) {
-  const { lines, whole } = sentence;
-  const means = `means ${inWords(sentence, meant)} (probability ${fixed(shares[meant], 2)})`;
-  const changed = meant !== whole.meant;
-  if (cuts.length === 0)
-    return `“It” ${means}. Each of the ${lines.length} lines is a weight: the thicker it is, the more the upper word reads of the lower one.`;
-  if (cuts.length > 1) return `After ${cuts.length} cuts, “it” ${changed ? "" : "still "}${means}.`;
-  const conclusion = `Without ${lineInWords(sentence, cuts[0])}, “it” ${changed ? "" : "still "}${means}.`;
-  if (!changed || decisive === null) return conclusion;
-  return decisive === 1
-    ? `${conclusion} None of the other ${lines.length - 1} lines decides alone.`
-    : `${conclusion} Of the ${lines.length} lines, ${decisive} decide alone.`;
-}
-
-/** What is to be done. */
-function taskOf(sentence, decisive) {
-  const { whole, rivals } = sentence;
-  const other = inWords(
-    sentence,
-    rivals.find((place) => place !== whole.meant),
-  );
-  return decisive === 0
-    ? `No single line decides here: how many cuts make “it” mean ${other}?`
-    : `Cut the line that makes “it” mean ${inWords(sentence, whole.meant)}.`;
-}
-
-// ---------------------------------------------------------------- the view
+const TRIES = 2; // cuts without result before a hint is offered
+const LAMP = "The lamp only shows the answer. Cut the lines below it.";
 
 export function render({ model, el }) {
   const view = createView(
     { model, el },
     {
       label: "Which line decides?",
-      task: "Cut the line that makes “it” mean the animal.",
       traits: ["text", "cuts", "opened"],
       given: [
         ...["choices", "packed", "scales", "vocabulary", "forms", "read_as", "sections"],
@@ -84,8 +59,14 @@ export function render({ model, el }) {
   let read = sentence.whole;
   let cuts = [];
   let counting; // the sentence whose lines are counted
-  let decisive = null; // how many of them decide alone, once that is known
-  let lifted = -1; // the line under the pointer
+  let decisive = null; // those of them that decide alone, once they are known
+  let hints = []; // towards the first of these
+  let hinted = 0; // how many of the hints have been given
+  let tries = 0; // cuts without result
+  let dropped = 0; // cuts of the sentence before this one
+  let note = ""; // a sentence that stands before the finding until the next cut
+  let lifted = -1; // the line under the pointer, or that the list has chosen
+  let isTouched = false; // it was lifted by a finger, which cuts it at the next tap
   let isBegun = isStill(); // the lines grow once, when the figure is first seen
   let paths = [];
 
@@ -107,13 +88,28 @@ export function render({ model, el }) {
 
   // ------------------------------------------------------------ cutting
 
-  const write = (lines) => view.set("cuts", lines.map(nameOfLine).join(" "));
-  function toggle(line) {
-    const name = nameOfLine(line);
-    const without = cuts.filter((cut) => nameOfLine(cut) !== name);
-    write(without.length < cuts.length ? without : [...cuts, line]);
+  const steps = []; // what each cut, swipe and mending changed
+  /** Cut these lines and no others; what continues a swipe is the `sameStep` for Undo. */
+  function write(lines, { sameStep = false } = {}) {
+    const [before, after] = [model.get("cuts"), lines.map(nameOfLine).join(" ")];
+    if (before === after) return;
+    if (sameStep) steps.at(-1).after = after;
+    else steps.push({ before, after });
+    view.set("cuts", after);
   }
-  /** The line at a place, of which those that are thick and those of the opened row come first. */
+  function takeBack() {
+    const step = steps.pop();
+    if (step?.after === model.get("cuts")) {
+      view.set("cuts", step.before);
+      return;
+    }
+    steps.length = 0; // a link or a kernel has set the cuts since
+    view.set("cuts", cuts.slice(0, -1).map(nameOfLine).join(" "));
+  }
+  function toggle(line) {
+    write(cuts.includes(line) ? cuts.filter((cut) => cut !== line) : [...cuts, line]);
+  }
+  /** The line at a place; of those that are near, the thick ones come first. */
   function lineAt(spot, kind) {
     let [best, closest] = [-1, NEAR[kind] ?? NEAR.mouse];
     paths.forEach((path, i) => {
@@ -122,17 +118,30 @@ export function render({ model, el }) {
     });
     return best;
   }
-  function lift(i) {
-    if (lifted === i) return;
-    lifted = i;
+  function lift(i, byTouch = false) {
+    if (lifted === i && isTouched === byTouch) return;
+    [lifted, isTouched] = [i, byTouch];
     view.again();
   }
   let held = null;
   const on = (type, listener) => plot.svg.addEventListener(type, listener, { signal: view.signal });
   on("pointerdown", (event) => {
     if (event.button !== 0) return;
-    held = { at: plot.under(event), swiped: false };
-    lift(lineAt(held.at, event.pointerType));
+    plot.svg.setPointerCapture(event.pointerId); // it may be let go outside
+    const at = plot.under(event);
+    const byTouch = event.pointerType === "touch";
+    const isAgain =
+      lifted >= 0 && (tag.contains(event.target) || distance(paths[lifted], at) < NEAR.mouse);
+    held = {
+      at,
+      line: byTouch && isAgain ? lifted : lineAt(at, event.pointerType),
+      mayCut: !byTouch || isAgain,
+      isOnLamp: lamp.contains(event.target),
+      before: cuts,
+      taken: [], // by a swipe
+      isSwiped: false,
+    };
+    lift(held.line, byTouch);
   });
   on("pointermove", (event) => {
     const spot = plot.under(event);
@@ -140,30 +149,50 @@ export function render({ model, el }) {
       lift(lineAt(spot, event.pointerType));
       return;
     }
-    if (Math.hypot(spot[0] - held.at[0], spot[1] - held.at[1]) < 8) return;
-    const taken = sentence.lines.filter(
+    const { at, before, taken } = held;
+    if (Math.hypot(spot[0] - at[0], spot[1] - at[1]) < 8) return;
+    const crossed = sentence.lines.filter(
       (line, i) =>
-        read.weights[i] >= SWIPED && !cuts.includes(line) && crosses(paths[i], held.at, spot),
+        read.weights[i] >= SWIPED &&
+        ![...before, ...taken].includes(line) &&
+        crosses(paths[i], at, spot),
     );
-    held = { at: spot, swiped: true };
-    if (taken.length) write([...cuts, ...taken]);
+    Object.assign(held, { at: spot, taken: [...taken, ...crossed], isSwiped: true });
+    lift(-1);
+    if (crossed.length) write([...before, ...held.taken], { sameStep: taken.length > 0 });
   });
-  on("pointerup", (event) => {
-    if (held && !held.swiped) {
-      const line = lineAt(held.at, event.pointerType);
-      if (line >= 0) toggle(sentence.lines[line]);
-    }
+  on("pointerup", () => {
+    if (!held) return;
+    const { line, mayCut, isOnLamp, isSwiped, taken } = held;
     held = null;
+    if (!isSwiped && line >= 0) {
+      if (mayCut) toggle(sentence.lines[line]);
+    } else if (isOnLamp && taken.length === 0) {
+      note = LAMP;
+      view.again();
+    }
   });
   on("pointercancel", () => {
     held = null;
     lift(-1);
   });
-  on("pointerleave", () => !held && lift(-1));
+  on("pointerleave", ({ pointerType }) => {
+    if (!held && pointerType !== "touch") lift(-1);
+  });
 
   // ------------------------------------------------------------ controls
 
-  const bar = view.controls.appendChild(element("div", { class: "attention-scissors-bar" }));
+  const rows = element("select", { "aria-label": "The word that reads" });
+  const keys = element("select", { "aria-label": "The word that it reads" });
+  const pick = element(
+    "div",
+    { class: "attention-scissors-pick", role: "group", "aria-label": "A line" },
+    element("span", { class: "attention-name" }, "Line"),
+    rows,
+    element("span", { "aria-hidden": "true" }, "→"),
+    keys,
+  );
+  const bar = element("div", { class: "attention-scissors-bar" }, pick);
   const button = (text, act) => {
     const made = bar.appendChild(
       element("button", { type: "button", class: "attention-button" }, text),
@@ -171,12 +200,40 @@ export function render({ model, el }) {
     made.addEventListener("click", act, { signal: view.signal });
     return made;
   };
-  const undo = button("Undo", () => write(cuts.slice(0, -1)));
+  /** The line that the lists name, by its number. */
+  const chosen = () => {
+    const [row, count] = [Number(rows.value), sentence.words.length];
+    return (row < 0 ? count : row) * count + Number(keys.value);
+  };
+  const cutter = button("Cut", () => toggle(sentence.lines[chosen()]));
+  const undo = button("Undo", takeBack);
   const mend = button("Mend all", () => write([]));
-  const counter = view.readout({ name: "cuts", label: "Cuts", parent: bar });
-  const shares = view.numbers({ meant: "“It” means", probability: "Probability" });
+  const hint = button("Hint", () => {
+    if (hinted < hints.length) {
+      hinted += 1;
+      view.again();
+    } else {
+      write([decisive[0]]);
+      undo.focus({ preventScroll: true }); // this button goes away
+    }
+  });
+  for (const node of [pick, cutter]) {
+    node.addEventListener("focusin", () => lift(chosen()), { signal: view.signal });
+    node.addEventListener("focusout", () => lift(-1), { signal: view.signal });
+  }
+  rows.addEventListener("change", () => view.set("opened", Number(rows.value)), {
+    signal: view.signal,
+  });
+  pick.addEventListener("change", () => lift(chosen()), { signal: view.signal });
+  view.controls.append(bar);
+  const numbers = view.numbers({ meant: "“It” means", probability: "Probability", cuts: "Cuts" });
+  view.onReset(() => {
+    [tries, hinted, note, steps.length] = [0, 0, "", 0];
+  });
 
   function take(text) {
+    if (text === model.get("text")) return;
+    dropped = cuts.length;
     view.setAll({ text, cuts: "", opened: -1 });
   }
   const places = given.choices.map((word) => {
@@ -197,30 +254,12 @@ export function render({ model, el }) {
     ),
   );
 
-  const rows = element("select");
-  rows.addEventListener("change", () => view.set("opened", Number(rows.value)), {
-    signal: view.signal,
-  });
-  const list = element("div", { class: "attention-chips", role: "group", "aria-label": "Lines" });
-  view.more.place.prepend(
-    element(
-      "div",
-      { class: "attention-scissors-list" },
-      element(
-        "label",
-        { class: "attention-pick" },
-        element("span", { class: "attention-name" }, "The lines of"),
-        rows,
-      ),
-      list,
-    ),
-  );
   const field = textField({
     label: "A sentence of your own, with “it” in it once; Enter reads it",
     signal: view.signal,
   });
   view.more.place.append(field.node);
-  view.stage.append(
+  view.readouts.append(
     element(
       "p",
       { class: "attention-note" },
@@ -252,40 +291,28 @@ export function render({ model, el }) {
   });
 
   function writeRows() {
-    rows.replaceChildren(
-      element("option", { value: -1 }, "“it” in layer 2"),
-      ...sentence.words.map((word, place) =>
-        element("option", { value: place }, `“${word}” in layer 1`),
-      ),
-    );
+    const options = sentence.words.map((word, place) => [
+      `${place ? `“${word}”` : word} in layer 1`,
+      place,
+    ]);
+    const made = ([text, value]) => element("option", { value }, text);
+    rows.replaceChildren(...[["“it” in layer 2", -1], ...options].map(made));
+    keys.replaceChildren(...options.map(made));
     field.input.value = sentence.words.slice(1).join(" ");
   }
 
-  /** The opened row's lines as buttons, which cut and mend. */
+  /** The lines of the opened row in the lists, and what can be done to the chosen one. */
   function writeList(opened) {
     rows.value = String(opened);
-    const [number, query] = opened < 0 ? [1, sentence.it] : [0, opened];
-    const own = sentence.lines.flatMap((line, i) =>
-      line[0] === number && line[1] === query ? [[line, i]] : [],
-    );
-    while (list.children.length > own.length) list.lastChild.remove();
-    own.forEach(([line, i], place) => {
-      let chip = list.children[place];
-      if (!chip) {
-        chip = list.appendChild(element("button", { type: "button", class: "attention-chip" }));
-        for (const type of ["focus", "pointerenter"])
-          chip.addEventListener(type, () => lift(chip.line), { signal: view.signal });
-        for (const type of ["blur", "pointerleave"])
-          chip.addEventListener(type, () => lift(-1), { signal: view.signal });
-        chip.addEventListener("click", () => toggle(sentence.lines[chip.line]), {
-          signal: view.signal,
-        });
-      }
-      chip.line = i;
-      const isCut = cuts.includes(line);
-      setText(chip, `${sentence.words[line[2]]} ${isCut ? "cut" : fixed(read.weights[i], 2)}`);
-      setAttributes(chip, { "aria-pressed": String(isCut) });
+    const first = chosen() - Number(keys.value);
+    sentence.words.forEach((word, key) => {
+      const isCut = cuts.includes(sentence.lines[first + key]);
+      setText(
+        keys.children[key],
+        `${key ? `“${word}”` : word} ${isCut ? "cut" : fixed(read.weights[first + key], 2)}`,
+      );
     });
+    setText(cutter, cuts.includes(sentence.lines[chosen()]) ? "Mend" : "Cut");
   }
 
   /** Count the lines that decide alone, a few at a time while nothing else is to be done. */
@@ -298,7 +325,8 @@ export function render({ model, el }) {
       found.push(...left.splice(0, 6).filter((line) => decides(line, counting)));
       if (left.length) setTimeout(go, 10);
       else {
-        decisive = found.length;
+        decisive = found;
+        hints = hintsOf(sentence, decisive);
         view.again();
       }
     };
@@ -332,22 +360,26 @@ export function render({ model, el }) {
     paths = pathsOf(layout, sentence.lines, now.weights);
     const isFound = cuts.length === 1 && read.meant !== sentence.whole.meant && !view.isMoving();
     const row = lifted >= 0 ? sentence.lines[lifted] : null;
-    const d = ({ points: [a, b, c, e] }) =>
-      `M${a.map(round)}C${b.map(round)} ${c.map(round)} ${e.map(round)}`;
+    const isMarked = row
+      ? ([number, query]) => row[0] === number && row[1] === query
+      : (hints[hinted - 1]?.fits ?? (() => false));
+    const lookOf = (i) => {
+      const isAlone = i === lifted || (!row && hinted === hints.length); // and no other is marked
+      return isMarked(sentence.lines[i]) ? (isAlone ? "lifted" : "row") : null;
+    };
     setAttributes(plot.svg, { "data-found": isFound ? "true" : null });
     setChildren(
       strands,
       paths.map((path, i) => {
-        const [number, query, key] = sentence.lines[i];
+        const [number, , key] = sentence.lines[i];
         const isCut = now.gaps[i] > 0;
-        const isInRow = row?.[0] === number && row[1] === query;
         const carries = isFound && number === 1 && cuts[0][0] === 0 && key === cuts[0][1];
         return [
           "path",
           {
-            d: d(path),
+            d: pathData(path),
             "stroke-width": path.width,
-            "data-look": i === lifted ? "lifted" : isInRow ? "row" : carries ? "way" : null,
+            "data-look": lookOf(i) ?? (carries ? "way" : null),
             visibility: isCut || path.width < 0.05 ? "hidden" : null,
           },
         ];
@@ -357,57 +389,13 @@ export function render({ model, el }) {
       stumps,
       cuts.flatMap((line) => {
         const i = sentence.lines.indexOf(line);
-        const gap = now.gaps[i];
-        const left = 0.5 - (0.5 - STUMP) * gap - 0.05 * Math.sin(Math.PI * gap);
         const width = Math.max(sentence.whole.weights[i] * layout.unit, 6);
-        const drawn = {
-          d: d(paths[i]),
-          pathLength: 1,
-          "stroke-dasharray": `${round(left, 3)} ${round(1 - 2 * left, 3)} ${round(left, 3)} 1`,
-          "data-look": i === lifted ? "lifted" : null,
-        };
-        return [
-          ["path", { ...drawn, "stroke-width": width + 3 }],
-          ["path", { ...drawn, "stroke-width": width, stroke: masked }],
-        ];
+        return stumpMarks(paths[i], now.gaps[i], { width, look: lookOf(i), pattern: masked });
       }),
     );
   }
 
-  function drawNames(layout) {
-    const { at, font, upright, height } = layout;
-    const word = (row, place) => {
-      const [x, y] = at(row, place);
-      const isIt = place === sentence.it;
-      return [
-        "text",
-        {
-          x: row === 2 && !upright ? x + 12 : x,
-          y: y + font * 0.35,
-          "font-size": row === 2 ? font + 3 : row === 1 ? font - 1 : font,
-          "text-anchor": row === 2 && !upright ? "end" : "middle",
-          class: isIt ? "attention-query" : row === 1 || place === 0 ? "attention-muted" : "",
-        },
-        sentence.words[place],
-      ];
-    };
-    setChildren(names, [
-      ...sentence.words.map((_, place) => word(0, place)),
-      ...sentence.words.map((_, place) => word(1, place)),
-      word(2, sentence.it),
-      ...[0, 1].map((row) => {
-        const [[x1, y1], [x2, y2]] = [at(row, 0), at(row + 1, 0)];
-        const spot = upright ? { x: 0, y: (y1 + y2) / 2 } : { x: (x1 + x2) / 2, y: height - 6 };
-        return [
-          "text",
-          { ...spot, "text-anchor": upright ? "start" : "middle", class: "attention-muted" },
-          `layer ${row + 1}`,
-        ];
-      }),
-    ]);
-  }
-
-  /** What the lifted line says, at its middle. */
+  /** What the lifted line says. */
   function drawTag(now, layout) {
     if (lifted < 0) {
       setChildren(tag, []);
@@ -416,15 +404,10 @@ export function render({ model, el }) {
     const [, query, key] = sentence.lines[lifted];
     const isCut = cuts.includes(sentence.lines[lifted]);
     const label = isCut
-      ? `${sentence.words[query]} reads ${sentence.words[key]} no more: mend it`
-      : `${sentence.words[query]} reads ${sentence.words[key]}, ${fixed(now.weights[lifted], 2)}`;
-    const [x, y] = pointOf(paths[lifted].points, 0.55);
-    const half = (breadth(label) * 14) / 2 + 10;
-    const middle = Math.min(Math.max(x, half), layout.width - half);
-    setChildren(tag, [
-      ["rect", { x: middle - half, y: y - 14, width: 2 * half, height: 28, rx: 14 }],
-      ["text", { x: middle, y: y + 5, "text-anchor": "middle" }, label],
-    ]);
+      ? `“${sentence.words[query]}” no longer reads “${sentence.words[key]}”`
+      : `“${sentence.words[query]}” reads “${sentence.words[key]}”, ${fixed(now.weights[lifted], 2)}`;
+    const again = isTouched ? [`Tap again to ${isCut ? "mend" : "cut"}`] : [];
+    setChildren(tag, tagMarks([label, ...again], paths[lifted], layout));
   }
 
   view.start(() => {
@@ -436,38 +419,55 @@ export function render({ model, el }) {
         field.refuse(error.message);
         return;
       }
-      [counting, decisive, lifted] = [null, null, -1];
+      [counting, decisive, hints, lifted] = [null, null, [], -1];
+      [tries, hinted, steps.length] = [0, 0, 0];
       writeRows();
     });
     view.part("cuts", `${state.text} ${state.cuts} ${state.vocabulary.length}`, () => {
+      const before = cuts.length;
       cuts = parseCuts(state.cuts, sentence.lines);
       read = cuts.length ? readCut(sentence, cuts) : sentence.whole;
+      if (cuts.length > before && read.meant === sentence.whole.meant) tries += 1;
+      note = dropped ? `Your ${dropped === 1 ? "cut is" : `${dropped} cuts are`} mended.` : "";
+      dropped = 0;
+      view.say(""); // until the lamp has come to rest: what stands here is of other cuts
     });
-    if (cuts.length) count();
-    const layout = layoutOf(plot.width, sentence.words);
+    if (cuts.length || state.text !== given.text) count();
+    const { clientHeight } = document.documentElement;
+    const layout = layoutOf(plot.width, sentence.words, clientHeight);
     plot.setHeight(layout.height);
     const now = wave();
+    const isTurned = read.meant !== sentence.whole.meant;
+    if (isTurned && !view.isMoving()) hinted = 0;
     drawLines(now, layout);
-    drawNames(layout);
+    setChildren(names, nameMarks(sentence, layout));
     setChildren(lamp, lampMarks(sentence, now.shares, layout));
     drawTag(now, layout);
     writeList(state.opened < sentence.words.length ? state.opened : -1);
-    for (const tool of [undo, mend]) setAttributes(tool, { disabled: cuts.length === 0 });
-    counter(cuts.length, String(cuts.length));
+    setAttributes(undo, { "aria-disabled": String(cuts.length + steps.length === 0) });
+    setAttributes(mend, { "aria-disabled": String(cuts.length === 0) });
     places.forEach((chip, i) =>
       setAttributes(chip, { "aria-pressed": String(state.text.endsWith(` ${given.choices[i]}`)) }),
     );
+    const hand = matchMedia("(hover: none)").matches ? "tap" : "click";
+    view.task(taskOf(sentence, decisive, hand));
     if (view.isMoving()) return;
-    view.task(taskOf(sentence, decisive));
-    shares(
-      { meant: read.meant, probability: read.shares[read.meant] },
-      { meant: inWords(sentence, read.meant) },
+    numbers(
+      { meant: read.meant, probability: read.shares[read.meant], cuts: cuts.length },
+      { meant: inWords(sentence, read.meant), cuts: String(cuts.length) },
     );
+    const isOffered = tries >= TRIES && hints.length > 0 && !isTurned;
+    setAttributes(hint, { hidden: !isOffered });
+    const further = ["Cut it", "Show it", "Another hint"][hints.length - hinted];
+    setText(hint, hinted ? further : "Hint");
+    const help = hinted ? hints[hinted - 1].text : isOffered ? "Would a hint help?" : "";
+    const finding = findingOf(sentence, cuts, read, decisive);
     view.say(
-      words(sentence, cuts, read, decisive),
+      [note, finding, help].filter(Boolean).join(" "),
       `${state.text[0].toUpperCase()}${state.text.slice(1)}.`,
     );
   });
+  addEventListener("resize", view.again, { signal: view.signal });
 
   if (!isBegun) {
     const begin = () => {

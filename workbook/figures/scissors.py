@@ -45,8 +45,8 @@ class Scissors(Figure):
         9 to word 12, counted from 0, the place before the sentence. Lines that a sentence does not
         have count for nothing.
     opened : int
-        Whose lines the list under More has: those of a word in layer 1, or -1, those of *it* in
-        layer 2.
+        Whose lines the lists under the picture have: those of a word in layer 1, or -1, those of
+        *it* in layer 2.
     wanted : bool
         Whether the figure carries all words that the reader knows.
 

@@ -2,9 +2,14 @@
 
 import { breadth, fixed } from "../_shared/index.js";
 
+const STUMP = 0.09; // what a cut leaves at each end, as a share of the line
+const AROUND = 408; // pixels of a window that the page's bar and the rest of the figure take
+const [LOWEST, HIGHEST] = [312, 436]; // of upright rows, in pixels
+
 /** Where the rows of words stand: upright rows one above the other where there is room for the
-    sentence, else columns side by side. `at(row, place)` is the middle of a word. */
-export function layoutOf(width, all) {
+    sentence, as high as lets the figure fit into the window, else columns side by side.
+    `at(row, place)` is the middle of a word. */
+export function layoutOf(width, all, windowHeight = AROUND + HIGHEST) {
   const long = (place, size) => (breadth(all[place]) + 0.55) * size;
   const whole = all.reduce((sum, _, place) => sum + long(place, 1), 0);
   const font = Math.min(Math.floor((2 * width) / whole) / 2, 17);
@@ -16,16 +21,17 @@ export function layoutOf(width, all) {
       left += long(place, font) + air;
       return middle;
     });
-    const rows = [418, 258, 116];
+    const height = Math.min(Math.max(windowHeight - AROUND, LOWEST), HIGHEST);
+    const rows = [height - 18, 0.59 * height, 0.266 * height];
     return {
       width,
-      height: 436,
+      height,
       font,
       upright: true,
       unit: Math.min(width / 36, 22),
       at: (row, place) => [middles[place], rows[row]],
       half: 13,
-      lamp: { y: 36, from: width * 0.22, to: width * 0.78 },
+      lamp: { y: 0.083 * height, from: width * 0.22, to: width * 0.78 },
     };
   }
   const [size, step, top] = [14, 33, 96];
@@ -54,11 +60,12 @@ export function pathsOf(layout, lines, weights) {
     filled.set(row, before + weights[i]);
     const aside = (before + weights[i] / 2 - 0.5) * unit;
     const [[x1, y1], [x2, y2]] = [at(layer, key), at(layer + 1, query)];
+    const bend = 0.42 * (y1 - y2 - 2 * half);
     const points = upright
       ? [
           [x1, y1 - half],
-          [x1, y1 - half - 56],
-          [x2 + aside, y2 + half + 56],
+          [x1, y1 - half - bend],
+          [x2 + aside, y2 + half + bend],
           [x2 + aside, y2 + half],
         ]
       : [
@@ -69,6 +76,77 @@ export function pathsOf(layout, lines, weights) {
         ];
     return { points, width: Math.max(weights[i] * unit, 0.5) };
   });
+}
+
+/** The words of all rows and the layers' names: marks for `setChildren`. */
+export function nameMarks({ words, it }, { at, font, upright, height }) {
+  const word = (row, place) => {
+    const [x, y] = at(row, place);
+    return [
+      "text",
+      {
+        x: row === 2 && !upright ? x + 12 : x,
+        y: y + font * 0.35,
+        "font-size": row === 2 ? font + 3 : row === 1 ? font - 1 : font,
+        "text-anchor": row === 2 && !upright ? "end" : "middle",
+        class: place === it ? "attention-query" : row === 1 || place === 0 ? "attention-muted" : "",
+      },
+      words[place],
+    ];
+  };
+  const layer = (row) => {
+    const [[x1, y1], [x2, y2]] = [at(row, 0), at(row + 1, 0)];
+    const spot = upright ? { x: 0, y: (y1 + y2) / 2 } : { x: (x1 + x2) / 2, y: height - 6 };
+    return [
+      "text",
+      { ...spot, "text-anchor": upright ? "start" : "middle", class: "attention-muted" },
+      `layer ${row + 1}`,
+    ];
+  };
+  return [
+    ...words.map((_, place) => word(0, place)),
+    ...words.map((_, place) => word(1, place)),
+    word(2, it),
+    layer(0),
+    layer(1),
+  ];
+}
+
+/** A label of some lines of text at the middle of a path: marks for `setChildren`. */
+export function tagMarks(texts, path, layout) {
+  const [x, y] = pointOf(path.points, 0.55);
+  const half = (Math.max(...texts.map(breadth)) * 14) / 2 + 10;
+  const middle = Math.min(Math.max(x, half), layout.width - half);
+  const height = 8 + 20 * texts.length;
+  const top = y - height / 2;
+  return [
+    ["rect", { x: middle - half, y: top, width: 2 * half, height, rx: 14 }],
+    ...texts.map((text, i) => [
+      "text",
+      { x: middle, y: top + 19 + 20 * i, "text-anchor": "middle" },
+      text,
+    ]),
+  ];
+}
+
+const round = (number, digits = 1) => Number(number.toFixed(digits));
+export const pathData = ({ points: [a, b, c, d] }) =>
+  `M${a.map(round)}C${b.map(round)} ${c.map(round)} ${d.map(round)}`;
+
+/** The two ends of a line that is cut, or is on its way there while `gap` goes from 0 to 1: marks for
+    `setChildren`. */
+export function stumpMarks(path, gap, { width, look, pattern }) {
+  const left = 0.5 - (0.5 - STUMP) * gap - 0.05 * Math.sin(Math.PI * gap);
+  const drawn = {
+    d: pathData(path),
+    pathLength: 1,
+    "stroke-dasharray": `${round(left, 3)} ${round(1 - 2 * left, 3)} ${round(left, 3)} 1`,
+    "data-look": look,
+  };
+  return [
+    ["path", { ...drawn, "stroke-width": width + 3 }],
+    ["path", { ...drawn, "stroke-width": width, stroke: pattern }],
+  ];
 }
 
 /** A point of a cubic curve. */

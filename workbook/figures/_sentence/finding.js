@@ -1,0 +1,71 @@
+// What a reader of Scissors is to do, what has been found, and hints towards the line that decides.
+
+import { fixed } from "../_shared/index.js";
+import { inWords } from "./cuts.js";
+
+const lineInWords = ({ words }, [layer, query, key]) =>
+  `“${words[query]}” → “${words[key]}” in layer ${layer + 1}`;
+
+/** What is to be done; `decisive` are the lines that decide alone, null while they are not known, and
+    `act` is what a hand does to a line. */
+export function taskOf(sentence, decisive, act) {
+  const { whole, rivals } = sentence;
+  const other = inWords(
+    sentence,
+    rivals.find((place) => place !== whole.meant),
+  );
+  return decisive?.length === 0
+    ? `No single line decides here: how many cuts make “it” mean ${other}?`
+    : `Cut the line that makes “it” mean ${inWords(sentence, whole.meant)}: ${act} it, or swipe across it.`;
+}
+
+/** The answer after some cuts, and which of them decide. */
+export function findingOf(sentence, cuts, { meant, shares }, decisive) {
+  const { lines, whole } = sentence;
+  const means = `means ${inWords(sentence, meant)} (probability ${fixed(shares[meant], 2)})`;
+  if (cuts.length === 0)
+    return `“It” ${means}. Each of the ${lines.length} lines is one word reading another: the thicker the line, the more it reads.`;
+  const isTurned = meant !== whole.meant;
+  const without =
+    cuts.length > 1 ? `After ${cuts.length} cuts` : `Without ${lineInWords(sentence, cuts[0])}`;
+  const conclusion = `${without}, “it” ${isTurned ? "" : "still "}${means}.`;
+  if (decisive === null) return conclusion;
+  const alone = cuts.find((cut) => decisive.includes(cut));
+  if (cuts.length > 1) {
+    if (!alone) return isTurned ? `${conclusion} None of these cuts decides alone.` : conclusion;
+    const line = lineInWords(sentence, alone);
+    return isTurned
+      ? `${conclusion} Of these, ${line} decides alone.`
+      : `${conclusion} Cut alone, ${line} turns the answer.`;
+  }
+  if (!isTurned) return conclusion;
+  return decisive.length === 1
+    ? `${conclusion} None of the other ${lines.length - 1} lines decides alone.`
+    : `${conclusion} Of the ${lines.length} lines, ${decisive.length} decide alone.`;
+}
+
+/** Hints towards the first of the lines that decide alone, one after the other: its layer, the word
+    that reads, the line. Each has a `text` and says which lines it `fits`. In layer 2 only *it*
+    reads, so there the word would be no help. */
+export function hintsOf(sentence, decisive) {
+  if (decisive.length === 0) return [];
+  const [line] = decisive;
+  const [layer, query] = line;
+  const what =
+    decisive.length === 1
+      ? "the line that decides"
+      : `one of the ${decisive.length} lines that decide`;
+  const ofLayer = {
+    text: `Look at layer ${layer + 1}: ${what} is there.`,
+    fits: (other) => other[0] === layer,
+  };
+  const ofWord = {
+    text: `Look at what “${sentence.words[query]}” reads in layer ${layer + 1}.`,
+    fits: (other) => other[0] === layer && other[1] === query,
+  };
+  const itself = {
+    text: `Cut only ${lineInWords(sentence, line)}.`,
+    fits: (other) => other === line,
+  };
+  return layer === 0 ? [ofLayer, ofWord, itself] : [ofLayer, itself];
+}
