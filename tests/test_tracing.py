@@ -14,10 +14,7 @@ pytestmark = MARKS
     ("name", "need_weights"),
     [
         ("function", True),
-        ("function", False),
-        ("gaussian", True),
         ("additive", True),
-        ("grouped heads", True),
         ("grouped heads", False),
     ],
 )

@@ -3,6 +3,7 @@
 import matplotlib as mpl
 import pytest
 
+from tests.nightly.lab import lab, notebook  # noqa: F401
 from tests.website.conftest import site, small_book, visit  # noqa: F401
 from tests.website.test_travelling_notebooks import elsewhere  # noqa: F401
 from tests.workbook.figures.conftest import (  # noqa: F401
@@ -13,7 +14,6 @@ from tests.workbook.figures.conftest import (  # noqa: F401
     node,
     show,
 )
-from tests.workbook.figures.test_jupyterlab import lab, notebook  # noqa: F401
 
 
 @pytest.fixture(autouse=True)

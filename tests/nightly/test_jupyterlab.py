@@ -1,26 +1,86 @@
-"""Every figure in a live kernel; the gate tries three of them (tests/workbook/figures)."""
+"""Every figure in a live kernel, in JupyterLab."""
 
 import pytest
 
-from tests.workbook.figures import test_jupyterlab
+from tests.workbook.figures.conftest import FigurePage
 from workbook.figures.catalogue import FIGURES
 from workbook.writer import load_writer, write
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
-def names():
-    return [*FIGURES]
-
-
-def test_python_moves_the_sliders_of_every_figure(notebook):
-    test_jupyterlab.move_from_python(notebook)
+def test_python_moves_the_sliders(notebook):
+    """Set every number to its largest: both views of each figure follow."""
+    before = {}
+    for name in FIGURES:
+        first, _ = notebook.views(name)
+        first.locator.get_by_role("button", name="Reset").click()
+        notebook.settle()
+        before[name] = first.readouts()
+    notebook.run(2)
+    for name in FIGURES:
+        first, second = notebook.views(name)
+        notebook.until(lambda: first.readouts() == second.readouts() != before[name])  # noqa: B023
+    assert notebook.errors == []
 
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name != "Scissors"])  # has none
 def test_sliders_and_python_go_in_step(notebook, name):
-    test_jupyterlab.hold_sliders(notebook, name)
+    """Move a figure's first slider: Python and the other view follow, and nothing else moves."""
+    first, second = notebook.views(name)
+    closed = first.locator.locator("details.attention-more:not([open]) > summary")
+    for more in closed.filter(visible=True).all():
+        more.click()  # a figure's only slider may stand there
+    slider = first.locator.locator("input[type=range]").first
+    trait = first.locator.locator("label:has(input[type=range])").first.get_attribute("data-trait")
+    before = notebook.python_state(name), second.readouts()
+    slider.press("Home")
+    slider.press("ArrowRight")
+    slider.press("ArrowRight")
+    notebook.until(lambda: notebook.python_state(name)[trait] != before[0][trait])
+    after = notebook.python_state(name)
+    assert {**after, trait: 0} == {**before[0], trait: 0}
+    notebook.until(lambda: first.readouts() == second.readouts() != before[1])
+    assert not first.locator.locator(".attention-failure").is_visible()
+    assert notebook.errors == []
+
+
+def test_a_figure_is_saved_as_one_file(chromium, notebook, tmp_path):
+    figure, _ = notebook.views("HeatmapExplorer")
+    for more in figure.locator.locator("details.attention-more:not([open]) > summary").all():
+        more.click()
+    notebook.run(2)
+    notebook.until(lambda: figure.control("layer").locator("input").input_value() == "1")
+    with notebook.page.expect_download() as saving:
+        figure.locator.get_by_role("button", name="Save as one file").click()
+    saving.value.save_as(tmp_path / "figure.html")
+    context = chromium.new_context(offline=True)
+    alone = FigurePage(context.new_page())
+    alone.goto((tmp_path / "figure.html").as_uri())
+    alone.locator(".attention-live .attention-finding").wait_for()
+    assert alone.figure().readouts() == figure.readouts()
+    alone.figure().set("layer", 0)
+    assert alone.figure().readouts() != figure.readouts()
+    assert alone.errors == [] and notebook.errors == []
+    context.close()
+
+
+def test_interact_runs_the_function_in_the_kernel(notebook):
+    cell = notebook.page.locator(".jp-CodeCell").nth(3)
+    slider = cell.get_by_role("slider")
+
+    def shows(text):
+        notebook.until(lambda: text in cell.locator("pre").last.inner_text())
+
+    shows("1 / 4 = 0.250")
+    assert "running kernel" not in cell.inner_text(), "the live view, not the still"
+    slider.press("ArrowRight")
+    shows("1 / 5 = 0.200")
+    slider.press("Home")
+    shows("ZeroDivisionError")
+    slider.press("ArrowRight")
+    shows("1 / 1 = 1.000")
+    assert notebook.errors == []
 
 
 def begin_anew(notebook, name):

@@ -5,7 +5,7 @@ The gate tries some of them (tests/website).
 
 import pytest
 
-from tests.website import test_site_in_browser
+from tests.website import test_site_in_browser, test_slides_in_browser
 from tests.website.test_site_in_browser import PAGES, weigh
 from website import book
 
@@ -32,6 +32,11 @@ def test_a_page_teaches_without_scripts(visit, name):
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_printed_page_has_stills_and_solutions_and_no_navigation(visit, name):
     test_site_in_browser.print_out(visit, name)
+
+
+@pytest.mark.parametrize("chapter", ["masking", "one-head", "multi-head"])
+def test_slides_fill_a_projector(visit, chapter):
+    test_slides_in_browser.fill_a_projector(visit, chapter)
 
 
 def test_the_weight_of_a_page_counts_the_bytes_that_are_sent(tmp_path):

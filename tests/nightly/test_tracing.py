@@ -1,6 +1,6 @@
 """Every attention, compiled and exported, with every kind of mask, gives what it gives here.
 
-The gate tries six compiled calls of these.
+The gate tries three compiled calls of these.
 """
 
 import pytest

@@ -136,10 +136,10 @@ def test_an_answer_that_ends_the_program_is_refused_in_words(exercise):
 
 @every_exercise
 def test_an_endless_loop_ends(exercise, monkeypatch):
-    monkeypatch.setattr(_running, "SECONDS", 0.2)
+    monkeypatch.setattr(_running, "SECONDS", 0.05)
     start = time.monotonic()
     said = exercise(named_like(exercise, "while True: pass"))
-    assert "still running after 0.2 seconds" in said.message
+    assert "still running after 0.05 seconds" in said.message
     assert time.monotonic() - start < 10
 
 

@@ -1,4 +1,4 @@
-"""The figures in a live kernel: JupyterLab on this machine, driven through Chromium."""
+"""JupyterLab on this machine with all figures in one notebook, driven through Chromium."""
 
 import json
 import os
@@ -12,11 +12,8 @@ import urllib.request
 import nbformat
 import pytest
 
-from .conftest import ROOT, FigurePage, FigureView
-
-pytestmark = pytest.mark.browser
-
-SOME = ["SoftLookup", "HeatmapExplorer", "SentenceReader"]
+from tests.workbook.figures.conftest import ROOT, FigureView
+from workbook.figures.catalogue import FIGURES
 
 # Two views of each figure, then a cell that tells Python's side, and one that changes it.
 MAKE = """\
@@ -24,7 +21,7 @@ import json
 from IPython.display import display
 from workbook.figures._traits import Real, Whole
 from workbook.figures.catalogue import FIGURES
-figures = {name: FIGURES[name]() for name in NAMES}
+figures = {name: make() for name, make in FIGURES.items()}
 for name in figures:
     display(figures[name], figures[name])"""
 # Without the models' weights: JupyterLab cuts off an output of more than a megabyte.
@@ -37,8 +34,7 @@ for figure in figures.values():
         trait = figure.traits()[name]
         if isinstance(trait, (Whole, Real)):
             setattr(figure, name, trait.max)
-if "Scissors" in figures:  # its only whole number opens a list
-    figures["Scissors"].cuts = "1:12-7"
+figures["Scissors"].cuts = "1:12-7"  # its only whole number opens a list
 """
 INTERACT = """\
 from workbook.figures.interact import interact
@@ -48,16 +44,10 @@ interact(inverse, number=(0, 9))"""
 
 
 @pytest.fixture(scope="module")
-def names():
-    """The figures in the notebook; tests/nightly tries all."""
-    return SOME
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory, names):
+def lab(tmp_path_factory):
     """A JupyterLab of its own with one notebook; the notebook's address."""
     folder = tmp_path_factory.mktemp("lab")
-    sources = (MAKE.replace("NAMES", repr(names)), TELL, CHANGE, INTERACT)
+    sources = (MAKE, TELL, CHANGE, INTERACT)
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
@@ -101,9 +91,8 @@ def lab(tmp_path_factory, names):
 class Notebook:
     """An open notebook whose cells can be run."""
 
-    def __init__(self, page, names):
+    def __init__(self, page):
         self.page = page
-        self.names = names
         self.errors = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
 
@@ -119,7 +108,7 @@ class Notebook:
 
     def views(self, name):
         """The two views of a figure."""
-        number = 2 * self.names.index(name)
+        number = 2 * [*FIGURES].index(name)
         return FigureView(self, number), FigureView(self, number + 1)
 
     def locator(self, selector):
@@ -146,12 +135,12 @@ class Notebook:
 
 
 @pytest.fixture(scope="module")
-def notebook(chromium, lab, names):
+def notebook(chromium, lab):
     """The notebook with its figures, as Run All Cells leaves it."""
     context = chromium.new_context(viewport={"width": 1280, "height": 1000})
     context.set_default_timeout(60_000)
     context.route(re.compile(r"^https?://(?!127\.0\.0\.1)"), lambda route: route.abort())
-    notebook = Notebook(context.new_page(), names)
+    notebook = Notebook(context.new_page())
     notebook.page.goto(lab)
     notebook.page.locator(".jp-Notebook").wait_for()
     # The kernel must be there before a widget can speak with it.
@@ -159,88 +148,6 @@ def notebook(chromium, lab, names):
     notebook.page.get_by_role("menuitem", name="Run", exact=True).click()
     notebook.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     views = notebook.page.locator(".attention-view:has(output)")
-    views.nth(2 * len(names) - 1).wait_for(state="attached")
+    views.nth(2 * len(FIGURES) - 1).wait_for(state="attached")
     yield notebook
     context.close()
-
-
-def hold_sliders(notebook, name):
-    """Move a figure's first slider: Python and the other view follow, and nothing else moves."""
-    first, second = notebook.views(name)
-    closed = first.locator.locator("details.attention-more:not([open]) > summary")
-    for more in closed.filter(visible=True).all():
-        more.click()  # a figure's only slider may stand there
-    slider = first.locator.locator("input[type=range]").first
-    trait = first.locator.locator("label:has(input[type=range])").first.get_attribute("data-trait")
-    before = notebook.python_state(name), second.readouts()
-    slider.press("Home")
-    slider.press("ArrowRight")
-    slider.press("ArrowRight")
-    notebook.until(lambda: notebook.python_state(name)[trait] != before[0][trait])
-    after = notebook.python_state(name)
-    assert {**after, trait: 0} == {**before[0], trait: 0}
-    notebook.until(lambda: first.readouts() == second.readouts() != before[1])
-    assert not first.locator.locator(".attention-failure").is_visible()
-    assert notebook.errors == []
-
-
-@pytest.mark.parametrize("name", SOME)
-def test_sliders_and_python_go_in_step(notebook, name):
-    hold_sliders(notebook, name)
-
-
-def test_python_moves_the_sliders(notebook):
-    move_from_python(notebook)
-
-
-def move_from_python(notebook):
-    """Set every number to its largest: both views of each figure follow."""
-    before = {}
-    for name in notebook.names:
-        first, _ = notebook.views(name)
-        first.locator.get_by_role("button", name="Reset").click()
-        notebook.settle()
-        before[name] = first.readouts()
-    notebook.run(2)
-    for name in notebook.names:
-        first, second = notebook.views(name)
-        notebook.until(lambda: first.readouts() == second.readouts() != before[name])  # noqa: B023
-    assert notebook.errors == []
-
-
-def test_a_figure_is_saved_as_one_file(chromium, notebook, tmp_path):
-    figure, _ = notebook.views("HeatmapExplorer")
-    for more in figure.locator.locator("details.attention-more:not([open]) > summary").all():
-        more.click()
-    notebook.run(2)
-    notebook.until(lambda: figure.control("layer").locator("input").input_value() == "1")
-    with notebook.page.expect_download() as saving:
-        figure.locator.get_by_role("button", name="Save as one file").click()
-    saving.value.save_as(tmp_path / "figure.html")
-    context = chromium.new_context(offline=True)
-    alone = FigurePage(context.new_page())
-    alone.goto((tmp_path / "figure.html").as_uri())
-    alone.locator(".attention-live .attention-finding").wait_for()
-    assert alone.figure().readouts() == figure.readouts()
-    alone.figure().set("layer", 0)
-    assert alone.figure().readouts() != figure.readouts()
-    assert alone.errors == [] and notebook.errors == []
-    context.close()
-
-
-def test_interact_runs_the_function_in_the_kernel(notebook):
-    cell = notebook.page.locator(".jp-CodeCell").nth(3)
-    slider = cell.get_by_role("slider")
-
-    def shows(text):
-        notebook.until(lambda: text in cell.locator("pre").last.inner_text())
-
-    shows("1 / 4 = 0.250")
-    assert "running kernel" not in cell.inner_text(), "the live view, not the still"
-    slider.press("ArrowRight")
-    shows("1 / 5 = 0.200")
-    slider.press("Home")
-    shows("ZeroDivisionError")
-    slider.press("ArrowRight")
-    shows("1 / 1 = 1.000")
-    assert notebook.errors == []

@@ -1,0 +1,73 @@
+"""The panel in which a reader's parts write: with a cache and without, and one that never ends."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.website.python.test_exercises_in_browser import Exercise
+from tests.website.python.test_panel_in_browser import BLOCK, PAGE
+
+pytestmark = [pytest.mark.site, pytest.mark.browser]
+
+
+def test_parts_write_the_same_letters_with_a_cache_and_without(visit):
+    with visit("book/kv-cache.html", width=320) as seen:
+        panel = seen.page.locator(".attention-parts")
+        assert panel.get_by_role("button").all_inner_texts()[0] == "Write"
+        panel.get_by_role("button", name="Write").click()
+        panel.locator("output", has_text="All 64 letters are the same.").wait_for(timeout=90_000)
+        cached, yours = panel.get_by_role("group").all_inner_texts()[:2]
+        assert cached == yours
+        assert "letters a second with the cache;" in panel.inner_text()
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 320
+        assert seen.axe() == []
+        assert seen.violations() == [] and seen.faults == []
+
+
+HANGS = """def my_block(x, attention, feed_forward, norm_1, norm_2):
+    while x.shape[1] > 12:
+        pass
+    x = norm_1(x + attention(x))
+    return norm_2(x + feed_forward(x))
+"""
+LOOKUP = """import numpy as np
+
+
+def my_lookup(queries, keys, values, temperature):
+    return np.exp(queries)
+"""
+
+
+def test_a_part_that_hangs_on_longer_texts_is_named_and_not_kept(visit, tmp_path):
+    with visit(PAGE) as seen:
+        page, panel = seen.page, seen.page.locator(".attention-parts")
+        said, field = panel.locator("output"), panel.locator("textarea")
+        file = tmp_path / "mine.py"
+        file.write_text(f"{LOOKUP}\n\n{HANGS}")
+        panel.locator("summary").click()
+        panel.locator("input[type=file]").set_input_files(file)
+        expect(said).to_have_text("Opened. Press Write.")
+        field.fill(HANGS)
+        panel.get_by_role("button", name="Write").click()
+        expect(said).to_contain_text("my_block was still running after 5 seconds", timeout=60_000)
+        expect(said).to_contain_text("go back to what is kept")
+        expect(panel.locator(".wrong")).to_contain_text("my_block yours, and not right: it stops")
+        assert page.evaluate("localStorage.getItem('attention-code mine.py')") is None
+
+        field.fill(f"{LOOKUP}\n\n{BLOCK}")  # what a page lacks stops no part but its own
+        panel.get_by_role("button", name="Write").click()
+        more = "my_lookup is more than this page can run: it stops with an ImportError in the line"
+        expect(said).to_contain_text("All 64 letters are the same. Your loss", timeout=60_000)
+        expect(said).to_contain_text(more)
+        field.fill(BLOCK)
+        panel.get_by_role("button", name="Write").click()
+        expect(said).to_have_text(re.compile("^All 64 .* ours 1.22.$"), timeout=60_000)
+        assert page.evaluate("localStorage.getItem('attention-code mine.py')") == BLOCK
+
+        exercise = Exercise(page)
+        exercise.place.get_by_role("button", name="Show it").click()
+        assert exercise.field.input_value() == BLOCK
+        assert exercise.judged().startswith("Correct: 4 cases agree.")
+        assert page.evaluate("localStorage.getItem('attention-code mine.py')") == BLOCK
+        assert seen.faults == []
