@@ -137,7 +137,8 @@ class Notebook:
 @pytest.fixture(scope="module")
 def notebook(chromium, lab):
     """The notebook with its figures, as Run All Cells leaves it."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 1000})
+    size = {"width": 1280, "height": 1000}
+    context = chromium.new_context(viewport=size, reduced_motion="reduce")  # numbers do not wait
     context.set_default_timeout(60_000)
     context.route(re.compile(r"^https?://(?!127\.0\.0\.1)"), lambda route: route.abort())
     notebook = Notebook(context.new_page())
