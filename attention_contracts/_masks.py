@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from attention_contracts._arguments import require_lengths
 
 NAMES_A_SIZE = re.compile(r"chunk|window|block_?size|bucket|segment|tile|local_attn", re.I)
+COUNTS_LAYERS = re.compile(r"layers|pattern|types", re.I)
 
 
 def within_length(valid_lens: Tensor, len_k: int) -> Tensor:
@@ -55,7 +56,8 @@ def named_sizes(subject: Any, largest: int = 512) -> dict[str, int]:
     for fields in holders:
         for name, value in fields.items():
             is_whole = isinstance(value, int) and not isinstance(value, bool)
-            if NAMES_A_SIZE.search(name) and is_whole and 2 <= value <= largest:
+            names_a_size = NAMES_A_SIZE.search(name) and not COUNTS_LAYERS.search(name)
+            if names_a_size and is_whole and 2 <= value <= largest:
                 sizes.setdefault(name.strip("_"), value)
     return sizes
 

@@ -73,11 +73,9 @@ class Model:
         """Return a length that crosses what is named, or the longest of some that can be run."""
         largest = max((x for x in self.sizes.values()), default=0)
         target = max(length, min(2 * largest + 2, 4 * length))
-        names = ("max_position_embeddings", "n_positions", "max_target_positions", "block_size")
-        limits = (
-            getattr(holder, name, None) for holder in (self.config, self.model) for name in names
-        )
-        limit = min([x for x in limits if isinstance(x, int) and x >= 8], default=target)
+        names = ("max_position_embeddings", "n_positions", "max_target_positions")
+        # Alone, a block_size is nanoGPT's longest text; beside one of these it is a chunk.
+        limit = min(self._named(names) or self._named(("block_size",)), default=target)
         lengths = [
             n for n in dict.fromkeys((target, length, limit, *SHORTER)) if n <= max(target, 8)
         ]
@@ -92,6 +90,12 @@ class Model:
             else:
                 return candidate
         raise AssertionError  # the last one raises
+
+    def _named(self, names: tuple[str, ...]) -> list[int]:
+        """Return the lengths that the configuration or the model has under these names."""
+        holders = (self.config, self.model)
+        lengths = [getattr(holder, name, None) for holder in holders for name in names]
+        return [x for x in lengths if isinstance(x, int) and x >= 8]
 
     def draw(self, vocab_size: int, length: int) -> None:
         """Draw two texts without any special token, ``(2, length)``, and another token for each."""

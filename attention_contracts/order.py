@@ -399,7 +399,7 @@ def _permutation(subject: Subject) -> None:
 
 MIXED = (
     "positions are mixed: heads split or merged by a reshape without a transpose, or a softmax "
-    "over the wrong axis"
+    "over the wrong axis; or queries are averaged on purpose, as Nyström's landmarks are"
 )
 CONTRACTS = (
     Contract(

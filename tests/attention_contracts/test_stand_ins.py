@@ -435,6 +435,12 @@ def test_a_model_of_last_logits_is_given_targets():
         contracts.check_model(LastAlone(), 50)
 
 
+def test_a_block_beside_a_limit_is_crossed():
+    config = SimpleNamespace(block_size=16, max_position_embeddings=512, max_window_layers=28)
+    report = contracts.check_model(Decoder(config), 50)
+    assert "up to 130 tokens (crossed: block_size of 16)" in report.subject
+
+
 def test_check_says_that_a_model_is_for_check_model(attention_report):
     with pytest.raises(ValueError, match=r"a model on token ids: check_model\(Decoder\)"):
         check(Decoder())
