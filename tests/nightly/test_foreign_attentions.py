@@ -1,7 +1,7 @@
 """Attentions of other packages, and what others wrote down, in an environment of its own.
 
-The contracts run on attentions of eleven packages; the library computes the tests of ONNX and of
-PyTorch.
+The contracts run on attentions of eleven packages and of PyTorch; the library computes the tests of
+ONNX and PyTorch.
 """
 
 import hashlib

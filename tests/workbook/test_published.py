@@ -7,7 +7,8 @@ import torch
 
 from website import ROOT
 from workbook.published import DISAGREEMENTS, MODELS, RESULTS, Census, Table
-from workbook.published.census import KINDS, RELEASES, page
+from workbook.published.census import KINDS, RELEASES
+from workbook.published.census_page import page
 from workbook.published.tables import _short
 
 
