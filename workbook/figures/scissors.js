@@ -211,6 +211,7 @@ export function render({ model, el }) {
   const hint = button("Hint", () => {
     if (hinted < hints.length) {
       hinted += 1;
+      lift(-1); // what a finger has lifted would hide what is marked
       view.again();
     } else {
       write([decisive[0]]);
@@ -458,7 +459,7 @@ export function render({ model, el }) {
     );
     const isOffered = tries >= TRIES && hints.length > 0 && !isTurned;
     setAttributes(hint, { hidden: !isOffered });
-    const further = ["Cut it", "Show it", "Another hint"][hints.length - hinted];
+    const further = ["Cut only this", "Show it", "Another hint"][hints.length - hinted];
     setText(hint, hinted ? further : "Hint");
     const help = hinted ? hints[hinted - 1].text : isOffered ? "Would a hint help?" : "";
     const finding = findingOf(sentence, cuts, read, decisive);
