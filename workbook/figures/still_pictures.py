@@ -21,7 +21,11 @@ _NONE = (
 
 
 class Still(NamedTuple):
-    """A still picture: its SVG, the figure's title, and what it shows in sentences."""
+    """A still picture: its SVG, the figure's title, and what it shows in sentences.
+
+    >>> Still("<svg/>", "Two heads", "They differ.").image()
+    '<img src="data:image/svg+xml,%3Csvg/%3E" alt="Still picture: Two heads">'
+    """
 
     svg: str
     title: str
@@ -39,13 +43,21 @@ class Still(NamedTuple):
 
 
 def path_of(name: str, state: str) -> Path:
-    """Return the file of a figure's state, which is JSON as ``data-state`` has it."""
+    """Return the file of a figure's state, which is JSON as ``data-state`` has it.
+
+    >>> path_of("Clock", "{}").name
+    'Clock-44136fa355b3.svg'
+    """
     digest = hashlib.sha256(state.encode()).hexdigest()
     return FOLDER / f"{name}-{digest[:12]}.svg"
 
 
 def still_of(name: str, state: str) -> Still | None:
-    """Return the still picture of a state; None for a state that the book does not show."""
+    """Return the still picture of a state; None for a state that the book does not show.
+
+    >>> print(still_of("Clock", "{}"))
+    None
+    """
     path = path_of(name, state)
     if not path.is_file():
         return None
@@ -58,7 +70,11 @@ def still_of(name: str, state: str) -> Still | None:
 
 
 def figure_html(name: str, state: str, ground: bool = True) -> str:
-    """Return a figure as HTML: its state for the script that brings it to life, and its still."""
+    """Return a figure as HTML: its state for the script that brings it to life, and its still.
+
+    >>> figure_html("Clock", "{}")[:53]
+    '<figure class="attention-widget" data-widget="Clock" '
+    """
     still = still_of(name, state)
     if still:
         title = still.title if still.title.endswith("?") else f"{still.title}."
