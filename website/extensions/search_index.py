@@ -86,7 +86,8 @@ def _prose(node):
 def collect(app, pagename, templatename, context, doctree):
     """Keep a page's sections; let the search page load them."""
     if doctree is not None:
-        pieces = 2 if "/api-workbook-" in pagename else None  # few look for what these names take
+        few = ("/api-workbook-", "/api-contracts")  # look for what these names take
+        pieces = 2 if any(kind in pagename for kind in few) else None
         app.env.searchable[pagename] = list(sections(doctree, pieces))
     if pagename == "search":
         app.add_js_file("search-index.js", loading_method="defer")
