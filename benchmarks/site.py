@@ -117,7 +117,7 @@ def main():
     ours = book.ROOT / "_build" / "html"
     if not (ours / "index.html").is_file():
         sys.exit("There is no website yet: run make book first.")
-    if browser.found() is None:
+    if browser.path_of_chromium() is None:
         sys.exit(browser.MISSING)
     with tempfile.TemporaryDirectory() as folder, browser.chromium() as started:
         sites = {"ours": serve(ours), "stock": serve(stock(Path(folder)))}

@@ -361,9 +361,11 @@ def test_hints_lead_to_the_line_that_decides(show):
         ("Show it", "Cut only “tired” → “street” in layer 1.", 1),
     ):
         assert hint.inner_text() == name
+        made = cuts(page)
         hint.press("Enter")
         page.settle()
-        assert finding_of(page).endswith(f" {text}")
+        assert finding_of(page) == (f"Your 2 cuts are mended. {text}" if made else text)
+        assert cuts(page) == ""
         assert page.locator(".attention-scissors-lines > [data-look]").count() == marked
     page.get_by_text("Cut only", exact=False).nth(1).wait_for(state="attached")  # is read out
     assert hint.inner_text() == "Cut only this"
@@ -375,12 +377,34 @@ def test_hints_lead_to_the_line_that_decides(show):
 
 
 @pytest.mark.browser
+def test_what_a_hint_has_marked_is_grabbed_before_what_lies_over_it(show):
+    page = show(Scissors(cuts="1:0-0"))
+    page.set({"cuts": "1:0-0 1:3-3"})
+    for _ in range(3):
+        page.locator(".attention-scissors-bar > button").last.click()
+        page.settle()
+    path = page.locator(".attention-scissors-lines > [data-look=lifted]")
+    places = path.evaluate(
+        """path => [0.15, 0.3, 0.5, 0.7, 0.85].map((share) => {
+          const { x, y } = path.getPointAtLength(share * path.getTotalLength());
+          const box = path.ownerSVGElement.getBoundingClientRect();
+          return [box.left + x, box.top + y];
+        })"""
+    )
+    for place in places:
+        page.mouse.move(*place)
+        page.settle()
+        assert tag(page)[0].startswith("“tired” reads “street”"), place
+
+
+@pytest.mark.browser
 def test_another_word_mends_the_cuts_and_says_so_and_takes_the_hints_away(show):
     page = show(Scissors(cuts="2:9-12"))
     page.set({"cuts": "2:9-12 1:3-3"})
     hint = page.locator(".attention-scissors-bar > button").last
     hint.click()
     page.settle()
+    page.set({"cuts": "2:9-12 1:3-3"})
     tired = page.get_by_role("button", name="tired", exact=True)
     tired.click()
     page.settle()

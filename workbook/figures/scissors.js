@@ -63,7 +63,7 @@ export function render({ model, el }) {
   let hints = []; // towards the first of these
   let hinted = 0; // how many of the hints have been given
   let tries = 0; // cuts without result
-  let dropped = 0; // cuts of the sentence before this one
+  let dropped = 0; // cuts that another sentence or a hint has mended
   let note = ""; // a sentence that stands before the finding until the next cut
   let lifted = -1; // the line under the pointer, or that the list has chosen
   let isTouched = false; // it was lifted by a finger, which cuts it at the next tap
@@ -109,12 +109,16 @@ export function render({ model, el }) {
   function toggle(line) {
     write(cuts.includes(line) ? cuts.filter((cut) => cut !== line) : [...cuts, line]);
   }
-  /** The line at a place; of those that are near, the thick ones come first. */
+  /** The line at a place; of those that are near, the thick ones come first, and before all others
+      those that a hint has marked. */
   function lineAt(spot, kind) {
-    let [best, closest] = [-1, NEAR[kind] ?? NEAR.mouse];
+    const near = NEAR[kind] ?? NEAR.mouse;
+    const fits = hints[hinted - 1]?.fits ?? (() => true);
+    let [best, closest] = [-1, 3 * near];
     paths.forEach((path, i) => {
       const far = distance(path, spot) - Math.min(path.width / 4, 2);
-      if (far < closest) [best, closest] = [i, far];
+      const rank = fits(sentence.lines[i]) ? far : far + 2 * near;
+      if (far < near && rank < closest) [best, closest] = [i, rank];
     });
     return best;
   }
@@ -211,6 +215,8 @@ export function render({ model, el }) {
   const hint = button("Hint", () => {
     if (hinted < hints.length) {
       hinted += 1;
+      [dropped, note] = [cuts.length, ""]; // beside other cuts, the line might turn nothing
+      write([]);
       lift(-1); // what a finger has lifted would hide what is marked
       view.again();
     } else {
@@ -462,7 +468,7 @@ export function render({ model, el }) {
     const further = ["Cut only this", "Show it", "Another hint"][hints.length - hinted];
     setText(hint, hinted ? further : "Hint");
     const help = hinted ? hints[hinted - 1].text : isOffered ? "Would a hint help?" : "";
-    const finding = findingOf(sentence, cuts, read, decisive);
+    const finding = hinted && !cuts.length ? "" : findingOf(sentence, cuts, read, decisive);
     view.say(
       [note, finding, help].filter(Boolean).join(" "),
       `${state.text[0].toUpperCase()}${state.text.slice(1)}.`,
