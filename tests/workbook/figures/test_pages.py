@@ -35,7 +35,8 @@ def visit(chromium):
     contexts = []
 
     def visit(path, figures):
-        context = chromium.new_context(viewport={"width": 1280, "height": 900})
+        size = {"width": 1280, "height": 900}
+        context = chromium.new_context(viewport=size, reduced_motion="reduce")
         contexts.append(context)
         page = FigurePage(context.new_page())
 
