@@ -24,6 +24,7 @@ from website.extensions.workbook_pages import plain
 # chapter's code would weigh as much as its prose.
 NOT_PROSE = (nodes.title, nodes.raw, nodes.math_block, nodes.literal_block)
 INDEX = "_static/search-index.js"
+RARELY_LOOKED_FOR = ("/api-workbook-", "/api-contracts")  # what the names of these pages take
 LONGEST = 1500  # characters of a section's prose; few sections have more
 SEARCHED = Path(__file__).resolve().parent.parent / "searched.yml"
 SIGNS = {
@@ -86,8 +87,7 @@ def _prose(node):
 def collect(app, pagename, templatename, context, doctree):
     """Keep a page's sections; let the search page load them."""
     if doctree is not None:
-        few = ("/api-workbook-", "/api-contracts")  # look for what these names take
-        pieces = 2 if any(kind in pagename for kind in few) else None
+        pieces = 2 if any(kind in pagename for kind in RARELY_LOOKED_FOR) else None
         app.env.searchable[pagename] = list(sections(doctree, pieces))
     if pagename == "search":
         app.add_js_file("search-index.js", loading_method="defer")

@@ -211,14 +211,14 @@ def _reason(text: str) -> str:
 
 def _outcomes(contract: str) -> dict[str, dict[str, tuple[str, str]]]:
     """Return what became of a contract, by model and by release."""
-    found: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
-    for version in VERSIONS:
-        by_model: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for row in _checked(version):
-            by_model[row["model"]].append(row)
-        for model, rows in by_model.items():
-            found[model][version] = _outcome(rows, contract)
-    return found
+    return {
+        model: {
+            version: _outcome(rows, contract)
+            for version in VERSIONS
+            if (rows := _checked(version, model))
+        }
+        for model in MODELS
+    }
 
 
 def _contracts() -> str:
