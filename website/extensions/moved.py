@@ -5,6 +5,7 @@ old anchor; it is seen by those alone who come by it, and links to the new place
 ``workbook.js`` goes on by itself.
 """
 
+import functools
 from pathlib import Path
 
 import yaml
@@ -14,6 +15,7 @@ FILE = Path(__file__).resolve().parent.parent / "moved.yml"
 logger = logging.getLogger(__name__)
 
 
+@functools.cache
 def read():
     """Each old page and anchor with the new ones: ``(page, anchor): (page, anchor)``."""
     entries = yaml.safe_load(FILE.read_text(encoding="utf-8")) or {}

@@ -14,6 +14,7 @@ there.
 import ast
 import base64
 import bz2
+import functools
 import importlib.util
 import json
 import posixpath
@@ -94,6 +95,7 @@ def python(notebook):
     return "\n".join(map(TransformerManager().transform_cell, cells))
 
 
+@functools.cache  # most chapters carry the same modules
 def imports(source, package=""):
     """Return the dotted names that Python imports; ``package`` resolves relative ones.
 
@@ -107,29 +109,27 @@ def imports(source, package=""):
             relative = "." * node.level + (node.module or "")
             module = importlib.util.resolve_name(relative, package)
             names += [module, *(f"{module}.{alias.name}" for alias in node.names)]
-    return names
+    return frozenset(names)
 
 
 def modules(source, root=ROOT):
     """Return the files of the book's packages that Python imports, directly or through others."""
     sources = {path for package in PACKAGES for path in (root / package).rglob("*.py")}
-    needed, names = set(), imports(source)
+    needed, seen, names = set(), set(), set(imports(source))
     while names:
         name = names.pop()
+        seen.add(name)
         parent = name.rpartition(".")[0]
-        if parent:  # importing a.b runs a/__init__.py first
-            names.append(parent)
+        found = {parent} if parent else set()  # importing a.b runs a/__init__.py first
         folder = root.joinpath(*name.split("."))
-        for path in {
-            folder / "__init__.py",
-            folder.with_suffix(".py"),
-        } & sources - needed:
+        for path in {folder / "__init__.py", folder.with_suffix(".py")} & sources:
             needed.add(path)
             package = parent
             if path.name == "__init__.py":
                 package = name
-                names.append(f"{name}.__main__")  # which a module may start in other processes
-            names += imports(path.read_text(encoding="utf-8"), package)
+                found.add(f"{name}.__main__")  # which a module may start in other processes
+            found |= imports(path.read_text(encoding="utf-8"), package)
+        names |= found - seen
     return needed
 
 
