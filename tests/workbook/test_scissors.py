@@ -156,6 +156,47 @@ def test_the_finding_names_the_cut_that_decides_among_several(node):
         assert finding == expected
 
 
+@pytest.mark.parametrize(
+    "word, line, way",
+    [
+        (
+            "tired",
+            TIRED_READS_STREET,
+            "“Tired” now reads “animal” more, 0.26 instead of 0.13, and in layer 2 “it” reads"
+            " “tired”, 0.65.",
+        ),
+        ("steep", "2:9-12", "“It” now reads itself more, 0.20 instead of 0.01."),
+    ],
+)
+def test_the_finding_says_on_which_way_a_cut_reaches_the_answer(node, word, line, way):
+    opened = (
+        OPEN + "(([cut]) => ({ ...sentence, cut, read: readCut(sentence, [cut]) }))"
+        f"(parseCuts('{line}', sentence.lines)); }}"
+    )
+    figure = plain(Scissors(text=SENTENCE.replace("tired", word)))
+    (sentence,) = node(CUTS, opened, [[figure]], NAMES)
+    program = "(it) => findingOf(it, [it.cut], it.read, [it.cut])"
+    (finding,) = node(FINDING, program, [[sentence]], ["findingOf"])
+    assert finding.endswith(f" None of the other 181 lines decides alone. {way}")
+
+
+@pytest.mark.parametrize("width", [860, 652])
+def test_a_label_covers_nothing_of_its_line(node, width):
+    program = (
+        "(words, width, lines) => { const layout = layoutOf(width, words);"
+        " return pathsOf(layout, lines, lines.map(() => 1 / 13)).map((path) => {"
+        "  const [[, box]] = tagMarks(['“animal” no longer reads “because”'], path, layout);"
+        "  const within = ([x, y]) => x > box.x && x < box.x + box.width"
+        "   && y > box.y && y < box.y + box.height;"
+        "  return [...Array(41)].filter((_, i) => within(pointOf(path.points, i / 40))).length;"
+        " }); }"
+    )
+    data = [[["(nothing)", *SENTENCE.split()], width, lines(SENTENCE)]]
+    names = ["layoutOf", "pathsOf", "tagMarks", "pointOf"]
+    (covered,) = node(CUTS.with_name("lines.js"), program, data, names)
+    assert len(covered) == 182 and sum(covered) == 0
+
+
 def test_the_obvious_line_does_not_decide():
     animal = SENTENCE.split().index("animal") + 1
     shares, _ = read_with_cuts(SENTENCE, [(1, 9, 12)])
@@ -318,6 +359,25 @@ def test_a_finger_first_names_a_line_and_then_cuts_it(show):
     page.touchscreen.tap(box["x"] + 8, box["y"] + box["height"] / 2)
     page.settle()
     assert cuts(page) == ""
+
+
+@pytest.mark.browser
+def test_on_a_phone_the_lists_follow_the_finger_and_stay_where_they_are(show):
+    page = show(Scissors(), width=390, has_touch=True, is_mobile=True)
+    lists = page.get_by_role("group", name="A line")
+    top = "getBoundingClientRect().top"
+    within = f"(node) => node.{top} - node.closest('figure').{top}"
+    place = lists.evaluate(within)
+    page.get_by_label("The word that reads").select_option("“did” in layer 1")
+    page.touchscreen.tap(*place_of(page, (1, 9, 12)))
+    page.settle()
+    assert [chosen.input_value() for chosen in lists.get_by_role("combobox").all()] == ["-1", "12"]
+    page.get_by_role("button", name="Cut", exact=True).tap()
+    page.settle()
+    assert cuts(page) == "2:9-12"
+    page.set({"cuts": "2:9-12 1:3-3"})
+    page.get_by_text("Would a hint help?").first.wait_for()
+    assert lists.evaluate(within) == place
 
 
 @pytest.mark.browser

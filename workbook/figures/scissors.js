@@ -21,6 +21,7 @@ import {
   readCut,
 } from "./_sentence/cuts.js";
 import { findingOf, hintsOf, taskOf } from "./_sentence/finding.js";
+import { createList } from "./_sentence/list.js";
 import {
   crosses,
   distance,
@@ -146,6 +147,7 @@ export function render({ model, el }) {
       isSwiped: false,
     };
     lift(held.line, byTouch);
+    if (held.line >= 0) list.choose(held.line);
   });
   on("pointermove", (event) => {
     const spot = plot.under(event);
@@ -186,17 +188,8 @@ export function render({ model, el }) {
 
   // ------------------------------------------------------------ controls
 
-  const rows = element("select", { "aria-label": "The word that reads" });
-  const keys = element("select", { "aria-label": "The word that it reads" });
-  const pick = element(
-    "div",
-    { class: "attention-scissors-pick", role: "group", "aria-label": "A line" },
-    element("span", { class: "attention-name" }, "Line"),
-    rows,
-    element("span", { "aria-hidden": "true" }, "→"),
-    keys,
-  );
-  const bar = element("div", { class: "attention-scissors-bar" }, pick);
+  const list = createList(view);
+  const bar = element("div", { class: "attention-scissors-bar" }, list.node);
   const button = (text, act) => {
     const made = bar.appendChild(
       element("button", { type: "button", class: "attention-button" }, text),
@@ -204,12 +197,7 @@ export function render({ model, el }) {
     made.addEventListener("click", act, { signal: view.signal });
     return made;
   };
-  /** The line that the lists name, by its number. */
-  const chosen = () => {
-    const [row, count] = [Number(rows.value), sentence.words.length];
-    return (row < 0 ? count : row) * count + Number(keys.value);
-  };
-  const cutter = button("Cut", () => toggle(sentence.lines[chosen()]));
+  const cutter = button("Cut", () => toggle(sentence.lines[list.chosen()]));
   const undo = button("Undo", takeBack);
   const mend = button("Mend all", () => write([]));
   const hint = button("Hint", () => {
@@ -224,14 +212,11 @@ export function render({ model, el }) {
       undo.focus({ preventScroll: true }); // this button goes away
     }
   });
-  for (const node of [pick, cutter]) {
-    node.addEventListener("focusin", () => lift(chosen()), { signal: view.signal });
+  for (const node of [list.node, cutter]) {
+    node.addEventListener("focusin", () => lift(list.chosen()), { signal: view.signal });
     node.addEventListener("focusout", () => lift(-1), { signal: view.signal });
   }
-  rows.addEventListener("change", () => view.set("opened", Number(rows.value)), {
-    signal: view.signal,
-  });
-  pick.addEventListener("change", () => lift(chosen()), { signal: view.signal });
+  list.node.addEventListener("change", () => lift(list.chosen()), { signal: view.signal });
   view.controls.append(bar);
   const numbers = view.numbers({ meant: "“It” means", probability: "Probability", cuts: "Cuts" });
   view.onReset(() => {
@@ -297,31 +282,6 @@ export function render({ model, el }) {
       field.refuse("The words could not be fetched. Check the connection, then try again.");
   });
 
-  function writeRows() {
-    const options = sentence.words.map((word, place) => [
-      `${place ? `“${word}”` : word} in layer 1`,
-      place,
-    ]);
-    const made = ([text, value]) => element("option", { value }, text);
-    rows.replaceChildren(...[["“it” in layer 2", -1], ...options].map(made));
-    keys.replaceChildren(...options.map(made));
-    field.input.value = sentence.words.slice(1).join(" ");
-  }
-
-  /** The lines of the opened row in the lists, and what can be done to the chosen one. */
-  function writeList(opened) {
-    rows.value = String(opened);
-    const first = chosen() - Number(keys.value);
-    sentence.words.forEach((word, key) => {
-      const isCut = cuts.includes(sentence.lines[first + key]);
-      setText(
-        keys.children[key],
-        `${key ? `“${word}”` : word} ${isCut ? "cut" : fixed(read.weights[first + key], 2)}`,
-      );
-    });
-    setText(cutter, cuts.includes(sentence.lines[chosen()]) ? "Mend" : "Cut");
-  }
-
   /** Count the lines that decide alone, a few at a time while nothing else is to be done. */
   function count() {
     if (counting === sentence) return;
@@ -329,7 +289,7 @@ export function render({ model, el }) {
     const [found, left] = [[], [...sentence.lines]];
     const go = () => {
       if (counting !== sentence || view.signal.aborted) return;
-      found.push(...left.splice(0, 6).filter((line) => decides(line, counting)));
+      found.push(...left.splice(0, 3).filter((line) => decides(line, counting)));
       if (left.length) setTimeout(go, 10);
       else {
         decisive = found;
@@ -337,7 +297,7 @@ export function render({ model, el }) {
         view.again();
       }
     };
-    go();
+    setTimeout(go, 10);
   }
 
   // ------------------------------------------------------------ drawing
@@ -428,7 +388,8 @@ export function render({ model, el }) {
       }
       [counting, decisive, hints, lifted] = [null, null, [], -1];
       [tries, hinted, steps.length] = [0, 0, 0];
-      writeRows();
+      list.fill(sentence);
+      field.input.value = sentence.words.slice(1).join(" ");
     });
     view.part("cuts", `${state.text} ${state.cuts} ${state.vocabulary.length}`, () => {
       const before = cuts.length;
@@ -450,7 +411,8 @@ export function render({ model, el }) {
     setChildren(names, nameMarks(sentence, layout));
     setChildren(lamp, lampMarks(sentence, now.shares, layout));
     drawTag(now, layout);
-    writeList(state.opened < sentence.words.length ? state.opened : -1);
+    list.show(state.opened, cuts, read.weights);
+    setText(cutter, cuts.includes(sentence.lines[list.chosen()]) ? "Mend" : "Cut");
     setAttributes(undo, { "aria-disabled": String(cuts.length + steps.length === 0) });
     setAttributes(mend, { "aria-disabled": String(cuts.length === 0) });
     places.forEach((chip, i) =>

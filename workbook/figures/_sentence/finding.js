@@ -20,7 +20,7 @@ export function taskOf(sentence, decisive, act) {
 }
 
 /** The answer after some cuts, and which of them decide. */
-export function findingOf(sentence, cuts, { meant, shares }, decisive) {
+export function findingOf(sentence, cuts, { meant, shares, weights }, decisive) {
   const { lines, whole } = sentence;
   const means = `means ${inWords(sentence, meant)} (probability ${fixed(shares[meant], 2)})`;
   if (cuts.length === 0)
@@ -39,9 +39,29 @@ export function findingOf(sentence, cuts, { meant, shares }, decisive) {
       : `${conclusion} Cut alone, ${line} turns the answer.`;
   }
   if (!isTurned) return conclusion;
-  return decisive.length === 1
-    ? `${conclusion} None of the other ${lines.length - 1} lines decides alone.`
-    : `${conclusion} Of the ${lines.length} lines, ${decisive.length} decide alone.`;
+  const others =
+    decisive.length === 1
+      ? `None of the other ${lines.length - 1} lines decides alone.`
+      : `Of the ${lines.length} lines, ${decisive.length} decide alone.`;
+  return `${conclusion} ${others} ${wayOf(sentence, cuts[0], weights)}`;
+}
+
+/** On which way a single cut reaches the word *it*, as far as the weights show it: which line grew
+    most, and whether *it* reads the word that reads differently now. */
+function wayOf({ words, lines, it, whole }, [layer, query], weights) {
+  const row = lines.flatMap((line, i) => (line[0] === layer && line[1] === query ? [i] : []));
+  const growth = (i) => weights[i] - whole.weights[i];
+  const most = row.reduce((best, i) => (growth(i) > growth(best) ? i : best));
+  const word = words[query];
+  const key = lines[most][2];
+  const [before, now] = [whole.weights[most], weights[most]].map((weight) => fixed(weight, 2));
+  const reads =
+    `“${word[0].toUpperCase()}${word.slice(1)}” now reads ` +
+    `${key === query ? "itself" : `“${words[key]}”`} more, ${now} instead of ${before}`;
+  const share = weights[lines.findIndex((line) => line[0] === 1 && line[2] === query)];
+  return layer === 0 && query !== it && share >= 0.05
+    ? `${reads}, and in layer 2 “it” reads “${word}”, ${fixed(share, 2)}.`
+    : `${reads}.`;
 }
 
 /** Hints towards the first of the lines that decide alone, one after the other: its layer, the word

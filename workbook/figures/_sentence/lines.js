@@ -5,6 +5,9 @@ import { breadth, fixed } from "../_shared/index.js";
 const STUMP = 0.09; // what a cut leaves at each end, as a share of the line
 const AROUND = 408; // pixels of a window that the page's bar and the rest of the figure take
 const [LOWEST, HIGHEST] = [312, 436]; // of upright rows, in pixels
+const BESIDE = 470; // of a phone's screen: the bar, title and lamp, the finding, the first controls
+const [NARROW, BROAD] = [26, 33]; // from word to word in a column, in pixels
+const SAMPLES = Array.from({ length: 17 }, (_, i) => i / 16); // along a line
 
 /** Where the rows of words stand: upright rows one above the other where there is room for the
     sentence, as high as lets the figure fit into the window, else columns side by side.
@@ -34,18 +37,19 @@ export function layoutOf(width, all, windowHeight = AROUND + HIGHEST) {
       lamp: { y: 0.083 * height, from: width * 0.22, to: width * 0.78 },
     };
   }
-  const [size, step, top] = [14, 33, 96];
+  const [size, top] = [14, 100];
+  const step = Math.min(Math.max((windowHeight - BESIDE) / all.length, NARROW), BROAD);
   const widest = Math.max(...all.map((_, place) => long(place, size)));
   const columns = [widest / 2, width * 0.57, width - 10];
   return {
     width,
-    height: top + step * all.length + 24,
+    height: top + step * all.length + 22,
     font: size,
     upright: false,
     unit: 17,
     at: (row, place) => [columns[row], top + (place + 0.5) * step],
     half: widest / 2 + 1,
-    lamp: { y: 44, from: 26, to: width - 26 },
+    lamp: { y: 50, from: 26, to: width - 26 },
   };
 }
 
@@ -112,18 +116,41 @@ export function nameMarks({ words, it }, { at, font, upright, height }) {
   ];
 }
 
-/** A label of some lines of text at the middle of a path: marks for `setChildren`. */
-export function tagMarks(texts, path, layout) {
-  const [x, y] = pointOf(path.points, 0.55);
-  const half = (Math.max(...texts.map(breadth)) * 14) / 2 + 10;
-  const middle = Math.min(Math.max(x, half), layout.width - half);
-  const height = 8 + 20 * texts.length;
-  const top = y - height / 2;
+/** A label of some lines of text beside a path, where it covers least of it: marks for
+    `setChildren`. */
+export function tagMarks(texts, path, { width, height }) {
+  const half = [(Math.max(...texts.map(breadth)) * 14) / 2 + 10, 4 + 10 * texts.length];
+  const within = (at, axis) =>
+    Math.min(Math.max(at, half[axis]), [width, height][axis] - half[axis]);
+  const besides = [0.5, 0.4, 0.6, 0.3, 0.7].flatMap((share) => {
+    const [[x1, y1], spot, [x2, y2]] = [-0.1, 0, 0.1].map((by) => pointOf(path.points, share + by));
+    const long = Math.hypot(x2 - x1, y2 - y1);
+    const across = [(y2 - y1) / long, (x1 - x2) / long]; // at right angles to the line
+    const away =
+      Math.abs(across[0]) * half[0] + Math.abs(across[1]) * half[1] + path.width / 2 + 12;
+    return [-away, away].map((by) => spot.map((at, axis) => within(at + by * across[axis], axis)));
+  });
+  const covered = (middle) =>
+    SAMPLES.filter((share) =>
+      pointOf(path.points, share).every((at, axis) => Math.abs(at - middle[axis]) < half[axis] + 4),
+    ).length;
+  const [middle, centre] = besides.reduce((best, next) =>
+    covered(next) < covered(best) ? next : best,
+  );
   return [
-    ["rect", { x: middle - half, y: top, width: 2 * half, height, rx: 14 }],
+    [
+      "rect",
+      {
+        x: middle - half[0],
+        y: centre - half[1],
+        width: 2 * half[0],
+        height: 2 * half[1],
+        rx: 14,
+      },
+    ],
     ...texts.map((text, i) => [
       "text",
-      { x: middle, y: top + 19 + 20 * i, "text-anchor": "middle" },
+      { x: middle, y: centre - half[1] + 19 + 20 * i, "text-anchor": "middle" },
       text,
     ]),
   ];
@@ -155,8 +182,6 @@ export function pointOf([a, b, c, d], share) {
   const [p, q, r, s] = [rest ** 3, 3 * rest ** 2 * share, 3 * rest * share ** 2, share ** 3];
   return [0, 1].map((axis) => p * a[axis] + q * b[axis] + r * c[axis] + s * d[axis]);
 }
-
-const SAMPLES = Array.from({ length: 17 }, (_, i) => i / 16);
 
 /** How far a place is from a line's edge, along a way of a few points of it. */
 export function distance({ points, width }, [x, y]) {
@@ -198,7 +223,7 @@ export function lampMarks({ words, rivals, it }, shares, layout) {
     "text",
     {
       x: edge,
-      y: upright ? y + 5 : y - 22,
+      y: upright ? y + 5 : y - 33,
       "text-anchor": anchor,
       class: "attention-lamp-rival",
       "data-lit": String(shares[place] > 0.5),
@@ -231,7 +256,7 @@ export function lampMarks({ words, rivals, it }, shares, layout) {
     bar(from, 1, "track"),
     bar(from, left, "share"),
     bar(to - long * right, right, "share"),
-    ["circle", { cx: x, cy: y, r: 26, class: "attention-lamp-glow", opacity: bright }],
+    ["circle", { cx: x, cy: y, r: 24, class: "attention-lamp-glow", opacity: bright }],
     ["circle", { cx: x, cy: y, r: 10, class: "attention-lamp-bulb", opacity: 0.25 + bright }],
     rival(rivals[0], upright ? "end" : "start", upright ? from - 34 : 0),
     rival(rivals[1], upright ? "start" : "end", upright ? to + 34 : to + 26),
