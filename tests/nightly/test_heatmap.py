@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.workbook.figures.conftest import FigurePage
-from tests.workbook.figures.test_heatmap_explorer import LARGE, explorer, softmax
+from tests.workbook.figures.test_heatmap_explorer import LARGE, explorer, shown_by, softmax
 from website.pictures import same_picture
 from workbook.figures import HeatmapExplorer, heatmap_explorer
 
@@ -124,3 +124,71 @@ def test_labels_of_a_crowded_heatmap_stay_apart_and_on_the_page(show):
         assert all(box["left"] >= frame["x"] - 1 for box in boxes)
         chosen = page.locator(".attention-map .attention-chosen").all_text_contents()
         assert any(text.startswith("a␣long") for text in chosen)
+
+
+def test_there_are_sliders_for_what_there_is_more_than_one_of(show):
+    traits = "all => all.map(label => label.dataset.trait)"
+    controls = ".attention-control"
+    assert show(explorer("example")).locator(controls).evaluate_all(traits) == [
+        *("layer", "head", "query", "key", "beside")
+    ]
+    assert show(explorer("heads")).locator(controls).evaluate_all(traits) == [
+        *("head", "query", "key", "beside")
+    ]
+    page = show(explorer("one"))
+    page.locator("summary").click()
+    assert page.locator(f"{controls}:visible").count() == 0
+    assert page.locator(".attention-thumb").count() == 0
+    assert page.figure().read("weight") == 1
+
+
+def test_two_heads_stand_side_by_side_and_are_read_together(show, node):
+    figure = explorer("example")
+    page = show(figure, more=True, width=860)
+    assert page.get_by_role("application").count() == 1
+    page.figure().set("beside", 2)
+    first, second = page.get_by_role("application").all()
+    one, other = first.bounding_box(), second.bounding_box()
+    assert one["y"] == other["y"] and one["x"] + one["width"] <= other["x"]
+    assert "head 2" in second.get_by_role("img").get_attribute("aria-label")
+    query, key = figure.query, figure.key
+    weight = shown_by(node, figure)[0][0, 2, query, key]
+    said = page.locator(".attention-finding").inner_text()
+    assert f"Beside it: head 2, where this cell has {weight:.3f}." in said
+    second.focus()
+    second.press("ArrowUp")
+    page.settle()
+    marks = page.locator(".attention-cell[x]").evaluate_all(
+        "all => all.map((mark) => mark.getAttribute('y'))"
+    )
+    assert len({*marks}) == 1 and len(marks) == 2
+    page.set_viewport_size({"width": 320, "height": 800})
+    page.settle()
+    one, other = (each.bounding_box() for each in page.get_by_role("application").all())
+    assert one["x"] == other["x"] and one["y"] + one["height"] <= other["y"]
+    page.figure().set("beside", -1)
+    assert page.get_by_role("application").count() == 1
+    assert page.errors == []
+
+
+def test_a_reader_pastes_a_table_and_types_tokens_and_starts_over(show):
+    page = show(explorer("example"), more=True)
+    field = page.get_by_label("Weights of your own")
+    field.fill("0.25 0.75\n1 0")
+    page.get_by_label("Tokens of your own").fill("so good")
+    page.settle()
+    said = page.locator(".attention-finding").inner_text()
+    assert said.startswith("Query 1 “good” gives key 1 “good” the weight 0.000.")
+    assert page.figure().read("row_max") == 1 and page.figure().read("column_mean") == 0.375
+    shown = page.locator(".attention-map text").all_text_contents()
+    assert [text for text in shown if text[0].isdigit()] == ["0.25", "0.75", "1.00", "0.00"]
+    assert not page.figure().control("layer").is_visible()
+    assert page.figure().control("query").locator("input").get_attribute("max") == "1"
+    field.fill("0.25 0.75\n1")
+    field.blur()
+    alert = page.locator(".attention-refusal:visible")
+    assert alert.inner_text() == "Line 2 has 1 number, line 1 has 2."
+    page.get_by_role("button", name="Reset").click()
+    page.settle()
+    assert page.locator(".attention-finding").inner_text().startswith("Layer 0, head 1: query 7")
+    assert page.figure().control("layer").is_visible() and page.errors == []

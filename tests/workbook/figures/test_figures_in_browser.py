@@ -146,25 +146,6 @@ def test_a_phone_shows_figures_whole_and_sliders_answer_to_touch(show, every_fig
     assert page.errors == []
 
 
-def test_two_of_a_kind_are_independent(show, every_figure):
-    again = [type(figure)() for figure in every_figure]
-    page = show(*every_figure, *again, more=True)
-    for number, figure in enumerate(every_figure):
-        one, other = page.figure(number), page.figure(number + len(again))
-        before = other.readouts()
-        sliders = one.locator.locator("input[type=range]").all()
-        for slider in sliders:
-            slider.press("Home")
-            slider.press("ArrowRight")
-        if not sliders:
-            one.locator.get_by_role("button", name="wide", exact=True).press("Enter")
-        page.settle()
-        assert one.readouts() != before, figure
-        assert other.readouts() == before, figure
-    ids = page.locator("[id]").evaluate_all("nodes => nodes.map(node => node.id)")
-    assert len(ids) == len(set(ids))
-
-
 # Move the first slider from end to end; where there is none, cut a line and mend it.
 CHANGE = """() => {
     const slider = document.querySelector('input[type=range]');
