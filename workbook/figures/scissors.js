@@ -32,6 +32,7 @@ import {
   pathsOf,
   stumpMarks,
   tagMarks,
+  wordAt,
 } from "./_sentence/lines.js";
 
 const WAVES = { recoil: 0, layer1: 120, layer2: 620, answer: 1120 }; // when what moves, in milliseconds
@@ -68,6 +69,8 @@ export function render({ model, el }) {
   let note = ""; // a sentence that stands before the finding until the next cut
   let lifted = -1; // the line under the pointer, or that the list has chosen
   let isTouched = false; // it was lifted by a finger, which cuts it at the next tap
+  let isFollowed = false; // the lines of the opened word stand out, until something else is pressed
+  let layout;
   let isBegun = isStill(); // the lines grow once, when the figure is first seen
   let paths = [];
 
@@ -110,15 +113,20 @@ export function render({ model, el }) {
   function toggle(line) {
     write(cuts.includes(line) ? cuts.filter((cut) => cut !== line) : [...cuts, line]);
   }
+  /** Whether a line belongs to what is followed: the lines of a word, or those that a hint marks. */
+  function isMarked(line) {
+    if (!isFollowed) return hints[hinted - 1]?.fits(line) ?? false;
+    const opened = model.get("opened");
+    return opened < 0 ? line[0] === 1 : line[0] === 0 && line[1] === opened;
+  }
   /** The line at a place; of those that are near, the thick ones come first, and before all others
-      those that a hint has marked. */
+      those that are marked. */
   function lineAt(spot, kind) {
     const near = NEAR[kind] ?? NEAR.mouse;
-    const fits = hints[hinted - 1]?.fits ?? (() => true);
-    let [best, closest] = [-1, 3 * near];
+    let [best, closest] = [-1, near];
     paths.forEach((path, i) => {
       const far = distance(path, spot) - Math.min(path.width / 4, 2);
-      const rank = fits(sentence.lines[i]) ? far : far + 2 * near;
+      const rank = isMarked(sentence.lines[i]) ? far - 2 * near : far;
       if (far < near && rank < closest) [best, closest] = [i, rank];
     });
     return best;
@@ -135,11 +143,14 @@ export function render({ model, el }) {
     plot.svg.setPointerCapture(event.pointerId); // it may be let go outside
     const at = plot.under(event);
     const byTouch = event.pointerType === "touch";
-    const isAgain =
-      lifted >= 0 && (tag.contains(event.target) || distance(paths[lifted], at) < NEAR.mouse);
+    const word = wordAt(layout, sentence, at);
+    const nearest = word ? -1 : lineAt(at, event.pointerType);
+    const isAgain = lifted >= 0 && (tag.contains(event.target) || nearest === lifted);
     held = {
       at,
-      line: byTouch && isAgain ? lifted : lineAt(at, event.pointerType),
+      byTouch,
+      word,
+      line: byTouch && isAgain ? lifted : nearest,
       mayCut: !byTouch || isAgain,
       isOnLamp: lamp.contains(event.target),
       before: cuts,
@@ -152,11 +163,15 @@ export function render({ model, el }) {
   on("pointermove", (event) => {
     const spot = plot.under(event);
     if (!held) {
-      lift(lineAt(spot, event.pointerType));
+      const isOnWord = wordAt(layout, sentence, spot) !== null;
+      setAttributes(plot.svg, { "data-on-word": isOnWord });
+      lift(isOnWord ? -1 : lineAt(spot, event.pointerType));
       return;
     }
-    const { at, before, taken } = held;
-    if (Math.hypot(spot[0] - at[0], spot[1] - at[1]) < 8) return;
+    const { at, before, taken, byTouch } = held;
+    const [aside, down] = [0, 1].map((axis) => Math.abs(spot[axis] - at[axis]));
+    if (Math.hypot(aside, down) < 8) return;
+    if (byTouch && down > aside) return; // a finger that goes up or down scrolls the page
     const crossed = sentence.lines.filter(
       (line, i) =>
         read.weights[i] >= SWIPED &&
@@ -169,10 +184,15 @@ export function render({ model, el }) {
   });
   on("pointerup", () => {
     if (!held) return;
-    const { line, mayCut, isOnLamp, isSwiped, taken } = held;
+    const { line, word, mayCut, isOnLamp, isSwiped, taken } = held;
     held = null;
     if (!isSwiped && line >= 0) {
       if (mayCut) toggle(sentence.lines[line]);
+    } else if (!isSwiped && word) {
+      const opened = word[0] === 0 ? word[1] : -1;
+      isFollowed = !isFollowed || opened !== model.get("opened");
+      view.set("opened", opened);
+      view.again();
     } else if (isOnLamp && taken.length === 0) {
       note = LAMP;
       view.again();
@@ -205,6 +225,8 @@ export function render({ model, el }) {
       hinted += 1;
       [dropped, note] = [cuts.length, ""]; // beside other cuts, the line might turn nothing
       write([]);
+      if (hinted > 1) list.choose(sentence.lines.indexOf(decisive[0]), hinted === hints.length);
+      isFollowed = false;
       lift(-1); // what a finger has lifted would hide what is marked
       view.again();
     } else {
@@ -220,7 +242,7 @@ export function render({ model, el }) {
   view.controls.append(bar);
   const numbers = view.numbers({ meant: "“It” means", probability: "Probability", cuts: "Cuts" });
   view.onReset(() => {
-    [tries, hinted, note, steps.length] = [0, 0, "", 0];
+    [tries, hinted, note, steps.length, isFollowed] = [0, 0, "", 0, false];
   });
 
   function take(text) {
@@ -230,11 +252,9 @@ export function render({ model, el }) {
   }
   const places = given.choices.map((word) => {
     const made = element("button", { type: "button", class: "attention-chip" }, word);
-    made.addEventListener(
-      "click",
-      () => take([...given.text.split(" ").slice(0, -1), word].join(" ")),
-      { signal: view.signal },
-    );
+    made.addEventListener("click", () => take([...sentence.words.slice(1, -1), word].join(" ")), {
+      signal: view.signal,
+    });
     return made;
   });
   view.controls.append(
@@ -327,12 +347,13 @@ export function render({ model, el }) {
     paths = pathsOf(layout, sentence.lines, now.weights);
     const isFound = cuts.length === 1 && read.meant !== sentence.whole.meant && !view.isMoving();
     const row = lifted >= 0 ? sentence.lines[lifted] : null;
-    const isMarked = row
+    const stands = row
       ? ([number, query]) => row[0] === number && row[1] === query
-      : (hints[hinted - 1]?.fits ?? (() => false));
+      : (line) => isMarked(line);
     const lookOf = (i) => {
-      const isAlone = i === lifted || (!row && hinted === hints.length); // and no other is marked
-      return isMarked(sentence.lines[i]) ? (isAlone ? "lifted" : "row") : null;
+      const isAlone = !row && !isFollowed && hinted === hints.length; // and no other is marked
+      if (!stands(sentence.lines[i])) return null;
+      return i === lifted || isAlone ? "lifted" : "row";
     };
     setAttributes(plot.svg, { "data-found": isFound ? "true" : null });
     setChildren(
@@ -387,7 +408,8 @@ export function render({ model, el }) {
         return;
       }
       [counting, decisive, hints, lifted] = [null, null, [], -1];
-      [tries, hinted, steps.length] = [0, 0, 0];
+      [tries, hinted, steps.length, isFollowed] = [0, 0, 0, false];
+      field.refuse("");
       list.fill(sentence);
       field.input.value = sentence.words.slice(1).join(" ");
     });
@@ -402,7 +424,7 @@ export function render({ model, el }) {
     });
     if (cuts.length || state.text !== given.text) count();
     const { clientHeight } = document.documentElement;
-    const layout = layoutOf(plot.width, sentence.words, clientHeight);
+    layout = layoutOf(plot.width, sentence.words, clientHeight);
     plot.setHeight(layout.height);
     const now = wave();
     const isTurned = read.meant !== sentence.whole.meant;
@@ -418,8 +440,8 @@ export function render({ model, el }) {
     places.forEach((chip, i) =>
       setAttributes(chip, { "aria-pressed": String(state.text.endsWith(` ${given.choices[i]}`)) }),
     );
-    const hand = matchMedia("(hover: none)").matches ? "tap" : "click";
-    view.task(taskOf(sentence, decisive, hand));
+    view.task(taskOf(sentence, decisive, matchMedia("(hover: none)").matches));
+    if (hinted && !cuts.length) view.say([note, hints[hinted - 1].text].filter(Boolean).join(" "));
     if (view.isMoving()) return;
     numbers(
       { meant: read.meant, probability: read.shares[read.meant], cuts: cuts.length },
@@ -427,10 +449,11 @@ export function render({ model, el }) {
     );
     const isOffered = tries >= TRIES && hints.length > 0 && !isTurned;
     setAttributes(hint, { hidden: !isOffered });
-    const further = ["Cut only this", "Show it", "Another hint"][hints.length - hinted];
+    const further = ["Cut it", "Show it", "Next hint"][hints.length - hinted];
     setText(hint, hinted ? further : "Hint");
+    if (hinted && !cuts.length) return;
     const help = hinted ? hints[hinted - 1].text : isOffered ? "Would a hint help?" : "";
-    const finding = hinted && !cuts.length ? "" : findingOf(sentence, cuts, read, decisive);
+    const finding = findingOf(sentence, cuts, read, decisive);
     view.say(
       [note, finding, help].filter(Boolean).join(" "),
       `${state.text[0].toUpperCase()}${state.text.slice(1)}.`,

@@ -185,7 +185,7 @@ class Vocabulary:
             if self.base(word) in (None, NOTHING):
                 near = " or ".join(f"“{other}”" for other in self.near(word))
                 hint = f"Try {near}." if near else "No word that it knows looks like it."
-                raise ValueError(f"The reader does not know the word “{word}”. {hint}")
+                raise ValueError(f"The model does not know the word “{word}”. {hint}")
         if len(words) >= MAX_LEN:
             raise ValueError(
                 f"The sentence has {len(words)} words; the reader takes at most {MAX_LEN - 1}."

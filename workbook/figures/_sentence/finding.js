@@ -1,28 +1,36 @@
 // What a reader of Scissors is to do, what has been found, and hints towards the line that decides.
 
 import { fixed } from "../_shared/index.js";
-import { inWords } from "./cuts.js";
+import { inWords, nameOfLine } from "./cuts.js";
+
+const SURE = 0.75; // below, it is said that the reader is unsure
 
 const lineInWords = ({ words }, [layer, query, key]) =>
   `“${words[query]}” → “${words[key]}” in layer ${layer + 1}`;
 
 /** What is to be done; `decisive` are the lines that decide alone, null while they are not known, and
-    `act` is what a hand does to a line. */
-export function taskOf(sentence, decisive, act) {
+    `byTouch` says whether a finger does it, which scrolls where it swipes. */
+export function taskOf(sentence, decisive, byTouch) {
   const { whole, rivals } = sentence;
   const other = inWords(
     sentence,
     rivals.find((place) => place !== whole.meant),
   );
-  return decisive?.length === 0
-    ? `No single line decides here: how many cuts make “it” mean ${other}?`
-    : `Cut the line that makes “it” mean ${inWords(sentence, whole.meant)}: ${act} it, or swipe across it.`;
+  if (decisive?.length === 0)
+    return `No single line decides here: how many cuts make “it” mean ${other}?`;
+  const which =
+    decisive?.length > 1 ? `one of the ${decisive.length} lines that make` : "the line that makes";
+  const how = byTouch
+    ? "tap it. Tap a word to see what it reads."
+    : "click it, or swipe across it. Click a word to see what it reads.";
+  return `Cut ${which} “it” mean ${inWords(sentence, whole.meant)}: ${how}`;
 }
 
 /** The answer after some cuts, and which of them decide. */
 export function findingOf(sentence, cuts, { meant, shares, weights }, decisive) {
   const { lines, whole } = sentence;
-  const means = `means ${inWords(sentence, meant)} (probability ${fixed(shares[meant], 2)})`;
+  const likely = shares[meant] < SURE ? "most likely means" : "means";
+  const means = `${likely} ${inWords(sentence, meant)} (probability ${fixed(shares[meant], 2)})`;
   if (cuts.length === 0)
     return `“It” ${means}. Each of the ${lines.length} lines is one word reading another: the thicker the line, the more it reads.`;
   const isTurned = meant !== whole.meant;
@@ -34,21 +42,33 @@ export function findingOf(sentence, cuts, { meant, shares, weights }, decisive) 
   if (cuts.length > 1) {
     if (!alone) return isTurned ? `${conclusion} None of these cuts decides alone.` : conclusion;
     const line = lineInWords(sentence, alone);
-    return isTurned
-      ? `${conclusion} Of these, ${line} decides alone.`
-      : `${conclusion} Cut alone, ${line} turns the answer.`;
+    if (isTurned) return `${conclusion} Of these, ${line} decides alone.`;
+    return cuts.length < 4 ? `${conclusion} Cut alone, ${line} turns the answer.` : conclusion;
   }
   if (!isTurned) return conclusion;
   const others =
     decisive.length === 1
       ? `None of the other ${lines.length - 1} lines decides alone.`
       : `Of the ${lines.length} lines, ${decisive.length} decide alone.`;
-  return `${conclusion} ${others} ${wayOf(sentence, cuts[0], weights)}`;
+  return `${conclusion} ${others} ${reasonOf(sentence, cuts[0], { meant, weights }, decisive)}`;
 }
 
-/** On which way a single cut reaches the word *it*, as far as the weights show it: which line grew
-    most, and whether *it* reads the word that reads differently now. */
-function wayOf({ words, lines, it, whole }, [layer, query], weights) {
+/** Why a single cut may have turned the answer, as far as other cuts and the weights show it. */
+function reasonOf(sentence, cut, { meant, weights }, decisive) {
+  const { words, whole } = sentence;
+  const [layer, query, key] = cut;
+  const beside = nameOfLine([layer, query, whole.meant]);
+  if (layer === 0 && key === meant && !decisive.some((line) => nameOfLine(line) === beside))
+    return (
+      `It seems that “${words[query]}” reads “${words[key]}” to rule it out: cut “${words[query]}” → ` +
+      `“${words[whole.meant]}” instead, and “it” still means ${inWords(sentence, whole.meant)}.`
+    );
+  return growthOf(sentence, cut, weights);
+}
+
+/** Which line a cut has made stronger than all others, and whether *it* reads the word that reads
+    differently now. */
+function growthOf({ words, lines, it, whole }, [layer, query], weights) {
   const row = lines.flatMap((line, i) => (line[0] === layer && line[1] === query ? [i] : []));
   const growth = (i) => weights[i] - whole.weights[i];
   const most = row.reduce((best, i) => (growth(i) > growth(best) ? i : best));

@@ -3,7 +3,7 @@
 import { breadth, fixed } from "../_shared/index.js";
 
 const STUMP = 0.09; // what a cut leaves at each end, as a share of the line
-const AROUND = 408; // pixels of a window that the page's bar and the rest of the figure take
+const AROUND = 432; // pixels of a window that the page's bar and the rest of the figure take
 const [LOWEST, HIGHEST] = [312, 436]; // of upright rows, in pixels
 const BESIDE = 470; // of a phone's screen: the bar, title and lamp, the finding, the first controls
 const [NARROW, BROAD] = [26, 33]; // from word to word in a column, in pixels
@@ -51,6 +51,20 @@ export function layoutOf(width, all, windowHeight = AROUND + HIGHEST) {
     half: widest / 2 + 1,
     lamp: { y: 50, from: 26, to: width - 26 },
   };
+}
+
+/** The word at a place, as the layer in which it reads and its number, or null where there is none. */
+export function wordAt({ at, font, half, upright }, { words, it }, [x, y]) {
+  for (const [row, places] of [words, words, [words[it]]].entries()) {
+    for (let place = 0; place < places.length; place += 1) {
+      const number = row === 2 ? it : place;
+      const [middle, centre] = at(row, number);
+      const wide = upright ? (breadth(words[number]) * font) / 2 : row === 2 ? 14 : half - 2;
+      if (Math.abs(x - middle) < wide && Math.abs(y - centre) < font / 2 + 2)
+        return [row === 2 ? 1 : 0, number];
+    }
+  }
+  return null;
 }
 
 /** The path of each line from the word that is read to the word that reads: where they arrive, lines
@@ -116,9 +130,9 @@ export function nameMarks({ words, it }, { at, font, upright, height }) {
   ];
 }
 
-/** A label of some lines of text beside a path, where it covers least of it: marks for
-    `setChildren`. */
-export function tagMarks(texts, path, { width, height }) {
+/** A label of some lines of text beside a path, where it covers least of it, and of rows of words:
+    marks for `setChildren`. */
+export function tagMarks(texts, path, { width, height, upright, at }) {
   const half = [(Math.max(...texts.map(breadth)) * 14) / 2 + 10, 4 + 10 * texts.length];
   const within = (at, axis) =>
     Math.min(Math.max(at, half[axis]), [width, height][axis] - half[axis]);
@@ -128,12 +142,17 @@ export function tagMarks(texts, path, { width, height }) {
     const across = [(y2 - y1) / long, (x1 - x2) / long]; // at right angles to the line
     const away =
       Math.abs(across[0]) * half[0] + Math.abs(across[1]) * half[1] + path.width / 2 + 12;
-    return [-away, away].map((by) => spot.map((at, axis) => within(at + by * across[axis], axis)));
+    return [-away, away].map((by) => spot.map((to, axis) => within(to + by * across[axis], axis)));
   });
+  const rows = upright ? [0, 1, 2].map((row) => at(row, 0)[1]) : [];
   const covered = (middle) =>
-    SAMPLES.filter((share) =>
-      pointOf(path.points, share).every((at, axis) => Math.abs(at - middle[axis]) < half[axis] + 4),
-    ).length;
+    2 *
+      SAMPLES.filter((share) =>
+        pointOf(path.points, share).every(
+          (to, axis) => Math.abs(to - middle[axis]) < half[axis] + 4,
+        ),
+      ).length +
+    rows.filter((y) => Math.abs(y - middle[1]) < half[1] + 9).length;
   const [middle, centre] = besides.reduce((best, next) =>
     covered(next) < covered(best) ? next : best,
   );

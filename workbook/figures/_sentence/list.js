@@ -26,21 +26,18 @@ export function createList(view) {
     node,
     /** The number of the line that the lists name. */
     chosen: () => firstOf(Number(rows.value)) + Number(keys.value),
-    /** Name a line by its number. */
-    choose(line) {
+    /** Name a line by its number, or only the word that reads. */
+    choose(line, isWhole = true) {
       const [layer, query, key] = sentence.lines[line];
-      keys.value = String(key);
+      if (isWhole) keys.value = String(key);
       view.set("opened", layer === 0 ? query : -1);
     },
     /** Offer the words of a sentence. */
     fill(whole) {
       sentence = whole;
-      const options = sentence.words.map((word, place) => [
-        `${place ? `“${word}”` : word} in layer 1`,
-        place,
-      ]);
+      const options = sentence.words.map((word, place) => [`${word} in layer 1`, place]);
       const made = ([text, value]) => element("option", { value }, text);
-      rows.replaceChildren(...[["“it” in layer 2", -1], ...options].map(made));
+      rows.replaceChildren(...[["it in layer 2", -1], ...options].map(made));
       keys.replaceChildren(...options.map(made));
     },
     /** Say what the word at `opened` reads: which lines are cut, and the weights of the others. */
@@ -49,8 +46,7 @@ export function createList(view) {
       const first = firstOf(Number(rows.value));
       sentence.words.forEach((word, key) => {
         const isCut = cuts.includes(sentence.lines[first + key]);
-        const name = key ? `“${word}”` : word;
-        setText(keys.children[key], `${name} ${isCut ? "cut" : fixed(weights[first + key], 2)}`);
+        setText(keys.children[key], `${word} ${isCut ? "cut" : fixed(weights[first + key], 2)}`);
       });
     },
   };

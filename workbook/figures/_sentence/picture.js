@@ -6,10 +6,11 @@ const LETTER = 18; // a word's size where there is room
 const TOP = 40; // a step's line of words stands there
 const ROW = 34; // from word to word where they stand in a column
 const SHOWN = 0.05; // the least weight that is drawn
+const NUMBER = 1.75; // the breadth of a weight below its word, in the word's heights
 
 /** Where the words stand: side by side where there is room, else one below the other. */
 export function placeWords(words, width) {
-  const wide = (word, size) => breadth(word) * size + 0.55 * size;
+  const wide = (word, size) => (Math.max(breadth(word), NUMBER) + 0.55) * size;
   const whole = words.reduce((sum, word) => sum + wide(word, 1), 0);
   const size = Math.min(width / whole, LETTER);
   if (size >= 13.5) {

@@ -7,7 +7,7 @@ export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matc
 
 /**
  * A button that plays a process in `root`: `next()` takes a step and says whether there is another,
- * `rewind()` goes back to the beginning, `atEnd()` tells whether to. Whatever else is touched stops
+ * `rewind()` goes back to the beginning, `atEnd()` tells whether to. Whatever else is used stops
  * it. A reader who has asked for less motion takes the steps one by one.
  */
 export function createPlay({ root, signal, next, rewind, atEnd, every = 700 }) {
@@ -34,11 +34,12 @@ export function createPlay({ root, signal, next, rewind, atEnd, every = 700 }) {
     setText(button, "Pause");
   }
   button.addEventListener("click", () => (timer ? stop() : play()), { signal });
-  for (const type of ["pointerdown", "keydown"]) {
+  for (const type of ["pointerdown", "click", "input", "keydown"]) {
     root.addEventListener(
       type,
       (event) => {
-        if (timer && event.target !== button) stop();
+        const mayScroll = type === "pointerdown" && event.pointerType === "touch";
+        if (timer && event.target !== button && !mayScroll) stop();
       },
       { signal, capture: true },
     );

@@ -156,7 +156,7 @@ export function parseSentence(text, lexicon, longest) {
       const near = nearWords(word, lexicon);
       const others = near.map((other) => `“${other}”`).join(" or ");
       const hint = others ? `Try ${others}.` : "No word that it knows looks like it.";
-      throw Object.assign(new Error(`The reader does not know the word “${word}”. ${hint}`), {
+      throw Object.assign(new Error(`The model does not know the word “${word}”. ${hint}`), {
         word,
         near,
       });
