@@ -1,7 +1,7 @@
 // What a reader of Scissors is to do, what has been found, and hints towards the line that decides.
 
 import { fixed } from "../_shared/index.js";
-import { inWords, nameOfLine } from "./cuts.js";
+import { inWords, readCut } from "./cuts.js";
 
 const SURE = 0.75; // below, it is said that the reader is unsure
 
@@ -50,38 +50,24 @@ export function findingOf(sentence, cuts, { meant, shares, weights }, decisive) 
     decisive.length === 1
       ? `None of the other ${lines.length - 1} lines decides alone.`
       : `Of the ${lines.length} lines, ${decisive.length} decide alone.`;
-  return `${conclusion} ${others} ${reasonOf(sentence, cuts[0], { meant, weights }, decisive)}`;
+  return `${conclusion} ${others} ${reasonOf(sentence, cuts[0], weights)}`;
 }
 
-/** Why a single cut may have turned the answer, as far as other cuts and the weights show it. */
-function reasonOf(sentence, cut, { meant, weights }, decisive) {
-  const { words, whole } = sentence;
-  const [layer, query, key] = cut;
-  const beside = nameOfLine([layer, query, whole.meant]);
-  if (layer === 0 && key === meant && !decisive.some((line) => nameOfLine(line) === beside))
-    return (
-      `It seems that “${words[query]}” reads “${words[key]}” to rule it out: cut “${words[query]}” → ` +
-      `“${words[whole.meant]}” instead, and “it” still means ${inWords(sentence, whole.meant)}.`
-    );
-  return growthOf(sentence, cut, weights);
-}
-
-/** Which line a cut has made stronger than all others, and whether *it* reads the word that reads
-    differently now. */
-function growthOf({ words, lines, it, whole }, [layer, query], weights) {
+/** What a cut that has turned the answer has made stronger, and whether the answer comes back when
+    that is cut, too: then it was not the cut line that was needed. */
+function reasonOf(sentence, cut, weights) {
+  const { words, lines, whole } = sentence;
+  const [layer, query] = cut;
   const row = lines.flatMap((line, i) => (line[0] === layer && line[1] === query ? [i] : []));
   const growth = (i) => weights[i] - whole.weights[i];
   const most = row.reduce((best, i) => (growth(i) > growth(best) ? i : best));
-  const word = words[query];
   const key = lines[most][2];
   const [before, now] = [whole.weights[most], weights[most]].map((weight) => fixed(weight, 2));
-  const reads =
-    `“${word[0].toUpperCase()}${word.slice(1)}” now reads ` +
-    `${key === query ? "itself" : `“${words[key]}”`} more, ${now} instead of ${before}`;
-  const share = weights[lines.findIndex((line) => line[0] === 1 && line[2] === query)];
-  return layer === 0 && query !== it && share >= 0.05
-    ? `${reads}, and in layer 2 “it” reads “${word}”, ${fixed(share, 2)}.`
-    : `${reads}.`;
+  const reads = `“${words[query]}” now reads ${key === query ? "itself" : `“${words[key]}”`} more`;
+  const grown = `The weight goes to other lines: ${reads}, ${now} instead of ${before}.`;
+  return readCut(sentence, [cut, lines[most]]).meant === whole.meant
+    ? `${grown} That turned it: cut this line too, and “it” means ${inWords(sentence, whole.meant)} again.`
+    : grown;
 }
 
 /** Hints towards the first of the lines that decide alone, one after the other: its layer, the word
