@@ -16,6 +16,12 @@ def test_a_downloaded_notebook_runs_alone(elsewhere, tmp_path, name):
     test_travelling_notebooks.hold_alone([name], elsewhere, tmp_path)
 
 
+@pytest.mark.site
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_downloaded_notebook_is_the_chapter_after_two_cells(site, name):
+    test_travelling_notebooks.hold_chapter(name)
+
+
 def test_downloaded_notebooks_run_beside_an_older_library(elsewhere, tmp_path):
     (tmp_path / "run").mkdir()
     for name, text in OLDER.items():

@@ -131,8 +131,12 @@ def test_a_downloaded_notebook_runs_alone(elsewhere, tmp_path):
 
 
 @pytest.mark.site
-@pytest.mark.parametrize("name", CHAPTERS)
+@pytest.mark.parametrize("name", sorted({*SOME, *CHAPTERS[::5]}))
 def test_a_downloaded_notebook_is_the_chapter_after_two_cells(site, name):
+    hold_chapter(name)
+
+
+def hold_chapter(name):
     notebook, chapter = read(travelling(name)), read(ROOT / "book" / f"{name}.ipynb")
     nbformat.validate(notebook)
     note, carried, *cells = notebook["cells"]

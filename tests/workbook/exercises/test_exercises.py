@@ -80,8 +80,12 @@ def test_a_mistake_hears_its_own_sentence(exercise, mistake):
     assert mistake[-1] in said.message, said
 
 
-@every_exercise
+@pytest.mark.parametrize("exercise", EVERY[::3])
 def test_two_mistakes_at_once_hear_a_cause(exercise):
+    hold_two_mistakes(exercise)
+
+
+def hold_two_mistakes(exercise):
     """Four pairs at most, spread over the declared edits and the usual ones."""
     source = Source(exercise.right)
     edits = [*declared_edits(source, exercise.mistakes), *slips(source)]
@@ -134,7 +138,7 @@ def test_an_answer_that_ends_the_program_is_refused_in_words(exercise):
     assert "ends the whole program" in said.message
 
 
-@every_exercise
+@pytest.mark.parametrize("exercise", EVERY[::9])
 def test_an_endless_loop_ends(exercise, monkeypatch):
     monkeypatch.setattr(_running, "SECONDS", 0.05)
     start = time.monotonic()
