@@ -83,3 +83,13 @@ def test_the_list_of_words_says_that_it_could_not_be_fetched(show):
 
 def test_a_picture_taller_than_the_window_plays_when_it_fills_it(show):
     play_in_view(show, 260)
+
+
+def test_a_sentence_chosen_below_the_picture_brings_it_into_view(show):
+    page = show(SentenceReader(), width=390, has_touch=True, is_mobile=True)
+    page.set_viewport_size({"width": 390, "height": 700})
+    page.get_by_text("Your own sentence").tap()
+    page.locator(".attention-sample").last.tap()
+    page.settle()
+    top = page.locator(".attention-sentence svg").bounding_box()["y"]
+    assert 0 <= top < 200

@@ -68,6 +68,13 @@ export function render({ model, el }) {
     view.set("hop", 3); // at its end a play begins anew, with the first step
     playing.play();
   }
+  /** Bring the picture into view, where a sentence was chosen below it. */
+  function seePicture() {
+    const { top, bottom } = plot.svg.getBoundingClientRect();
+    if (top >= 0 && bottom <= innerHeight) return;
+    const behavior = isStill() ? "instant" : "smooth";
+    view.root.scrollIntoView({ block: "start", behavior });
+  }
   function exchange({ target }) {
     const word = target.closest("[data-place]");
     const number = Number(word?.dataset.place);
@@ -106,7 +113,10 @@ export function render({ model, el }) {
     opened() {
       reader = openReader(view.state());
     },
-    read,
+    read(text) {
+      read(text);
+      seePicture();
+    },
   });
   const playing = view.play({
     next() {

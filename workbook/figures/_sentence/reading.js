@@ -105,7 +105,7 @@ export function replaced(all, { lexicon: { ids, forms, readAs }, lexicon }) {
     .map((word) => [word, baseOf(word, lexicon)])
     .filter(([word, base]) => readAs.has(word) || base.slice(0, 2) !== word.slice(0, 2));
   return pairs.length
-    ? ` It reads ${pairs.map(([word, base]) => `“${word}” as “${base}”`).join(", ")}.`
+    ? ` The model reads ${pairs.map(([word, base]) => `“${word}” as “${base}”`).join(", ")}.`
     : "";
 }
 
