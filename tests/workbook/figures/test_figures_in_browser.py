@@ -146,6 +146,20 @@ def test_a_phone_shows_figures_whole_and_sliders_answer_to_touch(show, every_fig
     assert page.errors == []
 
 
+def test_controls_are_44_pixels_high_for_a_finger(show, every_figure):
+    page = show(*every_figure, width=390, has_touch=True, is_mobile=True, more=True)
+    heights = page.evaluate(
+        """() => [...document.querySelectorAll('.attention-view')].map((view) =>
+            [...view.querySelectorAll('button, select, summary, .attention-option, [type=text]')]
+                .filter((control) => control.checkVisibility())
+                .map((control) => [control.textContent, control.getBoundingClientRect().height]))"""
+    )
+    for figure, controls in zip(every_figure, heights, strict=True):
+        assert len(controls) >= 4, figure  # Reset, Copy link, Full screen and one of its own
+        low = [control for control in controls if control[1] < 44]
+        assert not low, (type(figure).__name__, low)
+
+
 # Move the first slider from end to end; where there is none, cut a line and mend it.
 CHANGE = """() => {
     const slider = document.querySelector('input[type=range]');
