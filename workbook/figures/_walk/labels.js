@@ -98,14 +98,11 @@ function onRulers(step, measured, at, opacity) {
     .concat(
       step === BRIGHTEST && wide
         ? [
-            text(
-              left,
-              top - 22,
+            [
+              "text",
+              { x: left, y: top - 22, class: "attention-muted", opacity, "data-live": true },
               "press a head to swap what it brings",
-              "start",
-              "attention-muted",
-              opacity,
-            ),
+            ],
           ]
         : [],
     );

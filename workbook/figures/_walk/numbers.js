@@ -173,7 +173,7 @@ export function words({ step, word, swap }, measured) {
       );
     case BRIGHTEST: {
       if (swap === "nothing")
-        return `The heads of layer 2 look most at ${brightest[1].join(", ")}. “it” means ${means(measured)}.`;
+        return `The heads of layer 2 look most at ${brightest[1].join(", ")}. “It” means ${means(measured)}.`;
       const [layer, number] = swap.split(".");
       return (
         `The output of head ${layer}.${number} at “it” is taken from the sentence with ` +
