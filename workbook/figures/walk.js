@@ -270,21 +270,23 @@ export function render({ model, el }) {
       ];
     };
     const ends = written.map((word, i) => [name - breadth(word) * font - 16, line(i)]);
+    const edge = 5; // the middle of the line that runs down the left side, and is up to 8 thick
     const answer = ([x, y]) => {
       const under = floor + (wide ? 22 : 8);
       return (
         `M${right - 6} ${line(it) + 9}V${under - 12}Q${right - 6} ${under} ${right - 18} ${under}` +
-        `H14Q2 ${under} 2 ${under - 12}V${y + 10}Q2 ${y} ${Math.min(12, x)} ${y}H${Math.max(x, 4)}`
+        `H${edge + 12}Q${edge} ${under} ${edge} ${under - 12}` +
+        `V${y + 10}Q${edge} ${y} ${Math.min(edge + 10, x)} ${y}H${x}`
       );
     };
     setChildren(points, [
       ...now.pointing.flatMap((look, to) => {
-        const [x, y] = [Math.max(ends[to][0], 4), ends[to][1]];
+        const [x, y] = [Math.max(ends[to][0], edge), ends[to][1]];
         const tip = {
           d: `M${x} ${y - 8}L${x + 13} ${y}L${x} ${y + 8}z`,
           class: "attention-walk-tip",
         };
-        return [drawn(answer(ends[to]), look), ["path", { ...tip, opacity: look[1] }]];
+        return [drawn(answer([x, y]), look), ["path", { ...tip, opacity: look[1] }]];
       }),
       ...(step === WORDS ? measured.nouns.map(arc) : []),
     ]);

@@ -260,8 +260,8 @@ function stacks(time, measured, at) {
         {
           class: "attention-walk-piece",
           "data-sign": piece < 0 ? "minus" : "plus",
-          "data-word": nouns.includes(i) ? words[i] : "another",
-          opacity: ramp(time, begin - 0.02, begin + 0.02) * (nouns.includes(i) ? 0.95 : 0.4),
+          "data-word": nouns.includes(i) ? words[i] : "others",
+          opacity: ramp(time, begin - 0.02, begin + 0.02),
         },
       );
     }),

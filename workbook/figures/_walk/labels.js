@@ -108,6 +108,22 @@ function onRulers(step, measured, at, opacity) {
     );
 }
 
+/** Whose the pieces of the stacks are, by their fill: a line that ends at `right`. */
+function legend(words, right, y, opacity) {
+  const long = (word) => 13 + (breadth(word) + 0.3) * 11.5;
+  let end = right - words.reduce((sum, word) => sum + long(word), 0);
+  return words.flatMap((word) => {
+    const x = end;
+    end += long(word);
+    const kind = "attention-muted attention-walk-small";
+    const swatch = { x, y: y - 8, width: 9, height: 8, class: "attention-walk-piece", opacity };
+    return [
+      ["rect", { ...swatch, "data-word": word }],
+      text(x + 13, y, word, "start", kind, opacity),
+    ];
+  });
+}
+
 /** What is written beside the pictures of a step, at a time of it. */
 export function labels(step, time, measured, now, at) {
   const { width, left, right, name, row, top, line, floor, wide, count } = at;
@@ -152,7 +168,9 @@ export function labels(step, time, measured, now, at) {
       ];
     case MIXTURE: {
       const { values, mixed, long } = mixturePlaces(measured, at);
+      const nouns = measured.nouns.map((noun) => measured.words[noun]);
       return [
+        ...legend([...nouns, "others"], right, head - (wide ? 18 : 12), ramp(time, 0.2, 0.3)),
         text(left, head, "weights"),
         text(values + long, head, "values", "end", "attention-value", ramp(time, 0.1, 0.18)),
         text(mixed - 8, floor + row * 0.5 + 4.5, "mixture", "end", "attention-output", come),
