@@ -152,7 +152,7 @@ function exponential(time, { scores, row: weights, words }, at) {
   const height = (number) => Math.exp(number - high) * tall;
   const climbed = ramp(time, 0.2, 0.44);
   const lying = ramp(time, 0.54, 0.76);
-  const ruler = { x: left, y: top - row * 0.3, long: right - 40 - left };
+  const ruler = { x: left, y: top - row * (wide ? 0.3 : 0.55), long: right - 40 - left };
   const order = weights.map((_, i) => i);
   const starts = weights.reduce((all, weight) => [...all, all.at(-1) + weight], [0]);
   const curve = Array.from({ length: 61 }, (_, i) => low + ((high - low) * i) / 60);

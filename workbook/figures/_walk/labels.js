@@ -205,25 +205,23 @@ export function labels(step, time, measured, now, at) {
 export function beliefMarks(step, time, measured, now, { width, track, wide }) {
   const belief = believed(step, measured);
   if (!now.beliefs.some(([, , opacity]) => opacity > 0.01)) return [];
-  const [x1, x2] = wide ? [150, width - 60] : [44, width - 44];
-  const [high, gap] = wide ? [10, 15] : [7, 10];
+  const [x1, x2] = wide ? [150, width - 60] : [106, width - 30];
+  const [high, gap] = wide ? [10, 15] : [8, 14];
   const [one, two] = measured.nouns.map((noun) => measured.words[noun]);
   const last = Math.max(belief.length - 1, 0);
   const [left, right] = now.beliefs[last];
   const other = Math.max(1 - left - right, 0);
   const shown = now.beliefs[0][2];
-  const rest = other > 0.04 ? `another word ${fixed(other, 2)}` : "";
+  const room = x2 - x1 - breadth(`${one} ${two}`) * 12;
+  const between = (
+    other > 0.04
+      ? [`another word ${fixed(other, 2)}`, `other ${fixed(other, 2)}`]
+      : ["what the model would answer", "model’s answer"]
+  ).find((said) => breadth(said) * 12 < room);
   return [
     text(x1, track - 8, two, "start", "attention-muted", shown),
     text(x2, track - 8, one, "end", "attention-muted", shown),
-    text(
-      (x1 + x2) / 2,
-      track - 8,
-      wide && !rest ? "what the model would answer" : rest,
-      "middle",
-      "attention-muted",
-      shown,
-    ),
+    text((x1 + x2) / 2, track - 8, between ?? "", "middle", "attention-muted", shown),
     ...now.beliefs.flatMap(([street, animal, opacity], i) => {
       const y = track + i * gap;
       const bar = (x, long, share) => [
@@ -260,7 +258,7 @@ export function beliefMarks(step, time, measured, now, { width, track, wide }) {
           "attention-muted attention-walk-small",
           opacity,
         ),
-        ...(wide && belief[i]
+        ...(belief[i]
           ? [
               text(
                 0,
