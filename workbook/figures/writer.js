@@ -191,8 +191,8 @@ export function words(state, { logits, weights }) {
 
 // ---------------------------------------------------------------- where everything is
 
-/** Column and row of each letter and of the place after the last, in so many columns; a line ends
-    after a blank where it can. */
+/** Column and row of each letter and of the place after the last, in so many columns. A line ends
+    after a blank where it can; the last column is free for that blank. */
 export function layLetters(text, columns) {
   const places = [];
   let [row, start] = [0, 0]; // the line, and its first letter
@@ -202,9 +202,10 @@ export function layLetters(text, columns) {
   };
   for (let place = 0; place <= text.length; place += 1) {
     if (place > 0 && text[place - 1] === "\n") end(place);
-    if (place - start === columns) {
+    const isLetter = Boolean(text[place]?.trim());
+    if (place - start >= columns - (isLetter ? 1 : 0)) {
       const blank = text.lastIndexOf(" ", place - 1);
-      end(blank >= start && text[place] !== " " ? blank + 1 : place);
+      end(blank >= start ? blank + 1 : place);
       for (let i = start; i < place; i += 1) places[i] = { column: i - start, row };
     }
     places[place] = { column: place - start, row };
@@ -228,6 +229,7 @@ export function render({ model, el }) {
   const first = view.state();
   let writer = null;
   let timer = 0;
+  let hasRoom = false; // for all that may be written, so that nothing below moves meanwhile
 
   const {
     input: typed,
@@ -244,7 +246,7 @@ export function render({ model, el }) {
     { expected: "It expects", probability: "Probability", weight: "Largest weight" },
     view.readouts,
   );
-  const columns = () => Math.max(Math.floor((page.width - 2) / CELL), 1);
+  const columns = () => Math.max(Math.floor((page.width - 2) / CELL), 2);
   page.svg.classList.add("attention-writing");
   page.svg.addEventListener(
     "click",
@@ -262,7 +264,8 @@ export function render({ model, el }) {
   /** The letters on their grounds, and a mark after the last. */
   function drawLetters(text, askedPlace, shares) {
     const places = layLetters(text, columns());
-    page.setHeight(LINE * (places.at(-1).row + 1) + 2);
+    const lines = Math.max(places.at(-1).row + 1, hasRoom ? LONGEST / (columns() - 4) + 2 : 1);
+    page.setHeight(LINE * Math.ceil(lines) + 2);
     setChildren(
       page.svg,
       places.flatMap(({ column, row }, place) => {
@@ -326,11 +329,13 @@ export function render({ model, el }) {
   }
   const button = view.button("Write", () => {
     if (timer) return stop();
+    hasRoom = true;
+    view.again();
     ask();
     timer = setInterval(step, 60);
     return setText(button, "Stop");
   });
-  candidates.svg.parentNode.before(button);
+  page.svg.parentNode.before(button);
   /** Let what was typed go: the text that stands is in the field. */
   function settle() {
     typed.value = model.get("text");
@@ -381,6 +386,7 @@ export function render({ model, el }) {
 
   view.onReset(() => {
     stop();
+    hasRoom = false;
     settle();
   });
   view.onChange("wanted", () => {
