@@ -160,6 +160,23 @@ def test_controls_are_44_pixels_high_for_a_finger(show, every_figure):
         assert not low, (type(figure).__name__, low)
 
 
+def test_figures_fit_their_place_again_when_it_becomes_narrower(show, every_figure):
+    """As after full screen: no picture keeps the width that it had."""
+    page = show(*every_figure, more=True)
+    page.set_viewport_size({"width": 820, "height": 800})
+    page.settle()
+    beyond = page.evaluate(
+        """() => [...document.querySelectorAll('.attention-view')].flatMap((view) => {
+            const { paddingRight } = getComputedStyle(view);
+            const edge = view.getBoundingClientRect().right - parseFloat(paddingRight);
+            return [...view.querySelectorAll('svg, canvas, .attention-frame')]
+                .filter((part) => part.getBoundingClientRect().right > edge)
+                .map((part) => [view.closest('figure').dataset.widget, part.outerHTML.slice(0, 60)]);
+        })"""
+    )
+    assert beyond == []
+
+
 # Move the first slider from end to end; where there is none, cut a line and mend it.
 CHANGE = """() => {
     const slider = document.querySelector('input[type=range]');
