@@ -10,23 +10,40 @@ import { openPage } from "./stand_ins.mjs";
 
 const { packages, style, light, dark, wanted } = JSON.parse(await text(process.stdin));
 const linkedom = createRequire(pathToFileURL(`${packages}/`))("linkedom");
-const document = openPage(linkedom, light);
+const palette = { colours: light, asked: new Set() };
+const document = openPage(linkedom, palette);
 const { createModel, parseState } = await import("../../workbook/figures/_shared/model.js");
 
-async function draw({ name, module, state }) {
-  const { render } = await import(pathToFileURL(module));
+/** Let a figure draw itself in the colours of one palette: its parts by name, and what takes it away. */
+function stand(render, { name, state }, colours) {
+  Object.assign(palette, { colours, asked: new Set() });
   const el = document.body.appendChild(document.createElement("div"));
   const cleanup = render({ model: createModel(parseState(state)), el });
   const part = (name) => el.querySelector(`.attention-${name}`);
-  const [finding, failure] = [part("finding"), part("failure")];
+  const failure = part("failure");
   if (!failure.hidden) throw new Error(`${name}: ${failure.textContent}`);
-  const picture = flatten(part("stage"), {
-    title: part("title").textContent,
+  const remove = () => {
+    cleanup();
+    el.remove();
+  };
+  return { part, remove };
+}
+
+async function draw(figure) {
+  const { render } = await import(pathToFileURL(figure.module));
+  const day = stand(render, figure, light);
+  // One that paints with colours it has read, and not by their names, is painted once more for the dark.
+  const reads = [...palette.asked].some((name) => light[name] !== dark[name]);
+  const night = reads ? stand(render, figure, dark) : null;
+  const finding = day.part("finding");
+  const picture = flatten(day.part("stage"), {
+    title: day.part("title").textContent,
     words: [finding.dataset.setting, finding.textContent].filter(Boolean).join(" "),
+    night: night?.part("stage"),
     ...{ style, light, dark },
   });
-  cleanup();
-  el.remove();
+  day.remove();
+  night?.remove();
   return picture;
 }
 

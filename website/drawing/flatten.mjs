@@ -1,11 +1,13 @@
 // The picture that a figure has drawn on its stage, as one SVG that needs no style sheet: what the
 // rules of figure.css say stands in attributes, colours are those of the light palette, and a short
-// style gives the dark ones where the page is dark.
+// style gives the dark ones where the page is dark. Where a figure computes colours from the palette,
+// the dark ones are those of the same figure drawn with the dark palette: `night` is its stage.
 
 import { GAP, WIDTH, columnsOf } from "./stand_ins.mjs";
 import { breadth } from "../../workbook/figures/_shared/plot.js";
 
 const MARGIN = 16;
+const LINE = 18; // from one line of a legend to the next
 const MANY = 64; // colours
 const INHERITED = [
   ...["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray"],
@@ -92,12 +94,31 @@ function resolved(value, colours) {
   );
 }
 
+/** Whether two colours cannot be told apart: both made of a map, from nearly the same place. */
+function areAlike(one, other) {
+  const [parts, others] = [one, other].map((color) => color.match(/^rgb\((\d+),(\d+),(\d+)\)$/));
+  if (!parts || !others) return one === other;
+  return parts.slice(1).every((part, i) => Math.abs(part - others[i + 1]) <= 6);
+}
+
 // ---------------------------------------------------------------- one picture
 
+/** The lines of a text that is too long for a width in pixels, each as long as can be. */
+function linesOf(text, width) {
+  const lines = [];
+  for (const word of text.split(" ")) {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && breadth(longer) * 13 <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
+}
+
 /** What a stage shows as SVG text. */
-export function flatten(stage, { title, words, style, light, dark }) {
+export function flatten(stage, { title, words, style, light, dark, night = null }) {
   const rules = rulesOf(style);
   const darker = new Map(); // attributes whose colour is another one in the dark
+  const darkest = new Map(); // the same for single nodes, which say so in an attribute of their own
   const names = new Map(); // ids, which are random in a page
 
   /** What a rule can ask about a node. */
@@ -135,11 +156,30 @@ export function flatten(stage, { title, words, style, light, dark }) {
     return given;
   }
 
+  // The same nodes in the dark; and for each colour by day, those that stand for it there.
+  const twins = new Map();
+  const meanings = new Map();
+  const meaningsOf = (name, value) => {
+    const key = `${name} ${resolved(value, light)}`;
+    if (!meanings.has(key)) meanings.set(key, []);
+    return meanings.get(key);
+  };
+  (function pair(node, twin) {
+    if (!twin) return;
+    const inTheDark = own(twin);
+    twins.set(node, twin);
+    for (const [name, value] of Object.entries(own(node))) {
+      const [known, color] = [meaningsOf(name, value), resolved(inTheDark[name] ?? value, dark)];
+      if (!known.some((one) => areAlike(one, color))) known.push(color);
+    }
+    [...node.children].forEach((child, i) => pair(child, twin.children[i]));
+  })(stage, night);
+
   /** A property as an attribute has it; what differs in the dark is kept in mind. */
   function written(name, value) {
-    const [day, night] = [light, dark].map((colours) => resolved(value, colours));
+    const [day, later] = [light, dark].map((colours) => resolved(value, colours));
     const text = day.replace(/url\(#([^)]+)\)/, (_, id) => `url(#${nameOf(id)})`);
-    if (night !== day) darker.set(`[${name}="${text}"]`, `${name}:${night}`);
+    if (later !== day) darker.set(`[${name}="${text}"]`, `${name}:${later}`);
     if (name === "transform") return rounded(text.replace(/(\d)px/g, "$1"), 4);
     return text.replace(/px$/, "");
   }
@@ -197,10 +237,22 @@ export function flatten(stage, { title, words, style, light, dark }) {
       attributes.push([name, rounded(value, 2)]);
     }
     if (node.id) attributes.unshift(["id", nameOf(node.id)]);
+    const inTheDark = twins.has(node) ? own(twins.get(node)) : properties;
     for (const [name, value] of Object.entries(properties)) {
       if (value === "inherit" || name === "display" || name === "visibility") continue;
       const text = written(name, value);
-      if (text === (now[name] ?? INITIAL[name])) continue;
+      const other = inTheDark[name] ?? value;
+      const isOther = other !== value && !other.startsWith("url("); // whose names are random
+      if (isOther) {
+        const [meant, ...others] = meaningsOf(name, value);
+        if (others.length === 0) darker.set(`[${name}="${text}"]`, `${name}:${meant}`);
+        else {
+          const color = resolved(other, dark);
+          attributes.push([`data-dark-${name}`, color]);
+          darkest.set(`[data-dark-${name}="${color}"]`, `${name}:${color}`);
+        }
+      }
+      if (text === (now[name] ?? INITIAL[name]) && !isOther) continue;
       if (INHERITED.includes(name)) now[name] = text;
       if (name !== "dominant-baseline") attributes.push([name, text]);
     }
@@ -224,7 +276,7 @@ export function flatten(stage, { title, words, style, light, dark }) {
 
   /** The cells of a canvas as lines, one for neighbours of one colour; of many colours, the nearest
       of some. Columns and rows are counted, and the picture is stretched to its place. */
-  function cells(canvas) {
+  function cells(canvas, later) {
     const { width, height, data } = canvas.painted;
     const [left, top, wide, high] = ["left", "top", "width", "height"].map((name) =>
       parseFloat(canvas.style.getPropertyValue(name)),
@@ -237,6 +289,19 @@ export function flatten(stage, { title, words, style, light, dark }) {
       const parts = [red, green, blue].map((part) => Math.min(255, Math.round(part / step) * step));
       return alpha ? `rgb(${parts})` : "";
     });
+    if (later) {
+      const sums = new Map(); // of the dark colours that stand where one is
+      colors.forEach((color, i) => {
+        if (!sums.has(color)) sums.set(color, [0, 0, 0, 0]);
+        sums.get(color).forEach((_, part, sum) => {
+          sum[part] += part < 3 ? later[4 * i + part] : 1;
+        });
+      });
+      for (const [color, [red, green, blue, count]] of sums) {
+        const mean = [red, green, blue].map((sum) => Math.round(sum / count));
+        if (color) darker.set(`[stroke="${color}"]`, `stroke:rgb(${mean})`);
+      }
+    }
     const lines = new Map();
     colors.forEach((color, i) => {
       if (i % width && color === colors[i - 1]) return;
@@ -255,36 +320,36 @@ export function flatten(stage, { title, words, style, light, dark }) {
     return `${hatched}<g ${look}>${all.join("")}</g>`;
   }
 
-  /** A line of HTML that says what colours mean, or a title: texts, a map's colours, hatching. */
-  function legend(node, x, y) {
-    let at = Math.round(x);
-    const put = (text, width) => {
-      at += Math.round(width) + 8;
-      return text;
+  /** A line of HTML that says what colours mean, or a title: texts, a map's colours, hatching. What has
+      no room in the line goes on below it; returned is how high all is. */
+  function legend(node, x, y, width) {
+    const parts = [];
+    let [right, down] = [0, 0];
+    const put = (wide, draw) => {
+      if (right > 0 && right + wide > width) [right, down] = [0, down + LINE];
+      parts.push(draw(Math.round(x + right), y + down));
+      right += Math.round(wide) + 8;
     };
-    return [...node.childNodes]
-      .filter((part) => !part.hidden)
-      .map((part) => {
-        const [kind, which] = part.className?.split(" ") ?? [];
-        if (kind === "attention-ramp") {
-          const name = which ? "score" : "weight";
-          return put(
-            `<rect x="${at}" y="${y + 2}" width="160" height="12" rx="3" fill="url(#${name})"/>`,
-            160,
+    for (const part of node.childNodes) {
+      if (part.hidden) continue;
+      const [kind, which] = part.className?.split(" ") ?? [];
+      if (kind === "attention-ramp") {
+        const { opacity } = own(part);
+        const look = `rx="3" fill="url(#${which ? "score" : "weight"})"${opacity ? ` opacity="${opacity}"` : ""}`;
+        put(160, (at, top) => `<rect x="${at}" y="${top + 2}" width="160" height="12" ${look}/>`);
+      } else if (kind === "attention-swatch") {
+        const look = `width="22" height="14" rx="3" fill="url(#hatched)"`;
+        put(22, (at, top) => `<rect x="${at}" y="${top + 1}" ${look}/>`);
+      } else {
+        for (const line of linesOf(part.textContent, width))
+          put(
+            breadth(line) * 13,
+            (at, top) => `<text x="${at}" y="${top + 13}" ${muted}>${escaped(line)}</text>`,
           );
-        }
-        if (kind === "attention-swatch")
-          return put(
-            `<rect x="${at}" y="${y + 1}" width="22" height="14" rx="3" fill="url(#hatched)"/>`,
-            22,
-          );
-        const text = part.textContent;
-        return put(
-          `<text x="${at}" y="${y + 13}" ${muted}>${escaped(text)}</text>`,
-          breadth(text) * 13,
-        );
-      })
-      .join("");
+      }
+    }
+    pieces.push(parts.join(""));
+    return down + 16;
   }
   const muted = `fill="${written("fill", "var(--aw-muted)")}"`;
 
@@ -309,13 +374,13 @@ export function flatten(stage, { title, words, style, light, dark }) {
       const size = ["width", "height"]
         .map((name) => `${name}="${over.getAttribute(name)}"`)
         .join(" ");
-      if (node.painted) pieces.push(`<svg x="${x}" y="${y}" ${size}>${cells(node)}</svg>`);
+      if (node.painted)
+        pieces.push(
+          `<svg x="${x}" y="${y}" ${size}>${cells(node, twins.get(node)?.painted.data)}</svg>`,
+        );
       return 0;
     }
-    if ("drawn" in node.dataset) {
-      pieces.push(legend(node, x, y));
-      return 16;
-    }
+    if ("drawn" in node.dataset) return legend(node, x, y, width);
     const columns = columnsOf(node, width);
     let [down, high] = [0, 0];
     [...node.children].forEach((child, i) => {
@@ -338,22 +403,30 @@ export function flatten(stage, { title, words, style, light, dark }) {
   const ground = `<rect id="ground" ${size} rx="10" fill="${light["--aw-paper"]}"/>`;
   darker.set(`[fill="${light["--aw-paper"]}"]`, `fill:${dark["--aw-paper"]}`);
   darker.set(`svg`, `fill:${dark["--aw-ink"]}`);
-  const ramp = (name) => {
-    const colors = light[`--aw-${name}-map`].split(", ");
+  const gradient = (id, map) => {
+    const colors = map.split(", ");
     const stops = colors.map((color, i) => {
       const offset = rounded(String(i / (colors.length - 1)), 3);
       return `<stop offset="${offset}" stop-color="${color}"/>`;
     });
-    return `<linearGradient id="${name}">${stops.join("")}</linearGradient>`;
+    return `<linearGradient id="${id}">${stops.join("")}</linearGradient>`;
+  };
+  const ramp = (name) => {
+    const [day, later] = [light, dark].map((colours) => colours[`--aw-${name}-map`]);
+    if (day === later) return gradient(name, day);
+    const other = `${name}InTheDark`;
+    darker.set(`[fill="url(#${name})"]`, `fill:url(#${other})`);
+    return gradient(name, day) + gradient(other, later);
   };
   const hatching = `<rect width="8" height="8" fill="${written("fill", "var(--aw-mask)")}"/><path d="M-2 2L2 -2M0 8L8 0M6 10L10 6" stroke="${written("stroke", "var(--aw-mask-line)")}" stroke-width="1.2"/>`;
   const picture = pieces.join("\n");
   const fills = Object.entries({
-    weight: ramp("weight"),
-    score: ramp("score"),
-    hatched: `<pattern id="hatched" width="8" height="8" patternUnits="userSpaceOnUse">${hatching}</pattern>`,
-  }).map(([name, fill]) => (picture.includes(`url(#${name})`) ? fill : ""));
-  const rest = [...darker].map(([selector, rule]) => `${selector}{${rule}}`).join("");
+    weight: () => ramp("weight"),
+    score: () => ramp("score"),
+    hatched: () =>
+      `<pattern id="hatched" width="8" height="8" patternUnits="userSpaceOnUse">${hatching}</pattern>`,
+  }).map(([name, fill]) => (picture.includes(`url(#${name})`) ? fill() : ""));
+  const rest = [...darker, ...darkest].map(([selector, rule]) => `${selector}{${rule}}`).join("");
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH + 2 * MARGIN} ${high}" ${size} ` +
     `font-family="Book Sans, system-ui, sans-serif" font-size="13" fill="${base.fill}">\n` +

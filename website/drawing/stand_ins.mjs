@@ -36,8 +36,9 @@ function contextOf(canvas) {
   };
 }
 
-/** Open an empty page as the one that scripts see; `colours` are the palette's, as CSS variables. */
-export function openPage({ parseHTML }, colours) {
+/** Open an empty page as the one that scripts see. `palette.colours` are those that it has now, as CSS
+    variables; the names of those that a script reads are added to `palette.asked`. */
+export function openPage({ parseHTML }, palette) {
   const { window, document } = parseHTML("<!doctype html><html><body></body></html>");
   const { prototype } = window.Element;
   const nothing = () => {};
@@ -87,7 +88,10 @@ export function openPage({ parseHTML }, colours) {
     MutationObserver: Observer,
     getComputedStyle: () => ({
       fontSize: "16px",
-      getPropertyValue: (name) => colours[name],
+      getPropertyValue(name) {
+        palette.asked.add(name);
+        return palette.colours[name];
+      },
     }),
   });
   return document;

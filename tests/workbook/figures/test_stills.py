@@ -6,7 +6,7 @@ import xml.etree.ElementTree
 import pytest
 
 from website import stills
-from workbook.figures import SoftLookup, SoftmaxSaturation
+from workbook.figures import Clock, MaskLab, ScoringPlane, SoftLookup, SoftmaxSaturation
 from workbook.figures.still_pictures import FOLDER, figure_html, path_of, still_of
 
 WANTED = stills.states_to_draw(stills.pages())
@@ -74,3 +74,20 @@ def test_drawing_is_the_state_s_and_a_failure_is_named():
 def test_without_its_ground_a_still_stands_on_the_page():
     whole, bare = (figure_html(*WANTED[0], ground=ground) for ground in (True, False))
     assert "ground" in whole and "ground" not in bare
+
+
+def test_a_legend_that_is_too_long_for_a_line_goes_on_below_it():
+    texts = re.findall(r">([^<>]+)</text>", still_of(*stills.state_of(Clock())).svg)
+    first = next(i for i, text in enumerate(texts) if text.startswith("Each clock is"))
+    assert " ".join(texts[first:]).endswith("in training, seen from the query’s.")
+    assert len(texts[first:]) > 1 and max(map(len, texts[first:])) < 100
+
+
+def test_colours_that_a_figure_reads_from_a_map_are_those_of_the_dark_map_in_the_dark():
+    plane, masks = (still_of(*stills.state_of(figure())).svg for figure in (ScoringPlane, MaskLab))
+    assert '[fill="url(#score)"]{fill:url(#scoreInTheDark)}' in plane
+    assert '<linearGradient id="scoreInTheDark"><stop offset="0" stop-color="#cbb5ff"/>' in plane
+    assert plane.count('[stroke="rgb(') > 20
+    # the highest score: the end of either map, and letters that can be read on it
+    assert '[fill="rgb(127,59,8)"]{fill:rgb(255,194,102)}' in masks
+    assert re.search(r'<text [^>]*data-dark-fill="black" fill="white">1.47', masks)
