@@ -124,6 +124,7 @@ export function render({ model, el }) {
       element("span", { class: "attention-ramp attention-scores" }),
       high,
       steps,
+      element("span", {}, "━━ as good as the best key"),
     ),
   );
 
@@ -247,7 +248,7 @@ export function render({ model, el }) {
     );
     setText(low, fixed(-limit, 0));
     setText(high, fixed(limit, 0));
-    setText(steps, `contours every ${step}; thick: as good as the best key`);
+    setText(steps, `── contours, ${step} apart`);
   }
 
   view.start(() => {
