@@ -1,4 +1,12 @@
-import { createView, element, fixed, grouped, setChildren, svg } from "./_shared/index.js";
+import {
+  createView,
+  element,
+  fixed,
+  grouped,
+  setAttributes,
+  setChildren,
+  svg,
+} from "./_shared/index.js";
 
 const WIDTH = 128; // of queries and keys
 const PAIRS = Array.from({ length: WIDTH / 2 }, (_, j) => j);
@@ -126,6 +134,9 @@ export function render({ model, el }) {
   const [line, clocks] = ["attention-clock-line", "attention-clocks"].map((kind) =>
     plot.svg.appendChild(svg("g", { class: kind })),
   );
+  const both = plot.svg.appendChild(
+    svg("text", { class: "attention-muted", "text-anchor": "middle", "data-live": true }, "both"),
+  );
   const bounded = (position) => Math.min(Math.max(Math.round(position), 0), LONGEST - 1);
   let held = 0; // from the query to the key, while both are moved
   const grips = plot.drag((x, _, thing) => {
@@ -168,7 +179,7 @@ export function render({ model, el }) {
     element(
       "p",
       { class: "attention-note", "data-drawn": true },
-      "Each clock is a pair of coordinates, and its number says in how many tokens it goes round. Blue is the query’s hand, brown the key’s. The shaded part is where the key’s hand could be in training, seen from the query’s.",
+      "Each clock is a pair of coordinates, and its number says in how many tokens it goes round. Its hands have the colours of query and key. The shaded part is where the key’s hand could be in training, seen from the query’s.",
     ),
   );
 
@@ -227,12 +238,12 @@ export function render({ model, el }) {
       ],
       [
         "text",
-        { x: at.x(0), y: 100, class: "attention-muted" },
+        { x: at.x(0), y: 105, class: "attention-muted" },
         `trained on ${grouped(TRAINED)} tokens`,
       ],
       [
         "text",
-        { x: at.x(LONGEST), y: 100, "text-anchor": "end", class: "attention-muted" },
+        { x: at.x(LONGEST), y: 105, "text-anchor": "end", class: "attention-muted" },
         grouped(LONGEST),
       ],
       [
@@ -240,8 +251,14 @@ export function render({ model, el }) {
         { x1: at.x(query), x2: at.x(key), y1: 54, y2: 54, class: "attention-clock-between" },
       ],
       ...mark(query, "query", "query", 22),
-      ...mark(key, "key", "key", Math.abs(at.x(query) - at.x(key)) < 110 ? 90 : 22),
+      ...mark(key, "key", "key", Math.abs(at.x(query) - at.x(key)) < 110 ? 86 : 22),
     ]);
+    // Near each other, query and key leave no room for the name of what moves both.
+    setAttributes(both, {
+      x: middle,
+      y: 86,
+      visibility: Math.abs(at.x(query) - at.x(key)) < 110 ? "hidden" : null,
+    });
     grips([
       [middle, 54],
       [at.x(key), 54],
