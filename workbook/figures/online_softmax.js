@@ -198,9 +198,12 @@ export function render({ model, el }) {
     const [lowest, highest] = [Math.min(0, ...scores), Math.max(0, ...scores)];
     const size = (SCORES.bottom - SCORES.top - 2 * SCORES.inset) / Math.max(highest - lowest, 1);
     const y = (score) => SCORES.top + SCORES.inset + (highest - score) * size;
-    // The block that is read stands out, from its scores to its weights.
+    // The block that is read stands out, its scores and its weights each in a frame: between them
+    // stands a heading.
     const block = (now.read - 1) * block_size;
-    const between = Array.from({ length: now.blocks - 1 }, (_, i) => x((i + 1) * block_size));
+    const between = Array.from({ length: now.blocks - 1 }, (_, i) => (i + 1) * block_size)
+      .filter((key) => now.read === 0 || (key !== block && key !== block + block_size))
+      .map(x);
     const along = Array.from({ length: now.blocks }, (_, i) => measure({ ...state, step: i + 1 }));
     const largest = Math.max(...along.map(({ normaliser }) => normaliser));
     const tick = (number, y) => [
@@ -210,19 +213,19 @@ export function render({ model, el }) {
     const weightAt = (weight) =>
       WEIGHTS.base - weight * (WEIGHTS.base - WEIGHTS.top - WEIGHTS.inset);
     setChildren(ground, [
-      [
+      ...[SCORES, WEIGHTS].map(({ top, bottom }) => [
         "rect",
         {
           x: x(Math.max(block, 0)) + 1,
-          y: SCORES.top,
-          height: WEIGHTS.bottom - SCORES.top,
+          y: top,
+          height: bottom - top,
           rx: 6,
           width: room * Math.min(block_size, scores.length - block) - 2,
           fill: "var(--aw-surface)",
           stroke: "var(--aw-accent)",
           visibility: now.read ? null : "hidden",
         },
-      ],
+      ]),
       ...[SCORES, WEIGHTS].flatMap(({ top, bottom }) =>
         between.map((place) => [
           "line",
