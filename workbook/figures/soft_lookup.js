@@ -17,7 +17,6 @@ import {
 
 const TALLEST = 380; // of a plane, in pixels, and its name below
 const NAME = 22;
-const REACH = 2.15; // of the plane, from its middle; points stay within 2
 
 /** The weights of the keys for the query, and the mixture of the values. */
 export function measure({ query_x, query_y, temperature, key_points, value_points }) {
@@ -91,7 +90,8 @@ function createPlane(view, parent, name, description) {
   );
   const height = () => Math.min(plot.width + NAME, TALLEST);
   const middle = () => (height() - NAME) / 2;
-  const unit = () => Math.min(plot.width / 2, middle()) / REACH;
+  // Points stay within 2 of the middle, and the rings around them within the picture.
+  const unit = () => (Math.min(plot.width / 2, middle()) - GRIP - 1) / 2;
   const at = ([x, y]) => [plot.width / 2 + unit() * x, middle() - unit() * y];
   return {
     plot,

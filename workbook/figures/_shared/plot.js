@@ -139,9 +139,10 @@ export function placeNames(points, width, height) {
       left + half,
       base + 2 + air,
     ]);
+    const ring = spare ? [] : [[x - clear, y - clear, x + clear, y + clear]];
     const free = boxes.findIndex(
       (box) =>
-        !taken.some(
+        ![...ring, ...taken].some(
           (other) =>
             box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3],
         ),
