@@ -59,7 +59,7 @@ export function measure(state) {
 }
 
 const size = (bytes) =>
-  bytes >= 1e9 ? `${(bytes / 1e9).toFixed(2)} GB` : `${(bytes / 1e6).toFixed(1)} MB`;
+  bytes >= 1e9 ? `${(bytes / 1e9).toFixed(2)}\u00a0GB` : `${(bytes / 1e6).toFixed(1)}\u00a0MB`;
 const many = (readers) => (readers === 1 ? "1 reader fits" : `${grouped(readers)} readers fit`);
 
 /** The finding in words. */
@@ -86,7 +86,7 @@ export function render({ model, el }) {
     },
   );
   const plot = view.plot({
-    height: 330,
+    height: 336,
     description:
       "The machine’s memory with the weights and each reader’s cache, and what each change makes of a token",
   });
@@ -193,11 +193,23 @@ export function render({ model, el }) {
           class: "attention-serving-reader",
         },
       ]),
-      [
-        "text",
-        { x: 1, y: 20, class: "attention-muted" },
-        `${grouped(state.memory)} GB${width > 480 ? " of memory: weights, then readers" : ""}`,
-      ],
+      ["text", { x: 1, y: 20, class: "attention-muted" }, `${grouped(state.memory)} GB of memory`],
+      ...(state.weights > 0
+        ? [["text", { x: 1, y: 97, class: "attention-muted" }, "weights"]]
+        : []),
+      ...(readers > 0 && taken < width - 60
+        ? [
+            [
+              "text",
+              {
+                x: state.weights > 0 ? Math.max(taken + 1, 58) : 1,
+                y: 97,
+                class: "attention-muted",
+              },
+              "readers",
+            ],
+          ]
+        : []),
       [
         "text",
         { x: width - 1, y: 20, "text-anchor": "end", class: "attention-serving-count" },
@@ -207,7 +219,7 @@ export function render({ model, el }) {
   }
 
   function drawRows(state, { plain, alone }, width) {
-    const [top, high] = [104, 54];
+    const [top, high] = [110, 54];
     const unit = (width - 2) / Math.max(plain.token, ...alone.map(({ token }) => token));
     const row = (i, title, { token, readers }, change) => {
       const y = top + i * high;
