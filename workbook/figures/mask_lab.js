@@ -205,7 +205,7 @@ export function render({ model, el }) {
   const before = table(
     "scores",
     "The scores of five queries, down, and five keys, across; masked ones are hatched",
-    "; click one to mask it",
+    `; ${matchMedia("(pointer: coarse)").matches ? "tap" : "click"} one to mask it`,
   );
   const after = table(
     "weights",
