@@ -76,6 +76,13 @@ function tile({ value, head, chosen, stray, x = 0, y = 0 }) {
   ];
 }
 
+/** What is to be done: what it asks to be foretold is not in sight yet. */
+function task({ num_heads }, { misplaced }) {
+  if (misplaced > 0) return "Choose the right way, and watch the numbers go home.";
+  if (num_heads === 1) return "Choose more heads under More: with one, both ways are the same.";
+  return "Say which numbers the wrong way will leave in their place, then choose it.";
+}
+
 /** What is set, for a still picture. */
 export function setting({ length, d_model, num_heads }) {
   return `${length} positions of width ${d_model} in ${num_heads} ${num_heads > 1 ? "heads" : "head"} of width ${d_model / num_heads}.`;
@@ -84,6 +91,7 @@ export function setting({ length, d_model, num_heads }) {
 export function render({ model, el }) {
   const traits = ["length", "d_model", "num_heads", "wrong", "number"];
   const view = createView({ model, el }, { label: "Splitting into heads", traits });
+  const act = matchMedia("(pointer: coarse)").matches ? "Tap" : "Click";
   const plot = view.plot({
     height: 400,
     description: "The numbers of a matrix, and the head, position and column that each lands in",
@@ -108,7 +116,7 @@ export function render({ model, el }) {
       element(
         "span",
         {},
-        "Each row is made from the whole word, its queries for all heads side by side; keys and values are cut alike. Click a number to follow it. Colour: its head; red frame: the wrong place.",
+        `Each row is made from the whole word, its queries for all heads side by side; keys and values are cut alike. ${act} a number to follow it. Colour: its head; red frame: the wrong place.`,
       ),
     ),
   );
@@ -300,11 +308,7 @@ export function render({ model, el }) {
       position: String(measured.position),
       column: String(measured.column),
     });
-    view.task(
-      measured.misplaced > 0
-        ? "Choose the right way, and watch the numbers go home."
-        : "Click a number, and say first in which head it will land.",
-    );
+    view.task(task(settings, measured));
     view.say(words(settings, measured), setting(settings));
   });
   return view.cleanup;

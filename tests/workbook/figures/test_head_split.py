@@ -104,7 +104,7 @@ def test_the_figure_starts_with_the_wrong_reshape_and_its_task_is_the_right_one(
     page.get_by_label("right: cut the columns").check()
     page.settle()
     figure.wrong = False
-    wanted = "Click a number, and say first in which head it will land."
+    wanted = "Say which numbers the wrong way will leave in their place, then choose it."
     assert task.inner_text() == wanted
     assert page.figure().read("misplaced") == 0
 
