@@ -78,3 +78,23 @@ def test_a_line_names_its_words_in_quotation_marks(show):
     page.mouse.click(*place)
     page.settle()
     assert tag(page) == ["“it” no longer reads “tired”"]
+
+
+def test_what_a_hint_has_marked_is_grabbed_before_what_lies_over_it(show):
+    page = show(Scissors(cuts="1:0-0"))
+    page.set({"cuts": "1:0-0 1:3-3"})
+    for _ in range(3):
+        page.locator(".attention-scissors-bar > button").last.click()
+        page.settle()
+    path = page.locator(".attention-scissors-lines > [data-look=lifted]")
+    places = path.evaluate(
+        """path => [0.15, 0.3, 0.5, 0.7, 0.85].map((share) => {
+          const { x, y } = path.getPointAtLength(share * path.getTotalLength());
+          const box = path.ownerSVGElement.getBoundingClientRect();
+          return [box.left + x, box.top + y];
+        })"""
+    )
+    for place in places:
+        page.mouse.move(*place)
+        page.settle()
+        assert tag(page)[0].startswith("“tired” reads “street”"), place

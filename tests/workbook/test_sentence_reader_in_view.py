@@ -43,7 +43,7 @@ def play_in_view(show, height):
     page = show(SentenceReader(), reduced_motion="no-preference", files=above)
     page.set_viewport_size({"width": 860, "height": height})
     picture = page.locator(".attention-sentence svg")
-    for share in (0.5, 0.9):  # of the window's height, from below
+    for share in (0.4, 0.65):  # of the window's height, from below
         picture.evaluate(
             "(svg, share) => scrollTo(0, scrollY + svg.getBoundingClientRect().top"
             " - innerHeight * (1 - share * Math.min(1, svg.clientHeight / innerHeight)))",

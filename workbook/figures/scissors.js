@@ -65,6 +65,7 @@ export function render({ model, el }) {
   let hints = []; // towards the first of these
   let hinted = 0; // how many of the hints have been given
   let tries = 0; // cuts without result
+  let isSolved = false; // a line that decides has been found
   let dropped = 0; // cuts that another sentence or a hint has mended
   let note = ""; // a sentence that stands before the finding until the next cut
   let lifted = -1; // the line under the pointer, or that the list has chosen
@@ -123,9 +124,10 @@ export function render({ model, el }) {
       those that are marked. */
   function lineAt(spot, kind) {
     const near = NEAR[kind] ?? NEAR.mouse;
+    const thick = kind === "touch" ? 4 : 0.25;
     let [best, closest] = [-1, near];
     paths.forEach((path, i) => {
-      const far = distance(path, spot) - Math.min(path.width / 4, 2);
+      const far = distance(path, spot) - Math.min(path.width * thick, near / 2.5);
       const rank = isMarked(sentence.lines[i]) ? far - 2 * near : far;
       if (far < near && rank < closest) [best, closest] = [i, rank];
     });
@@ -184,10 +186,11 @@ export function render({ model, el }) {
   });
   on("pointerup", () => {
     if (!held) return;
-    const { line, word, mayCut, isOnLamp, isSwiped, taken } = held;
+    const { line, word, mayCut, byTouch, isOnLamp, isSwiped, taken } = held;
     held = null;
     if (!isSwiped && line >= 0) {
       if (mayCut) toggle(sentence.lines[line]);
+      if (mayCut && byTouch) lift(-1); // its label would cover what comes next
     } else if (!isSwiped && word) {
       const opened = word[0] === 0 ? word[1] : -1;
       isFollowed = !isFollowed || opened !== model.get("opened");
@@ -242,7 +245,7 @@ export function render({ model, el }) {
   view.controls.append(bar);
   const numbers = view.numbers({ meant: "“It” means", probability: "Probability", cuts: "Cuts" });
   view.onReset(() => {
-    [tries, hinted, note, steps.length, isFollowed] = [0, 0, "", 0, false];
+    [tries, hinted, note, steps.length, isFollowed, isSolved] = [0, 0, "", 0, false, false];
   });
 
   function take(text) {
@@ -408,7 +411,7 @@ export function render({ model, el }) {
         return;
       }
       [counting, decisive, hints, lifted] = [null, null, [], -1];
-      [tries, hinted, steps.length, isFollowed] = [0, 0, 0, false];
+      [tries, hinted, steps.length, isFollowed, isSolved] = [0, 0, 0, false, false];
       field.refuse("");
       list.fill(sentence);
       field.input.value = sentence.words.slice(1).join(" ");
@@ -447,7 +450,8 @@ export function render({ model, el }) {
       { meant: read.meant, probability: read.shares[read.meant], cuts: cuts.length },
       { meant: inWords(sentence, read.meant), cuts: String(cuts.length) },
     );
-    const isOffered = tries >= TRIES && hints.length > 0 && !isTurned;
+    isSolved ||= isTurned;
+    const isOffered = tries >= TRIES && hints.length > 0 && !isSolved;
     setAttributes(hint, { hidden: !isOffered });
     const further = ["Cut it", "Show it", "Next hint"][hints.length - hinted];
     setText(hint, hinted ? further : "Hint");

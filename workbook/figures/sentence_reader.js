@@ -236,7 +236,7 @@ export function render({ model, el }) {
     else if (!isKnown && state.hop === 1) view.say(""); // what was said of another sentence
   });
 
-  /** Play once when all of it is in view, unless the reader, Python or another view has set something before this was measured. */
+  /** Play once when most of it is in view, unless the reader, Python or another view has set something before this was measured. */
   function begin() {
     if (isBegun) return;
     if (model.get("head") < 0 && model.get("hop") === 3) read(model.get("text"));
@@ -247,7 +247,7 @@ export function render({ model, el }) {
     const first = new IntersectionObserver(
       (entries) => {
         const { intersectionRect: inView, boundingClientRect: all } = entries.at(-1);
-        if (inView.height < 0.95 * Math.min(all.height, innerHeight)) return;
+        if (inView.height < 0.7 * Math.min(all.height, innerHeight)) return;
         first.disconnect();
         begin();
       },

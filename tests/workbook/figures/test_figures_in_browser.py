@@ -169,9 +169,10 @@ def test_figures_fit_their_place_again_when_it_becomes_narrower(show, every_figu
         """() => [...document.querySelectorAll('.attention-view')].flatMap((view) => {
             const { paddingRight } = getComputedStyle(view);
             const edge = view.getBoundingClientRect().right - parseFloat(paddingRight);
+            const figure = view.closest('figure').dataset.widget;
             return [...view.querySelectorAll('svg, canvas, .attention-frame')]
                 .filter((part) => part.getBoundingClientRect().right > edge)
-                .map((part) => [view.closest('figure').dataset.widget, part.outerHTML.slice(0, 60)]);
+                .map((part) => [figure, part.outerHTML.slice(0, 60)]);
         })"""
     )
     assert beyond == []

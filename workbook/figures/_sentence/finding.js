@@ -48,8 +48,8 @@ export function findingOf(sentence, cuts, { meant, shares, weights }, decisive) 
   if (!isTurned) return conclusion;
   const others =
     decisive.length === 1
-      ? `None of the other ${lines.length - 1} lines decides alone.`
-      : `Of the ${lines.length} lines, ${decisive.length} decide alone.`;
+      ? `None of the other ${lines.length - 1} lines does that alone.`
+      : `Of the ${lines.length} lines, ${decisive.length} do that alone.`;
   return `${conclusion} ${others} ${reasonOf(sentence, cuts[0], weights)}`;
 }
 
@@ -64,10 +64,13 @@ function reasonOf(sentence, cut, weights) {
   const key = lines[most][2];
   const [before, now] = [whole.weights[most], weights[most]].map((weight) => fixed(weight, 2));
   const reads = `“${words[query]}” now reads ${key === query ? "itself" : `“${words[key]}”`} more`;
-  const grown = `The weight goes to other lines: ${reads}, ${now} instead of ${before}.`;
-  return readCut(sentence, [cut, lines[most]]).meant === whole.meant
-    ? `${grown} That turned it: cut this line too, and “it” means ${inWords(sentence, whole.meant)} again.`
-    : grown;
+  const grown = `The weight goes to other lines: ${reads}, ${now} instead of ${before}`;
+  if (readCut(sentence, [cut, lines[most]]).meant !== whole.meant) return `${grown}.`;
+  const why =
+    key === whole.meant
+      ? `, and “it” turns away from a noun that “${words[query]}” reads too much`
+      : "";
+  return `${grown}${why}. Cut “${words[query]}” → “${words[key]}” too, and “it” means ${inWords(sentence, whole.meant)} again.`;
 }
 
 /** Hints towards the first of the lines that decide alone, one after the other: its layer, the word
