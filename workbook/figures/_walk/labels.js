@@ -110,7 +110,7 @@ function onRulers(step, measured, at, opacity) {
 
 /** Whose the pieces of the stacks are, by their fill: a line that ends at `right`. */
 function legend(words, right, y, opacity) {
-  const long = (word) => 13 + (breadth(word) + 0.3) * 11.5;
+  const long = (word) => 18 + breadth(word) * 12.5;
   let end = right - words.reduce((sum, word) => sum + long(word), 0);
   return words.flatMap((word) => {
     const x = end;
@@ -206,7 +206,8 @@ export function beliefMarks(step, time, measured, now, { width, track, wide }) {
   const belief = believed(step, measured);
   if (!now.beliefs.some(([, , opacity]) => opacity > 0.01)) return [];
   const [x1, x2] = wide ? [150, width - 60] : [106, width - 30];
-  const [high, gap] = wide ? [10, 15] : [8, 14];
+  const [high, gap] = wide ? [10, 15] : [8, 12];
+  const names = track - (wide ? 8 : 6);
   const [one, two] = measured.nouns.map((noun) => measured.words[noun]);
   const last = Math.max(belief.length - 1, 0);
   const [left, right] = now.beliefs[last];
@@ -219,9 +220,9 @@ export function beliefMarks(step, time, measured, now, { width, track, wide }) {
       : ["what the model would answer", "model’s answer"]
   ).find((said) => breadth(said) * 12 < room);
   return [
-    text(x1, track - 8, two, "start", "attention-muted", shown),
-    text(x2, track - 8, one, "end", "attention-muted", shown),
-    text((x1 + x2) / 2, track - 8, between ?? "", "middle", "attention-muted", shown),
+    text(x1, names, two, "start", "attention-muted", shown),
+    text(x2, names, one, "end", "attention-muted", shown),
+    text((x1 + x2) / 2, names, between ?? "", "middle", "attention-muted", shown),
     ...now.beliefs.flatMap(([street, animal, opacity], i) => {
       const y = track + i * gap;
       const bar = (x, long, share) => [

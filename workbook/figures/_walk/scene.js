@@ -22,7 +22,7 @@ import { believed } from "./numbers.js";
 /** The measures of the picture at a width. */
 export function sizes(width, count) {
   const wide = width >= 420;
-  const [row, top, bottom] = wide ? [23, 46, 98] : [15, 30, 74];
+  const [row, top, bottom] = wide ? [23, 46, 98] : [15, 30, 66];
   const name = wide ? 78 : 62;
   return {
     width,
@@ -37,7 +37,7 @@ export function sizes(width, count) {
     height: top + count * row + bottom,
     line: (i) => top + (i + 0.5) * row,
     floor: top + count * row,
-    track: top + count * row + (wide ? 52 : 34), // the bars of what the model would answer
+    track: top + count * row + (wide ? 52 : 31), // the bars of what the model would answer
   };
 }
 
