@@ -182,7 +182,9 @@ export function render({ model, el }) {
     );
     Object.assign(held, { at: spot, taken: [...taken, ...crossed], isSwiped: true });
     lift(-1);
-    if (crossed.length) write([...before, ...held.taken], { sameStep: taken.length > 0 });
+    if (crossed.length === 0) return;
+    write([...before, ...held.taken], { sameStep: taken.length > 0 });
+    list.choose(sentence.lines.indexOf(crossed.at(-1)));
   });
   on("pointerup", () => {
     if (!held) return;

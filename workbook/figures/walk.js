@@ -13,7 +13,7 @@ import {
 import { computing } from "./_walk/computing.js";
 import { beliefMarks, labels } from "./_walk/labels.js";
 import { measure, words } from "./_walk/numbers.js";
-import { walkWithPage } from "./_walk/page.js";
+import { sectionsOf, walkWithPage } from "./_walk/page.js";
 import { rulerPlaces, scene, sizes } from "./_walk/scene.js";
 import {
   ANSWER,
@@ -55,6 +55,7 @@ export function render({ model, el }) {
         "width",
         "num_heads",
       ],
+      isScrolled: sectionsOf(el).length > 0,
     },
   );
   const given = view.state();

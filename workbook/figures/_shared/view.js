@@ -20,9 +20,12 @@ import { download, pageOf } from "./save.js";
  * model by `view.state()`: the values of `traits`, which a reader sets, and of those that are `given`
  * by Python. It runs when the figure is on the page, and before the next paint whenever one of
  * `traits` has changed or the figure's width has. With `aside`, the readouts stand beside the stage
- * where there is room.
+ * where there is room; one that `isScrolled` by the page's text scrolls the page itself.
  */
-export function createView({ model, el }, { label, task = "", traits, given = [], aside = false }) {
+export function createView(
+  { model, el },
+  { label, task = "", traits, given = [], aside = false, isScrolled = false },
+) {
   const controller = new AbortController();
   const { signal } = controller;
   function set(trait, value) {
@@ -92,7 +95,7 @@ export function createView({ model, el }, { label, task = "", traits, given = []
       three seconds. */
   function comeIntoView(first) {
     const { top, bottom } = root.getBoundingClientRect();
-    if (!first && top >= 0 && bottom <= innerHeight) return;
+    if (isScrolled || (!first && top >= 0 && bottom <= innerHeight)) return;
     const scroll = () =>
       root.scrollIntoView({ block: "start", behavior: first ? "instant" : "auto" });
     scroll();

@@ -3,13 +3,18 @@
 import { isStill } from "../_shared/index.js";
 import { STEPS } from "./steps.js";
 
-/** The page's text in step with the figure: a section a step, if there are that many; says whether. */
+/** The sections of the page beside the figure, one a step; none where the page has not as many. */
+export function sectionsOf(el) {
+  const figure = el.closest(".attention-widget");
+  const sections = figure?.parentElement.querySelectorAll(":scope > section") ?? [];
+  return sections.length < STEPS.length ? [] : [...sections].slice(0, STEPS.length);
+}
+
+/** The page's text in step with the figure, where it has a section for each; says whether. */
 export function walkWithPage(view, model, el, scrub) {
   const figure = el.closest(".attention-widget");
-  const sections = [
-    ...((view.onPage && figure.parentElement.querySelectorAll(":scope > section")) || []),
-  ].slice(0, STEPS.length);
-  if (sections.length < STEPS.length) return false;
+  const sections = sectionsOf(el);
+  if (sections.length === 0) return false;
   let shownStep = model.get("step");
   let aim = 0; // where a scroll of ours goes; what it passes does not count
   const arrive = ({ isIntersecting, target }) => {
