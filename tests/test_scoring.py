@@ -22,6 +22,7 @@ from attention_lib import (
 from tests.strategies import (
     DTYPES,
     INF,
+    NAN,
     assert_blames,
     assert_close,
     inputs,
@@ -200,6 +201,14 @@ def test_cosine_of_a_zero_vector_has_a_finite_gradient():
     queries, keys = torch.zeros(1, D, requires_grad=True), torch.ones(2, D, requires_grad=True)
     cosine_scores(queries, keys).sum().backward()
     assert queries.grad.isfinite().all() and not keys.grad.any()
+
+
+@pytest.mark.parametrize("score", [bilinear(), additive()], ids=lambda score: type(score).__name__)
+def test_reset_parameters_draws_new_parameters(score):
+    for parameter in score.parameters():
+        parameter.data.fill_(NAN)
+    score.reset_parameters()
+    assert all(parameter.isfinite().all() for parameter in score.parameters())
 
 
 def test_a_bilinear_score_says_its_widths():

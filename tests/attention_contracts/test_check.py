@@ -18,6 +18,7 @@ from attention_lib.masking import causal_mask, length_mask
 from attention_lib.multihead import MultiHeadAttention
 from tests.attention_contracts.attentions import (
     KeepsWeights,
+    adds_the_next_query,
     always_drops,
     divided_by_d,
     unscaled,
@@ -108,10 +109,22 @@ def test_what_is_broken_is_found(attend, contract, says):
         report.raise_if_broken()
 
 
+def test_mixed_queries_are_no_fault_of_the_causal_mask():
+    broken = contracts.check(adds_the_next_query, causal=True).broken
+    means = {finding.name: finding.means for finding in broken}
+    assert means["causality"] == means["queries apart"]
+
+
 def test_an_attention_that_takes_no_mask_is_not_called_padding_invariant():
     report = contracts.check(lambda x: nn.Identity()(x) + x.mean(dim=1, keepdim=True))
     assert "padding, values" in names(report.not_tested)
     assert "no way to pass padding" in str(report)
+
+
+def test_what_needs_a_module_says_so_of_a_function():
+    not_tested = contracts.check(F.scaled_dot_product_attention).not_tested
+    reasons = {finding.name: finding.says for finding in not_tested}
+    assert reasons["owns parameters"].startswith("a function: it has no parameters")
 
 
 def test_what_others_do_not_promise_counts_only_if_strict():
@@ -203,6 +216,38 @@ def test_what_a_model_breaks_is_found(mistake):
     assert MODEL_BREAKS[mistake] <= names(contracts.check_model(Model(mistake)).broken)
 
 
+class TwoImplementations(Model):
+    """Its attention is chosen by name, as Hugging Face's; ``mistake`` is that of the fused one."""
+
+    def __init__(self, mistake=None):
+        super().__init__()
+        self.mistake_of = {"sdpa": mistake}
+        self.config._attn_implementation = "eager"
+
+    def set_attn_implementation(self, name):
+        self.config._attn_implementation, self.mistake = name, self.mistake_of.get(name)
+
+
+def test_a_models_two_implementations_are_compared_and_its_own_comes_back():
+    kept = contracts.check_model(TwoImplementations()).kept
+    assert "sdpa gives what eager gives" in {finding.how for finding in kept}
+    model = TwoImplementations("sees the next")
+    assert names(contracts.check_model(model).broken) == {"eager = fused"}
+    assert model.config._attn_implementation == "eager"
+
+
+class TwoAxesOfAMask(Model):
+    def forward(self, ids, attention_mask=None, position_ids=None):
+        if attention_mask is not None and attention_mask.dim() == 4:
+            attention_mask = None
+        return super().forward(ids, attention_mask, position_ids)
+
+
+def test_two_texts_in_one_row_that_nothing_parts_are_no_verdict():
+    assert "packed documents" in names(contracts.check_model(Model()).kept)
+    assert "packed documents" in names(contracts.check_model(TwoAxesOfAMask()).not_tested)
+
+
 def test_a_model_without_attention_is_not_called_causal():
     report = contracts.check_model(nn.Sequential(nn.Embedding(50, 8), nn.Linear(8, 50)), 50)
     assert {"future", "right padding", "cached, one token"} <= names(report.not_tested)
@@ -213,6 +258,8 @@ def test_a_model_without_attention_is_not_called_causal():
     [
         (["torch.nn.functional:scaled_dot_product_attention", "--causal"], 0),
         (["tests.attention_contracts.attentions:unscaled"], 1),
+        (["tests.attention_contracts.attentions:window_of_3", "--window", "3"], 0),
+        (["tests.attention_contracts.attentions:window_of_3", "--window", "2"], 1),
         (["tests.attention_contracts.test_check:Model", "--model"], 0),
         (["tests.attention_contracts.test_check:LAYERS.layers.0", "--causal"], 0),
         (["tests.attention_contracts.attentions"], 2),

@@ -97,9 +97,11 @@ class OwnMatrices(Layer):
 
 
 def test_the_first_line_counts_and_the_second_has_the_bound():
-    first, second, *_ = str(contracts.check(Layer(), causal=True)).splitlines()
-    assert re.fullmatch(r"2\d kept, 0 broken, \d+ not tested", first)
+    first, second, *rest = str(contracts.check(Layer(), causal=True)).splitlines()
+    counts = re.fullmatch(r"(2\d) kept, 0 broken, (\d+) not tested", first)
     assert second.endswith("up to 130 positions")
+    headings = [line for line in rest if line and not line.startswith(" ")]
+    assert headings == [f"kept ({counts[1]})", f"not tested ({counts[2]})"]
 
 
 def test_lengths_cross_what_the_code_names():
@@ -141,10 +143,16 @@ def test_a_mask_that_was_not_used_is_named():
     assert "attention_mask" in says(report, "padding, values")
 
 
-def test_the_documented_padding_loses_no_contract():
+class AlwaysMasked(Layer):
+    def forward(self, x, real):
+        return self.attend(x, causal_mask(x.shape[1], x.shape[1]) & real[:, None, None])
+
+
+@pytest.mark.parametrize("layer", [Layer, AlwaysMasked])
+def test_the_documented_padding_loses_no_contract(layer):
     """A mask made for the longest sequence is cut for shorter ones."""
     report = check(
-        Layer(), causal=True, padding=lambda lens: {"real": torch.arange(7) < lens[:, None]}
+        layer(), causal=True, padding=lambda lens: {"real": torch.arange(7) < lens[:, None]}
     )
     assert {"padding removed", "padding, values", "mask is read"} <= names(report.kept)
 
@@ -308,6 +316,23 @@ def test_projections_may_be_matrices_without_a_module(stacked):
     assert names(check(OwnMatrices(stacked, scale=0.25)).broken) == {"scale"}
 
 
+def test_a_scale_that_a_layer_stores_may_be_a_divisor():
+    class Divided(Layer):
+        scale = 8.0
+
+        def forward(self, x):
+            return self.attend(x, scale=1 / self.scale)
+
+    report = check(Divided())
+    assert not report.broken and "scale" in names(report.kept)
+
+
+def test_an_output_matrix_that_begins_as_zeros_is_no_mistake():
+    layer = Layer()
+    nn.init.zeros_(layer.o.weight)
+    assert "weights are read" in names(check(layer, strict=True).kept)
+
+
 def test_a_layer_of_three_widths():
     layer = nn.MultiheadAttention(16, 4, kdim=12, vdim=10, batch_first=True)
     report = check(layer, causal=True)
@@ -319,7 +344,9 @@ def test_positions_added_inside_are_no_mistake():
         waves = torch.randn(keys.shape[-2:], generator=torch.Generator().manual_seed(0)).to(keys)
         return F.scaled_dot_product_attention(queries + waves, keys + waves, values)
 
-    assert not check(absolute).broken
+    report = check(absolute)
+    assert not report.broken
+    assert re.match(r"positions inside, or a mask\? the order matters", says(report, "permutation"))
 
 
 # --- a reference ---------------------------------------------------------------------------------
@@ -363,8 +390,17 @@ def test_functions_are_compared_as_they_are():
 
 
 def test_weights_that_cannot_be_paired_are_no_verdict():
-    report = check(Layer(16), like=nn.Linear(16, 16))
-    assert "like the reference" in names(report.not_tested)
+    without_bias = Layer()
+    for part in (without_bias.q, without_bias.k, without_bias.v, without_bias.o):
+        part.bias = None
+    for mine, reference, reason in (
+        (Layer(), nn.Linear(16, 16), "queries, keys, values and output could not be told apart"),
+        (Layer(), Layer(grouped=True), r"weights of the keys are \(16, 16\) in one and \(8, 16\)"),
+        (without_bias, Layer(), "queries of the reference have a bias, and yours have none"),
+    ):
+        report = check(mine, like=reference)
+        assert "like the reference" in names(report.not_tested)
+        assert re.search(reason, says(report, "like the reference"))
 
 
 # --- models --------------------------------------------------------------------------------------

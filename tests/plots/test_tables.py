@@ -47,6 +47,7 @@ def test_the_scale_of_weights_does_not_follow_the_data():
     assert ax.images[0].get_clim() == (0, 1)
     (bar,) = ax.child_axes
     assert bar.get_ylim() == (0, 1)
+    assert bar.get_ylabel() == "weight"
     assert not plots.heatmap(new_axes(), [[0.125, 0.25]], colorbar=False).child_axes
 
 
@@ -181,6 +182,8 @@ def test_a_mask_is_drawn_as_it_stands(convert):
     assert colors_of_cell(ax, column=0, reach=0.3) == [LIGHT["weight"]]
 
 
-def test_a_grid_of_no_axes_is_refused():
+def test_what_is_no_axes_is_refused():
     with pytest.raises(TypeError, match=r"ax: expected a matplotlib\.axes\.Axes, got int"):
         plots.heatmap_grid([1, 2], [[[1.0]], [[1.0]]])
+    with pytest.raises(TypeError, match=r"ax: expected a matplotlib\.axes\.Axes, got Figure"):
+        plots.mask_picture(plt.figure(), [[True]])

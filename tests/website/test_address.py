@@ -1,5 +1,7 @@
 """The files that repeat the book's address say what _config.yml says, set or empty."""
 
+import re
+
 import pytest
 
 from website import ROOT, address
@@ -22,6 +24,20 @@ def test_an_address_is_written_and_taken_back(name):
     assert SOMEWHERE.repository in written or f"{SOMEWHERE.site}/book/" in written
     assert rewrite(written, SOMEWHERE) == written, "writing twice changes nothing"
     assert rewrite(written, NOWHERE) == empty
+
+
+def test_the_command_writes_the_files_that_are_there_once(tmp_path, capsys):
+    config = (ROOT / "_config.yml").read_text(encoding="utf-8")
+    config = re.sub("(workbook_repository: ).*", rf'\1"{SOMEWHERE.repository}"', config)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name, text in (("_config.yml", config), ("README.md", address.readme(readme, NOWHERE))):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert address.main(tmp_path) == 0
+    assert capsys.readouterr().out == "wrote README.md\n"
+    written = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert written == address.readme(readme, SOMEWHERE)
+    assert address.main(tmp_path) == 0
+    assert capsys.readouterr().out == ""
 
 
 def test_a_release_hears_what_is_still_empty(tmp_path, capsys):

@@ -57,7 +57,7 @@ def test_library_has_one_name_for_one_thing(path):
 
 def test_contents_and_folder_agree():
     assert CHAPTERS, "_toc.yml lists no notebook"
-    assert not disagreements()
+    assert disagreements() == []
 
 
 def test_a_chapter_knows_its_part_and_what_follows():

@@ -30,5 +30,8 @@ def hold_assignments(path):
         for mark in marks
         if mark.get("grade")
     }
+    assert [mark["grade_id"] for mark in marks if mark.get("locked") and not mark["grade"]] == [
+        "carried"
+    ]
     solutions = {copies.text(each.solution) for each in graded}
     assert not solutions & {cell["source"] for cell in cells}

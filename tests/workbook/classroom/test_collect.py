@@ -20,7 +20,7 @@ PACKED = {
         ["lovelaceada", "turingalan"],
     ),
     "GitHub Classroom": (["masking-submissions/masking-ada/masking.ipynb"], ["masking-ada"]),
-    "nobody's": (["masking.ipynb"], []),
+    "nobody's": (["turingalan_182_6_masking.ipynb", "masking.ipynb"], ["turingalan"]),
 }
 
 

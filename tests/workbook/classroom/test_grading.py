@@ -39,6 +39,19 @@ def test_an_answer_without_points_is_told_why(cells, sentence):
         grading.judged("masking", "lowest_loss", {"ANSWERS": {"lowest_loss": cells}})
 
 
+@pytest.mark.parametrize(
+    ("cell", "seconds", "sentence"),
+    [
+        ("while True:\n    pass", 0.5, "was still running after 0.5 seconds"),
+        ("import os\nos._exit(0)", 60, "ended its process"),
+    ],
+)
+def test_an_answer_that_gives_no_verdict_is_told_why(cell, seconds, sentence):
+    cells = [f"{cell}\nexercise.lowest_loss(1.0986)"]
+    with pytest.raises(AssertionError, match=f"Not yet: your answer {sentence}"):
+        grading.judged("masking", "lowest_loss", {"ANSWERS": {"lowest_loss": cells}}, seconds)
+
+
 def test_otters_containers_have_the_versions_of_today():
     import torch
 
