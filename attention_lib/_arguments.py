@@ -219,7 +219,7 @@ def is_grouped(queries: Tensor, keys: Tensor) -> bool:
 
 
 def scores_shape(
-    queries: Tensor, keys: Tensor, values: Tensor, *, same_width: bool = True
+    queries: Tensor, keys: Tensor, values: Tensor, *, same_width: bool
 ) -> tuple[int, ...]:
     """Refuse queries, keys and values that do not fit; return ``(..., len_q, len_k)``.
 

@@ -34,7 +34,7 @@ WRONG = [
     for call, said in row.get("wrong", [])
 ]
 STRICT = {"cost", "notebook"}  # where each argument has a wrong call
-# Their wrong calls are in tests/test_contracts.py and tests/plots/test_pictures.py.
+# Their wrong calls are in tests/attention_contracts and tests/plots/test_pictures.py.
 ELSEWHERE = {"contracts", "plots"}
 # tested below for all scores and all attentions at once
 COMMON = {"others", "queries", "keys", "values", "valid_lens", "mask", "causal", "need_weights"}

@@ -138,6 +138,7 @@ def test_an_empty_stub_says_how_to_run_it(site):
         assert said.text.startswith("This page cannot run it: "), "it says why"
 
 
+@pytest.mark.site
 def test_every_reference_can_be_linked_to(site):
     keys = re.findall(r"^@\w+\{(\w+),", (ROOT / "book/references.bib").read_text(), re.M)
     assert len(keys) >= 16
