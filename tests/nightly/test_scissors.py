@@ -67,7 +67,7 @@ def test_the_task_names_the_noun_of_the_sentence_that_has_just_been_chosen(show)
     page.get_by_role("button", name="wide", exact=True).click()
     page.settle()
     task = page.locator(".attention-task").inner_text()
-    assert task.startswith("Cut the line that makes “it” mean the street: click it, or swipe")
+    assert task.startswith("Cut the line that makes “it” mean the street; a click on a word")
 
 
 def test_a_line_names_its_words_in_quotation_marks(show):

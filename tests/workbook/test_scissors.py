@@ -294,7 +294,7 @@ def test_a_swipe_cuts_the_lines_that_it_crosses_and_undo_takes_it_back_at_once(s
 @pytest.mark.browser
 def test_a_finger_first_names_a_line_and_then_cuts_it(show):
     page = show(Scissors(), width=390, has_touch=True, is_mobile=True)
-    assert ": tap it" in page.locator(".attention-task").inner_text()
+    assert "; a tap on a word" in page.locator(".attention-task").inner_text()
     x, y = place_of(page, (1, 9, 12))
     page.touchscreen.tap(x, y)
     page.settle()

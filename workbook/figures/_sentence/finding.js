@@ -9,7 +9,7 @@ const lineInWords = ({ words }, [layer, query, key]) =>
   `“${words[query]}” → “${words[key]}” in layer ${layer + 1}`;
 
 /** What is to be done; `decisive` are the lines that decide alone, null while they are not known, and
-    `byTouch` says whether a finger does it, which scrolls where it swipes. */
+    `byTouch` says whether a finger does it. */
 export function taskOf(sentence, decisive, byTouch) {
   const { whole, rivals } = sentence;
   const other = inWords(
@@ -20,10 +20,8 @@ export function taskOf(sentence, decisive, byTouch) {
     return `No single line decides here: how many cuts make “it” mean ${other}?`;
   const which =
     decisive?.length > 1 ? `one of the ${decisive.length} lines that make` : "the line that makes";
-  const how = byTouch
-    ? "tap it. Tap a word to see what it reads."
-    : "click it, or swipe across it. Click a word to see what it reads.";
-  return `Cut ${which} “it” mean ${inWords(sentence, whole.meant)}: ${how}`;
+  const press = byTouch ? "tap" : "click";
+  return `Cut ${which} “it” mean ${inWords(sentence, whole.meant)}; a ${press} on a word shows what it reads.`;
 }
 
 /** The answer after some cuts, and which of them decide. */
