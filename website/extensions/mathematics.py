@@ -96,7 +96,7 @@ def copy_style(app, error):
     sheet = (dist / "katex.min.css").read_text(encoding="utf-8")
     sheet = re.sub(r',url\([^)]*\) format\("(?:woff|truetype)"\)', "", sheet)
     (target / "katex.css").write_text(sheet, encoding="utf-8")
-    written = "".join(app.env.rendered_formulas.values())
+    written = set().union(*app.env.rendered_formulas.values())
     for font in (dist / "fonts").glob("*.woff2"):
         family = font.stem.replace("KaTeX", "Book")  # the name is reserved for whole fonts
         notice = cut(font, target / "fonts" / font.name, written, family)

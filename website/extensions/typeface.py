@@ -62,7 +62,7 @@ def cut(source, target, characters, family):
     options.layout_features = ["ccmp", "kern", "liga", "locl", "mark", "tnum"]
     font = subset.load_font(source, options)
     cutter = subset.Subsetter(options)
-    cutter.populate(text="".join(sorted(set(characters))))
+    cutter.populate(text="".join(sorted(characters)))
     cutter.subset(font)
     for record in font["name"].names:
         if record.nameID == 1:

@@ -3,6 +3,7 @@ import {
   createView,
   element,
   isStill,
+  press,
   setAttributes,
   setChildren,
   svg,
@@ -91,7 +92,6 @@ export function setting({ length, d_model, num_heads }) {
 export function render({ model, el }) {
   const traits = ["length", "d_model", "num_heads", "wrong", "number"];
   const view = createView({ model, el }, { label: "Splitting into heads", traits });
-  const act = matchMedia("(pointer: coarse)").matches ? "Tap" : "Click";
   const plot = view.plot({
     height: 400,
     description: "The numbers of a matrix, and the head, position and column that each lands in",
@@ -116,7 +116,7 @@ export function render({ model, el }) {
       element(
         "span",
         {},
-        `Each row is made from the whole word, its queries for all heads side by side; keys and values are cut alike. ${act} a number to follow it. Colour: its head; red frame: the wrong place.`,
+        `Each row is made from the whole word, its queries for all heads side by side; keys and values are cut alike. ${press()} a number to follow it. Colour: its head; red frame: the wrong place.`,
       ),
     ),
   );

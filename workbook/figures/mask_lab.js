@@ -4,6 +4,7 @@ import {
   createView,
   element,
   fixed,
+  press,
   readTable,
   readableOn,
   round,
@@ -205,7 +206,7 @@ export function render({ model, el }) {
   const before = table(
     "scores",
     "The scores of five queries, down, and five keys, across; masked ones are hatched",
-    `; ${matchMedia("(pointer: coarse)").matches ? "tap" : "click"} one to mask it`,
+    `; ${press().toLowerCase()} one to mask it`,
   );
   const after = table(
     "weights",

@@ -5,6 +5,7 @@ import {
   fixed,
   isStill,
   parseSentence,
+  press,
   setAttributes,
   setChildren,
   setText,
@@ -20,7 +21,7 @@ import {
   parseCuts,
   readCut,
 } from "./_sentence/cuts.js";
-import { findingOf, hintsOf, taskOf } from "./_sentence/finding.js";
+import { findingOf, hintsOf, reasonOf, taskOf } from "./_sentence/finding.js";
 import { createList } from "./_sentence/list.js";
 import {
   crosses,
@@ -110,6 +111,10 @@ export function render({ model, el }) {
     }
     steps.length = 0; // a link or a kernel has set the cuts since
     view.set("cuts", cuts.slice(0, -1).map(nameOfLine).join(" "));
+  }
+  /** Forget what has been tried. */
+  function beginAnew() {
+    [tries, hinted, steps.length, isFollowed, isSolved] = [0, 0, 0, false, false];
   }
   function toggle(line) {
     write(cuts.includes(line) ? cuts.filter((cut) => cut !== line) : [...cuts, line]);
@@ -247,7 +252,8 @@ export function render({ model, el }) {
   view.controls.append(bar);
   const numbers = view.numbers({ meant: "“It” means", probability: "Probability", cuts: "Cuts" });
   view.onReset(() => {
-    [tries, hinted, note, steps.length, isFollowed, isSolved] = [0, 0, "", 0, false, false];
+    beginAnew();
+    note = "";
   });
 
   function take(text) {
@@ -352,9 +358,7 @@ export function render({ model, el }) {
     paths = pathsOf(layout, sentence.lines, now.weights);
     const isFound = cuts.length === 1 && read.meant !== sentence.whole.meant && !view.isMoving();
     const row = lifted >= 0 ? sentence.lines[lifted] : null;
-    const stands = row
-      ? ([number, query]) => row[0] === number && row[1] === query
-      : (line) => isMarked(line);
+    const stands = row ? ([number, query]) => row[0] === number && row[1] === query : isMarked;
     const lookOf = (i) => {
       const isAlone = !row && !isFollowed && hinted === hints.length; // and no other is marked
       if (!stands(sentence.lines[i])) return null;
@@ -413,7 +417,7 @@ export function render({ model, el }) {
         return;
       }
       [counting, decisive, hints, lifted] = [null, null, [], -1];
-      [tries, hinted, steps.length, isFollowed, isSolved] = [0, 0, 0, false, false];
+      beginAnew();
       field.refuse("");
       list.fill(sentence);
       field.input.value = sentence.words.slice(1).join(" ");
@@ -422,6 +426,8 @@ export function render({ model, el }) {
       const before = cuts.length;
       cuts = parseCuts(state.cuts, sentence.lines);
       read = cuts.length ? readCut(sentence, cuts) : sentence.whole;
+      if (cuts.length === 1 && read.meant !== sentence.whole.meant)
+        read.reason = reasonOf(sentence, cuts[0], read.weights);
       if (cuts.length > before && read.meant === sentence.whole.meant) tries += 1;
       note = dropped ? `Your ${dropped === 1 ? "cut is" : `${dropped} cuts are`} mended.` : "";
       dropped = 0;
@@ -445,7 +451,7 @@ export function render({ model, el }) {
     places.forEach((chip, i) =>
       setAttributes(chip, { "aria-pressed": String(state.text.endsWith(` ${given.choices[i]}`)) }),
     );
-    view.task(taskOf(sentence, decisive, matchMedia("(hover: none)").matches));
+    view.task(taskOf(sentence, decisive, press().toLowerCase()));
     if (hinted && !cuts.length) view.say([note, hints[hinted - 1].text].filter(Boolean).join(" "));
     if (view.isMoving()) return;
     numbers(

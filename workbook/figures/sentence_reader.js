@@ -1,5 +1,5 @@
-import { createView, element, fixed, isStill, setChildren, svg } from "./_shared/index.js";
-import { openReader } from "./_sentence/cuts.js";
+import { createView, element, fixed, isStill, press, setChildren, svg } from "./_shared/index.js";
+import { SURE, openReader } from "./_sentence/cuts.js";
 import { createMenu } from "./_sentence/menu.js";
 import { createOwn } from "./_sentence/own.js";
 import { arcMarks, placeWords, titleMarks, wordMarks } from "./_sentence/picture.js";
@@ -10,7 +10,6 @@ import {
   measure,
   nameOf,
   rowOf,
-  SURE,
   titleOf,
   titleOfLayer,
   wayOf,
@@ -22,7 +21,7 @@ const STANDS = 1500; // and those for which they stand before the next
 const SHARES = Array.from({ length: 51 }, (_, i) => i / 50); // of the picture, in view
 
 export function render({ model, el }) {
-  const act = matchMedia("(pointer: coarse)").matches ? "Tap" : "Click";
+  const act = press();
   const task = `${act} an underlined word to exchange it, and see what “it” means then.`;
   const view = createView(
     { model, el },

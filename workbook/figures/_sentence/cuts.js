@@ -2,6 +2,8 @@
 
 import { idOf, parseSentence, readLexicon, runReader, unpackReader } from "../_shared/index.js";
 
+export const SURE = 0.75; // below this probability, the reader is unsure
+
 /** A reader that can be asked: its numbers and its words. */
 export function openReader(state) {
   const lexicon = readLexicon(state);

@@ -1,16 +1,14 @@
 // What a reader of Scissors is to do, what has been found, and hints towards the line that decides.
 
 import { fixed } from "../_shared/index.js";
-import { inWords, readCut } from "./cuts.js";
-
-const SURE = 0.75; // below, it is said that the reader is unsure
+import { SURE, inWords, readCut } from "./cuts.js";
 
 const lineInWords = ({ words }, [layer, query, key]) =>
   `“${words[query]}” → “${words[key]}” in layer ${layer + 1}`;
 
 /** What is to be done; `decisive` are the lines that decide alone, null while they are not known, and
-    `byTouch` says whether a finger does it. */
-export function taskOf(sentence, decisive, byTouch) {
+    `act` is what a hand does to a word. */
+export function taskOf(sentence, decisive, act) {
   const { whole, rivals } = sentence;
   const other = inWords(
     sentence,
@@ -20,12 +18,11 @@ export function taskOf(sentence, decisive, byTouch) {
     return `No single line decides here: how many cuts make “it” mean ${other}?`;
   const which =
     decisive?.length > 1 ? `one of the ${decisive.length} lines that make` : "the line that makes";
-  const press = byTouch ? "tap" : "click";
-  return `Cut ${which} “it” mean ${inWords(sentence, whole.meant)}; a ${press} on a word shows what it reads.`;
+  return `Cut ${which} “it” mean ${inWords(sentence, whole.meant)}; a ${act} on a word shows what it reads.`;
 }
 
-/** The answer after some cuts, and which of them decide. */
-export function findingOf(sentence, cuts, { meant, shares, weights }, decisive) {
+/** The answer after some cuts, and which of them decide; `reason` is that of a single one. */
+export function findingOf(sentence, cuts, { meant, shares, reason }, decisive) {
   const { lines, whole } = sentence;
   const likely = shares[meant] < SURE ? "most likely means" : "means";
   const means = `${likely} ${inWords(sentence, meant)} (probability ${fixed(shares[meant], 2)})`;
@@ -48,12 +45,12 @@ export function findingOf(sentence, cuts, { meant, shares, weights }, decisive) 
     decisive.length === 1
       ? `None of the other ${lines.length - 1} lines does that alone.`
       : `Of the ${lines.length} lines, ${decisive.length} do that alone.`;
-  return `${conclusion} ${others} ${reasonOf(sentence, cuts[0], weights)}`;
+  return `${conclusion} ${others} ${reason}`;
 }
 
 /** What a cut that has turned the answer has made stronger, and whether the answer comes back when
     that is cut, too: then it was not the cut line that was needed. */
-function reasonOf(sentence, cut, weights) {
+export function reasonOf(sentence, cut, weights) {
   const { words, lines, whole } = sentence;
   const [layer, query] = cut;
   const row = lines.flatMap((line, i) => (line[0] === layer && line[1] === query ? [i] : []));

@@ -1,9 +1,8 @@
 // What a trained reader reads in a sentence, head by head, and what it concludes.
 
 import { baseOf, fixed, idOf, parseSentence, readLexicon, runReader } from "../_shared/index.js";
-import { openReader } from "./cuts.js";
+import { SURE, openReader } from "./cuts.js";
 
-export const SURE = 0.75; // below, the reader says that it is unsure
 const OFFERED = 14; // nouns to exchange a noun for
 const OTHER = "other words";
 // Offered first: some are said of animals, some of streets, and the last of both.

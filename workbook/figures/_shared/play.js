@@ -5,6 +5,9 @@ import { element, setText } from "./elements.js";
 /** Whether the reader has asked for less motion. */
 export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
+/** What a hand does to what it can press: "Tap" where it is a finger. */
+export const press = () => (matchMedia("(pointer: coarse)").matches ? "Tap" : "Click");
+
 /**
  * A button that plays a process in `root`: `next()` takes a step and says whether there is another,
  * `rewind()` goes back to the beginning, `atEnd()` tells whether to. Whatever else is used stops
