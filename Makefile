@@ -86,10 +86,10 @@ audit: environment ## ask which pinned packages have known holes; tools/waivers.
 	@$(IN_VENV) tools/audit.py
 
 retrain: environment ## train the book's small models anew, with several seeds; STORE=1 stores the first
-	@$(IN_VENV) -m workbook.reader $(if $(STORE),--store)
-	@$(IN_VENV) -m workbook.alignment $(if $(STORE),--store)
-	@$(IN_VENV) -m workbook.copying $(if $(STORE),--store)
-	@$(IN_VENV) -m workbook.writer $(if $(STORE),--store)
+	@$(IN_VENV) -m attention_workbook.reader $(if $(STORE),--store)
+	@$(IN_VENV) -m attention_workbook.alignment $(if $(STORE),--store)
+	@$(IN_VENV) -m attention_workbook.copying $(if $(STORE),--store)
+	@$(IN_VENV) -m attention_workbook.writer $(if $(STORE),--store)
 
 class: environment ## copies and assignments for a class, in _build/class; CHAPTER="masking cost", WITHOUT="4", TOOLS=otter, TRY=1
 	@$(IN_VENV) -m website.classroom $(CHAPTER) --tools="$(TOOLS)" --without="$(WITHOUT)" $(if $(TRY),--try)

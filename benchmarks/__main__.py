@@ -11,7 +11,7 @@ is not seen.
 longer the sequences, the fewer heads: 2 million pairs of query and key, or a single head. Results
 are written after every case, so a run may be stopped; ``--resume`` measures what the stored results
 of this machine, with these versions, still lack. ``--store`` leaves what the chapter on cost
-shows in ``workbook/cost/measured.json``, too.
+shows in ``attention_workbook/cost/measured.json``, too.
 """
 
 import argparse
@@ -40,7 +40,7 @@ from attention_lib import (
     length_mask,
     scaled_dot_product_attention,
 )
-from workbook import cost
+from attention_workbook import cost
 
 RESULTS = Path(__file__).parent / "results"
 LENGTHS = (64, 256, 1024, 2048, 4096)

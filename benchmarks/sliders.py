@@ -18,8 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from attention_workbook.figures.catalogue import FIGURES
 from website import browser
-from workbook.figures.catalogue import FIGURES
 
 ROOT = Path(__file__).resolve().parent.parent
 PRESSES = 200

@@ -85,7 +85,7 @@ def test_signatures_are_those_in_the_table(file, name):
 @pytest.fixture(scope="module")
 def names(tmp_path_factory):
     """Return the names that the calls of a file of the table use."""
-    from workbook import alignment, copying, reader, writer
+    from attention_workbook import alignment, copying, reader, writer
 
     folder = tmp_path_factory.mktemp("calls")
     shared = {

@@ -13,7 +13,7 @@ import pytest
 import attention_lib
 
 ROOT = Path(attention_lib.__file__).parent.parent
-PACKAGES = ("attention_contracts", "attention_lib", "workbook")
+PACKAGES = ("attention_contracts", "attention_lib", "attention_workbook")
 
 # Each part of the library, what it may import of the library, and what from elsewhere (beside the
 # standard library). Mathematics stands in the order in which it is built: each may import those
@@ -73,10 +73,14 @@ MAY_IMPORT = {
         f"attention_lib.{part}": ({f"attention_lib.{name}" for name in inside}, outside)
         for part, (inside, outside) in LIBRARY.items()
     },
-    "workbook": (set(), set()),
+    "attention_workbook": (set(), set()),
     **{
-        f"workbook.{part}": (
-            {*SHARED, f"workbook.{part}", *(f"workbook.{name}" for name in inside)},
+        f"attention_workbook.{part}": (
+            {
+                *SHARED,
+                f"attention_workbook.{part}",
+                *(f"attention_workbook.{name}" for name in inside),
+            },
             outside,
         )
         for part, (inside, outside) in WORKBOOK.items()
@@ -155,7 +159,7 @@ def without_example(module):
 
 
 NO_EXAMPLE = [
-    f"workbook.reader{part}.pretrained_attentions" for part in ("", ".pretrained")
+    f"attention_workbook.reader{part}.pretrained_attentions" for part in ("", ".pretrained")
 ]  # it would need a download
 
 
@@ -176,7 +180,9 @@ def test_no_module_imports_itself_through_others():
 PUBLIC = [
     name
     for name, text in sources().items()
-    if "__all__ =" in text and "._" not in name and not name.startswith("workbook.published.")
+    if "__all__ =" in text
+    and "._" not in name
+    and not name.startswith("attention_workbook.published.")
 ]
 
 

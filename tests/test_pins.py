@@ -26,7 +26,7 @@ def test_every_installed_package_is_pinned():
     # Not what setuptools carries inside, and puts on the path once it is imported.
     for distribution in metadata.distributions(path=[sysconfig.get_path("purelib")]):
         name = canonicalize_name(distribution.metadata["Name"])
-        if name in ("pip", "attention-workbook", "attention-contracts"):  # Python's, ours
+        if name in ("pip", "attention-lib", "attention-contracts"):  # Python's, ours
             continue
         assert name in pins, f"{name} is installed, but constraints.txt does not pin it"
         version = distribution.version.partition("+")[0]  # torch 2.13.0+cpu is torch 2.13.0

@@ -1,6 +1,6 @@
 """Make every causal model of the installed transformers small and random, and check it.
 
-    python tools/census.py workbook/published/census.json
+    python tools/census.py attention_workbook/published/census.json
 
 It needs an environment of its own, with transformers in the version that is to be counted. Names of
 models after the file count only those; the other rows of the file stay. A model is made from its

@@ -29,11 +29,11 @@ from pathlib import Path
 import nbformat
 import yaml
 
+from attention_workbook.classroom import assignments, copies
 from website import ROOT, belongs_here
 from website.book import ends_in_a_sentence
 from website.extensions.travelling_notebooks import LINK, travelling
 from website.notebooks import chapters, read, to_text
-from workbook.classroom import assignments, copies
 
 FOLDER = ROOT / "_build" / "class"
 TOOLS = ("otter", "nbgrader")
@@ -118,7 +118,7 @@ def write(notebook, path):
 
 def write_sources(path, tools, folder=FOLDER, left_out=()):
     """Write what the tools make a chapter's assignments of."""
-    name, notebook = path.stem, alone(path, "import workbook.classroom.grading", left_out)
+    name, notebook = path.stem, alone(path, "import attention_workbook.classroom.grading", left_out)
     if "otter" in tools:
         target = folder / name / "otter"
         shutil.rmtree(target, ignore_errors=True)

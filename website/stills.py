@@ -1,6 +1,7 @@
 """Draw figures without a browser: the stills of all states that the book shows, and pixels of them.
 
-``tools/notebooks.py`` calls :func:`store`, which writes each still into ``workbook/figures/stills``
+``tools/notebooks.py`` calls :func:`store`, which writes each still into
+``attention_workbook/figures/stills``
 and puts it into the notebooks' outputs. What is drawn is what the figure's own JavaScript draws:
 ``drawing/`` runs it in Node. A state is known by its figure's class and its ``data-state``.
 """
@@ -18,11 +19,11 @@ import matplotlib
 from fontTools.ttLib import TTFont
 
 from attention_lib import palette
+from attention_workbook.figures import bundle
+from attention_workbook.figures.catalogue import FIGURES
+from attention_workbook.figures.still_pictures import FOLDER, figure_html, path_of
 from website import ROOT, npm
 from website.notebooks import normalise, read, to_text, write
-from workbook.figures import bundle
-from workbook.figures.catalogue import FIGURES
-from workbook.figures.still_pictures import FOLDER, figure_html, path_of
 
 FAMILIES = {"Book": "source-serif-4", "Book Sans": "source-sans-3", "Book Code": "source-code-pro"}
 FIGURE = re.compile(

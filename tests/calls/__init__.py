@@ -23,7 +23,7 @@ fault of each argument, with the whole message. Calls use the names of the modul
 ``unchecked``
     Why no call, or no wrong call of some argument, is shown.
 
-Figures are tried with all their settings in ``tests/workbook/figures``.
+Figures are tried with all their settings in ``tests/attention_workbook/figures``.
 """
 
 import importlib
@@ -37,7 +37,7 @@ FOLDER = Path(__file__).parent
 MODULES = {
     **{name: f"attention_lib.{name}" for name in ("palette", "plots")},
     **{
-        name: f"workbook.{name}"
+        name: f"attention_workbook.{name}"
         for name in (
             *("alignment", "copying", "cost", "museum", "pictures", "published", "reader"),
             "writer",
@@ -45,7 +45,7 @@ MODULES = {
     },
     "attention_lib": "attention_lib",
     "contracts": "attention_contracts",
-    "figures": "workbook.figures.interact",
+    "figures": "attention_workbook.figures.interact",
 }
 TABLE = {
     file: tomllib.loads((FOLDER / f"{file}.toml").read_text(encoding="utf-8")) for file in MODULES

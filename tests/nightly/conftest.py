@@ -3,10 +3,7 @@
 import matplotlib as mpl
 import pytest
 
-from tests.nightly.lab import lab, notebook  # noqa: F401
-from tests.website.conftest import site, small_book, visit  # noqa: F401
-from tests.website.test_travelling_notebooks import elsewhere  # noqa: F401
-from tests.workbook.figures.conftest import (  # noqa: F401
+from tests.attention_workbook.figures.conftest import (  # noqa: F401
     assets,
     contexts,
     every_figure,
@@ -14,6 +11,9 @@ from tests.workbook.figures.conftest import (  # noqa: F401
     node,
     show,
 )
+from tests.nightly.lab import lab, notebook  # noqa: F401
+from tests.website.conftest import site, small_book, visit  # noqa: F401
+from tests.website.test_travelling_notebooks import elsewhere  # noqa: F401
 
 
 @pytest.fixture(autouse=True)

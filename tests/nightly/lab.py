@@ -12,15 +12,15 @@ import urllib.request
 import nbformat
 import pytest
 
-from tests.workbook.figures.conftest import ROOT, FigureView
-from workbook.figures.catalogue import FIGURES
+from attention_workbook.figures.catalogue import FIGURES
+from tests.attention_workbook.figures.conftest import ROOT, FigureView
 
 # Two views of each figure, then a cell that tells Python's side, and one that changes it.
 MAKE = """\
 import json
 from IPython.display import display
-from workbook.figures._traits import Real, Whole
-from workbook.figures.catalogue import FIGURES
+from attention_workbook.figures._traits import Real, Whole
+from attention_workbook.figures.catalogue import FIGURES
 figures = {name: make() for name, make in FIGURES.items()}
 for name in figures:
     display(figures[name], figures[name])"""
@@ -37,7 +37,7 @@ for figure in figures.values():
 figures["Scissors"].cuts = "1:12-7"  # its only whole number opens a list
 """
 INTERACT = """\
-from workbook.figures.interact import interact
+from attention_workbook.figures.interact import interact
 def inverse(number=4):
     print(f"1 / {number} = {1 / number:.3f}")
 interact(inverse, number=(0, 9))"""

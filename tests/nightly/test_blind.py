@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.workbook.exercises import answers
-from tests.workbook.exercises.test_blind import troubles
-from tests.workbook.exercises.test_exercises import EVERY, hold_two_mistakes
+from tests.attention_workbook.exercises import answers
+from tests.attention_workbook.exercises.test_blind import troubles
+from tests.attention_workbook.exercises.test_exercises import EVERY, hold_two_mistakes
 
 
 @pytest.mark.parametrize("chapter", answers.chapters())

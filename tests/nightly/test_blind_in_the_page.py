@@ -8,11 +8,11 @@ from itertools import chain
 
 import pytest
 
+from attention_workbook import exercises
+from attention_workbook.exercises._exercise import Exercise
+from tests.attention_workbook.exercises import answers
 from tests.website.python.test_graders_of_the_page import differing, hold_mistakes
-from tests.workbook.exercises import answers
 from website.python import export
-from workbook import exercises
-from workbook.exercises._exercise import Exercise
 
 OUTSIDE = ("np", "numpy", "Fraction")  # what a page does not have
 # Of all answers so many may hear other words, such as Python's own errors. None may be taken for

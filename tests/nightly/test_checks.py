@@ -21,7 +21,11 @@ from tests.website.test_site import (
         ("attention", "from attention_lib import plots", "must not import attention_lib.plots"),
         ("attention", "from attention_lib import length_mask", "must not import attention_lib"),
         ("attention", "from . import masking", "must not import ."),
-        ("masking", "from workbook import museum", "must not import workbook.museum"),
+        (
+            "masking",
+            "from attention_workbook import museum",
+            "must not import attention_workbook.museum",
+        ),
         (
             "plots.one",
             "from attention_lib.scoring import dot_scores",

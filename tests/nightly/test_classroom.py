@@ -13,11 +13,11 @@ from textwrap import indent
 
 import pytest
 
-from tests.workbook.classroom.test_assignments import hold_assignments
-from tests.workbook.classroom.test_copies import hold_copies
+from attention_workbook.classroom import copies
+from tests.attention_workbook.classroom.test_assignments import hold_assignments
+from tests.attention_workbook.classroom.test_copies import hold_copies
 from website import book, classroom
 from website.notebooks import chapters, read
-from workbook.classroom import copies
 
 CHAPTER = "masking"
 POINTS = {"lowest_loss": 1, "key_padding": 1, "masked_softmax": 2, "packed_mask": 2}
@@ -67,7 +67,8 @@ HARMFUL = {
 # Attacks that stand before a wrong answer and must not make it right.
 ATTACKS = {
     "overwrites the grader": "exercise.{name} = lambda answer: print('Correct: of course.')",
-    "patches the graders": "from workbook.exercises import _exercise, _questions, _verdict\n"
+    "patches the graders": "from attention_workbook.exercises "
+    "import _exercise, _questions, _verdict\n"
     "yes = lambda *given: _verdict.Verdict(True, 'of course.')\n"
     "_exercise.Exercise.__call__ = _questions.Question.__call__ = yes",
     "writes down answers": "ANSWERS = {{'{name}': ['exercise.{name}(1)']}}",

@@ -6,12 +6,19 @@ import torch
 import traitlets
 
 import attention_contracts as contracts
-from tests.workbook.test_copying import largest_difference, seen_in_page, texts, words_of
+from attention_workbook import copying
+from attention_workbook.copying import (
+    MAX_LEN,
+    Copier,
+    load_copier,
+    measured_runs,
+    save_copier,
+    train_copier,
+)
+from attention_workbook.figures.copying_heads import CopyingHeads
+from tests.attention_workbook.test_copying import largest_difference, seen_in_page, texts, words_of
 from website import ROOT
 from website.notebooks import code_cells, read
-from workbook import copying
-from workbook.copying import MAX_LEN, Copier, load_copier, measured_runs, save_copier, train_copier
-from workbook.figures.copying_heads import CopyingHeads
 
 
 def test_javascript_agrees_with_pytorch_on_a_thousand_texts(node):

@@ -13,7 +13,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 
 from attention_lib import causal_mask, length_mask, scaled_dot_product_attention
-from workbook.cost import ring_attention, run_ring
+from attention_workbook.cost import ring_attention, run_ring
 
 CLOSE = {"float64": 1e-13, "float32": 1e-5, "bfloat16": 0.04, "float16": 0.005}
 LIMIT = 300  # seconds, where many things run beside
@@ -191,7 +191,7 @@ def test_ring_works_in_a_group_of_some_processes(three):
 
 def test_command_without_processes_says_how_to_start_them():
     done = subprocess.run(
-        [sys.executable, "-m", "workbook.cost"],
+        [sys.executable, "-m", "attention_workbook.cost"],
         capture_output=True,
         text=True,
         timeout=LIMIT,

@@ -5,8 +5,10 @@ import itertools
 import pytest
 
 from attention_lib import causal_mask
-from tests.workbook import test_scissors, test_sentence_reader
-from tests.workbook.figures import (
+from attention_workbook.figures import HeatmapExplorer, MaskLab
+from attention_workbook.figures.catalogue import FIGURES
+from tests.attention_workbook import test_scissors, test_sentence_reader
+from tests.attention_workbook.figures import (
     test_figures_in_browser,
     test_frame_in_browser,
     test_head_split,
@@ -18,21 +20,20 @@ from tests.workbook.figures import (
     test_scoring_plane,
     test_soft_lookup,
 )
-from tests.workbook.figures.test_heatmap_explorer import LARGE, shown_by, softmax, truth
-from tests.workbook.figures.test_values_in_browser import (
+from tests.attention_workbook.figures.test_heatmap_explorer import LARGE, shown_by, softmax, truth
+from tests.attention_workbook.figures.test_values_in_browser import (
     STATE,
     check,
     sliders_values_and_words_agree,
 )
-from workbook.figures import HeatmapExplorer, MaskLab
-from workbook.figures.catalogue import FIGURES
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(params=[name for name in FIGURES if name != "Scissors"])
 def sliding(request):
-    """Each figure that has a slider; tests/workbook/test_scissors.py cuts the lines of Scissors."""
+    """Each figure that has a slider; tests/attention_workbook/test_scissors.py cuts the lines of
+    Scissors."""
     return FIGURES[request.param]()
 
 

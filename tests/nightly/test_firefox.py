@@ -13,10 +13,10 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import websocket
 
+from attention_workbook.figures.catalogue import FIGURES
 from tests.website.test_site_in_browser import PAGES
 from tests.website.visiting import SITE, WATCH
 from website import book
-from workbook.figures.catalogue import FIGURES
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 

@@ -22,6 +22,7 @@ from attention_lib import (
     soft_cap,
     softmax_jacobian,
 )
+from attention_workbook import cost
 from tests.strategies import (
     DTYPES,
     GRADIENT_TOLERANCE,
@@ -35,7 +36,6 @@ from tests.strategies import (
     numbers,
 )
 from tests.test_fuzz import fuzz, gradients, one_by_one, plain_gaussian, seeded
-from workbook import cost
 
 # Of a causal mask where there are as many sequences as queries.
 pytestmark = pytest.mark.filterwarnings("ignore:mask. .* is understood as")

@@ -8,10 +8,15 @@ import re
 import numpy as np
 import pytest
 
-from tests.workbook.figures.conftest import FigurePage
-from tests.workbook.figures.test_heatmap_explorer import LARGE, explorer, shown_by, softmax
+from attention_workbook.figures import HeatmapExplorer, heatmap_explorer
+from tests.attention_workbook.figures.conftest import FigurePage
+from tests.attention_workbook.figures.test_heatmap_explorer import (
+    LARGE,
+    explorer,
+    shown_by,
+    softmax,
+)
 from website.pictures import same_picture
-from workbook.figures import HeatmapExplorer, heatmap_explorer
 
 
 def test_every_step_has_a_code_word(node):

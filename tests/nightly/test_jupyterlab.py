@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.workbook.figures.conftest import FigurePage
-from workbook.figures.catalogue import FIGURES
-from workbook.writer import load_writer, write
+from attention_workbook.figures.catalogue import FIGURES
+from attention_workbook.writer import load_writer, write
+from tests.attention_workbook.figures.conftest import FigurePage
 
 pytestmark = pytest.mark.browser
 

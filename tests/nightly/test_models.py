@@ -18,7 +18,7 @@ from attention_lib import (
     causal_mask,
     rotate_by_position,
 )
-from workbook import _safetensors
+from attention_workbook import _safetensors
 
 VOCABULARY, D_MODEL, HEADS, LAYERS, PERIOD = 12, 32, 4, 2, 3
 TOLERANCE = 1e-5  # float32, logits of a few units

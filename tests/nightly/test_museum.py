@@ -4,9 +4,9 @@ import pytest
 
 import attention_contracts as contracts
 from attention_lib.masking import length_mask
-from workbook import museum
-from workbook.museum.exhibits import Bound
-from workbook.museum.right import WINDOW
+from attention_workbook import museum
+from attention_workbook.museum.exhibits import Bound
+from attention_workbook.museum.right import WINDOW
 
 # Those that check cannot judge, and why not.
 NO_CHECK = {

@@ -1,6 +1,6 @@
 """The figures on the pages of a small book of our own, which has every figure there is.
 
-The gate looks at the figures of the book itself (tests/workbook/figures/test_pages.py).
+The gate looks at the figures of the book itself (tests/attention_workbook/figures/test_pages.py).
 """
 
 import json
@@ -14,9 +14,9 @@ import pytest
 import yaml
 from bs4 import BeautifulSoup
 
-from tests.workbook.figures.conftest import ROOT
-from tests.workbook.figures.test_pages import VIEW, answers, come_to_life, ours, visit  # noqa: F401
-from workbook.figures.catalogue import FIGURES
+from attention_workbook.figures.catalogue import FIGURES
+from tests.attention_workbook.figures.conftest import ROOT
+from tests.attention_workbook.figures.test_pages import VIEW, answers, come_to_life, ours, visit  # noqa: F401
 
 
 def widget_cell(source, **more):

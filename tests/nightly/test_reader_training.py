@@ -6,11 +6,19 @@ from itertools import pairwise, product
 import pytest
 import torch
 
+from attention_workbook.reader import (
+    Reader,
+    accuracy,
+    draw,
+    load_reader,
+    split,
+    train_reader,
+    training,
+)
+from attention_workbook.reader import __main__ as command
+from attention_workbook.reader.lexicon import lexicon
+from attention_workbook.reader.sentences import pairs
 from tests.strategies import assert_close
-from workbook.reader import Reader, accuracy, draw, load_reader, split, train_reader, training
-from workbook.reader import __main__ as command
-from workbook.reader.lexicon import lexicon
-from workbook.reader.sentences import pairs
 
 FEW = draw(300, seed=3, small=True)
 NOUNS, ADJECTIVES = {*lexicon().kinds_of}, {*lexicon().group_of}

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.workbook.test_scissors import cuts, finding_of, place_of, tag
-from workbook.figures.scissors import Scissors
+from attention_workbook.figures.scissors import Scissors
+from tests.attention_workbook.test_scissors import cuts, finding_of, place_of, tag
 
 pytestmark = pytest.mark.browser
 

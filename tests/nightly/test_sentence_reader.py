@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.workbook.test_sentence_reader_in_view import play_in_view
-from workbook.figures.sentence_reader import SentenceReader
+from attention_workbook.figures.sentence_reader import SentenceReader
+from tests.attention_workbook.test_sentence_reader_in_view import play_in_view
 
 pytestmark = pytest.mark.browser
 

@@ -7,7 +7,7 @@ from tests.website.test_travelling_notebooks import CHAPTERS
 
 OLDER = {  # a library that lacks what these notebooks import
     "attention_lib/__init__.py": "__version__ = '0.1.0'",
-    "attention_workbook-0.1.0.dist-info/METADATA": "Name: attention-workbook\nVersion: 0.1.0\n",
+    "attention_lib-0.1.0.dist-info/METADATA": "Name: attention-lib\nVersion: 0.1.0\n",
 }
 
 

@@ -11,9 +11,9 @@ import torch
 
 import attention_lib
 from attention_lib import notebook
+from attention_workbook import _training
 from tests.two_devices import SECOND, TwoDevices, WrongDeviceError
 from website import ROOT
-from workbook import _training
 
 USES_DEVICE = re.compile(r"[^`\w]device\(\)")
 
@@ -43,7 +43,7 @@ def second_device(monkeypatch):
     fit = _training.fit
     monkeypatch.setattr(_training, "fit", lambda *args, **more: fit(*args[:2], 25, **more))
     for name in ("reader", "alignment", "copying", "writer"):
-        training = __import__(f"workbook.{name}.training", fromlist=["fit"])
+        training = __import__(f"attention_workbook.{name}.training", fromlist=["fit"])
         if hasattr(training, "fit"):
             monkeypatch.setattr(training, "fit", _training.fit)
     bar = IPython.display.ProgressBar

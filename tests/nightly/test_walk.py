@@ -4,10 +4,10 @@ import pytest
 import torch
 import traitlets
 
+from attention_workbook.figures.walk import Walk
+from attention_workbook.reader import exchange, load_reader
+from tests.attention_workbook.test_walk import STEPS, largest_difference, measured, text
 from tests.website.test_site_in_browser import weigh
-from tests.workbook.test_walk import STEPS, largest_difference, measured, text
-from workbook.figures.walk import Walk
-from workbook.reader import exchange, load_reader
 
 PAGE = "book/twenty-minutes.html"
 

@@ -123,8 +123,8 @@ def test_it_is_the_installed_library_that_runs_and_the_workbook_stays_behind(
     assert run.stdout.split()[1] == version
     run = stranger("python -c 'import attention_lib; print(attention_lib.__file__)'", tmp_path)
     assert "site-packages" in run.stdout
-    assert "No module named" in stranger("python -c 'import workbook'", tmp_path).stderr
-    ask = "import importlib.metadata as m; print(m.version('attention-workbook'))"
+    assert "No module named" in stranger("python -c 'import attention_workbook'", tmp_path).stderr
+    ask = "import importlib.metadata as m; print(m.version('attention-lib'))"
     assert stranger(f'python -c "{ask}"', tmp_path).stdout.strip() == version
 
 

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
+from attention_workbook.figures.writer import LONGEST, Writer
+from attention_workbook.writer import load_writer, measured, prose, split_prose, surprise
+from attention_workbook.writer.training import STORED
+from tests.attention_workbook.test_writer import differences, seen_in_javascript
 from tests.website.test_site_in_browser import weigh
-from tests.workbook.test_writer import differences, seen_in_javascript
-from workbook.figures.writer import LONGEST, Writer
-from workbook.writer import load_writer, measured, prose, split_prose, surprise
-from workbook.writer.training import STORED
 
 PAGE = "book/write-a-text.html"
 

@@ -45,7 +45,7 @@ def site():
     index = SITE / "index.html"
     if not index.is_file():
         pytest.fail("there is no website in _build/html: run make book, or see why it failed")
-    parts = ("_config.yml", "_toc.yml", "book", "workbook/figures")
+    parts = ("_config.yml", "_toc.yml", "book", "attention_workbook/figures")
     files = [path for part in parts for path in (ROOT / part, *(ROOT / part).rglob("*"))]
     sources = (path for path in files if path.is_file() and path.suffix != ".pyc")
     newest = max(sources, key=lambda path: path.stat().st_mtime)

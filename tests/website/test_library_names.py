@@ -14,11 +14,16 @@ HTML = ROOT / "_build" / "html"
 PAGES = {path.stem: path.read_text("utf-8") for path in (ROOT / "book").glob("api-*.md")}
 MODULES = {text.partition("\n")[0].removeprefix("# "): text for text in PAGES.values()}
 # Graders are described where the exercise is; a part of a package by the package.
-EXPECTED = ["attention_contracts", "workbook.figures.catalogue", "workbook.figures.interact"]
+EXPECTED = [
+    "attention_contracts",
+    "attention_workbook.figures.catalogue",
+    "attention_workbook.figures.interact",
+]
 EXPECTED += [
     name
     for name in PUBLIC
-    if re.fullmatch(r"(attention_lib|workbook)\.\w+", name) and name != "workbook.exercises"
+    if re.fullmatch(r"(attention_lib|attention_workbook)\.\w+", name)
+    and name != "attention_workbook.exercises"
 ]
 
 

@@ -7,12 +7,12 @@ import subprocess
 import pytest
 from fontTools.ttLib import TTFont
 
+from attention_workbook.classroom import copies
 from website import ROOT, classroom
 from website.extensions.python_page import STATIC
 from website.extensions.travelling_notebooks import travelling
 from website.notebooks import chapters
 from website.python import micropython
-from workbook.classroom import copies
 
 from .conftest import SITE
 

@@ -5,9 +5,9 @@ import io
 import numpy as np
 from PIL import Image
 
+from attention_workbook.figures import MaskLab
 from website import stills
 from website.extensions.link_cards import card, first_still
-from workbook.figures import MaskLab
 
 SENTENCE = "A mask says which keys a query may look at. " * 9
 

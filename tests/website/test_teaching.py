@@ -17,7 +17,7 @@ TASK = re.compile(r"Exercise (\d)(?: of (?:chapter (\d)|the same chapter))?(?: \
 CHAPTERS = dict(enumerate(book.parts()[1][1], 1))  # of Part I, by number
 # Where what stands on screens is written.
 SHOWN = [
-    *(ROOT / "workbook" / "figures").rglob("*.js"),
+    *(ROOT / "attention_workbook" / "figures").rglob("*.js"),
     *(ROOT / "website" / "theme").glob("*.html"),
     *(ROOT / "website" / "python").glob("*.js"),
     *(ROOT / "website" / "python" / "micropython").rglob("*.py"),

@@ -12,7 +12,7 @@ const { packages, style, light, dark, wanted } = JSON.parse(await text(process.s
 const linkedom = createRequire(pathToFileURL(`${packages}/`))("linkedom");
 const palette = { colours: light, asked: new Set() };
 const document = openPage(linkedom, palette);
-const { createModel, parseState } = await import("../../workbook/figures/_shared/model.js");
+const { createModel, parseState } = await import("../../attention_workbook/figures/_shared/model.js");
 
 /** Let a figure draw itself in the colours of one palette: its parts by name, and what takes it away. */
 function stand(render, { name, state }, colours) {

@@ -4,7 +4,7 @@
 // the dark ones are those of the same figure drawn with the dark palette: `night` is its stage.
 
 import { GAP, WIDTH, columnsOf } from "./stand_ins.mjs";
-import { breadth } from "../../workbook/figures/_shared/plot.js";
+import { breadth } from "../../attention_workbook/figures/_shared/plot.js";
 
 const MARGIN = 16;
 const LINE = 18; // from one line of a legend to the next

@@ -1,4 +1,4 @@
-"""Sphinx extension: the questions of ``workbook.exercises`` on pages.
+"""Sphinx extension: the questions of ``attention_workbook.exercises`` on pages.
 
 A notebook's output holds a question's rules; one script, loaded where there is such a question,
 makes a form of it. Without the script the output reads as it does in the notebook. Where code is
@@ -8,9 +8,9 @@ to be written, the page says how to run the notebook; ``python_page.py`` puts an
 import re
 from pathlib import Path
 
+from attention_workbook import exercises
+from attention_workbook.figures.bundle import as_expression
 from website.python.export import UNABLE
-from workbook import exercises
-from workbook.figures.bundle import as_expression
 
 FOLDER = "attention_exercises"
 SOURCES = Path(exercises.__file__).parent

@@ -18,10 +18,10 @@ from xml.sax.saxutils import escape
 from sphinx.errors import ConfigError
 
 from attention_lib.palette import LIGHT, WEIGHT_MAP
+from attention_workbook.figures.still_pictures import still_of
 from website import stills
 from website.changed import NO_ANSWER, git
 from website.extensions.workbook_pages import first_paragraph, plain
-from workbook.figures.still_pictures import still_of
 
 FOLDER = "_static/cards"
 SIZE = ("width", "height")

@@ -13,11 +13,11 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
+from attention_workbook.parts import PARTS
 from website.extensions.exercises import UNWRITTEN
 from website.python import FOLDER, export, micropython
 from website.python.bundle import bundled
 from website.python.forms import forms
-from workbook.parts import PARTS
 
 STATIC = "attention_python"
 # what the stored run of a chapter says of parts; a page calls those that its reader has written

@@ -1,4 +1,5 @@
-"""Sphinx extension: the figures with sliders, ``workbook.figures.catalogue``, on static pages.
+"""Sphinx extension: the figures with sliders, ``attention_workbook.figures.catalogue``, on static
+pages.
 
 It writes the host script, one script a figure and the stylesheet into ``_static``, loads on each
 page those that its figures need, and offers directives for pages that are no notebooks:
@@ -15,11 +16,11 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from attention_workbook.figures import bundle
+from attention_workbook.figures.catalogue import FIGURES
+from attention_workbook.figures.still_pictures import figure_html, still_of
 from website import stills
 from website.rules.prose import FIGURE_LINK
-from workbook.figures import bundle
-from workbook.figures.catalogue import FIGURES
-from workbook.figures.still_pictures import figure_html, still_of
 
 FOLDER = "attention_widgets"
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -152,7 +153,7 @@ def _load(app, pagename, templatename, context, doctree):
     app.add_css_file(f"{FOLDER}/figure.css")
     for script in ("host", *figures):
         if script != "host" and script not in FIGURES:
-            log.warning("no figure %r in workbook.figures", script, location=pagename)
+            log.warning("no figure %r in attention_workbook.figures", script, location=pagename)
             continue
         app.add_js_file(f"{FOLDER}/{script}.js", loading_method="defer")
 

@@ -25,14 +25,14 @@ from urllib.parse import urljoin
 from IPython.core.inputtransformer2 import TransformerManager
 from sphinx.errors import ConfigError
 
+from attention_workbook.figures.still_pictures import FOLDER, path_of
 from website import ROOT
 from website.stills import states_in
-from workbook.figures.still_pictures import FOLDER, path_of
 
 BRANCH = "notebooks"
 COLAB = "https://colab.research.google.com/github"
 BINDER = "https://mybinder.org/v2/gh"
-PACKAGES = ("attention_contracts", "attention_lib", "workbook")
+PACKAGES = ("attention_contracts", "attention_lib", "attention_workbook")
 REPOSITORY = re.compile(r"https://github\.com/([\w-]+/[\w.-]+)(?<!\.git)", re.ASCII)
 LINK = re.compile(  # [words](page.kind#anchor); the words may hold one more pair of brackets
     r"(?<!!)\[((?:[^][]|\[[^][]*\])*)\]\(([\w/.-]+)\.(md|ipynb)(#[^)\s]*)?\)"
@@ -69,7 +69,7 @@ def carry_attention_lib(packed):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     for name in [*sys.modules]:  # what was imported from elsewhere is imported anew
-        if name.partition(".")[0] in ("attention_contracts", "attention_lib", "workbook"):
+        if name.partition(".")[0] in ("attention_contracts", "attention_lib", "attention_workbook"):
             del sys.modules[name]
     sys.path.insert(0, folder)
 

@@ -20,9 +20,9 @@ from PIL import Image
 from yaml import safe_load
 
 from attention_lib import palette
+from attention_workbook.figures.bundle import css_variables
 from website import address, book
 from website.changed import NO_ANSWER, git
-from workbook.figures.bundle import css_variables
 
 WEBSITE = Path(__file__).resolve().parent.parent
 # A rectangle of paper in a picture that matplotlib has drawn: its ground, or that of its axes.
@@ -206,7 +206,7 @@ def status(folder):
     every stored number; the day is that of the last commit, so that a second build says the same.
     """
     book, torch, numpy = (
-        version(name).partition("+")[0] for name in ("attention-workbook", "torch", "numpy")
+        version(name).partition("+")[0] for name in ("attention-lib", "torch", "numpy")
     )
     python = "{}.{}".format(*sys.version_info)
     versions = f"Version {book}; numbers from torch {torch}, numpy {numpy}, Python {python}"
@@ -223,9 +223,7 @@ def page_links(repository, source, title):
 
     ``workbook.js`` adds to the report what its reader has selected.
     """
-    body = (
-        f"Page: {title} ({source}), version {version('attention-workbook')}\n\nWhat is wrong:\n\n"
-    )
+    body = f"Page: {title} ({source}), version {version('attention-lib')}\n\nWhat is wrong:\n\n"
     report = urlencode({"title": f"{title}: ", "body": body})
     view = "blob" if source.endswith(".ipynb") else "edit"
     return {

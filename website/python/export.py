@@ -11,13 +11,13 @@ import struct
 import sys
 from pathlib import Path
 
+from attention_workbook import exercises
+from attention_workbook.exercises import Exercise, Source, slips
+from attention_workbook.parts import PARTS, of_the_book
+from attention_workbook.writer import split_prose
 from website import ROOT
 from website.python import FOLDER, micropython
 from website.python.translation import picked, stripped, translated
-from workbook import exercises
-from workbook.exercises import Exercise, Source, slips
-from workbook.parts import PARTS, of_the_book
-from workbook.writer import split_prose
 
 __all__ = [
     "DRIVING",
@@ -82,14 +82,14 @@ def engine():
         path for path in sorted(HOST.rglob("*.py")) if path.parent.name not in ("grader", "writer")
     ]
     files = {path.relative_to(HOST).as_posix(): _bare(path) for path in paths}
-    package = "workbook/exercises"
-    files["workbook/__init__.py"] = ""
+    package = "attention_workbook/exercises"
+    files["attention_workbook/__init__.py"] = ""
     arguments = (ENGINE.parent / "arguments.py").read_text(encoding="utf-8")
-    files["workbook/arguments.py"] = picked(arguments, {"shape_of"})
+    files["attention_workbook/arguments.py"] = picked(arguments, {"shape_of"})
     files[f"{package}/__init__.py"] = translated(_text("__init__"))
     for name in WHOLE:
         files[f"{package}/{name}.py"] = translated(_text(name))
-    files["workbook/parts.py"] = parts_of_the_book()
+    files["attention_workbook/parts.py"] = parts_of_the_book()
     for name, names in SHARED.items():
         text = _bare(HOST / "grader" / f"{name}.py")
         files[f"{package}/{name}.py"] = text.replace("SHARED\n", picked(_text(name), names), 1)

@@ -11,9 +11,9 @@ import tomllib
 import torch
 
 import attention_lib
+from attention_workbook import exercises
+from attention_workbook.parts import PARTS, of_the_book
 from website.python import FOLDER
-from workbook import exercises
-from workbook.parts import PARTS, of_the_book
 
 __all__ = ["forms", "names"]
 

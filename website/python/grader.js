@@ -83,7 +83,7 @@ export async function startGrader({ load, module, engine, listener = {}, seconds
   });
   state.door = started.door;
   const { python } = started;
-  python.runPython("from workbook.exercises import judging\nimport json\nmodules = {}");
+  python.runPython("from attention_workbook.exercises import judging\nimport json\nmodules = {}");
   const chapters = new Map();
 
   /** Call a function of judging; what it returns is a text. */
@@ -98,7 +98,7 @@ export async function startGrader({ load, module, engine, listener = {}, seconds
     door: state.door,
     addChapter(name, { module: text, solutions, mistakes, helpers }) {
       if (chapters.has(name)) return;
-      python.FS.writeFile(`/lib/workbook/exercises/${name}.py`, text);
+      python.FS.writeFile(`/lib/attention_workbook/exercises/${name}.py`, text);
       python.globals.set("given", JSON.stringify([solutions, mistakes]));
       python.runPython(`modules["${name}"] = judging.load("${name}", *json.loads(given))`);
       chapters.set(name, helpers);

@@ -8,7 +8,7 @@ Later chapters call them. Change what you like: nothing that stands here is over
 ask for it.
 """
 `;
-const OF_THE_BOOK = "from workbook.parts import of_the_book";
+const OF_THE_BOOK = "from attention_workbook.parts import of_the_book";
 // what the page knows without an import, and how a notebook gets it
 const IMPORTS = {
   torch: "import torch",

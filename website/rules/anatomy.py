@@ -3,9 +3,9 @@
 import ast
 import re
 
+from attention_workbook.classroom.copies import SOLUTION
 from website import minutes
 from website.rules.reading import rule, under
-from workbook.classroom.copies import SOLUTION
 
 
 @rule

@@ -4,12 +4,12 @@ import json
 import re
 from pathlib import Path
 
+from attention_workbook.classroom.copies import SOLUTION
 from website import notebooks
 from website.harmless import harms
 from website.pictures import KINDS, SVG
 from website.rules.anatomy import imports_alone, is_folded_solution
 from website.rules.reading import rule
-from workbook.classroom.copies import SOLUTION
 
 
 @rule

@@ -63,7 +63,7 @@ SVG = '<svg><path d="M 1.23456 2" clip-path="url(#p1)"/></svg>'
 GOOD = [
     markdown("# Look up softly\n\nA dictionary answers one key.\n\n**Make all keys answer.**"),
     code(
-        "from workbook.figures import SoftLookup\n\nSoftLookup()",
+        "from attention_workbook.figures import SoftLookup\n\nSoftLookup()",
         shown(text_html=WIDGET, text_plain="SoftLookup()"),
         tags=["hide-input"],
     ),

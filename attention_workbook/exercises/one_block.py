@@ -1,0 +1,271 @@
+"""Graders for the exercises of the chapter that puts the parts together.
+
+Examples
+--------
+>>> block(lambda x, attention, feed_forward, norm_1, norm_2: norm_2(x + feed_forward(x)))
+Not yet: the attention is never called.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from attention_workbook.exercises import draws, exercise, questions, without
+
+__all__ = ["block", "loss", "missing_part", "quiz", "update"]
+
+missing_part, quiz = questions("one_block")
+
+Function = Callable[[Tensor], Tensor]
+
+_normal, _double = draws(151), draws(152, torch.float64)
+
+
+def _twice(x: Tensor) -> Tensor:
+    return 2 * x
+
+
+def _mean_so_far(x: Tensor) -> Tensor:
+    """Return at each place the mean of the places up to it, as an attention might."""
+    return x.cumsum(dim=-2) / torch.arange(1, x.shape[-2] + 1)[:, None]
+
+
+def _squared(x: Tensor) -> Tensor:
+    return x**2 + 1
+
+
+def _centred(x: Tensor) -> Tensor:
+    return x - x.mean(dim=-1, keepdim=True)
+
+
+def _scaled(x: Tensor) -> Tensor:
+    return 3 * x / (1 + x.square().mean(dim=-1, keepdim=True)) ** 0.5
+
+
+@exercise(
+    part="my_block",
+    axes="batch position column",
+    cases=[
+        (torch.tensor([[[1.0, 2.0]]]), _twice, _squared, _centred, _scaled),
+        (_normal(2, 5, 3), _mean_so_far, _squared, _centred, _scaled),
+        (_normal(3, 2, 7), _mean_so_far, _twice, _scaled, _centred),
+        (_double(2, 3, 5), _twice, _squared, _scaled, _centred),
+    ],
+    mistakes=[
+        (
+            {"attended = norm_1(x + attention(x))": "attended = x"},
+            "the attention is never called.",
+        ),
+        (
+            {"norm_2(attended + feed_forward(attended))": "attended"},
+            "the feed-forward part is never called.",
+        ),
+        (
+            {"x + attention(x)": "attention(x)"},
+            "what the attention brings back replaces the input; add it.",
+        ),
+        (
+            {"attended + feed_forward(attended)": "feed_forward(attended)"},
+            "the feed-forward part's result replaces what went in; add it.",
+        ),
+        (
+            {
+                "norm_1(x + attention(x))": "x + attention(norm_1(x))",
+                "norm_2(attended + feed_forward(attended))": (
+                    "attended + feed_forward(norm_2(attended))"
+                ),
+            },
+            "each part is given normalised vectors, as in most models today; formula (3) "
+            "normalises the sums.",
+        ),
+        (
+            {
+                "norm_1(x + attention(x))": "x + norm_1(attention(x))",
+                "norm_2(attended + feed_forward(attended))": (
+                    "attended + norm_2(feed_forward(attended))"
+                ),
+            },
+            "what each part brings back is normalised before it is added; normalise the sums.",
+        ),
+        (
+            {
+                "norm_1(x + attention(x))": "x + attention(x)",
+                "norm_2(attended + feed_forward(attended))": "attended + feed_forward(attended)",
+            },
+            "neither norm is called.",
+        ),
+        (
+            {"norm_1(x + attention(x))": "x + attention(norm_1(x))"},
+            "the attention is given normalised vectors; here the sum is normalised, after it.",
+        ),
+        (
+            {"feed_forward(attended)": "feed_forward(x)"},
+            "the feed-forward part reads the block's input; it works on what `norm_1` returned.",
+        ),
+        (
+            {"attended + feed": "x + feed"},
+            "the second sum starts from the block's input; it starts from what `norm_1` returned.",
+        ),
+        ("norm_1(x + attention(x))", "x + attention(x)", "the first norm is not called."),
+        (
+            "norm_2(attended + feed_forward(attended))",
+            "attended + feed_forward(attended)",
+            "the second norm is not called.",
+        ),
+        (
+            {"norm_1(x": "norm_2(x", "return norm_2(": "return norm_1("},
+            "the two norms have changed places.",
+        ),
+        (
+            "attended + feed_forward(attended)",
+            "norm_1(x + attention(x) + feed_forward(x))",
+            "both parts read the block's input; the feed-forward part follows the attention.",
+        ),
+    ],
+)
+def block(
+    x: Tensor,
+    attention: Function,
+    feed_forward: Function,
+    norm_1: Function,
+    norm_2: Function,
+) -> Tensor:
+    """Return the vectors after a block, ``(batch, len, d_model)``."""
+    attended = norm_1(x + attention(x))
+    return norm_2(attended + feed_forward(attended))
+
+
+_LARGE = 400 * _normal(2, 3, 5)
+
+
+@exercise(
+    part="my_loss",
+    cases=[
+        (torch.tensor([[[0.0, 0.0], [2.0, 1.0]]]), torch.tensor([[1, 0]])),
+        (_normal(2, 3, 5), torch.tensor([[4, 0, 1], [2, 2, 3]])),
+        (3 * _normal(1, 7, 3), torch.tensor([[0, 1, 2, 2, 1, 0, 1]])),
+        (_double(3, 2, 11), torch.tensor([[10, 0], [5, 5], [1, 9]])),
+    ],
+    special={"where scores are in the hundreds": (_LARGE, torch.tensor([[4, 0, 1], [2, 2, 3]]))},
+    rules=[
+        without(
+            *("cross_entropy", "nll_loss"),
+            sentence="the result is right, but `cross_entropy` or `nll_loss` made it; write the "
+            "steps yourself.",
+        )
+    ],
+    mistakes=[
+        (".mean()", ".sum()", "these are added up; the loss is their mean."),
+        (
+            "-chosen",
+            "chosen",
+            "the sign: the logarithm of a probability is at most 0, a loss at least 0.",
+        ),
+        (
+            "dim=-1).gather",
+            "dim=-2).gather",
+            "the softmax runs over the places; the letters lie along the last axis.",
+        ),
+        (
+            "log_softmax(dim=-1)",
+            "softmax(dim=-1)",
+            "the logarithm is missing: the loss is the mean of −ln p.",
+        ),
+        (
+            "(-chosen).mean()",
+            "-chosen.exp().mean().log()",
+            "that is the logarithm of the mean probability; take the mean of the logarithms.",
+        ),
+        (
+            "log_softmax(dim=-1)",
+            "softmax(dim=-1).log()",
+            "where scores are in the hundreds an exponential is rounded to 0 or to infinity; "
+            "`log_softmax` avoids both.",
+        ),
+        (
+            "scores.log_softmax(dim=-1).gather(-1, targets[..., None])",
+            "scores[:, :-1].log_softmax(dim=-1).gather(-1, targets[:, 1:, None])",
+            "the scores of a place meet the target of the next one. `targets` are the letters that "
+            "came: nothing is to be shifted.",
+        ),
+    ],
+)
+def loss(scores: Tensor, targets: Tensor) -> Tensor:
+    """Return the mean surprise, in nats, at letters ``(batch, len)``."""
+    chosen = scores.log_softmax(dim=-1).gather(-1, targets[..., None])
+    return (-chosen).mean()
+
+
+def _state(number: int, step: int, rate: float) -> tuple[Tensor | int | float, ...]:
+    parameter, gradient, mean = (_normal(number, 3) for _ in range(3))
+    return parameter, gradient, mean, _normal(number, 3).square(), step, rate
+
+
+@exercise(
+    part="my_update",
+    cases=[
+        (*(torch.tensor([x]) for x in (1.0, 2.0, 0.0, 0.0)), 1, 0.5),
+        _state(2, 1, 0.1),
+        _state(5, 7, 0.01),
+        _state(3, 1000, 0.3),
+    ],
+    special={
+        "where no gradient has ever come": (
+            _normal(2),
+            *(torch.zeros(2) for _ in range(3)),
+            3,
+            0.1,
+        ),
+        "where gradients are tiny": (
+            _normal(2),
+            1e-5 * _normal(2),
+            torch.zeros(2),
+            torch.zeros(2),
+            1,
+            1.0,
+        ),
+    },
+    mistakes=[
+        (" / (1 - 0.9**step)", "", "the mean is not corrected: early on it is nearly 0."),
+        (" / (1 - 0.99**step)", "", "the square is not corrected: early on it is nearly 0."),
+        ("parameter - rate", "parameter + rate", "the step goes uphill: the loss would rise."),
+        (".sqrt()", "", "the root of the square is missing."),
+        (
+            {"0.99 * square + 0.01": "0.999 * square + 0.001", "0.99**step": "0.999**step"},
+            "the mean of the squares keeps 0.99 of what it was, here not 0.999.",
+        ),
+        *(
+            (
+                {"return parameter, mean, square": f"return parameter, {means}"},
+                "the corrected means come back, and the next step would correct them again; "
+                "return them uncorrected.",
+            )
+            for means in (
+                "mean / (1 - 0.9**step), square / (1 - 0.99**step)",
+                "mean / (1 - 0.9**step), square",
+                "mean, square / (1 - 0.99**step)",
+            )
+        ),
+        ("gradient**2", "gradient", "the second mean is that of the squares of the gradient."),
+        (
+            ".sqrt() + 1e-8",
+            ".add(1e-8).sqrt()",
+            "1e-8 stands inside the root; add it to the root.",
+        ),
+        (
+            "0.9 * mean + 0.1 * gradient",
+            "0.1 * mean + 0.9 * gradient",
+            "the mean keeps 0.9 of what it was; yours keeps 0.1.",
+        ),
+    ],
+)
+def update(
+    parameter: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, step: int, rate: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return a parameter after one step of Adam, and both running means."""
+    mean = 0.9 * mean + 0.1 * gradient
+    square = 0.99 * square + 0.01 * gradient**2
+    size = (square / (1 - 0.99**step)).sqrt() + 1e-8
+    parameter = parameter - rate * (mean / (1 - 0.9**step)) / size
+    return parameter, mean, square

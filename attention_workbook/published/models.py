@@ -1,0 +1,114 @@
+"""Published models: the sizes and the choices of their attention, each with its source."""
+
+import html
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from attention_workbook.arguments import require_count
+from attention_workbook.cost import cache_bytes, latent_cache_bytes
+
+__all__ = ["MODELS", "Model"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A published model, as its configuration and its code describe it.
+
+    Parameters
+    ----------
+    name, year : str, int
+        Its name, and when it was published.
+    heads : int
+        Query heads of a layer.
+    layers : list of dict
+        Groups of layers that keep something for a token; ``models.toml`` says how.
+    positions, norm, scale, sink : str
+        Where positions enter, what is normalised, what divides the scores, and what may take
+        weight from all keys.
+    sizes, code : str
+        Links to the source of the sizes, and to that of the rest.
+
+    Examples
+    --------
+    >>> from attention_workbook.published import MODELS
+    >>> [MODELS[0].cache_bytes(length) for length in (1, 8192)]
+    [131072, 1073741824]
+    >>> gemma = next(model for model in MODELS if model.name == "Gemma 3 27B")
+    >>> gemma.cache_bytes(1025) - gemma.cache_bytes(1024)  # 52 of its 62 layers forget a token
+    81920
+    """
+
+    name: str
+    year: int
+    heads: int
+    layers: list[dict[str, int]]
+    positions: str
+    norm: str
+    scale: str
+    sink: str
+    sizes: str
+    code: str
+
+    def cache_bytes(self, length: int, dtype: torch.dtype = torch.bfloat16) -> int:
+        """Return the bytes that a sequence of this length leaves in the cache."""
+        require_count("length", length)
+        return sum(
+            _of_a_token(group, dtype) * min(length, group.get("window", length))
+            for group in self.layers
+        )
+
+    # As a row of a table, whose number is the bytes of a short text's token.
+
+    _heads = (
+        "Model",
+        "Query heads",
+        "A token leaves",
+        "Bytes",
+        "Positions",
+        "Normalised",
+        "Scale",
+        "Sink or gate",
+    )
+
+    def _number(self) -> int:
+        return self.cache_bytes(1)
+
+    def _line(self, number: int) -> str:
+        return f"{self.name} ({self.year}) | {self._kept_numbers()} | {number} bytes a token"
+
+    def _cells(self, number: int) -> list[str]:
+        links = " · ".join(
+            f'<a href="{html.escape(link)}">{word}</a>'
+            for link, word in ((self.sizes, "sizes"), (self.code, "code"))
+        )
+        properties = (self.positions, self.norm, self.scale, self.sink)
+        return [
+            f"{html.escape(self.name)} ({self.year})<br>{links}",
+            str(self.heads),
+            html.escape(self._kept_numbers()),
+            f"{number:,}".replace(",", "\u202f"),
+            *map(html.escape, properties),
+        ]
+
+    def _kept_numbers(self) -> str:
+        return "; ".join(map(_in_words, self.layers))
+
+
+def _of_a_token(group: dict[str, int], dtype: torch.dtype) -> int:
+    if "latent" in group:
+        return latent_cache_bytes(group["layers"], group["latent"], group["rotary"], dtype=dtype)
+    return cache_bytes(group["layers"], group["keys"], group["width"], dtype=dtype)
+
+
+def _in_words(group: dict[str, int]) -> str:
+    if "latent" in group:
+        return f"{group['layers']} layers: {group['latent']} + {group['rotary']} numbers"
+    window = f", window {group['window']}" if "window" in group else ""
+    return f"{group['layers']} layers: {group['keys']} heads of {group['width']}{window}"
+
+
+_FILE = Path(__file__).with_suffix(".toml")
+MODELS = [Model(**row) for row in tomllib.loads(_FILE.read_text(encoding="utf-8"))["models"]]

@@ -1,0 +1,332 @@
+"""Every exercise: its right solution passes, and each of its mistakes hears its own sentence."""
+
+import importlib
+import pkgutil
+import sys
+import time
+from itertools import combinations
+
+import pytest
+import torch
+
+from attention_workbook import exercises
+from attention_workbook.exercises import _running
+from attention_workbook.exercises._changes import Repair
+from attention_workbook.exercises._edits import Source
+from attention_workbook.exercises._exercise import Exercise
+from attention_workbook.exercises._explain import Explanations, declared_edits
+from attention_workbook.exercises._questions import Question, Quiz
+from attention_workbook.exercises._slips import slips
+from tests.attention_workbook.exercises import answers
+
+MODULES = {
+    module.name: importlib.import_module(f"{exercises.__name__}.{module.name}")
+    for module in pkgutil.iter_modules(exercises.__path__)
+    if not module.name.startswith("_")
+}
+EVERY = [
+    pytest.param(getattr(module, name), id=f"{chapter}.{name}")
+    for chapter, module in MODULES.items()
+    for name in module.__all__
+    if isinstance(getattr(module, name), Exercise)
+]
+MISTAKES = [
+    pytest.param(param.values[0], mistake, id=f"{param.id}, {mistake[-1][:40]}")
+    for param in EVERY
+    for mistake in param.values[0].mistakes
+]
+every_exercise = pytest.mark.parametrize("exercise", EVERY)
+
+
+def made(exercise, mistake):
+    """The wrong function of a mistake."""
+    if callable(mistake[0]):
+        return mistake[0]
+    source = Source(exercise.right)
+    return source.function([*declared_edits(source, [mistake])])
+
+
+def named_like(exercise, body):
+    """A function with the exercise's arguments and another body."""
+    arguments = ", ".join(exercise._names(exercise.right))
+    world = {"torch": torch, "right": exercise.right, "sys": sys}
+    code = f"def answer({arguments}):\n    {body.replace('ARGUMENTS', arguments)}"
+    exec(compile(code, "<answer>", "exec"), world)
+    return world["answer"]
+
+
+@every_exercise
+def test_the_right_solution_passes_but_for_rules_of_the_way(exercise, monkeypatch):
+    monkeypatch.setattr(exercise, "rules", ())
+    assert exercise(exercise.right), exercise(exercise.right)
+
+
+@every_exercise
+def test_no_right_result_is_nan(exercise):
+    for case in exercise.cases:
+        result = exercise.right(*_running.copied(case))
+        for part in result if isinstance(result, tuple) else (result,):
+            assert not torch.as_tensor(part).isnan().any()
+
+
+@pytest.mark.parametrize(("exercise", "mistake"), MISTAKES)
+def test_a_mistake_hears_its_own_sentence(exercise, mistake):
+    wrong = made(exercise, mistake)
+    results = [_running.attempt(wrong, case) for case in exercise.cases]
+    errors = [x.error for x in results if isinstance(x, _running.Failure)]
+    assert not any(isinstance(error, NameError) for error in errors), errors
+    said = exercise(wrong)
+    assert not said
+    assert mistake[-1] in said.message, said
+
+
+@pytest.mark.parametrize("exercise", EVERY[::3])
+def test_two_mistakes_at_once_hear_a_cause(exercise):
+    hold_two_mistakes(exercise)
+
+
+def hold_two_mistakes(exercise):
+    """Four pairs at most, spread over the declared edits and the usual ones."""
+    source = Source(exercise.right)
+    edits = [*declared_edits(source, exercise.mistakes), *slips(source)]
+    pairs = [pair for pair in combinations(edits, 2) if pair[0].fits(pair[1])]
+    for pair in pairs[:: -(-len(pairs) // 4) or 1]:
+        try:
+            wrong = source.function(pair)
+        except SyntaxError:  # one of the two takes away what the other one wraps
+            continue
+        said = exercise(wrong)
+        assert not answers.is_bare(said.message), (pair, said)
+
+
+@every_exercise
+@pytest.mark.parametrize("body", ["return ...", "...", "pass", "raise NotImplementedError"])
+def test_a_stub_is_not_judged(exercise, body):
+    assert repr(exercise(named_like(exercise, body))) == "Write it, then run this cell."
+
+
+@every_exercise
+def test_a_right_answer_may_print_and_is_heard_once(exercise, capsys, monkeypatch):
+    monkeypatch.setattr(exercise, "rules", ())
+    assert exercise(named_like(exercise, "print('here'); return right(ARGUMENTS)"))
+    assert capsys.readouterr().out == "here\n"
+
+
+@every_exercise
+def test_an_error_is_told_with_the_line_of_the_student(exercise, tmp_path):
+    arguments = ", ".join(exercise._names(exercise.right))
+    cell = tmp_path / "cell.py"
+    cell.write_text(f"def answer({arguments}):\n    first = 1\n    return first + undefined\n")
+    world = {}
+    exec(compile(cell.read_text(), str(cell), "exec"), world)
+    said = exercise(world["answer"])
+    assert "stops with a NameError in the line `return first + undefined`:" in said.message
+
+
+def test_the_line_is_the_students_and_not_pytorchs(tmp_path):
+    cell = tmp_path / "cell.py"
+    cell.write_text("import torch\n\ndef answer(x):\n    return torch.cat([x, x.sum()])\n")
+    world = {}
+    exec(compile(cell.read_text(), str(cell), "exec"), world)
+    said = MODULES["soft_lookup"].hard_lookup(world["answer"])
+    assert "in the line `return torch.cat([x, x.sum()])`" in said.message
+
+
+@every_exercise
+def test_an_answer_that_ends_the_program_is_refused_in_words(exercise):
+    said = exercise(named_like(exercise, "sys.exit(1)"))
+    assert "ends the whole program" in said.message
+
+
+@pytest.mark.parametrize("exercise", EVERY[::9])
+def test_an_endless_loop_ends(exercise, monkeypatch):
+    monkeypatch.setattr(_running, "SECONDS", 0.05)
+    start = time.monotonic()
+    said = exercise(named_like(exercise, "while True: pass"))
+    assert "still running after 0.05 seconds" in said.message
+    assert time.monotonic() - start < 10
+
+
+def test_a_call_that_only_sleeps_is_left_at_the_limit(monkeypatch):
+    monkeypatch.setattr(_running, "SECONDS", 0.2)
+    start = time.monotonic()
+    said = MODULES["masking"].key_padding(lambda valid_lens, len_k: time.sleep(60))
+    assert "still running after 0.2 seconds" in said.message
+    assert time.monotonic() - start < 10
+
+
+def test_imports_do_not_count_as_time_of_the_answer(monkeypatch, tmp_path):
+    monkeypatch.setattr(_running, "SECONDS", 0.2)
+    (tmp_path / "slow_to_import.py").write_text("import time\ntime.sleep(0.8)\nnumber = 3\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def answer():
+        import slow_to_import
+
+        return slow_to_import.number
+
+    assert _running.run(answer, ()) == 3
+
+
+def test_an_answer_that_spoils_pytorch_is_not_right(monkeypatch):
+    """The right results are known before an answer can break what they are made with."""
+    monkeypatch.setattr(torch, "arange", torch.arange)  # put back afterwards
+
+    def answer(valid_lens, len_k):
+        torch.arange = None
+        return torch.arange(len_k) >= valid_lens[:, None]
+
+    assert "stops with a TypeError" in MODULES["masking"].key_padding(answer).message
+
+
+def test_an_answer_prints_once_although_it_is_called_for_every_case(capsys):
+    hard_lookup = MODULES["soft_lookup"].hard_lookup
+
+    def answer(x):
+        print(tuple(x.shape))
+        return x
+
+    assert not hard_lookup(answer)
+    assert capsys.readouterr().out == f"{tuple(hard_lookup.cases[0][0].shape)}\n"
+
+
+def test_sentences_use_the_students_names():
+    said = MODULES["heatmaps"].value_weighted(
+        lambda heard, told: -heard * told.norm(dim=-1)[:, None]
+    )
+    assert said.message == "`heard` has the wrong sign."
+    wrong = MODULES["variance"].unit_scores(lambda asked, kept, sigma: (asked @ kept.mT).sin())
+    assert "changing `sigma` never changes the result" in wrong.message
+    assert "Given asked = " in wrong.message
+
+
+def test_names_stay_ours_where_the_student_has_fewer():
+    assert "queries" in MODULES["soft_lookup"].lookup(lambda *given: given[0] * 0).message
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [(900.0, "900"), (-900.0, "-900"), (1e6, "1000000"), (0.25, "0.25"), (2 / 3, "0.667")],
+)
+def test_numbers_are_written_as_the_task_writes_them(number, written):
+    def kept(x):
+        return x * 1
+
+    exercise = Exercise(kept, [(torch.tensor([number, 7.0]),)])
+    said = exercise(lambda x: x * torch.tensor([3.0, 0.125]) + torch.tensor([0.2, 0.1]))
+    assert f"it should be {written}." in said.message, said
+
+
+def test_places_say_that_they_are_counted_from_0():
+    def kept(x):
+        return x * 1
+
+    exercise = Exercise(kept, [(torch.tensor([[1.0, 2.0], [3.0, 4.0]]),)], axes="query key")
+    said = exercise(lambda x: torch.tensor([[1.0, 2.0], [3.0, 9.5]]))
+    assert "query 1, key 1 (counted from 0) your result is 9.5; it should be 4." in said.message
+
+
+@pytest.mark.parametrize(
+    ("result", "said"), [(None, "is the `return` missing?"), (print, "comes back"), ("1", "a str")]
+)
+def test_a_result_of_another_kind_hears_of_its_kind(result, said):
+    answer = MODULES["write_a_contract"].batch_independent(lambda *given: result if given else 0)
+    assert said in answer.message
+
+
+def test_an_answer_that_changes_its_input_hears_so():
+    said = MODULES["learned_alignment"].without_key(
+        lambda weights, key: weights.index_fill_(-1, torch.tensor(key), 0.0)
+    )
+    assert "changes `weights`, which belongs to its caller" in said.message
+
+
+def test_one_of_several_right_results_is_as_good_as_another():
+    gaussian = MODULES["scoring_functions"].gaussian_by_product
+    assert gaussian(lambda q, k: q @ k.mT - k.square().sum(-1)[:, None] / 2 + 5.0)
+    said = gaussian(lambda q, k: q @ k.mT)
+    assert not said
+
+
+def powers(f, g):
+    return f.pow(g)
+
+
+NUMBERS = torch.arange(1.0, 21).reshape(4, 5)
+
+
+def test_arguments_may_have_any_names():
+    graded = Exercise(powers, cases=[(NUMBERS, 3), (NUMBERS.T, 2)])
+    assert "`g` is one too small" in graded(lambda f, g: f.pow(g - 1)).message
+
+
+def test_a_special_case_is_named_beside_cases_with_names():
+    special = {"where the power is 0": (NUMBERS, 0)}
+    graded = Exercise(powers, cases={"a cube": (NUMBERS, 3)}, special=special)
+    said = graded(lambda f, g: f.pow(g) if g else f.sqrt() + f.sin()).message
+    assert "it is right elsewhere and wrong where the power is 0. At [0, 0]" in said
+    said = graded(lambda f, g: f.sqrt() + f.sin() if g else f.pow(g)).message
+    assert "for a cube your function says 1.84" in said
+
+
+def in_rows(x, factor):
+    return x.view(-1, 5) * factor
+
+
+def doubled(x, factor):
+    return x.view(-1, 5) * factor, 2 * x
+
+
+def test_an_error_is_told_unless_the_mistake_explains_it():
+    cases = [(NUMBERS.flatten(), 3), (torch.arange(25.0), 2)]
+    mistakes = [("view(-1, 5)", "view(2, 10)", "a row holds 5 numbers.")]
+    graded = Exercise(in_rows, cases, mistakes=mistakes)
+    assert graded(lambda x, factor: x.view(2, 10) * factor).message == mistakes[0][-1]
+    said = graded(lambda x, factor: x.view(4, 5) * -factor).message
+    assert "your function stops with a RuntimeError" in said
+    assert "Also, `x` has the wrong sign." in said
+
+
+def test_of_several_results_the_wrong_one_is_named():
+    graded = Exercise(doubled, [(NUMBERS, 3), (NUMBERS.sin(), 2)])
+    said = graded(lambda x, factor: (x.view(-1, 5) * factor, x.exp())).message
+    assert "At [0, 0] your result number 2 is 2.72; it should be 2." in said
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32])
+def test_positions_at_padding_are_free_in_every_integer_dtype(dtype):
+    positions = MODULES["pytorch_masks"].token_positions
+    assert positions(lambda real: (real.cumsum(dim=-1) - 1).clamp(min=0).to(dtype))
+
+
+def between(x, low, high):
+    return (x >= low) & (x < high)
+
+
+@pytest.mark.parametrize(("rows", "told"), [(1, False), (4, True)])
+def test_few_booleans_do_not_prove_two_mistakes(rows, told):
+    cases = [(NUMBERS[:rows], 2, 4), (NUMBERS[:rows] + 0.0, 1, 3), (NUMBERS[:rows], 3, 5)]
+    said = Exercise(between, cases)(lambda x, low, high: (x > low) & (x <= high))
+    assert ("border" in said.message) == told, said
+
+
+def test_a_repair_that_fails_explains_nothing():
+    search = Explanations(powers, [], [(NUMBERS, 3)], [NUMBERS.sin()], {})
+    search.repairs = [Repair("it is odd.", mend=lambda found, right, case: found.view(7))]
+    assert search.first() == []
+
+
+def test_a_random_answer_hears_that_it_is_random():
+    said = MODULES["soft_lookup"].hard_lookup(lambda scores: torch.rand(scores.shape))
+    assert "two calls with the same arguments give different results" in said.message
+
+
+@pytest.mark.parametrize("chapter", MODULES)
+def test_questions_have_the_names_of_their_tables(chapter):
+    module = MODULES[chapter]
+    for name in module.__all__:
+        question = getattr(module, name)
+        if isinstance(question, Question):
+            assert question.name == name
+            assert question.judge(question.right)[0]
+    assert isinstance(module.quiz, Quiz)

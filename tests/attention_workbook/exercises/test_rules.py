@@ -1,0 +1,238 @@
+"""Rules of the way: right results are refused where a task forbids how they were made."""
+
+import inspect
+
+import pytest
+import torch
+
+from attention_lib import masked_softmax, scaled_dot_product_attention, split_heads
+from attention_workbook.exercises import (
+    _rules,
+    after_training,
+    fewer_numbers,
+    learned_alignment,
+    linear_attention,
+    mask_failures,
+    masking,
+    multi_head,
+    one_block,
+    one_head,
+    pytorch_masks,
+    scoring_functions,
+    soft_lookup,
+    softmax_gradient,
+    sparse_attention,
+    train_a_reader,
+    write_a_contract,
+)
+from attention_workbook.exercises._exercise import Exercise
+from attention_workbook.exercises._running import Failure
+
+
+def masked_softmax_by_hand(scores, mask):
+    return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).masked_fill(~mask, 0.0)
+
+
+def helper(scores):
+    return torch.nn.functional.softmax(scores, dim=-1)
+
+
+def loops_over_heads(X, W_q, W_k, W_v, W_o, num_heads):
+    heads = zip(*(W.unflatten(-1, (num_heads, -1)).unbind(1) for W in (W_q, W_k, W_v)), strict=True)
+    rows = W_o.unflatten(0, (num_heads, -1))
+    out = 0
+    for i, (q, k, v) in enumerate(heads):
+        Q = torch.einsum("bld,dk->blk", X, q)
+        scores = torch.einsum("bqk,bjk->bqj", Q, torch.einsum("bld,dk->blk", X, k))
+        weights = (scores / q.shape[-1] ** 0.5).softmax(dim=-1)
+        out = out + torch.einsum("bqj,bjk,kd->bqd", weights, X @ v, rows[i])
+    return out
+
+
+def splits_words(X, W_q, W_k, W_v, W_o, num_heads):
+    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_q, W_k, W_v))
+    output = scaled_dot_product_attention(Q, K, V)[0]
+    return torch.einsum("bhlk,hkd->bld", output, W_o.unflatten(0, (num_heads, -1)))
+
+
+def sink_by_appending(scores):
+    sink = torch.zeros_like(scores[..., :1])
+    return torch.cat([scores, sink], dim=-1).softmax(dim=-1)[..., :-1]
+
+
+def all_scores(queries, keys, values, index, k):
+    chosen = torch.zeros_like(index).scatter(-1, index.topk(k, dim=-1).indices, 1.0).bool()
+    scores = (queries @ keys.mT / queries.shape[-1] ** 0.5).masked_fill(~chosen, -torch.inf)
+    return scores.softmax(dim=-1) @ values
+
+
+def second_half_by_a_table(queries, keys, values):
+    (q1, q2), (k1, k2), (v1, v2) = (x.chunk(2) for x in (queries, keys, values))
+    second = (q2 @ k1.mT) @ v1 + (q2 @ k2.mT).tril() @ v2
+    return torch.cat([(q1 @ k1.mT).tril() @ v1, second])
+
+
+def keys_and_values(queries, states, W_k, W_v, valid_lens):
+    return learned_alignment.cross_attention.right(queries, states, W_k, W_v, valid_lens)
+
+
+def keys_of_heads(queries, latents, W_k, W_v):
+    keys, values = latents @ W_k.mT, latents @ W_v.mT
+    return (queries @ keys.mT / queries.shape[-1] ** 0.5).softmax(dim=-1) @ values
+
+
+def one_query_at_a_time(queries, keys):
+    rows = [-(keys - q[:, None]).square().sum(dim=-1) / 2 for q in queries.unbind(1)]
+    return torch.stack(rows, dim=1)
+
+
+def wide_additive(queries, keys, W_q, W_k, w_v):
+    pairs = (queries @ W_q.T)[:, :, None] + (keys @ W_k.T)[:, None]
+    return pairs.tanh() @ w_v
+
+
+def by_the_matrix(weights, gradient):
+    jacobian = torch.diag_embed(weights) - weights.unsqueeze(-1) * weights.unsqueeze(-2)
+    return (jacobian @ gradient.unsqueeze(-1)).squeeze(-1)
+
+
+def cross_entropy(scores, it, meant):
+    return torch.nn.functional.cross_entropy(scores[torch.arange(len(scores)), it], meant)
+
+
+def by_two_calls(attend, queries, keys, values):
+    other = values + torch.randn(values.shape, generator=torch.Generator().manual_seed(1))
+    return not torch.allclose(attend(queries, keys, values), attend(queries, keys, other))
+
+
+BROKEN = [
+    (soft_lookup.lookup, lambda q, k, v, t: (q @ k.mT / t).softmax(-1) @ v, "a softmax of PyTorch"),
+    (soft_lookup.lookup, lambda q, k, v, t: helper(q @ k.mT / t) @ v, "a softmax of PyTorch"),
+    (
+        soft_lookup.lookup,
+        lambda q, k, v, t: scaled_dot_product_attention(q, k, v, scale=1 / t)[0],
+        "a softmax of PyTorch",
+    ),
+    (
+        one_block.loss,
+        lambda scores, targets: torch.nn.functional.cross_entropy(
+            scores.flatten(0, 1), targets.flatten()
+        ),
+        "`cross_entropy` or `nll_loss` made it",
+    ),
+    (one_head.head, one_head.head.right, "queries or keys are made"),
+    (scoring_functions.scaled_scores, scoring_functions.scaled_scores.right, "`torch.einsum`"),
+    (
+        scoring_functions.scaled_scores,
+        lambda q, k: torch.einsum("bqd,bdk->bqk", q, k.mT) / q.shape[-1] ** 0.5,
+        "`@` or `.mT` took part",
+    ),
+    (
+        scoring_functions.gaussian_by_product,
+        lambda q, k: -(q[:, :, None] - k[:, None]).square().sum(dim=-1) / 2,
+        "the differences of all pairs",
+    ),
+    (scoring_functions.gaussian_by_product, one_query_at_a_time, "the differences of all pairs"),
+    (
+        scoring_functions.gaussian_by_product,
+        lambda q, k: -(torch.cdist(q, k, compute_mode="donot_use_mm_for_euclid_dist") ** 2) / 2,
+        "PyTorch computes the distances",
+    ),
+    (scoring_functions.frugal_additive_scores, wide_additive, "more than 154"),
+    (masking.masked_softmax, lambda s, m: masked_softmax_by_hand(s, m), "`masked_softmax_by_hand`"),
+    (masking.masked_softmax, lambda s, m: masked_softmax(s, mask=m), "the library's"),
+    (multi_head.multi_head, loops_over_heads, "a loop takes one head after the other"),
+    (multi_head.multi_head, splits_words, "axes are split or swapped"),
+    (after_training.softmax_with_sink, sink_by_appending, "a key is appended"),
+    (softmax_gradient.softmax_backward, by_the_matrix, "the matrix `J` is made"),
+    (fewer_numbers.absorbed, keys_of_heads, "keys or values of all heads"),
+    (learned_alignment.cross_attention, keys_and_values, "keys or values are made"),
+    (train_a_reader.pointing_loss, cross_entropy, "`cross_entropy` or a softmax"),
+    (write_a_contract.reads_values, by_two_calls, "a single call"),
+    (
+        pytorch_masks.added_mask,
+        lambda m: torch.zeros(m.shape).where(m, -torch.inf).double(),
+        "float32",
+    ),
+    (
+        mask_failures.cleaned,
+        lambda values, lens: mask_failures.cleaned.right(values, lens) + 1e-9,
+        "exact zeros",
+    ),
+    (sparse_attention.fetching, all_scores, "is computed for all keys"),
+    (
+        linear_attention.in_two_chunks,
+        lambda q, k, v: (q @ k.mT).tril() @ v,
+        "reaches across the middle",
+    ),
+    (linear_attention.in_two_chunks, second_half_by_a_table, "reaches across the middle"),
+]
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer", "said"),
+    BROKEN,
+    ids=[f"{exercise.__name__}, {said}" for exercise, _, said in BROKEN],
+)
+def test_a_right_result_by_a_forbidden_way_is_refused(exercise, answer, said):
+    verdict = exercise(answer)
+    assert not verdict
+    assert said in verdict.message
+
+
+@pytest.mark.parametrize(
+    "exercise", {row[0].__name__: row[0] for row in BROKEN}.values(), ids=lambda x: x.__name__
+)
+def test_what_could_not_be_watched_is_no_pass(exercise, monkeypatch):
+    monkeypatch.setattr(_rules, "run", lambda answer, given: Failure(OSError("gone"), answer))
+    verdict = exercise._right(exercise.right)
+    assert not verdict
+    assert "could not be checked: your function stops with an OSError: gone" in verdict.message
+
+
+def test_tensors_that_leave_pytorch_cannot_be_watched():
+    def by_numpy(queries, keys, W_q, W_k, w_v):
+        import numpy as np
+
+        pairs = (queries @ W_q.T).numpy()[:, :, None] + (keys @ W_k.T).numpy()[:, None]
+        return torch.from_numpy(np.tanh(pairs) @ w_v.numpy())
+
+    assert "leaves PyTorch through `" in scoring_functions.frugal_additive_scores(by_numpy).message
+
+
+def test_many_tensors_in_one_cannot_be_watched():
+    def by_vmap(queries, keys, W_q, W_k, w_v):
+        hidden_q, hidden_k = queries @ W_q.T, keys @ W_k.T
+        unit = torch.vmap(lambda q, k, w: w * (q[..., None] + k[:, None]).tanh(), in_dims=(2, 2, 0))
+        return unit(hidden_q, hidden_k, w_v).sum(dim=0)
+
+    said = scoring_functions.frugal_additive_scores(by_vmap).message
+    assert "leaves PyTorch through `vmap`" in said
+
+
+def test_a_helper_of_the_same_name_is_not_pytorchs():
+    def softmax(scores):
+        powers = (scores - scores.amax(dim=-1, keepdim=True)).exp()
+        return powers / powers.sum(dim=-1, keepdim=True)
+
+    assert soft_lookup.lookup(lambda q, k, v, t: softmax(q @ k.mT / t) @ v)
+
+
+def test_a_rule_is_looked_at_only_where_results_are_right():
+    said = soft_lookup.lookup(lambda q, k, v, t: (q @ k.mT).softmax(dim=-1) @ v).message
+    assert said.startswith("the temperature has no effect")
+
+
+def test_every_rule_is_tried_here():
+    import pkgutil
+    from importlib import import_module
+
+    from attention_workbook import exercises
+
+    with_rules = set()
+    for module in pkgutil.iter_modules(exercises.__path__):
+        for value in vars(import_module(f"{exercises.__name__}.{module.name}")).values():
+            if isinstance(value, Exercise) and value.rules:
+                with_rules.add((inspect.getmodule(value.right).__name__, value.right.__name__))
+    tried = {(inspect.getmodule(row[0].right).__name__, row[0].right.__name__) for row in BROKEN}
+    assert with_rules == tried

@@ -1,0 +1,327 @@
+"""What stands around every figure: its tools, its address, its file; touch and playing."""
+
+import json
+import urllib.parse
+
+import pytest
+
+from attention_workbook import figures
+from attention_workbook.figures import KernelRegression, MaskLab, OnlineSoftmax, SoftLookup
+from attention_workbook.figures.catalogue import FIGURES
+
+from .conftest import ORIGIN
+
+browser = pytest.mark.browser
+STATE = "attentionWidgets.model(document.querySelectorAll('figure')[{}]).get('{}')"
+
+
+def state(page, trait, number=0):
+    return page.evaluate(STATE.format(number, trait))
+
+
+# ---------------------------------------------------------------- the address
+
+
+def test_an_address_is_read_as_it_was_written(node):
+    initial = {"fill": "0", "len": 3, "low": False, "points": [["a", 1, 2]], "packed": {"0": 1}}
+    changed = {
+        "fill": "1&2=#%",
+        "len": 0,
+        "low": True,
+        "points": [["注", -1.5, 0], ["b", 2, 2]],
+        "packed": {"0": 2},
+    }
+    roundtrip = """(values, initial) => {
+        const hash = writeAddress("Lab", values, initial);
+        return [hash, readAddress(hash, "Lab", initial), readAddress(hash, "Lab-2", initial)];
+    }"""
+    names = ["readAddress", "writeAddress"]
+    ((hash_, read, other),) = node("_shared/index.js", roundtrip, [[changed, initial]], names)
+    del changed["packed"]  # bytes do not travel
+    assert (read, other) == (changed, {})
+    assert hash_.count("#") == 1 and hash_.count("&") == 3 and "points" in hash_
+    ((hash_, read, _),) = node("_shared/index.js", roundtrip, [[initial, initial]], names)
+    assert (hash_, read) == ("#Lab.", {})
+
+
+@pytest.mark.parametrize(
+    "hash_",
+    [
+        "#a-heading",
+        "#Lab.len=true",
+        "#Lab.len=1e999x",
+        "#Lab.len=null",
+        "#Lab.low=1",
+        "#Lab.nothing=1",
+        "#Lab.points=[]",
+        '#Lab.points=[["a",1,"x"]]',
+        "#Lab.fill=%E0%A4%A",
+        "#Lab.__proto__=1",
+        "#Lab",
+        "#",
+    ],
+)
+def test_an_address_that_makes_no_sense_changes_nothing(node, hash_):
+    initial = {"fill": "0", "len": 3, "low": False, "points": [["a", 1, 2]]}
+    assert node("_shared/index.js", "readAddress", [[hash_, "Lab", initial]]) == [{}]
+
+
+def bring_back(show, figure):
+    """Move a figure's last slider and hold what its link shows against it."""
+    name = type(figure).__name__
+    page = show(figure, more=True)
+    start = page.figure().readouts()
+    slider = page.locator("input[type=range]").last
+    at_end = slider.evaluate("input => input.value === input.max")
+    slider.press("Home" if at_end else "End")
+    page.settle()
+    trait = slider.evaluate("input => input.labels[0].dataset.trait")
+    page.get_by_role("button", name="Copy link").click()
+    page.wait_for_function("() => document.querySelector('[role=status]').textContent !== ''")
+    address = page.evaluate("location.hash")
+    assert f"{name}.{trait}=" in address
+    again = show(type(figure)(), address=address)
+    assert state(again, trait) == state(page, trait)
+    assert again.figure().readouts() == page.figure().readouts()
+    assert again.errors == []
+    again.get_by_role("button", name="Reset").click()
+    again.settle()
+    assert again.figure().readouts() == start
+
+
+@browser
+def test_the_link_brings_back_what_was_seen(show):
+    bring_back(show, figures.HeatmapExplorer())
+
+
+@browser
+def test_the_second_of_a_kind_has_an_address_of_its_own(show):
+    page = show(
+        MaskLab(), MaskLab(), address="#MaskLab-2.valid_len=1&MaskLab.fill=-inf&SoftLookup.x=1"
+    )
+    assert [state(page, "valid_len", i) for i in (0, 1)] == [3, 1]
+    assert [state(page, "fill", i) for i in (0, 1)] == ["-inf", "0"]
+    page.evaluate("location.hash = 'MaskLab.valid_len=5'")
+    page.wait_for_function(f"() => {STATE.format(0, 'valid_len')} === 5")
+    assert [state(page, "fill", i) for i in (0, 1)] == ["0", "0"]  # as at the start
+    assert state(page, "valid_len", 1) == 1  # not named, so left alone
+    page.evaluate("location.hash = 'a-heading'")
+    page.settle()
+    assert state(page, "valid_len", 0) == 5
+
+
+@browser
+def test_an_address_beyond_a_controls_range_is_not_taken(show):
+    page = show(MaskLab(), address="#MaskLab.valid_len=9")
+    for given in ("", "valid_len=-1", "fill=wrong", "dtype=int8"):
+        if given:
+            page.evaluate("given => { location.hash = given; }", f"MaskLab.{given}")
+            page.settle()
+        assert {name: state(page, name) for name in MaskLab().state()} == MaskLab().state()
+        assert not page.locator(".attention-failure").is_visible()
+
+
+@browser
+def test_the_figure_of_the_address_is_what_is_seen_first(show):
+    figures = [FIGURES[name]() for name in FIGURES]
+    page = show(*figures, address="#KernelRegression.query=1")
+    box = page.get_by_role("group", name="Regression as attention").bounding_box()
+    assert -20 <= box["y"] <= 120
+
+
+@browser
+def test_text_from_the_address_is_text(show):
+    points = [["<img src=x onerror=alert(1)>", 1, 0], ["</script>", 0, 1]]
+    address = "#ScoringPlane.key_points=" + urllib.parse.quote(json.dumps(points))
+    page = show(figures.ScoringPlane(), address=address)
+    assert "<img src=x" in page.locator(".attention-view").inner_text()
+    assert page.errors == [] and page.refused == []
+    assert page.locator(".attention-view img").count() == 0
+
+
+@browser
+def test_without_a_page_of_ours_there_is_no_link(show):
+    page = show(SoftLookup())
+    buttons = page.evaluate(
+        """async () => {
+        const model = attentionWidgets.model(document.querySelector('figure'));
+        attentionWidgets.unmount(document.querySelector('figure'));
+        const figure = document.createElement('div'); // as in a notebook: no figure around it
+        document.querySelector('main').append(figure);
+        figure.dataset.widget = 'SoftLookup';
+        await attentionWidgets.mount(figure, model);
+        return [...figure.querySelectorAll('.attention-tool')].map((node) => node.textContent);
+        }"""
+    )
+    assert "Reset" in buttons and "Copy link" not in buttons
+    assert page.errors == []
+
+
+@browser
+def test_the_whole_screen_is_offered_where_there_is_one(show):
+    page = show(MaskLab())
+    button = page.get_by_role("button", name="Full screen")
+    button.click()
+    page.wait_for_function("() => document.fullscreenElement?.className === 'attention-view'")
+    page.get_by_role("button", name="Leave full screen").click()
+    page.wait_for_function("() => document.fullscreenElement === null")
+    assert page.url == ORIGIN
+
+
+# ---------------------------------------------------------------- touch
+
+
+def touch(page, kind, points):
+    page.fingers.send(
+        "Input.dispatchTouchEvent",
+        {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]},
+    )
+
+
+def swipe(page, start, move, steps=8):
+    """Put a finger down, move it, lift it."""
+    touch(page, "touchStart", [start])
+    for step in range(1, steps + 1):
+        x, y = (a + b * step / steps for a, b in zip(start, move, strict=True))
+        touch(page, "touchMove", [(x, y)])
+        page.wait_for_timeout(16)
+    touch(page, "touchEnd", [])
+    page.wait_for_timeout(150)
+
+
+def phone(show, *figures):
+    room = {"test.css": "body { margin: 0; } main { padding-bottom: 1500px; }"}
+    page = show(*figures, width=360, has_touch=True, is_mobile=True, files=room)
+    page.fingers = page.context.new_cdp_session(page.page)
+    return page
+
+
+def scroll_by_swiping(show, figure):
+    """Swipe up over each part of a figure: the page scrolls and the figure stays as it is."""
+    page = phone(show, figure)
+    before = page.figure().readouts()
+    places = page.locator(
+        ".attention-stage :is(svg, .attention-sentence), .attention-controls input[type=range]"
+    ).filter(visible=True)
+    assert places.count() > 0
+    for place in places.all()[:4]:
+        page.evaluate("window.scrollTo(0, 0)")
+        place.evaluate("node => node.scrollIntoView({ block: 'center' })")
+        box = place.bounding_box()
+        from_top = page.evaluate("window.scrollY")
+        start = (box["x"] + box["width"] * 0.93, box["y"] + box["height"] * 0.5)
+        swipe(page, start, (3, -200))
+        assert page.evaluate("window.scrollY") > from_top + 100, place
+    if type(figure).__name__ not in ("HeatmapExplorer", "HeadSplit"):  # there a touch reads a cell
+        assert page.figure().readouts() == before
+
+
+@browser
+def test_a_vertical_swipe_over_a_figure_scrolls_the_page_and_changes_nothing(show):
+    scroll_by_swiping(show, SoftLookup())
+
+
+@browser
+def test_a_finger_drags_across_or_by_the_grip_or_taps(show):
+    drag_by_finger(show, SoftLookup())
+
+
+def drag_by_finger(show, figure):
+    """Drag across the picture, by the grip, and tap: each moves the query, and none the page."""
+    page = phone(show, figure)
+    picture = page.locator("svg.attention-grab")
+    picture.evaluate("node => node.scrollIntoView({ block: 'center' })")
+    box = picture.bounding_box()
+    trait = "query" if isinstance(figure, KernelRegression) else "query_x"
+    seen = [state(page, trait)]
+    top = page.evaluate("window.scrollY")
+    swipe(page, (box["x"] + box["width"] * 0.4, box["y"] + 30), (-60, 2))  # across, off the grips
+    seen.append(state(page, trait))
+    grip = page.locator(".attention-grip").last.bounding_box()
+    middle = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
+    assert min(grip["width"], grip["height"]) >= 24
+    swipe(page, middle, (40, 40))  # down as well, by the grip: no scrolling
+    seen.append(state(page, trait))
+    touch(page, "touchStart", [(box["x"] + box["width"] * 0.9, box["y"] + 30)])
+    touch(page, "touchEnd", [])
+    page.wait_for_timeout(100)
+    seen.append(state(page, trait))
+    assert len(set(seen)) == 4, seen
+    assert page.evaluate("window.scrollY") == top
+
+
+@browser
+def test_a_grip_is_held_where_it_was_taken(show):
+    """Taking hold of a ring beside its middle does not move what it holds."""
+    page = show(SoftLookup())
+    grip = page.locator(".attention-grip").last.bounding_box()
+    x, y = grip["x"] + grip["width"] / 2 + 9, grip["y"] + grip["height"] / 2 + 9
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 1, y)
+    page.settle()
+    assert state(page, "query_x") == pytest.approx(1.0, abs=0.051)
+    assert state(page, "query_y") == pytest.approx(0.0, abs=0.051)
+    page.mouse.up()
+
+
+# ---------------------------------------------------------------- playing
+
+
+@browser
+def test_play_goes_to_the_end_and_stops_and_begins_anew(show):
+    page = show(OnlineSoftmax(block_size=4, step=0), reduced_motion="no-preference")
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function(f"() => {STATE.format(0, 'step')} === 3", timeout=6000)
+    page.wait_for_function(
+        "() => document.querySelector('.attention-play').textContent === 'Play'", timeout=3000
+    )
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function(f"() => {STATE.format(0, 'step')} < 3")
+    page.get_by_role("button", name="Pause").click()
+    stopped = state(page, "step")
+    page.wait_for_timeout(900)
+    assert state(page, "step") == stopped
+
+
+@browser
+def test_less_motion_means_a_step_at_a_time(show):
+    page = show(OnlineSoftmax(block_size=4, step=0))
+    for wanted in (1, 2, 3, 0, 1):
+        page.get_by_role("button", name="Step").click()
+        page.wait_for_timeout(60)
+        assert state(page, "step") == wanted
+    page.wait_for_timeout(800)
+    assert state(page, "step") == 1
+
+
+# ---------------------------------------------------------------- one file
+
+
+def open_anywhere(chromium, show, figure, tmp_path):
+    """Save a figure as one file and use it without a network, beside the same figure on a page."""
+    figure.save(tmp_path / "figure.html")
+    context = chromium.new_context(offline=True)
+    page = context.new_page()
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto((tmp_path / "figure.html").as_uri())
+    page.locator(".attention-live .attention-finding").wait_for()
+    slider = page.locator("input[type=range]").first
+    trait = slider.evaluate("input => input.labels[0].dataset.trait")
+    on_page = show(figure)
+    for one in (page, on_page):
+        one.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        one.locator(f"[data-trait={trait}] input").press("End")
+        one.wait_for_timeout(200)
+    read = "outputs => outputs.map(o => [o.dataset.readout, Number(o.dataset.value)])"
+    assert dict(page.locator("[data-readout]").evaluate_all(read)) == on_page.figure().readouts()
+    assert said == []
+    assert page.evaluate("performance.getEntriesByType('resource').length") == 0
+    context.close()
+
+
+@browser
+def test_a_figure_saved_as_one_file_opens_anywhere(chromium, show, tmp_path):
+    open_anywhere(chromium, show, FIGURES["SentenceReader"](), tmp_path)

@@ -1,0 +1,94 @@
+"""The figure SentenceReader in a window: when it plays, what it says, where its menu opens."""
+
+import pytest
+
+from attention_workbook.figures.sentence_reader import SentenceReader
+from tests.attention_workbook.test_sentence_reader import SCRIPT
+
+READS = {layer: f"In layer {layer}, “it” reads mostly" for layer in (1, 2)}
+STEPS = [
+    (
+        1,
+        [0.03, 0.31, 0.39, 0.06],
+        [f"{READS[1]} a and b:", "it does not know yet."],
+    ),
+    (2, [0.03, 0.01, 0.01, 0.95], [f"{READS[2]} c."]),
+]
+MENU = """() => {
+  const list = document.querySelector('.attention-menu');
+  const box = list.getBoundingClientRect();
+  const rows = [...list.children]
+    .map((row) => row.getBoundingClientRect())
+    .filter((row) => row.bottom > box.top + list.clientTop)
+    .filter((row) => row.top < box.top + list.clientTop + list.clientHeight);
+  const focused = document.activeElement.getBoundingClientRect();
+  return {
+    isInWindow: box.top >= 0 && box.bottom <= innerHeight,
+    areRowsWhole: rows.every((row) => row.top >= box.top && row.bottom <= box.bottom),
+    isFocusInView: focused.top >= box.top && focused.bottom <= box.bottom,
+  };
+}"""
+
+
+@pytest.mark.parametrize(("layer", "weights", "lines"), STEPS)
+def test_a_step_is_said_in_words_that_are_computed(node, layer, weights, lines):
+    words = ["(nothing)", "a", "b", "c"]
+    (title,) = node(SCRIPT, "titleOfLayer", [[layer, weights, words]], ["titleOfLayer"])
+    assert title == lines
+
+
+def play_in_view(show, height):
+    """Scroll until its picture is in view in a window of this height: it plays then, not before."""
+    above = {"test.css": "body { margin: 900px 0 }"}
+    page = show(SentenceReader(), reduced_motion="no-preference", files=above)
+    page.set_viewport_size({"width": 860, "height": height})
+    picture = page.locator(".attention-sentence svg")
+    for share in (0.4, 0.65):  # of the window's height, from below
+        picture.evaluate(
+            "(svg, share) => scrollTo(0, scrollY + svg.getBoundingClientRect().top"
+            " - innerHeight * (1 - share * Math.min(1, svg.clientHeight / innerHeight)))",
+            share,
+        )
+        page.wait_for_timeout(300)
+        assert page.locator(".attention-arcs path").count() == 0, share
+    picture.evaluate("(svg) => svg.scrollIntoView({ block: 'start', behavior: 'instant' })")
+    for line in (READS[1], READS[2], "“It” means animal"):
+        page.locator(".attention-answer", has_text=line).first.wait_for()
+
+
+@pytest.mark.browser
+def test_it_plays_when_its_picture_is_in_view_and_not_before(show):
+    play_in_view(show, 700)
+
+
+@pytest.mark.browser
+def test_the_menu_opens_in_the_window_with_whole_rows_and_what_turns_the_answer_first(show):
+    page = show(SentenceReader())
+    page.set_viewport_size({"width": 860, "height": 500})
+    page.get_by_label("Exchange “tired”").focus()
+    page.keyboard.press("Enter")
+    first = page.locator(".attention-menu button").all_inner_texts()[:8]
+    assert first[:2] == ["tired", "wide"] and "dangerous" in first
+    for key in ("", "End", "Home", "s", "s"):
+        if key:
+            page.keyboard.press(key)
+        page.wait_for_timeout(100)
+        assert page.evaluate(MENU) == dict.fromkeys(
+            ("isInWindow", "areRowsWhole", "isFocusInView"), True
+        ), key
+    before = page.evaluate("scrollY")
+    page.get_by_role("option", name="wide", exact=True).click()
+    page.settle()
+    assert page.evaluate("scrollY") == before
+
+
+@pytest.mark.browser
+def test_a_word_that_cannot_be_exchanged_says_so(show):
+    page = show(SentenceReader())
+    task = page.locator(".attention-task")
+    assert task.inner_text().startswith("Click an underlined word")
+    page.locator(".attention-word").nth(5).click()
+    assert task.inner_text().startswith("“cross” stays as it is. Click an underlined word")
+    assert not page.locator(".attention-menu").is_visible()
+    page.get_by_label("Exchange “tired”").click()
+    assert task.inner_text().startswith("Click an underlined word")
