@@ -106,7 +106,7 @@ serve: ## serve the built website on this machine
 	@echo "The book: http://127.0.0.1:$(PORT) (Ctrl-C stops it)"
 	@$(IN_VENV) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
-bench: environment ## measure speed and memory against PyTorch
+bench: environment ## measure speed against PyTorch, as ratios
 	@$(IN_VENV) -m benchmarks
 
 format: environment ## bring Python, JavaScript and CSS into their form

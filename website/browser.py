@@ -1,4 +1,4 @@
-"""The machine's own Chromium: for browser tests, the figure pack and the benchmarks."""
+"""The machine's own Chromium: for browser tests and the figure pack."""
 
 import os
 import shutil

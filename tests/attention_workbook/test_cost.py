@@ -1,7 +1,6 @@
 """What attention costs: formulas against measurements, blocks against the whole softmax."""
 
 import itertools
-import json
 import math
 
 import pytest
@@ -13,8 +12,6 @@ from torch import nn
 
 from attention_lib import MultiHeadAttention, causal_mask, length_mask, scaled_dot_product_attention
 from attention_workbook import cost
-from benchmarks import __main__ as benchmarks
-from website import ROOT
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 CLOSE = {torch.float64: 1e-12, torch.float32: 3e-6, torch.bfloat16: 2e-2, torch.float16: 2e-3}
@@ -268,28 +265,11 @@ def test_small_blocks_need_less_memory_and_the_scale_is_used():
     assert small < large / 2
 
 
-# What the chapter shows of the benchmark.
-
-
-def test_chapter_shows_the_stored_measurements():
-    report = json.loads((ROOT / "benchmarks/results/attention.json").read_text(encoding="utf-8"))
-    assert cost.benchmark() == benchmarks.excerpt(report)
-    assert {row["length"] for row in report["results"]} >= {64, 256, 1024}
-
-
 def test_pytorchs_layer_is_counted_like_ours():
     layer = nn.MultiheadAttention(8, 2, bias=False, batch_first=True)
     [x] = drawn((1, 6, 8))
     found = cost.measured_cost(lambda x: layer(x, x, x, need_weights=False)[0], x)
     assert found.flops == sum(cost.layer_flops(6, 8, num_heads=2))
-
-
-@pytest.mark.parametrize("case", [*benchmarks.cases(16)], ids=lambda case: case.what)
-def test_benchmark_compares_equal_calculations(case):
-    """Forward; the way back, the times and the memory are in tests/nightly/test_cost.py."""
-    outputs = [benchmarks.forward(*call) for call in case.calls.values()]
-    for output in outputs:
-        torch.testing.assert_close(output, outputs[0], rtol=1e-3, atol=1e-3)
 
 
 # Across processes: tests/nightly/test_cost_ring.py.
