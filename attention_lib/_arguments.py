@@ -263,24 +263,3 @@ def require_mask(name: str, mask: Tensor) -> None:
     if mask.dtype != torch.bool:
         kind = "floats" if mask.is_floating_point() else "integers"
         refuse(f"mask of {kind}", name, f"dtype {mask.dtype}")
-
-
-# PyTorch's argument -> ours
-_PYTORCH_HABITS = {
-    "is_causal": "causal attention is causal=True, and the last query sees every key",
-    "attn_mask": "a mask of booleans, True = may attend, goes to mask=",
-    "key_padding_mask": "how many keys are valid goes to valid_lens=, or a mask of booleans to "
-    "mask=, where True means may attend: mask=~key_padding_mask.unsqueeze(1)",
-    "dropout_p": "dropout is an argument of the layer: DotProductAttention(dropout=0.1)",
-    "enable_gqa": "fewer heads of keys and values are known by their shape",
-    "average_attn_weights": "the weights are those of each head: weights.mean(dim=1)",
-}
-
-
-def require_known(unknown: dict[str, object]) -> None:
-    """Refuse arguments that attention does not have; for PyTorch's, name ours."""
-    for name in unknown:
-        hint = f"; {_PYTORCH_HABITS[name]}" if name in _PYTORCH_HABITS else ""
-        raise TypeError(
-            f"{name}: expected no such argument, got {name}={unknown[name]!r:.40}{hint}"
-        )

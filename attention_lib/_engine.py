@@ -52,9 +52,7 @@ def attention(
     Arguments are checked; ``causal`` comes without a mask. ``fused`` is the kernel that computes
     the same output. Only scaled dot products have one.
     """
-    is_dot_product, len_k = fused is not None, keys.shape[-2]
-    # Other scores may count positions from the last key, so that none may be dropped.
-    keys, values, mask = without_padding(keys, values, mask, drop_tail=is_dot_product)
+    keys, values = without_padding(keys, values, mask)
     # Some versions of the kernel divide by an axis of length 0, which ends the process.
     has_numbers = 0 not in (*queries.shape, *keys.shape, *values.shape)
     kernel = fused if has_numbers and not need_weights else None
@@ -68,64 +66,32 @@ def attention(
         group_size = queries.shape[1] // keys.shape[1]
         keys, values = (x.repeat_interleave(group_size, dim=1) for x in (keys, values))
     dtype = queries.dtype
-    in_float32 = is_dot_product and dtype in HALF_PRECISION  # as the kernel computes, too
+    in_float32 = fused is not None and dtype in HALF_PRECISION  # as the kernel computes, too
     if in_float32:
         queries, keys, values = queries.float(), keys.float(), values.float()
     output, weights = attend(score, queries, keys, values, mask, dropout_p)
     if in_float32:
         output, weights = output.to(dtype), weights.to(dtype)
-    return output, with_dropped_keys(weights, len_k) if need_weights else None
+    return output, weights if need_weights else None
 
 
 def without_padding(
-    keys: Tensor,
-    values: Tensor,
-    mask: Tensor | None,
-    *,
-    drop_tail: bool = False,
-    has_head_axis: bool = True,
-) -> tuple[Tensor, Tensor, Tensor | None]:
+    keys: Tensor, values: Tensor, mask: Tensor | None, *, has_head_axis: bool = True
+) -> tuple[Tensor, Tensor]:
     """Put 0 in place of the keys and values that no query of their sequence may see.
 
-    Their weight is 0, but 0 times NaN is NaN. With ``drop_tail``, those at the end are left out
-    instead, and so is a mask that hides nothing else; :func:`with_dropped_keys` gives them their
-    weight. Both happen on the CPU only: a GPU would have
-    to wait until the mask is read. A mask may have an axis for heads that keys and values have not.
+    Their weight is 0, but 0 times NaN is NaN. A mask may have an axis for heads that keys and
+    values have not.
     """
     if mask is None:
-        return keys, values, mask
+        return keys, values
     visible_keys = mask.any(dim=-2).unsqueeze(-1)  # (..., len_k, 1)
     if mask.dim() == 4:
         visible_keys = visible_keys.any(dim=1, keepdim=has_head_axis)  # by any head
-    if can_read(mask):
-        if visible_keys.all():
-            return keys, values, None if mask.all() else mask
-        if drop_tail and not visible_keys[..., -1:, :].any():
-            num_kept = _number_of_kept_keys(visible_keys, mask)
-            keys, values = keys[..., :num_kept, :], values[..., :num_kept, :]
-            visible_keys, mask = visible_keys[..., :num_kept, :], mask[..., :num_kept]
-            if mask.all():
-                return keys, values, None
+    if can_read(mask) and visible_keys.all():
+        return keys, values
     padding = ~visible_keys
-    return keys.masked_fill(padding, 0.0), values.masked_fill(padding, 0.0), mask
-
-
-def _number_of_kept_keys(visible_keys: Tensor, mask: Tensor) -> int:
-    """Return how many keys are left without those at the end that nobody sees."""
-    len_k = mask.shape[-1]
-    visible_positions = visible_keys.reshape(-1, len_k).any(dim=0).nonzero()
-    num_kept = int(visible_positions[-1]) + 1 if len(visible_positions) else 0
-    if mask[..., :num_kept].all():
-        return num_kept
-    # The kernel takes up to twice as long where keys do not fill its vectors.
-    return min(-(-num_kept // 16) * 16, len_k)
-
-
-def with_dropped_keys(weights: Tensor | None, len_k: int) -> Tensor | None:
-    """Give the keys that were dropped the weight 0."""
-    if weights is None or weights.shape[-1] == len_k:
-        return weights
-    return F.pad(weights, (0, len_k - weights.shape[-1]))
+    return keys.masked_fill(padding, 0.0), values.masked_fill(padding, 0.0)
 
 
 def fused_attention(

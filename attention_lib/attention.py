@@ -2,14 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from attention_lib import _engine
-from attention_lib._arguments import refuse, require_known
-from attention_lib._signatures import AttentionLayer, knows_weights
+from attention_lib._arguments import refuse
 from attention_lib.masking import masked_softmax
 from attention_lib.scoring import AdditiveScore, scaled_dot_scores
 
@@ -66,7 +64,6 @@ def attend(
     return dropped_out @ values, weights
 
 
-@knows_weights
 def scaled_dot_product_attention(
     queries: Tensor,
     keys: Tensor,
@@ -77,7 +74,6 @@ def scaled_dot_product_attention(
     causal: bool = False,
     scale: float | None = None,
     need_weights: bool = True,
-    **unknown: object,
 ) -> tuple[Tensor, Tensor | None]:
     r"""Attend with scaled dot products, :math:`\mathrm{softmax}(QK^\top/\sqrt{d_k})\,V`.
 
@@ -138,7 +134,6 @@ def scaled_dot_product_attention(
     >>> weights
     tensor([[[0.5000, 0.5000, 0.0000]]])
     """
-    require_known(unknown)
     queries, mask, causal = _engine.checked(
         queries, keys, values, valid_lens, mask, causal, same_width=True
     )
@@ -181,9 +176,6 @@ class Attention(nn.Module):
     (torch.Size([1, 2, 5]), torch.Size([1, 2, 4]))
     """
 
-    if TYPE_CHECKING:
-        __call__: AttentionLayer
-
     # PyTorch's kernel that computes the same, if there is one
     fused: Callable[..., Tensor] | None = None
 
@@ -204,10 +196,8 @@ class Attention(nn.Module):
         mask: Tensor | None = None,
         causal: bool = False,
         need_weights: bool = True,
-        **unknown: object,
     ) -> tuple[Tensor, Tensor | None]:
         """Return ``(output, weights)``; the weights are those before dropout, or ``None``."""
-        require_known(unknown)
         same_width = self.fused is not None
         queries, mask, causal = _engine.checked(
             queries, keys, values, valid_lens, mask, causal, same_width=same_width

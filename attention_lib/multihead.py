@@ -1,7 +1,7 @@
 """Many heads: split the width, attend in each head separately, join the outputs."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -13,12 +13,10 @@ from attention_lib._arguments import (
     require_count,
     require_divisor,
     require_float,
-    require_known,
     require_width,
     shape_of,
 )
-from attention_lib._engine import with_dropped_keys, without_padding
-from attention_lib._signatures import CachedLayer
+from attention_lib._engine import without_padding
 from attention_lib.attention import Attention, DotProductAttention, Score
 from attention_lib.cache import KeyValueCache
 from attention_lib.masking import combine_masks, one_mask, window_mask
@@ -120,9 +118,6 @@ class MultiHeadAttention(nn.Module):
     (torch.Size([3, 5, 8]), torch.Size([3, 2, 5, 5]))
     """
 
-    if TYPE_CHECKING:
-        __call__: CachedLayer
-
     def __init__(
         self,
         d_model: int,
@@ -183,7 +178,6 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         need_weights: bool = True,
         cache: KeyValueCache | None = None,
-        **unknown: object,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend in every head.
 
@@ -217,7 +211,6 @@ class MultiHeadAttention(nn.Module):
             Shape ``(batch, num_heads, len_q, len_k)``, before dropout. With a cache ``len_k``
             counts the keys that the window of some query reaches, all without a window.
         """
-        require_known(unknown)
         self._require_inputs(queries, keys, values)
         if cache is not None:
             return self._decode(queries, keys, values, valid_lens, mask, need_weights, cache)
@@ -227,14 +220,12 @@ class MultiHeadAttention(nn.Module):
             shape, queries.device, valid_lens, _for_all_heads(mask), causal=causal
         )
         len_q, len_k = shape[-2:]
-        keys, values, mask = without_padding(
-            keys, values, mask, drop_tail=self.attention.fused is not None, has_head_axis=False
-        )
+        keys, values = without_padding(keys, values, mask, has_head_axis=False)
         queries, keys, values = self._heads(queries, keys, values, len_k - len_q, 0)
         output, weights = self.attention.compute(
             queries, keys, values, mask, causal, need_weights=need_weights
         )
-        return self.W_o(merge_heads(output)), with_dropped_keys(weights, len_k)
+        return self.W_o(merge_heads(output)), weights
 
     def _heads(
         self, queries: Tensor, keys: Tensor, values: Tensor, first_query: int, first_key: int

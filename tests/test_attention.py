@@ -17,7 +17,6 @@ from attention_lib import (
     alibi_bias,
     causal_mask,
     cosine_scores,
-    dot_scores,
     gaussian_scores,
     masked_softmax,
     rotary_scores,
@@ -321,27 +320,6 @@ def test_one_head_of_keys_serves_several_heads_of_queries(visibility, need_weigh
         )
         assert_close(found[0], expected[0])
         assert not need_weights or error(found[1], expected[1]) < 1e-10
-
-
-HABITS = {
-    "is_causal": (True, "causal=True"),
-    "attn_mask": (torch.ones(LEN_Q, LEN_K), "goes to mask="),
-    "key_padding_mask": (torch.ones(BATCH, LEN_K, dtype=torch.bool), "valid_lens="),
-    "valid_len": (torch.tensor([3, 7]), "valid_len=tensor"),
-}
-
-
-@pytest.mark.parametrize("habit", HABITS)
-def test_pytorchs_arguments_are_answered_with_ours(habit):
-    value, hint = HABITS[habit]
-    for attention in (
-        scaled_dot_product_attention,
-        Attention(dot_scores),
-        MultiHeadAttention(D, 1),
-    ):
-        with pytest.raises(TypeError, match=f"{habit}: expected no such argument") as refused:
-            attention(*drawn(), **{habit: value})
-        assert hint in str(refused.value)
 
 
 def test_repr_shows_the_scale_if_one_is_given():

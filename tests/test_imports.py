@@ -24,7 +24,6 @@ MATHEMATICS = [
     "masking",
     "_engine",
     "cache",
-    "_signatures",
     "attention",
     "positions",
     "multihead",

@@ -70,19 +70,6 @@ def test_the_kernel_hears_of_causality_where_it_means_the_same(kernel_calls):
     assert [call["attn_mask"] is None for call in kernel_calls] == [True, True, False]
 
 
-def test_the_kernel_gets_no_keys_at_the_end_that_nobody_sees(kernel_calls):
-    """Lengths that are all alike need no mask then; others are rounded up to full vectors."""
-    x = inputs(*[(BATCH, 1, 40, D)] * 3)
-    for lens in ([17, 17], [17, 3], [40, 40], [0, 40]):
-        scaled_dot_product_attention(*x, torch.tensor(lens), need_weights=False)
-    mask = torch.arange(40) < 17
-    scaled_dot_product_attention(*x, mask=mask, need_weights=False)
-    assert [call["shapes"][1][2] for call in kernel_calls] == [17, 32, 40, 40, 17]
-    assert [call["attn_mask"] is None for call in kernel_calls] == [True, False, True, False, True]
-    _, weights = scaled_dot_product_attention(*x, mask=mask)
-    assert weights.shape == (BATCH, 1, 40, 40) and not weights[..., 17:].any()
-
-
 @pytest.mark.parametrize(
     "leading", [((), ()), ((2,), ()), ((2, 3), (3,)), ((3, 3), (3,)), ((2, 1, 3), (5, 1))], ids=str
 )

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from attention_lib import (
     AdditiveScore,
     Attention,
-    DotProductAttention,
     MultiHeadAttention,
     PositionalEncoding,
     causal_mask,
@@ -41,8 +40,7 @@ def right_calls(x: Tensor, lens: Tensor) -> None:
     where: torch.device = notebook.device()
     drawn = torch.rand(3, generator=generator(0))
     show(drawn.to(where), decimals=2)
-    total: Tensor = scaled_dot_product_attention(x, x, x)[1].sum()  # there are weights
-    print(weights, mask, total, pair, layer, attend, encoded)
+    print(weights, mask, pair, layer, attend, encoded)
 
 
 def wrong_calls(x: Tensor, lens: Tensor) -> None:
@@ -53,8 +51,8 @@ def wrong_calls(x: Tensor, lens: Tensor) -> None:
     masked_softmax(x, mask=True)  # type: ignore[arg-type]
     length_mask(lens, 4.0)  # type: ignore[arg-type]
     causal_mask("3")  # type: ignore[arg-type]
-    scaled_dot_product_attention(x, x)  # type: ignore[call-overload]
-    scaled_dot_product_attention(x, x, x, valid_len=lens)  # type: ignore[call-overload]
+    scaled_dot_product_attention(x, x)  # type: ignore[call-arg]
+    scaled_dot_product_attention(x, x, x, valid_len=lens)  # type: ignore[call-arg]
     MultiHeadAttention(4, 2.0)  # type: ignore[arg-type]
     MultiHeadAttention(4, 2, 1)  # type: ignore[call-arg]
     Attention(3)  # type: ignore[arg-type]
@@ -62,7 +60,6 @@ def wrong_calls(x: Tensor, lens: Tensor) -> None:
     entropy(weights=[0.5, 0.5])  # type: ignore[arg-type]
     split_heads(x, "2")  # type: ignore[arg-type]
     print(masked_softmax(x).shapes)  # type: ignore[attr-defined]
-    layer = DotProductAttention()
-    print(layer(x, x, x, need_weights=False)[1].sum())  # type: ignore[union-attr]
+    scaled_dot_product_attention(x, x, x, need_weights=False)[1].sum()  # type: ignore[union-attr]
     generator("seed")  # type: ignore[arg-type]
     show([1.0])  # type: ignore[arg-type]

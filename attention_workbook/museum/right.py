@@ -225,7 +225,8 @@ class Additive(Masked):
         self.attention = Attention(self.score)
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
-        return self.attention(queries, keys, values, mask=mask)
+        pair: Pair = self.attention(queries, keys, values, mask=mask)
+        return pair
 
 
 class Projected(Masked):
