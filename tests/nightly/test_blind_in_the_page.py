@@ -10,9 +10,9 @@ import pytest
 
 from attention_workbook import exercises
 from attention_workbook.exercises._exercise import Exercise
+from page_python import export
 from tests.attention_workbook.exercises import answers
-from tests.website.python.test_graders_of_the_page import differing, hold_mistakes
-from website.python import export
+from tests.page_python.test_graders_of_the_page import differing, hold_mistakes
 
 OUTSIDE = ("np", "numpy", "Fraction")  # what a page does not have
 # Of all answers so many may hear other words, such as Python's own errors. None may be taken for

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.website.python.test_exercises_in_browser import CORRECT, LOOKUP, PAGE, RIGHT, Exercise
+from tests.page_python.test_exercises_in_browser import CORRECT, LOOKUP, PAGE, RIGHT, Exercise
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 

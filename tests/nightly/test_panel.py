@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.website.python.test_exercises_in_browser import Exercise
-from tests.website.python.test_panel_in_browser import BLOCK, PAGE
-from website.python import export
+from page_python import export
+from tests.page_python.test_exercises_in_browser import Exercise
+from tests.page_python.test_panel_in_browser import BLOCK, PAGE
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 

@@ -19,8 +19,8 @@ CHAPTERS = dict(enumerate(book.parts()[1][1], 1))  # of Part I, by number
 SHOWN = [
     *(ROOT / "attention_workbook" / "figures").rglob("*.js"),
     *(ROOT / "website" / "theme").glob("*.html"),
-    *(ROOT / "website" / "python").glob("*.js"),
-    *(ROOT / "website" / "python" / "micropython").rglob("*.py"),
+    *(ROOT / "page_python").glob("*.js"),
+    *(ROOT / "page_python" / "micropython").rglob("*.py"),
 ]
 
 

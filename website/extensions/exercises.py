@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attention_workbook import exercises
 from attention_workbook.figures.bundle import as_expression
-from website.python.export import UNABLE
+from page_python.export import UNABLE
 
 FOLDER = "attention_exercises"
 SOURCES = Path(exercises.__file__).parent

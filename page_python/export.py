@@ -15,9 +15,9 @@ from attention_workbook import exercises
 from attention_workbook.exercises import Exercise, Source, slips
 from attention_workbook.parts import PARTS, of_the_book
 from attention_workbook.writer import split_prose
+from page_python import FOLDER, micropython
+from page_python.translation import picked, stripped, translated
 from website import ROOT
-from website.python import FOLDER, micropython
-from website.python.translation import picked, stripped, translated
 
 __all__ = [
     "DRIVING",

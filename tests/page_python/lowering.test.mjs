@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { lowered } from "../../../website/python/lowering.js";
+import { lowered } from "../../page_python/lowering.js";
 
 const CASES = [
   ["x = [*a, 1]", "x = py_list(*a, 1)"],

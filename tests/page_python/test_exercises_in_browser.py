@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.page_python.test_graders_of_the_page import published
 from tests.website.conftest import visit  # noqa: F401
-from tests.website.python.test_graders_of_the_page import published
 from website.extensions.python_page import STATIC
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]

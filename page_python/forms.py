@@ -13,7 +13,7 @@ import torch
 import attention_lib
 from attention_workbook import exercises
 from attention_workbook.parts import PARTS, of_the_book
-from website.python import FOLDER
+from page_python import FOLDER
 
 __all__ = ["forms", "names"]
 

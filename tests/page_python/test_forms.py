@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.website.python.test_graders_of_the_page import NODE
+from page_python import export
+from page_python.forms import forms, names
+from tests.page_python.test_graders_of_the_page import NODE
 from website import book
-from website.python import export
-from website.python.forms import forms, names
 
 TEST = Path(__file__).with_name("forms.test.mjs")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.page_python.test_exercises_in_browser import Exercise, of_python, weight
 from tests.website.conftest import visit  # noqa: F401
-from tests.website.python.test_exercises_in_browser import Exercise, of_python, weight
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 

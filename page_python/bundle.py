@@ -2,7 +2,7 @@
 
 import re
 
-from website.python import FOLDER
+from page_python import FOLDER
 
 __all__ = ["bundled"]
 

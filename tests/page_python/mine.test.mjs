@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { joined, statements, taken } from "../../../website/python/mine.js";
-import { ownParts } from "../../../website/python/parts.js";
+import { joined, statements, taken } from "../../page_python/mine.js";
+import { ownParts } from "../../page_python/parts.js";
 
 const NAMES = {
   parts: ["my_lookup", "my_unit_scores", "my_many_heads"],
