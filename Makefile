@@ -39,18 +39,8 @@ export PYTHONUTF8 := 1
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
 
-# .venv's own interpreter comes first: what was once chosen with PYTHON stays chosen. Each name is
-# tried by running it, because a name on the path may be a dead link, a shim or too old.
 environment:
-	@try() { "$$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' >/dev/null 2>&1; }; \
-	if [ -n "$(PYTHON)" ]; then \
-	    try "$(PYTHON)" && exec "$(PYTHON)" tools/environment.py; \
-	    echo "PYTHON=$(PYTHON) does not run as Python 3.11, 3.12, 3.13 or 3.14: name one that does, or leave PYTHON out to let make look for one." >&2; exit 1; \
-	fi; \
-	for python in $(IN_VENV) python3 python3.14 python3.13 python3.12 python3.11 python; do \
-	    try $$python && exec $$python tools/environment.py; \
-	done; \
-	echo "No Python 3.11, 3.12, 3.13 or 3.14 was found: install one, or name the one you have with make book PYTHON=/path/to/python3.12." >&2; exit 1
+	@PYTHON="$(PYTHON)" tools/environment.sh
 
 book: environment ## build the website in _build/html
 	@$(IN_VENV) tools/book.py
