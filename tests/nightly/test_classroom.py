@@ -67,10 +67,10 @@ HARMFUL = {
 # Attacks that stand before a wrong answer and must not make it right.
 ATTACKS = {
     "overwrites the grader": "exercise.{name} = lambda answer: print('Correct: of course.')",
-    "patches the graders": "from attention_workbook.exercises "
-    "import _exercise, _questions, _verdict\n"
-    "yes = lambda *given: _verdict.Verdict(True, 'of course.')\n"
-    "_exercise.Exercise.__call__ = _questions.Question.__call__ = yes",
+    "patches the graders": "from attention_workbook.exercises.engine "
+    "import exercise, questions, verdict\n"
+    "yes = lambda *given: verdict.Verdict(True, 'of course.')\n"
+    "exercise.Exercise.__call__ = questions.Question.__call__ = yes",
     "writes down answers": "ANSWERS = {{'{name}': ['exercise.{name}(1)']}}",
 }
 SYNTAX = "def answer(:\n    pass\n\n\nexercise.{name}(answer)"

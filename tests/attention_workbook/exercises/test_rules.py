@@ -7,7 +7,6 @@ import torch
 
 from attention_lib import masked_softmax, scaled_dot_product_attention, split_heads
 from attention_workbook.exercises import (
-    _rules,
     after_training,
     fewer_numbers,
     learned_alignment,
@@ -25,8 +24,9 @@ from attention_workbook.exercises import (
     train_a_reader,
     write_a_contract,
 )
-from attention_workbook.exercises._exercise import Exercise
-from attention_workbook.exercises._running import Failure
+from attention_workbook.exercises.engine import rules
+from attention_workbook.exercises.engine.exercise import Exercise
+from attention_workbook.exercises.engine.running import Failure
 
 
 def masked_softmax_by_hand(scores, mask):
@@ -184,7 +184,7 @@ def test_a_right_result_by_a_forbidden_way_is_refused(exercise, answer, said):
     "exercise", {row[0].__name__: row[0] for row in BROKEN}.values(), ids=lambda x: x.__name__
 )
 def test_what_could_not_be_watched_is_no_pass(exercise, monkeypatch):
-    monkeypatch.setattr(_rules, "run", lambda answer, given: Failure(OSError("gone"), answer))
+    monkeypatch.setattr(rules, "run", lambda answer, given: Failure(OSError("gone"), answer))
     verdict = exercise._right(exercise.right)
     assert not verdict
     assert "could not be checked: your function stops with an OSError: gone" in verdict.message

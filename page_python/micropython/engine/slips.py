@@ -1,6 +1,6 @@
 # The usual slips in a right solution were found when the page was made.
 
-from attention_workbook.exercises._edits import Edit
+from attention_workbook.exercises.engine.edits import Edit
 
 
 def slips(source):

@@ -5,7 +5,7 @@ import host
 import torch
 from torch import Tensor
 
-from attention_workbook.exercises._running import Failure, copied, run
+from attention_workbook.exercises.engine.running import Failure, copied, run
 
 SHARED
 

@@ -7,7 +7,7 @@ import host
 import torch
 from torch import Tensor, TimeIsUp
 
-from attention_workbook.exercises._words import type_of
+from attention_workbook.exercises.engine.words import type_of
 
 SHARED
 

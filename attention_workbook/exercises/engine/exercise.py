@@ -9,13 +9,13 @@ from typing import Any
 
 from torch import Tensor
 
-from attention_workbook.exercises import _words as words
-from attention_workbook.exercises._compare import agree, difference, parts, wrong_kind
-from attention_workbook.exercises._explain import Explanations
-from attention_workbook.exercises._facts import broken, responses
-from attention_workbook.exercises._mine import keep_part
-from attention_workbook.exercises._rules import Rule
-from attention_workbook.exercises._running import (
+from attention_workbook.exercises.engine import words
+from attention_workbook.exercises.engine.compare import agree, difference, parts, wrong_kind
+from attention_workbook.exercises.engine.explain import Explanations
+from attention_workbook.exercises.engine.facts import broken, responses
+from attention_workbook.exercises.engine.mine import keep_part
+from attention_workbook.exercises.engine.rules import Rule
+from attention_workbook.exercises.engine.running import (
     Failure,
     attempt,
     copied,
@@ -23,7 +23,7 @@ from attention_workbook.exercises._running import (
     run,
     same_inputs,
 )
-from attention_workbook.exercises._verdict import Verdict
+from attention_workbook.exercises.engine.verdict import Verdict
 
 __all__ = ["Exercise", "exercise"]
 

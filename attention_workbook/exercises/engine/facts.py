@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_workbook.exercises import _words as words
-from attention_workbook.exercises._changes import is_weights
-from attention_workbook.exercises._compare import agree, as_tensor, equal_cells, parts
-from attention_workbook.exercises._running import Failure, attempt, run
+from attention_workbook.exercises.engine import words
+from attention_workbook.exercises.engine.changes import is_weights
+from attention_workbook.exercises.engine.compare import agree, as_tensor, equal_cells, parts
+from attention_workbook.exercises.engine.running import Failure, attempt, run
 
 __all__ = ["broken", "responses"]
 

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable, Iterator
 from itertools import combinations
 
-from attention_workbook.exercises._edits import Edit, Source, Span
+from attention_workbook.exercises.engine.edits import Edit, Source, Span
 
 __all__ = ["slips"]
 

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_workbook.exercises._words import type_of
+from attention_workbook.exercises.engine.words import type_of
 
 __all__ = ["SECONDS", "Failure", "attempt", "copied", "one_thread", "run", "same_inputs"]
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode, resolve_name
 
 import attention_lib
-from attention_workbook.exercises._running import Failure, copied, run
+from attention_workbook.exercises.engine.running import Failure, copied, run
 
 __all__ = ["Rule", "Trace", "asks_once", "calls", "makes", "without"]
 

@@ -12,11 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_workbook.exercises._changes import REPAIRS, Repair, inputs, results, sizes
-from attention_workbook.exercises._compare import agree, as_tensor, equal_cells, parts, wrong_kind
-from attention_workbook.exercises._edits import Edit, Source
-from attention_workbook.exercises._running import Failure, attempt
-from attention_workbook.exercises._slips import slips
+from attention_workbook.exercises.engine.changes import REPAIRS, Repair, inputs, results, sizes
+from attention_workbook.exercises.engine.compare import (
+    agree,
+    as_tensor,
+    equal_cells,
+    parts,
+    wrong_kind,
+)
+from attention_workbook.exercises.engine.edits import Edit, Source
+from attention_workbook.exercises.engine.running import Failure, attempt
+from attention_workbook.exercises.engine.slips import slips
 
 __all__ = ["Explanations", "declared_edits"]
 

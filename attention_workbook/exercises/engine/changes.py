@@ -1,9 +1,8 @@
 """What can be wrong with any function: one of its inputs, its result, or its result in some places.
 
-The first two are texts of Python, which :class:`~attention_workbook.exercises._edits.Source` puts
-into a
-right solution. The third is repaired in the answer: where a repair of all its results gives the
-right ones, what was repaired is what is wrong with it.
+The first two are texts of Python, which :class:`~.edits.Source` puts into a right
+solution. The third is repaired in the answer: where a repair of all its results gives the right
+ones, what was repaired is what is wrong with it.
 """
 
 from collections.abc import Callable, Iterator, Sequence

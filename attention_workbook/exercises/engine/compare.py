@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from attention_workbook.arguments import shape_of
-from attention_workbook.exercises._running import Failure
-from attention_workbook.exercises._words import type_of
+from attention_workbook.exercises.engine.running import Failure
+from attention_workbook.exercises.engine.words import type_of
 
 __all__ = ["agree", "as_tensor", "difference", "equal_cells", "parts", "wrong_kind"]
 

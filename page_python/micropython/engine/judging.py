@@ -7,9 +7,9 @@ import py_math
 import torch
 
 import attention_lib
-from attention_workbook.exercises import _edits, _running
-from attention_workbook.exercises._running import ANSWER, Failure
-from attention_workbook.exercises._verdict import UNWRITTEN
+from attention_workbook.exercises.engine import edits, running
+from attention_workbook.exercises.engine.running import ANSWER, Failure
+from attention_workbook.exercises.engine.verdict import UNWRITTEN
 
 # what chapters import from the library, as far as the page has it
 LIBRARY = [name for name in dir(attention_lib) if name[0] != "_" and name != "torch"]
@@ -35,7 +35,7 @@ class Absent:
 
     def _sentence(self):
         if self._module == "numpy":
-            return _running.NO_NUMPY
+            return running.NO_NUMPY
         if self._module in _OF_FILES:
             return "this page has no `%s` and no files; the notebook has both" % self._module
         return "this page has no module `%s`; the notebook has it" % self._module
@@ -75,7 +75,7 @@ def load(chapter, solutions, mistakes):
     """Import a chapter's graders; tell what is known of their solutions."""
     for name in solutions:
         solutions[name]["module"] = "attention_workbook.exercises." + chapter
-    _edits.know(solutions)
+    edits.know(solutions)
     module = _import("attention_workbook.exercises." + chapter, None, None, ["x"])
     for name in solutions:
         exercise = getattr(module, name)
@@ -165,10 +165,10 @@ def judged(module, name, source, lowered, function, before="", mine="", parts=()
 
     The result is y, n, or - where nothing is written yet, the line that stopped, and the verdict.
     """
-    _running._source[:] = source.split("\n")
-    _running._failed_at[0] = 0
+    running._source[:] = source.split("\n")
+    running._failed_at[0] = 0
     passed, said = _judged(module, name, source, lowered, function, before, mine, parts)
-    return "%s%d|%s" % (passed, _running._failed_at[0], said)
+    return "%s%d|%s" % (passed, running._failed_at[0], said)
 
 
 def _judged(module, name, source, lowered, function, before, mine, parts):
@@ -183,7 +183,7 @@ def _judged(module, name, source, lowered, function, before, mine, parts):
         code = compile(lowered + "\n", ANSWER, "exec")
     except SyntaxError as error:
         return "n", _syntax(Failure(error, None))
-    outcome = _running.run(lambda: exec(code, world), (), aloud=True)
+    outcome = running.run(lambda: exec(code, world), (), aloud=True)
     if isinstance(outcome, Failure):
         return "n", _failed(outcome)
     answer = world.get(function, None)
@@ -247,7 +247,7 @@ def _syntax(failure):
 
 def _lacks_indent():
     """Tell whether the line that stopped should stand to the right of the line above."""
-    lines = [line for line in _running._source[: _running._failed_at[0]] if line.strip()]
+    lines = [line for line in running._source[: running._failed_at[0]] if line.strip()]
     if len(lines) < 2:
         return False
     above, line = lines[-2:]
@@ -260,7 +260,7 @@ def _no_input(*given):
 
 
 def _no_files(*given, **named):
-    raise OSError(_running.NO_FILES)
+    raise OSError(running.NO_FILES)
 
 
 def mistaken(module, name, number):
@@ -269,7 +269,7 @@ def mistaken(module, name, number):
     what = exercise.mistakes[number]
     if callable(what[0]):
         return repr(exercise(what[0]))
-    from attention_workbook.exercises._explain import declared_edits
+    from attention_workbook.exercises.engine.explain import declared_edits
 
-    source = _edits.Source(exercise.right)
+    source = edits.Source(exercise.right)
     return repr(exercise(source.function(list(declared_edits(source, [what])))))

@@ -15,9 +15,9 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
-from attention_workbook.exercises._form import VIEW, form_of, inline
-from attention_workbook.exercises._numbers import digits_of, number_of
-from attention_workbook.exercises._verdict import UNWRITTEN, Verdict
+from attention_workbook.exercises.engine.form import VIEW, form_of, inline
+from attention_workbook.exercises.engine.numbers import digits_of, number_of
+from attention_workbook.exercises.engine.verdict import UNWRITTEN, Verdict
 
 __all__ = ["Choice", "Number", "Question", "Quiz", "questions"]
 
@@ -283,7 +283,7 @@ def questions(chapter: str) -> Iterator[Any]:
     >>> [getattr(question, "name", "quiz") for question in questions("masking")]
     ['lowest_loss', 'quiz']
     """
-    text = Path(__file__).with_name(f"{chapter}.toml").read_text(encoding="utf-8")
+    text = Path(__file__).parent.with_name(f"{chapter}.toml").read_text(encoding="utf-8")
     tables = tomllib.loads(text)
     last = Quiz(*map(_question_from, tables.pop("quiz")))
     for name, table in tables.items():
