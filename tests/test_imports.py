@@ -62,7 +62,7 @@ WORKBOOK = {
         {"torch", "numpy", "anywidget", "ipywidgets", "traitlets"},
     ),
     "parts": ({"exercises"}, set()),
-    "classroom": (set(), {"torch", "IPython"}),  # assignments are made by tools in processes
+    "grading": (set(), set()),
 }
 PICTURES_OF = {"attention_lib.plots"}
 SHARED = ("attention_lib", "attention_contracts")  # what all of the workbook may import

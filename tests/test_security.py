@@ -5,7 +5,7 @@ import re
 import subprocess
 
 from website import ROOT, notebooks
-from website.rules import Notebook
+from website.rules import tree
 
 
 def test_files_named_in_security_md_exist():
@@ -69,7 +69,7 @@ def test_no_file_of_the_repository_unpickles():
             lines = unpickles(ast.parse(text)) if SUSPECT.search(text) else ()
             found += [f"{path.name}:{line}: {what}" for line, what in lines]
     for path in notebooks.chapters():
-        for cell in Notebook.read(path).code:
-            lines = unpickles(cell.tree) if SUSPECT.search(cell.source) else ()
-            found += [f"{path.name}, cell {cell.number}: {what}" for _, what in lines]
+        for cell in notebooks.code_cells(notebooks.read(path)):
+            lines = unpickles(tree(cell)) if SUSPECT.search("".join(cell["source"])) else ()
+            found += [f"{path.name}: {what}" for _, what in lines]
     assert found == []
