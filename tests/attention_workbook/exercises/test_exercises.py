@@ -295,7 +295,7 @@ def test_of_several_results_the_wrong_one_is_named():
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32])
 def test_positions_at_padding_are_free_in_every_integer_dtype(dtype):
-    positions = MODULES["pytorch_masks"].token_positions
+    positions = MODULES["mask_failures"].token_positions
     assert positions(lambda real: (real.cumsum(dim=-1) - 1).clamp(min=0).to(dtype))
 
 
