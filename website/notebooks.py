@@ -1,23 +1,15 @@
-"""Run the book's notebooks and store them in one canonical form.
-
-    python tools/notebooks.py                      run every chapter of _toc.yml
-    python tools/notebooks.py book/masking.ipynb   run these only
-    python tools/notebooks.py --fresh              keep no stored output: after a new matplotlib
-    python tools/notebooks.py --tidy               run nothing: mend what another program saved
-    python tools/notebooks.py --stills             run nothing: draw all figures' stills anew
+"""Run the book's notebooks and store them in one canonical form; ``tools/notebooks.py`` calls this.
 
 Running twice changes no byte: whatever depends on the moment or the machine is left out (counts of
 earlier runs, timings, widget state, paths in tracebacks), and what cannot be left out is kept as it
 was stored where the fresh run says the same. That is a picture that looks the same, and, in a cell
 tagged nbval-ignore-output, text that differs in its measurements alone; --fresh stores them anew.
 
-A chapter's line ``**Time:** …`` is given the minutes that :mod:`website.minutes` computes. More
-than 50 are said once, and stop nobody.
+A chapter's line ``**Time:** …`` is given the minutes that :mod:`website.minutes` computes.
 
 A chapter that raises is left as it was on disk, and named with its cell and its error.
 """
 
-import argparse
 import asyncio
 import atexit
 import functools
@@ -37,7 +29,7 @@ from nbclient.exceptions import CellControlSignal, DeadKernelError
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 
 from website import ROOT, minutes
-from website.book import TocError, contents, ends_in_a_sentence, missing_sources
+from website.book import TocError, contents, missing_sources
 from website.pictures import KINDS, bare, same_shown
 
 AT_ONCE = 2
@@ -288,8 +280,6 @@ async def run(path, fresh):
     if not fresh:
         keep_stored(before, after)
     write(path, to_text(after))
-    if (read_in := minutes.minutes(after)[0]) > 50:
-        print(f"{path.name}: {read_in} minutes to read; after 50 many readers stop.")
 
 
 def write(path, text):
@@ -321,41 +311,51 @@ async def run_all(paths, fresh):
     return [failure for failure in await asyncio.gather(*map(run_in_turn, paths)) if failure]
 
 
-def tidy(path):
-    """Store a notebook that another program saved in its canonical form, without a run."""
-    text = to_text(normalise(read(path), path.stem))
-    if path.read_text(encoding="utf-8") != text:
-        write(path, text)
-        print(f"{path.name}: brought into its form")
+# -------------------------------------------------------------------------------------- reading
 
 
-@ends_in_a_sentence
-def main(root=ROOT):
-    summary, _, usage = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(
-        description=summary, epilog=usage, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("notebooks", nargs="*", type=Path, help="instead of those of _toc.yml")
-    parser.add_argument("--fresh", action="store_true", help="keep no stored output")
-    parser.add_argument("--tidy", action="store_true", help="run nothing, mend the form")
-    parser.add_argument("--stills", action="store_true", help="run nothing, draw the stills anew")
-    arguments = parser.parse_args()
-    paths = [path.resolve() for path in arguments.notebooks] or listed_chapters(root)
-    if missing := [str(path) for path in paths if not path.is_file()]:
-        sys.exit(f"There is no such notebook: {', '.join(missing)}.")
-    if arguments.tidy:
-        for path in paths:
-            tidy(path)
-        return
-    from website import stills  # which reads notebooks by this module
+def not_canonical(paths):
+    """A sentence for each file that is not in canonical form."""
+    return [
+        f"{path.name}: not in canonical form; run make notebooks."
+        for path in paths
+        if path.read_text(encoding="utf-8") != to_text(normalise(read(path), path.stem))
+    ]
 
-    if arguments.stills:
-        stills.store(root=root)
-        return
-    try:
-        failures = asyncio.run(run_all(paths, arguments.fresh))
-    except KeyboardInterrupt:
-        sys.exit("Stopped: each notebook is whole, stored anew or as it was.")
-    stills.store(paths if arguments.notebooks else None, root)
-    if failures:
-        sys.exit("\n".join(failures))
+
+COUNTS = "{} code cells, {} figures, {} not compared"
+
+
+def comparison_report(paths):
+    """How much of each chapter nbval compares, and each cell that it compares less of, with why."""
+    lines, totals = [], (0, 0, 0)
+    for path in paths:
+        notebook = read(path)
+        code = code_cells(notebook)
+        counts = (
+            len(code),
+            sum(len(pictures(cell)) for cell in code),
+            sum("nbval-ignore-output" in tags(cell) for cell in code),
+        )
+        totals = tuple(map(sum, zip(totals, counts, strict=True)))
+        lines.append(f"{path.stem}: {COUNTS.format(*counts)}")
+        reasons = (why_not_compared(notebook, index) for index in range(len(notebook["cells"])))
+        lines += [
+            f"  cell {number}: {reason}" for number, reason in enumerate(reasons, 1) if reason
+        ]
+    return "\n".join([*lines, f"all {len(paths)} chapters: {COUNTS.format(*totals)}"])
+
+
+def why_not_compared(notebook, index):
+    """Why nbval compares less of a cell, and what it compares instead; empty where it does not."""
+    cell = notebook["cells"][index]
+    if "nbval-ignore-output" in tags(cell):
+        claims = code_cells({"cells": notebook["cells"][index + 1 :]})[:1]
+        outputs = [output for claim in claims for output in claim["outputs"]]
+        printed = "".join("".join(output.get("text", "")) for output in outputs)
+        claim = "; ".join(line for line in printed.splitlines() if "True" in line) or "nothing"
+        return f"measures time or memory; compared instead: {claim}"
+    if "raises-exception" in tags(cell):
+        errors = [out["ename"] for out in cell["outputs"] if out["output_type"] == "error"]
+        return f"the error is the lesson, and is compared: {', '.join(errors) or 'none'}"
+    return ""

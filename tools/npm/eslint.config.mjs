@@ -8,7 +8,7 @@ export default [
   js.configs.recommended,
   { languageOptions: { globals: globals.browser } },
   {
-    files: ["tests/**", "website/drawing/**", "website/extensions/mathematics.js"],
+    files: ["tests/**", "website/extensions/mathematics.js"],
     languageOptions: { globals: globals.node },
   },
 ];

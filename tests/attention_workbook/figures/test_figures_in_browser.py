@@ -1,9 +1,7 @@
 """What every figure with sliders owes its reader on a page, whatever it shows."""
 
 import itertools
-import os
 import re
-from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -11,7 +9,6 @@ from axe_playwright_python.sync_playwright import Axe
 from attention_lib import palette
 from attention_workbook import figures
 from attention_workbook.figures.catalogue import FIGURES
-from website import ROOT
 from website.pictures import same_picture
 
 from .conftest import FONT
@@ -19,7 +16,6 @@ from .test_values_in_browser import choices_ticks_and_words_agree, sliders_value
 
 pytestmark = pytest.mark.browser
 
-PICTURES = Path(__file__).with_name("pictures")
 SET_THEME = "theme => { document.documentElement.dataset.theme = theme; }"
 # The figure that stands for all where they share the code; tests/nightly tries every one.
 ONE = "MaskLab"
@@ -391,28 +387,3 @@ def draw_a_late_font(show, figure):
     page.evaluate(REMOUNT)
     page.settle()
     assert same_picture(late, page.locator(".attention-view").screenshot())
-
-
-def test_figures_look_as_in_their_stored_pictures(show, every_figure):
-    rows = "body { margin: 0; } figure { min-height: 1000px; }"  # each begins at a whole pixel
-    page = show(*every_figure, files={"test.css": FONT + rows})
-    folder = ROOT / "_build" / "pictures"
-    folder.mkdir(parents=True, exist_ok=True)
-    different = []
-    for theme in ("light", "dark"):
-        page.evaluate(SET_THEME, theme)
-        page.settle()
-        for number, name in enumerate(FIGURES):
-            picture = page.locator(".attention-view").nth(number).screenshot()
-            stored = PICTURES / f"{name}-{theme}.png"
-            (folder / stored.name).write_bytes(picture)
-            if stored.is_file() and same_picture(stored.read_bytes(), picture):
-                continue
-            if os.environ.get("ATTENTION_STORE_PICTURES") == "1":
-                stored.write_bytes(picture)
-            else:
-                different.append(stored.name)
-    assert not different, (
-        f"look at {', '.join(different)} in {folder}: if they are right, run this test with "
-        "ATTENTION_STORE_PICTURES=1"
-    )

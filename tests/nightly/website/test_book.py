@@ -12,7 +12,8 @@ import pytest
 from sphinx.errors import ExtensionError
 
 from tests.website.conftest import Site, write_small_book
-from website import ROOT, book, notebooks
+from tools import notebooks
+from website import ROOT, book
 from website.extensions import chapter_map, link_cards, python_page
 
 
