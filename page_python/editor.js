@@ -214,8 +214,8 @@ function judging({
     run.textContent = "Stop";
     printed.replaceChildren();
     printed.hidden = true;
-    const isHere = session.files.has("python.lzma");
-    show(null, isHere ? "Running …" : "Fetching Python, once (250 kB) …");
+    const isHere = session.files.has("python.packed");
+    show(null, isHere ? "Running …" : "Fetching Python, once (300 kB) …");
     const started = performance.now();
     try {
       const source = field.value;

@@ -103,7 +103,7 @@ export class Session {
 
   async start() {
     if (this.worker) return;
-    const packed = await this.fetched("python.lzma", "arrayBuffer");
+    const packed = await this.fetched("python.packed", "arrayBuffer");
     this.loaded = new Set();
     this.worker = this.spare ?? this.newWorker();
     this.spare = null; // it may be ended before it has started

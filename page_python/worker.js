@@ -1,7 +1,6 @@
 // The worker in which a page's Python runs: it is ended where code does not end by itself.
 
 import { startGrader } from "./grader.js";
-import { unpacked } from "./lzma.js";
 import { startWriter } from "./writing.js";
 
 // at once, so that a worker that waits for its turn needs no network then
@@ -29,7 +28,9 @@ const listener = {
 
 /** Start from what was packed: the size of the interpreter, the interpreter, the graders. */
 async function start(packed) {
-  const bytes = unpacked(new Uint8Array(packed));
+  const unpacking = new DecompressionStream("gzip");
+  const stream = new Response(packed).body.pipeThrough(unpacking);
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   const size = new DataView(bytes.buffer).getUint32(0, true);
   const module = await WebAssembly.compile(bytes.subarray(4, 4 + size));
   const engine = JSON.parse(new TextDecoder().decode(bytes.subarray(4 + size)));

@@ -44,7 +44,7 @@ def write(folder):
         texts[f"{name}.json"] = export.written(export.chapter(name))
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    (folder / "python.lzma").write_bytes(export.packed())
+    (folder / "python.packed").write_bytes(export.packed())
     shutil.copy(micropython() / "micropython.mjs", folder)
     shutil.copy(FOLDER / "LICENSE.micropython.txt", folder / "LICENSE.txt")
 
