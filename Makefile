@@ -2,7 +2,7 @@
 # make book PYTHON=/path/to/python3.12 chooses the interpreter that .venv is made from.
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test nightly quick notebooks reseed test-matrix fuzz audit retrain class lab figures serve bench release format lint clean
+.PHONY: help environment book test nightly quick notebooks reseed test-matrix fuzz audit retrain class nbgrader lab figures serve bench release format lint clean
 
 PYTHON ?=
 PORT ?= 8000
@@ -13,9 +13,7 @@ STORE ?=
 EXAMPLES ?= 10000
 ROWS ?=
 CHAPTER ?=
-TOOLS ?= otter nbgrader
 WITHOUT ?=
-TRY ?=
 JOBS ?= logical
 # The inner loop: what a change to a function or to a chapter's text breaks first, without what takes
 # long: numeric derivatives, random calls, processes that start others.
@@ -39,23 +37,14 @@ export PYTHONUTF8 := 1
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
 
-# .venv's own interpreter comes first: what was once chosen with PYTHON stays chosen. Each name is
-# tried by running it, because a name on the path may be a dead link, a shim or too old.
 environment:
-	@try() { "$$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' >/dev/null 2>&1; }; \
-	if [ -n "$(PYTHON)" ]; then \
-	    try "$(PYTHON)" && exec "$(PYTHON)" tools/environment.py; \
-	    echo "PYTHON=$(PYTHON) does not run as Python 3.11, 3.12, 3.13 or 3.14: name one that does, or leave PYTHON out to let make look for one." >&2; exit 1; \
-	fi; \
-	for python in $(IN_VENV) python3 python3.14 python3.13 python3.12 python3.11 python; do \
-	    try $$python && exec $$python tools/environment.py; \
-	done; \
-	echo "No Python 3.11, 3.12, 3.13 or 3.14 was found: install one, or name the one you have with make book PYTHON=/path/to/python3.12." >&2; exit 1
+	@PYTHON="$(PYTHON)" tools/environment.sh
 
 book: environment ## build the website in _build/html
 	@$(IN_VENV) tools/book.py
 
 test: environment ## build the website, then check library, notebooks and pages
+	@$(IN_VENV) tools/notebooks.py --tidy
 	@$(IN_VENV) tools/book.py; book=$$?; \
 	$(PYTEST); tests=$$?; \
 	exit $$((book || tests))
@@ -68,6 +57,7 @@ nightly: environment ## try the rest: all corners, all pages in every way, bad m
 	exit $$((book || nightly || reseed || arithmetic))
 
 quick: environment ## check library and rules alone, in under a minute
+	@$(IN_VENV) tools/notebooks.py --tidy
 	@$(PYTEST) $(QUICK)
 
 notebooks: environment ## run every notebook afresh and store its outputs
@@ -91,8 +81,12 @@ retrain: environment ## train the book's small models anew, with several seeds; 
 	@$(IN_VENV) -m attention_workbook.copying $(if $(STORE),--store)
 	@$(IN_VENV) -m attention_workbook.writer $(if $(STORE),--store)
 
-class: environment ## copies and assignments for a class, in _build/class; CHAPTER="masking cost", WITHOUT="4", TOOLS=otter, TRY=1
-	@$(IN_VENV) -m website.classroom $(CHAPTER) --tools="$(TOOLS)" --without="$(WITHOUT)" $(if $(TRY),--try)
+class: environment ## copies and an assignment for a class, in _build/class; CHAPTER="masking cost", WITHOUT="4"
+	@$(IN_VENV) -m website.classroom $(CHAPTER) --without $(WITHOUT)
+
+nbgrader: environment ## install nbgrader, which grades a class, into .venv-class
+	@$(IN_VENV) -m venv .venv-class && .venv-class/bin/pip install -q -r tools/classroom/requirements.txt -c constraints.txt
+	@$(IN_VENV) -c 'import site; print(*site.getsitepackages())' | tee .venv-class/lib/python*/site-packages/book.pth
 
 lab: environment ## open the notebooks in JupyterLab
 	@$(IN_VENV) -m jupyterlab --notebook-dir=book

@@ -24,9 +24,9 @@ from attention_workbook.exercises import (
     soft_lookup,
     variance,
 )
-from attention_workbook.exercises._exercise import Exercise
-from attention_workbook.exercises._mine import FILE, from_the_book
-from attention_workbook.exercises._verdict import UNWRITTEN, Verdict
+from attention_workbook.exercises.engine.exercise import Exercise
+from attention_workbook.exercises.engine.mine import FILE, from_the_book
+from attention_workbook.exercises.engine.verdict import UNWRITTEN, Verdict
 
 __all__ = ["of_the_book", "take"]
 

@@ -33,15 +33,16 @@ __all__ = [
     "written",
 ]
 
-ENGINE = Path(exercises.__file__).parent
+CHAPTERS = Path(exercises.__file__).parent
+ENGINE = CHAPTERS / "engine"
 HOST = FOLDER / "micropython"
-# what the page has of modules that need CPython; the files in `grader` hold the rest
+# what the page has of modules that need CPython; the files in `micropython/engine` hold the rest
 SHARED = {
-    "_running": {"SECONDS", "Failure", "copied", "same_inputs", "_ERRORS", "_of_error"},
-    "_edits": {"Edit", "HELPERS", "_quotient", "_by_largest"},
-    "_rules": {"EXITS", "Trace", "Rule", "without", "calls", "asks_once", "makes"},
+    "running": {"SECONDS", "Failure", "copied", "same_inputs", "_ERRORS", "_of_error"},
+    "edits": {"Edit", "HELPERS", "_quotient", "_by_largest"},
+    "rules": {"EXITS", "Trace", "Rule", "without", "calls", "asks_once", "makes"},
 }
-WHOLE = ["_cases", "_verdict", "_words", "_compare", "_changes", "_facts", "_explain", "_exercise"]
+WHOLE = ["cases", "verdict", "words", "compare", "changes", "facts", "explain", "exercise"]
 
 # chapters whose exercises cannot run in the page, and why
 UNABLE = {
@@ -69,34 +70,37 @@ def packed():
 
 def chapters():
     """Return the names of the chapters with exercises that run in the page."""
-    names = [path.stem for path in sorted(ENGINE.glob("[a-z]*.py"))]
+    names = [path.stem for path in sorted(CHAPTERS.glob("[a-z]*.py"))]
     return [name for name in names if name not in UNABLE]
 
 
 def engine():
     """Return the texts of Python's modules in the page, by their paths."""
     paths = [
-        path for path in sorted(HOST.rglob("*.py")) if path.parent.name not in ("grader", "writer")
+        path for path in sorted(HOST.rglob("*.py")) if path.parent.name not in ("engine", "writer")
     ]
     files = {path.relative_to(HOST).as_posix(): _bare(path) for path in paths}
-    package = "attention_workbook/exercises"
+    package = "attention_workbook/exercises/engine"
     files["attention_workbook/__init__.py"] = ""
-    arguments = (ENGINE.parent / "arguments.py").read_text(encoding="utf-8")
+    arguments = (CHAPTERS.parent / "arguments.py").read_text(encoding="utf-8")
     files["attention_workbook/arguments.py"] = picked(arguments, {"shape_of"})
-    files[f"{package}/__init__.py"] = translated(_text("__init__"))
+    files["attention_workbook/exercises/__init__.py"] = translated(_text(CHAPTERS, "__init__"))
+    files[f"{package}/__init__.py"] = ""
     for name in WHOLE:
-        files[f"{package}/{name}.py"] = translated(_text(name))
+        files[f"{package}/{name}.py"] = translated(_text(ENGINE, name))
     files["attention_workbook/parts.py"] = parts_of_the_book()
     for name, names in SHARED.items():
-        text = _bare(HOST / "grader" / f"{name}.py")
-        files[f"{package}/{name}.py"] = text.replace("SHARED\n", picked(_text(name), names), 1)
-    for name in ("_mine", "_slips", "judging"):
-        files[f"{package}/{name}.py"] = _bare(HOST / "grader" / f"{name}.py")
+        text = _bare(HOST / "engine" / f"{name}.py")
+        files[f"{package}/{name}.py"] = text.replace(
+            "SHARED\n", picked(_text(ENGINE, name), names), 1
+        )
+    for name in ("mine", "slips", "judging"):
+        files[f"{package}/{name}.py"] = _bare(HOST / "engine" / f"{name}.py")
     return files
 
 
-def _text(name):
-    return (ENGINE / f"{name}.py").read_text(encoding="utf-8")
+def _text(folder, name):
+    return (folder / f"{name}.py").read_text(encoding="utf-8")
 
 
 def _bare(path):
@@ -115,7 +119,7 @@ def chapter(name):
     }
     argument_names = {key: _argument_names(value) for key, value in own_exercises.items()}
     return {
-        "module": translated(_text(name)),
+        "module": translated(_text(CHAPTERS, name)),
         "solutions": {key: solution(value) for key, value in own_exercises.items()},
         "mistakes": {key: names for key, names in argument_names.items() if names},
         "helpers": _helpers(name),

@@ -1,49 +1,62 @@
-"""tools/environment.py: what it installs unchecked, and what it says of a failed installation.
+"""tools/environment.sh: where .venv cannot be made, one sentence says why."""
 
-The gate makes its own environment with it. ``make environment`` on bad machines is tried in
-nightly/test_environment.py, which ``make test`` runs as well where tools/ differs.
-"""
-
-import hashlib
-import re
+import os
+import shutil
+import subprocess
+import sys
 
 import pytest
 
-from tools import environment
+from website import ROOT
+
+FILES = ("tools/environment.sh", "requirements.txt", "constraints.txt")
+FILES += ("pyproject.toml", "attention_contracts/pyproject.toml")
+# Debian has ensurepip in a package of its own.
+WITHOUT_ENSUREPIP = f"""#!/bin/sh
+case "$2" in *ensurepip*) exit 1 ;; esac
+exec '{sys._base_executable}' "$@"
+"""
+
+
+def make_environment(folder, **variables):
+    """Call the script in a folder of its own; return what it says."""
+    for name in FILES:
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    shutil.copytree(ROOT / "tools" / "npm", folder / "tools" / "npm")
+    done = subprocess.run(
+        ["sh", "tools/environment.sh"],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "PIP_CONFIG_FILE": os.devnull} | variables,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and not (folder / ".venv" / "made-from").exists()
+    return done.stderr
+
+
+def test_a_python_of_another_version_is_refused(tmp_path):
+    said = make_environment(tmp_path, PYTHON="/bin/false")
+    assert said.startswith("PYTHON=/bin/false does not run as Python 3.11")
+
+
+def test_a_machine_without_python_hears_which_to_install(tmp_path):
+    for name in ("dirname", "sh"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    said = make_environment(tmp_path, PATH=str(tmp_path))
+    assert said.startswith("No Python 3.11, 3.12, 3.13 or 3.14 was found")
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "strange"),
+    ("python", "sentence"),
     [
-        ("torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl", False, True),
-        ("torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl", False, False),
-        ("torchless-1.0+cpu-py3-none-any.whl", False, True),
-        ("numpy-2.4.6+cpu-cp311-cp311-manylinux_2_28_x86_64.whl", False, True),
-        ("numpy-2.4.6-cp311-cp311-manylinux_2_28_x86_64.whl", True, False),
+        (WITHOUT_ENSUREPIP, "came without its venv module"),
+        (f"#!/bin/sh\nexec '{sys._base_executable}' \"$@\"\n", "registry could not be reached"),
     ],
 )
-def test_only_a_labelled_build_of_torch_goes_unchecked(tmp_path, monkeypatch, name, known, strange):
-    monkeypatch.setattr(environment, "WHEELS", tmp_path / "wheels")
-    monkeypatch.setattr(environment, "ROOT", tmp_path)
-    (tmp_path / "wheels").mkdir()
-    (tmp_path / "wheels" / name).write_bytes(b"a wheel")
-    digest = hashlib.sha256(b"a wheel" if known else b"another").hexdigest()
-    (tmp_path / "hashes.txt").write_text(f"    --hash=sha256:{digest}\n")
-    assert [*environment.strangers()] == [name] * strange
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ("WARNING: Retrying (Retry(total=4)) after connection broken", "could not be reached"),
-        ("npm error code ECONNREFUSED\nnpm error FetchError: request to", "could not be reached"),
-        ("npm error network request to http://nowhere.test/", "could not be reached"),
-        ("ERROR: No matching distribution found for torch==2.13.0", "found for torch==2.13.0)"),
-        ("Using x\nERROR: [Errno 28] No space left on device", "([Errno 28] No space left on"),
-        ("Killed", "(no word why)"),
-    ],
-)
-def test_errors_of_installers_are_told_in_one_sentence(words, sentence):
-    said = environment.reason(words)
-    assert sentence in said
-    assert re.fullmatch(r"[^\n]+ run make again[^\n]+\.venv/install\.log\.", said)
+def test_what_is_missing_is_said_in_one_sentence(tmp_path, python, sentence):
+    (tmp_path / "python").write_text(python)
+    (tmp_path / "python").chmod(0o755)
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9", "PIP_RETRIES": "0"}
+    said = make_environment(tmp_path, PYTHON=str(tmp_path / "python"), **nowhere)
+    assert sentence in said and said.count("\n") == 1

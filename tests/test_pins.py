@@ -1,4 +1,4 @@
-"""What .venv is made of: everything in it is pinned, with its reason and its hash."""
+"""What .venv is made of: everything in it is pinned, with its reason."""
 
 import re
 import sysconfig
@@ -45,14 +45,3 @@ def test_every_requirement_is_exact_and_has_its_reason():
     assert [
         line for line in lines if re.match(r"\w", line) and not re.search(r"==\S+ +# \w", line)
     ] == []
-
-
-def test_every_pin_has_hashes():
-    def pins(name):
-        text = (ROOT / name).read_text(encoding="utf-8")
-        return re.findall(r"^([\w.-]+==[^#\\\n]+?) *(?:[#\\]|$)", text, re.MULTILINE)
-
-    assert pins("hashes.txt") == pins("constraints.txt") != []
-    text = (ROOT / "hashes.txt").read_text(encoding="utf-8")
-    for block in re.split(r"^(?=\w)", text, flags=re.MULTILINE)[1:]:
-        assert re.search(r" --hash=sha256:[0-9a-f]{64}$", block, re.MULTILINE), block

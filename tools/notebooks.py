@@ -3,9 +3,8 @@
 python tools/notebooks.py                      run every chapter of _toc.yml
 python tools/notebooks.py book/masking.ipynb   run these only
 python tools/notebooks.py --fresh              keep no stored output: after a new matplotlib
-python tools/notebooks.py --check              run nothing: are the stored files canonical?
+python tools/notebooks.py --tidy               run nothing: mend what another program saved
 python tools/notebooks.py --stills             run nothing: draw all figures' stills anew
-python tools/notebooks.py --report             run nothing: what nbval does not compare, and why
 """
 
 import argparse
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from website import ROOT, belongs_here, stills
 from website.book import ends_in_a_sentence
-from website.notebooks import comparison_report, listed_chapters, not_canonical, run_all
+from website.notebooks import listed_chapters, run_all, tidy
 
 
 @ends_in_a_sentence
@@ -26,27 +25,24 @@ def main(root=ROOT):
     )
     parser.add_argument("notebooks", nargs="*", type=Path, help="instead of those of _toc.yml")
     parser.add_argument("--fresh", action="store_true", help="keep no stored output")
-    parser.add_argument("--check", action="store_true", help="run nothing, compare the form")
+    parser.add_argument("--tidy", action="store_true", help="run nothing, mend the form")
     parser.add_argument("--stills", action="store_true", help="run nothing, draw the stills anew")
-    parser.add_argument("--report", action="store_true", help="run nothing, list tagged cells")
     arguments = parser.parse_args()
     paths = [path.resolve() for path in arguments.notebooks] or listed_chapters(root)
     if missing := [str(path) for path in paths if not path.is_file()]:
         sys.exit(f"There is no such notebook: {', '.join(missing)}.")
-    if arguments.report:
-        print(comparison_report(paths))
-        return
     if arguments.stills:
         stills.store(root, anew=True)
         return
-    if arguments.check:
-        failures = not_canonical(paths)
-    else:
-        try:
-            failures = asyncio.run(run_all(paths, arguments.fresh))
-        except KeyboardInterrupt:
-            sys.exit("Stopped: each notebook is whole, stored anew or as it was.")
-        stills.store(root)
+    if arguments.tidy:
+        for path in paths:
+            tidy(path)
+        return
+    try:
+        failures = asyncio.run(run_all(paths, arguments.fresh))
+    except KeyboardInterrupt:
+        sys.exit("Stopped: each notebook is whole, stored anew or as it was.")
+    stills.store(root)
     if failures:
         sys.exit("\n".join(failures))
 

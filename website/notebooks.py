@@ -5,7 +5,8 @@ earlier runs, timings, widget state, paths in tracebacks), and what cannot be le
 was stored where the fresh run says the same. That is a picture that looks the same, and, in a cell
 tagged nbval-ignore-output, text that differs in its measurements alone; --fresh stores them anew.
 
-A chapter's line ``**Time:** …`` is given the minutes that :mod:`website.minutes` computes.
+A chapter's line ``**Time:** …`` is given the minutes that :mod:`website.minutes` computes. More
+than 50 are said once, and stop nobody.
 
 A chapter that raises is left as it was on disk, and named with its cell and its error.
 """
@@ -280,6 +281,8 @@ async def run(path, fresh):
     if not fresh:
         keep_stored(before, after)
     write(path, to_text(after))
+    if (read_in := minutes.minutes(after)[0]) > 50:
+        print(f"{path.name}: {read_in} minutes to read; after 50 many readers stop.")
 
 
 def write(path, text):
@@ -311,51 +314,9 @@ async def run_all(paths, fresh):
     return [failure for failure in await asyncio.gather(*map(run_in_turn, paths)) if failure]
 
 
-# -------------------------------------------------------------------------------------- reading
-
-
-def not_canonical(paths):
-    """A sentence for each file that is not in canonical form."""
-    return [
-        f"{path.name}: not in canonical form; run make notebooks."
-        for path in paths
-        if path.read_text(encoding="utf-8") != to_text(normalise(read(path), path.stem))
-    ]
-
-
-COUNTS = "{} code cells, {} figures, {} not compared"
-
-
-def comparison_report(paths):
-    """How much of each chapter nbval compares, and each cell that it compares less of, with why."""
-    lines, totals = [], (0, 0, 0)
-    for path in paths:
-        notebook = read(path)
-        code = code_cells(notebook)
-        counts = (
-            len(code),
-            sum(len(pictures(cell)) for cell in code),
-            sum("nbval-ignore-output" in tags(cell) for cell in code),
-        )
-        totals = tuple(map(sum, zip(totals, counts, strict=True)))
-        lines.append(f"{path.stem}: {COUNTS.format(*counts)}")
-        reasons = (why_not_compared(notebook, index) for index in range(len(notebook["cells"])))
-        lines += [
-            f"  cell {number}: {reason}" for number, reason in enumerate(reasons, 1) if reason
-        ]
-    return "\n".join([*lines, f"all {len(paths)} chapters: {COUNTS.format(*totals)}"])
-
-
-def why_not_compared(notebook, index):
-    """Why nbval compares less of a cell, and what it compares instead; empty where it does not."""
-    cell = notebook["cells"][index]
-    if "nbval-ignore-output" in tags(cell):
-        claims = code_cells({"cells": notebook["cells"][index + 1 :]})[:1]
-        outputs = [output for claim in claims for output in claim["outputs"]]
-        printed = "".join("".join(output.get("text", "")) for output in outputs)
-        claim = "; ".join(line for line in printed.splitlines() if "True" in line) or "nothing"
-        return f"measures time or memory; compared instead: {claim}"
-    if "raises-exception" in tags(cell):
-        errors = [out["ename"] for out in cell["outputs"] if out["output_type"] == "error"]
-        return f"the error is the lesson, and is compared: {', '.join(errors) or 'none'}"
-    return ""
+def tidy(path):
+    """Store a notebook that another program saved in its canonical form, without a run."""
+    text = to_text(normalise(read(path), path.stem))
+    if path.read_text(encoding="utf-8") != text:
+        write(path, text)
+        print(f"{path.name}: brought into its form")

@@ -6,12 +6,12 @@ right and names the mistake where it recognises one. A chapter's graders are mad
 PyTorch is made from each `Exercise`, the `Source` of its solution, and the usual `slips` in it.
 """
 
-from attention_workbook.exercises._cases import draws
-from attention_workbook.exercises._edits import Source
-from attention_workbook.exercises._exercise import Exercise, exercise
-from attention_workbook.exercises._questions import questions
-from attention_workbook.exercises._rules import Rule, asks_once, calls, makes, without
-from attention_workbook.exercises._slips import slips
+from attention_workbook.exercises.engine.cases import draws
+from attention_workbook.exercises.engine.edits import Source
+from attention_workbook.exercises.engine.exercise import Exercise, exercise
+from attention_workbook.exercises.engine.questions import questions
+from attention_workbook.exercises.engine.rules import Rule, asks_once, calls, makes, without
+from attention_workbook.exercises.engine.slips import slips
 
 __all__ = [
     "Exercise",

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attention_workbook.exercises import Rule, draws, exercise, questions
-from attention_workbook.exercises._rules import Trace
+from attention_workbook.exercises.engine.rules import Trace
 
 __all__ = ["delta_reads", "gated_delta", "in_two_chunks", "memory_bytes", "quiz"]
 

@@ -4,6 +4,8 @@ Examples
 --------
 >>> repaired_weight(0.8)
 Not yet: .8 is the sum of the two real weights; divide by it.
+>>> folded_mask(lambda valid_lens, num_heads, len_k: length_mask(valid_lens, len_k)).passed
+False
 """
 
 from collections.abc import Callable
@@ -12,69 +14,14 @@ import torch
 from torch import Tensor
 
 from attention_lib.masking import causal_mask, length_mask
-from attention_workbook.exercises import Rule, draws, exercise, questions
+from attention_workbook.exercises import draws, exercise, questions
 
-__all__ = ["cleaned", "leak_test", "quiz", "repaired_weight"]
+__all__ = ["folded_mask", "leak_test", "quiz", "repaired_weight", "token_positions"]
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 Masked = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 repaired_weight, quiz = questions("mask_failures")
-
-_normal = draws(22)
-
-
-def _with_nan(batch: int, length: int, d_v: int) -> Tensor:
-    """Values whose last place holds NaN and infinity."""
-    values = _normal(batch, length, d_v)
-    values[:, -1, 0], values[:, -1, 1:] = torch.nan, torch.inf
-    return values
-
-
-@exercise(
-    axes="sequence place column",
-    cases=[
-        (torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([2])),
-        (_with_nan(2, 5, 3), torch.tensor([3, 4])),
-        (_normal(3, 7, 2), torch.tensor([7, 1, 4])),
-    ],
-    special={"where a length is 0": (_with_nan(2, 3, 2), torch.tensor([0, 2]))},
-    rules=[
-        Rule(
-            "a small number stands in the places of padding; write exact zeros.",
-            lambda trace: not ((trace.result != 0) & (abs(trace.result) < 1e-4)).any(),
-        )
-    ],
-    mistakes=[
-        (
-            "values.masked_fill(padding.unsqueeze(-1), 0.0)",
-            "values * ~padding.unsqueeze(-1)",
-            "0 times NaN is NaN: write zeros in place of the padding, do not multiply.",
-        ),
-        (
-            lambda values, valid_lens: values.nan_to_num(0.0, 0.0, 0.0),
-            "only NaN and infinity are taken out; the other numbers of the padding stay.",
-        ),
-        (
-            "padding.unsqueeze(-1), 0.0",
-            "padding.unsqueeze(-1) & values.isnan(), 0.0",
-            "only NaN is taken out; all other numbers of the padding stay, infinity, too.",
-        ),
-        (
-            ">= valid_lens.unsqueeze(-1)",
-            "< values.shape[1] - valid_lens.unsqueeze(-1)",
-            "the padding is taken to stand on the left; the first `valid_lens` places are real.",
-        ),
-        (
-            lambda values, valid_lens: values,
-            "the values come back as they were: `masked_fill` returns a new tensor.",
-        ),
-    ],
-)
-def cleaned(values: Tensor, valid_lens: Tensor) -> Tensor:
-    """Return the values with zeros in the places of padding, ``(batch, length, d_v)``."""
-    padding = torch.arange(values.shape[1]) >= valid_lens.unsqueeze(-1)
-    return values.masked_fill(padding.unsqueeze(-1), 0.0)
 
 
 class _Bound:
@@ -227,3 +174,102 @@ def leak_test(
         after = attend(queries, poisoned_keys, poisoned_values)
         moved.append((~before[:, i].isclose(after[:, i])).any(dim=-1))
     return torch.stack(moved, dim=1)
+
+
+@exercise(
+    axes="row query key",
+    cases=[
+        (torch.tensor([2, 3]), 2, 4),
+        (torch.tensor([1, 4, 2]), 3, 5),
+        (torch.tensor([2]), 3, 7),
+        (torch.tensor([5, 1, 4, 3]), 1, 5),
+    ],
+    special={"where a length is 0": (torch.tensor([0, 3]), 4, 3)},
+)
+def folded_mask(valid_lens: Tensor, num_heads: int, len_k: int) -> Tensor:
+    """Return a mask for folded heads, ``(batch * num_heads, 1, len_k)``, True = may attend."""
+    lengths = valid_lens.repeat_interleave(num_heads)
+    return torch.arange(len_k) < lengths[:, None, None]
+
+
+def _normalised(positions: Tensor, real: Tensor) -> Tensor:
+    """Return positions with 0 at padding after the first token, where any position will do."""
+    exact = positions.dtype != torch.bool and not positions.is_floating_point()
+    if positions.shape != real.shape or not exact:
+        return positions
+    later = ~real & (real.cumsum(dim=-1) > 0) & (positions >= 0)
+    return positions.masked_fill(later, 0)
+
+
+@exercise(
+    axes="row token",
+    normalise=_normalised,
+    cases=[
+        (torch.tensor([[False, False, True, True]]),),
+        (torch.tensor([[False, True, True], [True, True, True]]),),
+        (torch.tensor([[True, True, False, False, False], [False, True, False, True, True]]),),
+        (torch.arange(9) >= torch.tensor([[3], [1], [5], [0]]),),
+        (torch.arange(13) >= torch.tensor([[2], [7]]),),
+    ],
+    special={
+        "where nothing but padding stands in a row": (
+            torch.tensor([[False] * 3, [True] * 3, [False, False, True]]),
+        ),
+    },
+    mistakes=[
+        (
+            lambda real: real.cumsum(dim=-1) - 1,
+            "padding before the first token gets −1, which no table of positions has: put 0 there.",
+        ),
+        (
+            lambda real: torch.arange(real.shape[-1]).expand(real.shape),
+            "that is the place in the row: padding on the left still moves every token.",
+        ),
+        (
+            lambda x: (torch.arange(x.shape[-1]) - (~x).sum(-1, keepdim=True)).clamp(min=0),
+            "that is right for padding on the left alone: it counts padding that comes later, too.",
+        ),
+        (
+            lambda x: (torch.arange(x.shape[-1]) - x.int().argmax(-1, True)).clamp(min=0),
+            "that is the distance from the first token: padding between two tokens counts, too.",
+        ),
+        (
+            lambda real: (real.flatten().cumsum(0) - 1).view(real.shape).clamp(min=0),
+            "the count runs on from one row to the next; each row starts at 0.",
+        ),
+        *(
+            (wrong, "the tokens are counted along the batch; positions count along each row.")
+            for wrong in (
+                lambda real: (real.cumsum(dim=0) - 1).clamp(min=0),
+                lambda real: real.cumsum(dim=0) - 1,
+            )
+        ),
+        (
+            lambda real: real.cumsum(dim=-1).clamp(min=1),
+            "the first token gets 1: subtract 1, and let no position be below 0.",
+        ),
+        (
+            lambda real: ((~real).cumsum(dim=-1) - 1).clamp(min=0),
+            "the padding is counted; count the tokens.",
+        ),
+        (
+            lambda real: (~real).cumsum(dim=-1) - 1,
+            "the padding is counted; count the tokens. And no position may be below 0.",
+        ),
+        (
+            lambda real: (real.cumsum(dim=-1) - 1).abs(),
+            "padding before the first token gets 1; it should be 0: `clamp`, not `abs`.",
+        ),
+        (
+            lambda real: (real.flip(-1).cumsum(dim=-1).flip(-1) - 1).clamp(min=0),
+            "the count comes from the right; positions count from the left.",
+        ),
+        (
+            lambda real: real.sum(dim=-1, keepdim=True).expand(real.shape),
+            "that is how many tokens a row has; count those before each place.",
+        ),
+    ],
+)
+def token_positions(real: Tensor) -> Tensor:
+    """Return 0 for the first real token of a row, 1 for the second …, ``(batch, length)``."""
+    return (real.cumsum(dim=-1) - 1).clamp(min=0) * real

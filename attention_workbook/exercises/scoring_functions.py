@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from attention_workbook.exercises import Rule, calls, draws, exercise, makes, questions, without
-from attention_workbook.exercises._cases import PAIRS, STEEP_PAIRS
-from attention_workbook.exercises._rules import Trace
+from attention_workbook.exercises.engine.cases import PAIRS, STEEP_PAIRS
+from attention_workbook.exercises.engine.rules import Trace
 
 __all__ = ["frugal_additive_scores", "gaussian_by_product", "quiz", "scaled_scores"]
 

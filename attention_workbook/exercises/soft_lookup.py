@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attention_workbook.exercises import draws, exercise, questions, without
-from attention_workbook.exercises._cases import PAIRS, SOFTMAXES, STEEP_PAIRS
+from attention_workbook.exercises.engine.cases import PAIRS, SOFTMAXES, STEEP_PAIRS
 
 __all__ = ["hard_lookup", "looking_elsewhere", "lookup", "quiz"]
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from attention_workbook.exercises import draws, exercise, questions, without
-from attention_workbook.exercises._cases import SOFTMAXES
+from attention_workbook.exercises.engine.cases import SOFTMAXES
 
 __all__ = [
     "held_out_sentences",

@@ -17,7 +17,7 @@ from torch import Tensor
 import attention_contracts as contracts
 from attention_workbook import museum
 from attention_workbook.exercises import asks_once, draws, exercise, questions
-from attention_workbook.exercises._verdict import Verdict
+from attention_workbook.exercises.engine.verdict import Verdict
 from attention_workbook.museum.exhibits import Bound
 
 __all__ = [

@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
 
 from attention_workbook import parts
-from attention_workbook.exercises import _mine
+from attention_workbook.exercises.engine import mine as keeping
 from website import ROOT
 
 LOOKUP = """
@@ -37,8 +37,8 @@ TAKEN = 'from attention_workbook.parts import take\nmy_lookup = take("my_lookup"
 def notebook(tmp_path, monkeypatch):
     """Return a function that runs a cell and returns what its last line shows."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_mine, "in_notebook", lambda: True)
-    monkeypatch.delenv(_mine.BOOK, raising=False)
+    monkeypatch.setattr(keeping, "in_notebook", lambda: True)
+    monkeypatch.delenv(keeping.BOOK, raising=False)
     shell = InteractiveShell()
     shell.user_ns["__name__"] = "__main__"
 
@@ -93,14 +93,14 @@ def test_an_answer_of_another_name_hears_which_name_is_kept(notebook, tmp_path):
 
 
 def test_outside_a_notebook_nothing_is_kept(notebook, tmp_path, monkeypatch):
-    monkeypatch.setattr(_mine, "in_notebook", lambda: False)
+    monkeypatch.setattr(keeping, "in_notebook", lambda: False)
     assert notebook(grade(BY_HAND)) == "Correct: 10 cases agree."
     assert [*tmp_path.iterdir()] == []
 
 
 def test_when_the_book_runs_itself_nothing_is_kept_or_read(notebook, tmp_path, monkeypatch, capsys):
     (tmp_path / "mine.py").write_text("this is no Python")
-    monkeypatch.setenv(_mine.BOOK, "book")
+    monkeypatch.setenv(keeping.BOOK, "book")
     assert notebook(grade(BY_HAND)) == "Correct: 10 cases agree."
     assert parts.take("my_lookup") is parts.of_the_book("my_lookup")
     assert "There is no mine.py beside this notebook" in capsys.readouterr().out
@@ -333,7 +333,7 @@ def test_each_part_has_a_stub_of_its_name_in_its_chapter():
 def test_a_kernel_keeps_answers_and_the_books_own_runs_do_not(tmp_path, monkeypatch):
     cell = nbformat.v4.new_code_cell(f"import torch\n{grade(BY_HAND)}")
     for value, count in (("book", 0), ("", 1)):
-        monkeypatch.setenv(_mine.BOOK, value)
+        monkeypatch.setenv(keeping.BOOK, value)
         notebook = nbformat.v4.new_notebook(cells=[cell])
         NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}).execute()
         said = notebook.cells[0].outputs[-1]["data"]["text/plain"]

@@ -9,7 +9,7 @@ from itertools import chain
 import pytest
 
 from attention_workbook import exercises
-from attention_workbook.exercises._exercise import Exercise
+from attention_workbook.exercises.engine.exercise import Exercise
 from page_python import export
 from tests.attention_workbook.exercises import answers
 from tests.page_python.test_graders_of_the_page import differing, hold_mistakes

@@ -18,7 +18,7 @@ from tests.page_python.test_graders_of_the_page import judged, published
 
 NODE = Path(executable.ROOT_DIR, "bin", "node")
 WRITE, MINE = (Path(__file__).with_name(name) for name in ("write.mjs", "mine.test.mjs"))
-WEIGHTS = export.ENGINE.parent / "writer" / "weights.safetensors"
+WEIGHTS = export.CHAPTERS.parent / "writer" / "weights.safetensors"
 FACTS = export.writer()
 
 
@@ -197,7 +197,7 @@ def test_notebooks_take_what_the_page_keeps(tmp_path, monkeypatch, capsys):
 
 
 def test_the_file_of_the_page_begins_as_that_of_the_notebooks():
-    from attention_workbook.exercises._mine import BEGINNING
+    from attention_workbook.exercises.engine.mine import BEGINNING
 
     text = (page.FOLDER / "mine.js").read_text(encoding="utf-8")
     assert f"`{BEGINNING}`" in text

@@ -7,9 +7,8 @@ import subprocess
 import pytest
 from fontTools.ttLib import TTFont
 
-from attention_workbook.classroom import copies
 from page_python import micropython
-from website import ROOT, classroom
+from website import ROOT, classroom, copies
 from website.extensions.python_page import STATIC
 from website.extensions.travelling_notebooks import travelling
 from website.notebooks import chapters

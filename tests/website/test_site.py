@@ -17,9 +17,9 @@ import attention_lib
 from website import ROOT, book, minutes
 from website import address as home
 from website.extensions import moved
+from website.extensions.slider_figures import FIGURE_LINK
 from website.extensions.workbook_pages import citation
 from website.pictures import KINDS
-from website.rules.prose import FIGURE_LINK
 
 from .conftest import ORIGIN
 
@@ -157,7 +157,7 @@ def test_the_index_maps_the_chapters(site):
         link, sentence = row.a, row.select("p")[1].text
         assert f"book/{link['href']}" == f"{name}.html"
         assert f"# {link.text}\n" in "".join(notebook["cells"][0]["source"])
-        reading, practice = minutes.rounded(minutes.reading(notebook)), minutes.exercises(notebook)
+        reading, practice = minutes.minutes(notebook)
         wanted = f"{reading} min to read" + (f", {practice} min of exercises" if practice else "")
         assert row.em.text == wanted
         assert len(sentence.split()) > 5, f"{name}: no sentence under its title"
@@ -166,7 +166,7 @@ def test_the_index_maps_the_chapters(site):
     doors = [door["href"] for door in front.select(".doors a")]
     assert doors == ["twenty-minutes.html", "soft-lookup.html", "check-your-own.html"]
     notebooks = [notebook for name, notebook in chapters().items() if name in book.parts()[1][1]]
-    takes = [minutes.rounded(minutes.reading(notebook)) for notebook in notebooks]
+    takes = [minutes.minutes(notebook)[0] for notebook in notebooks]
     said = f"{len(takes)} sittings of {min(takes)} to {max(takes)} minutes"
     assert said in front.select_one(".doors").text
     folded = [part.h3.text for part in chapter_map.select("section") if part.find("details")]

@@ -40,7 +40,7 @@ def tasks(page):
     found = {}
     for part in re.split(r"^### ", prose(page), flags=re.MULTILINE)[1:]:
         if number := re.match(r"Exercise (\d)", part):
-            found[int(number[1])] = int(LEVEL.search(part)[2])
+            found[int(number[1])] = int(LEVEL.search(part)[1])
     return found
 
 

@@ -23,8 +23,7 @@ def entry(number, path):
     notebook = json.loads(path.read_text(encoding="utf-8"))
     title, *paragraphs = "".join(notebook["cells"][0]["source"]).split("\n\n")
     sentence = " ".join(re.sub(r"\*\*[^*]+\*\*", "", paragraphs[0]).split()) if paragraphs else ""
-    reading = minutes.rounded(minutes.reading(notebook))
-    practice = minutes.exercises(notebook)
+    reading, practice = minutes.minutes(notebook)
     time = f"{reading} min to read"
     if practice:
         time = f"{reading} min to read, {practice} min of exercises"
@@ -78,10 +77,7 @@ def sittings(root, part):
             f"_toc.yml: expected chapters in a part called '{part}: …', "
             f"got {', '.join(parts) or 'no parts'}"
         )
-    times = [
-        minutes.rounded(minutes.reading(json.loads(path.read_text(encoding="utf-8"))))
-        for path in paths
-    ]
+    times = [minutes.minutes(json.loads(path.read_text(encoding="utf-8")))[0] for path in paths]
     return f"{len(times)} sittings of {min(times)} to {max(times)} minutes"
 
 

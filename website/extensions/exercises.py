@@ -8,12 +8,12 @@ to be written, the page says how to run the notebook; ``python_page.py`` puts an
 import re
 from pathlib import Path
 
-from attention_workbook import exercises
+from attention_workbook.exercises import engine
 from attention_workbook.figures.bundle import as_expression
 from page_python.export import UNABLE
 
 FOLDER = "attention_exercises"
-SOURCES = Path(exercises.__file__).parent
+SOURCES = Path(engine.__file__).parent
 QUESTION = '<div class="attention-exercise" data-exercise="'
 UNWRITTEN = re.compile(
     r'<div class="output text_plain[^>]*>\s*<div class="highlight"><pre><span></span>'

@@ -6,7 +6,7 @@ fold holds everything up to the end of the exercise.
 
 from docutils import nodes
 
-from attention_workbook.classroom.copies import SOLUTION
+from website.copies import SOLUTION
 
 OPEN = SOLUTION.replace("<details>", '<details class="solution">')
 CLOSE = "</details>"

@@ -9,6 +9,7 @@ page on which a widget would vanish is a warning, thus an error.
 
 import html
 import json
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -20,9 +21,10 @@ from attention_workbook.figures import bundle
 from attention_workbook.figures.catalogue import FIGURES
 from attention_workbook.figures.still_pictures import figure_html, still_of
 from website import stills
-from website.rules.prose import FIGURE_LINK
 
 FOLDER = "attention_widgets"
+# Sets a part of a figure, or points at it: #SoftLookup.temperature=2, #SoftLookup:weights.
+FIGURE_LINK = re.compile(r"#([A-Z]\w+)(?:-\d+)?(?:\.\w+=|:\w)")
 VIEW = "application/vnd.jupyter.widget-view+json"
 _HOST = Path(__file__).with_name("slider_host.js")
 

@@ -2,13 +2,13 @@
 # `one-block`, and what breaks it are the functions of that chapter.
 
 import torch
-from attention_workbook.exercises.judging import fresh_world, left_of
+from attention_workbook.exercises.engine.judging import fresh_world, left_of
 
 from attention_lib import causal_mask, rotate_by_position
-from attention_workbook.exercises import _running
-from attention_workbook.exercises._running import ANSWER, Failure
+from attention_workbook.exercises.engine import running
+from attention_workbook.exercises.engine.running import ANSWER, Failure
 
-host = _running.host  # what a reader may not import, and what comes later may not either
+host = running.host  # what a reader may not import, and what comes later may not either
 _facts = {}  # letters, heads, layers, held-out text, names of parts, what breaks them
 _weights = {}
 _writers = {}  # by whose parts they are made of
@@ -34,9 +34,9 @@ def know(facts, numbers):
 
 def take(mine, lowered):
     """Make a writer of the parts of a text; return what is wrong if the text does not run."""
-    _running._source[:] = mine.split("\n")
+    running._source[:] = mine.split("\n")
     parts = _parts_of_the_book()
-    outcome = _running.run(lambda: exec(compile(lowered + "\n", ANSWER, "exec"), parts), ())
+    outcome = running.run(lambda: exec(compile(lowered + "\n", ANSWER, "exec"), parts), ())
     if isinstance(outcome, Failure):
         return outcome.sentence().replace("your function stops", "mine.py stops", 1)
     for name in _facts["parts"]:
@@ -178,7 +178,7 @@ def step(who, what, given):
     """Let a writer write a letter or read a row: the result after "=", or a part and a sentence."""
     del _inside[:]
     writer = _writers[who]
-    outcome = _running.run(lambda: getattr(writer, what)(given), ())
+    outcome = running.run(lambda: getattr(writer, what)(given), ())
     kept = [x for each in _writers for cache in _writers[each].caches for x in cache]
     numbers = [str(x._n) for x in kept if isinstance(x, torch.Tensor)]
     host.release(_since[0], ",".join(numbers))

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 
-import { judge, readNumbers } from "../../../attention_workbook/exercises/exercise.js";
+import { judge, readNumbers } from "../../../attention_workbook/exercises/engine/exercise.js";
 
 const table = JSON.parse(readFileSync(process.env.ATTENTION_ANSWERS, "utf-8"));
 

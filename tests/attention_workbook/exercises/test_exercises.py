@@ -10,19 +10,19 @@ import pytest
 import torch
 
 from attention_workbook import exercises
-from attention_workbook.exercises import _running
-from attention_workbook.exercises._changes import Repair
-from attention_workbook.exercises._edits import Source
-from attention_workbook.exercises._exercise import Exercise
-from attention_workbook.exercises._explain import Explanations, declared_edits
-from attention_workbook.exercises._questions import Question, Quiz
-from attention_workbook.exercises._slips import slips
+from attention_workbook.exercises.engine import running
+from attention_workbook.exercises.engine.changes import Repair
+from attention_workbook.exercises.engine.edits import Source
+from attention_workbook.exercises.engine.exercise import Exercise
+from attention_workbook.exercises.engine.explain import Explanations, declared_edits
+from attention_workbook.exercises.engine.questions import Question, Quiz
+from attention_workbook.exercises.engine.slips import slips
 from tests.attention_workbook.exercises import answers
 
 MODULES = {
     module.name: importlib.import_module(f"{exercises.__name__}.{module.name}")
     for module in pkgutil.iter_modules(exercises.__path__)
-    if not module.name.startswith("_")
+    if not module.ispkg
 }
 EVERY = [
     pytest.param(getattr(module, name), id=f"{chapter}.{name}")
@@ -64,7 +64,7 @@ def test_the_right_solution_passes_but_for_rules_of_the_way(exercise, monkeypatc
 @every_exercise
 def test_no_right_result_is_nan(exercise):
     for case in exercise.cases:
-        result = exercise.right(*_running.copied(case))
+        result = exercise.right(*running.copied(case))
         for part in result if isinstance(result, tuple) else (result,):
             assert not torch.as_tensor(part).isnan().any()
 
@@ -72,8 +72,8 @@ def test_no_right_result_is_nan(exercise):
 @pytest.mark.parametrize(("exercise", "mistake"), MISTAKES)
 def test_a_mistake_hears_its_own_sentence(exercise, mistake):
     wrong = made(exercise, mistake)
-    results = [_running.attempt(wrong, case) for case in exercise.cases]
-    errors = [x.error for x in results if isinstance(x, _running.Failure)]
+    results = [running.attempt(wrong, case) for case in exercise.cases]
+    errors = [x.error for x in results if isinstance(x, running.Failure)]
     assert not any(isinstance(error, NameError) for error in errors), errors
     said = exercise(wrong)
     assert not said
@@ -140,7 +140,7 @@ def test_an_answer_that_ends_the_program_is_refused_in_words(exercise):
 
 @pytest.mark.parametrize("exercise", EVERY[::9])
 def test_an_endless_loop_ends(exercise, monkeypatch):
-    monkeypatch.setattr(_running, "SECONDS", 0.05)
+    monkeypatch.setattr(running, "SECONDS", 0.05)
     start = time.monotonic()
     said = exercise(named_like(exercise, "while True: pass"))
     assert "still running after 0.05 seconds" in said.message
@@ -148,7 +148,7 @@ def test_an_endless_loop_ends(exercise, monkeypatch):
 
 
 def test_a_call_that_only_sleeps_is_left_at_the_limit(monkeypatch):
-    monkeypatch.setattr(_running, "SECONDS", 0.2)
+    monkeypatch.setattr(running, "SECONDS", 0.2)
     start = time.monotonic()
     said = MODULES["masking"].key_padding(lambda valid_lens, len_k: time.sleep(60))
     assert "still running after 0.2 seconds" in said.message
@@ -156,7 +156,7 @@ def test_a_call_that_only_sleeps_is_left_at_the_limit(monkeypatch):
 
 
 def test_imports_do_not_count_as_time_of_the_answer(monkeypatch, tmp_path):
-    monkeypatch.setattr(_running, "SECONDS", 0.2)
+    monkeypatch.setattr(running, "SECONDS", 0.2)
     (tmp_path / "slow_to_import.py").write_text("import time\ntime.sleep(0.8)\nnumber = 3\n")
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -165,7 +165,7 @@ def test_imports_do_not_count_as_time_of_the_answer(monkeypatch, tmp_path):
 
         return slow_to_import.number
 
-    assert _running.run(answer, ()) == 3
+    assert running.run(answer, ()) == 3
 
 
 def test_an_answer_that_spoils_pytorch_is_not_right(monkeypatch):
@@ -295,7 +295,7 @@ def test_of_several_results_the_wrong_one_is_named():
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32])
 def test_positions_at_padding_are_free_in_every_integer_dtype(dtype):
-    positions = MODULES["pytorch_masks"].token_positions
+    positions = MODULES["mask_failures"].token_positions
     assert positions(lambda real: (real.cumsum(dim=-1) - 1).clamp(min=0).to(dtype))
 
 

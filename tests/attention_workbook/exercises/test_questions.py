@@ -16,10 +16,10 @@ import pytest
 import torch
 
 from attention_workbook import exercises
-from attention_workbook.exercises._form import VIEW, form_of
-from attention_workbook.exercises._numbers import read_numbers
-from attention_workbook.exercises._questions import Choice, Number, Question, Quiz
-from attention_workbook.exercises._verdict import UNWRITTEN
+from attention_workbook.exercises.engine.form import VIEW, form_of
+from attention_workbook.exercises.engine.numbers import read_numbers
+from attention_workbook.exercises.engine.questions import Choice, Number, Question, Quiz
+from attention_workbook.exercises.engine.verdict import UNWRITTEN
 
 HALF = Number(
     "What is `1/2`?", 0.5, tolerance=0.05, because="a half.", mistakes=[(2, "upside down.")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attention_workbook.exercises._questions import Choice, Number, Quiz
+from attention_workbook.exercises.engine.questions import Choice, Number, Quiz
 from tests.attention_workbook.exercises.test_questions import all_questions
 from website.extensions import exercises
 

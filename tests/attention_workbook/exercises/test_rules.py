@@ -7,17 +7,14 @@ import torch
 
 from attention_lib import masked_softmax, scaled_dot_product_attention, split_heads
 from attention_workbook.exercises import (
-    _rules,
     after_training,
     fewer_numbers,
     learned_alignment,
     linear_attention,
-    mask_failures,
     masking,
     multi_head,
     one_block,
     one_head,
-    pytorch_masks,
     scoring_functions,
     soft_lookup,
     softmax_gradient,
@@ -25,8 +22,9 @@ from attention_workbook.exercises import (
     train_a_reader,
     write_a_contract,
 )
-from attention_workbook.exercises._exercise import Exercise
-from attention_workbook.exercises._running import Failure
+from attention_workbook.exercises.engine import rules
+from attention_workbook.exercises.engine.exercise import Exercise
+from attention_workbook.exercises.engine.running import Failure
 
 
 def masked_softmax_by_hand(scores, mask):
@@ -149,16 +147,6 @@ BROKEN = [
     (learned_alignment.cross_attention, keys_and_values, "keys or values are made"),
     (train_a_reader.pointing_loss, cross_entropy, "`cross_entropy` or a softmax"),
     (write_a_contract.reads_values, by_two_calls, "a single call"),
-    (
-        pytorch_masks.added_mask,
-        lambda m: torch.zeros(m.shape).where(m, -torch.inf).double(),
-        "float32",
-    ),
-    (
-        mask_failures.cleaned,
-        lambda values, lens: mask_failures.cleaned.right(values, lens) + 1e-9,
-        "exact zeros",
-    ),
     (sparse_attention.fetching, all_scores, "is computed for all keys"),
     (
         linear_attention.in_two_chunks,
@@ -184,7 +172,7 @@ def test_a_right_result_by_a_forbidden_way_is_refused(exercise, answer, said):
     "exercise", {row[0].__name__: row[0] for row in BROKEN}.values(), ids=lambda x: x.__name__
 )
 def test_what_could_not_be_watched_is_no_pass(exercise, monkeypatch):
-    monkeypatch.setattr(_rules, "run", lambda answer, given: Failure(OSError("gone"), answer))
+    monkeypatch.setattr(rules, "run", lambda answer, given: Failure(OSError("gone"), answer))
     verdict = exercise._right(exercise.right)
     assert not verdict
     assert "could not be checked: your function stops with an OSError: gone" in verdict.message

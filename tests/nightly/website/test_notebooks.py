@@ -108,7 +108,6 @@ def test_running_twice_changes_no_byte(everything):
     first = everything.read_bytes()
     assert tool(everything) == ""
     assert everything.read_bytes() == first
-    assert tool("--check", everything) == ""
 
 
 def test_outputs_are_stored_without_what_changes_from_run_to_run(everything):
@@ -163,20 +162,12 @@ def test_matplotlib_has_looked_for_fonts_before_a_kernel_starts(tmp_path, monkey
     assert [*tmp_path.glob("fontlist-*.json")]
 
 
-def test_check_names_the_file_that_is_not_canonical(everything, tmp_path):
+def test_what_another_program_saved_is_mended_without_a_run(everything, tmp_path):
     stored = json.loads(everything.read_text(encoding="utf-8"))
-    stored["metadata"]["language_info"]["version"] = "3.11.7"
-    path = write(tmp_path / "odd.ipynb", stored)
-    said = tool("--check", path, everything)
-    assert said == "odd.ipynb: not in canonical form; run make notebooks."
-
-
-def test_report_lists_what_nbval_does_not_compare(everything, capsys):
-    assert tool("--report", everything) == ""
-    report = capsys.readouterr().out
-    assert "everything: 7 code cells, 2 figures, 1 not compared" in report
-    assert "cell 5: the error is the lesson, and is compared: KeyError" in report
-    assert "cell 7: measures time or memory; compared instead: slept long enough: True" in report
+    stored["metadata"] |= {"language_info": {"version": "3.11.7"}, "widgets": {"state": {}}}
+    path = write(tmp_path / "everything.ipynb", stored)
+    assert tool("--tidy", path) == ""
+    assert path.read_bytes() == everything.read_bytes()
 
 
 # ------------------------------------------------------------------------- the form, rule by rule

@@ -12,7 +12,7 @@ GERMAN = {
     "theme/page.html": {"Report a mistake on this page": "Einen Fehler melden"},
     "extensions/predictions.py": {"What do you think?": "Was meinst du?"},
     "static/predictions.js": {"Your guess: ${text}. ${why}": "Deine Vermutung: ${text}. ${why}"},
-    "../attention_workbook/exercises/exercise.js": {"Check": "Prüfen"},
+    "../attention_workbook/exercises/engine/exercise.js": {"Check": "Prüfen"},
 }
 ENGLISH = [sentence for table in GERMAN.values() for sentence in table]
 PLACES = {
