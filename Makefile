@@ -77,7 +77,6 @@ audit: environment ## ask which pinned packages have known holes; tools/waivers.
 
 retrain: environment ## train the book's small models anew, with several seeds; STORE=1 stores the first
 	@$(IN_VENV) -m attention_workbook.reader $(if $(STORE),--store)
-	@$(IN_VENV) -m attention_workbook.alignment $(if $(STORE),--store)
 	@$(IN_VENV) -m attention_workbook.copying $(if $(STORE),--store)
 	@$(IN_VENV) -m attention_workbook.writer $(if $(STORE),--store)
 

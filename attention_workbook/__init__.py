@@ -2,7 +2,6 @@
 
 - :mod:`~attention_workbook.exercises`: graders for the exercises, one module a chapter.
 - :mod:`~attention_workbook.reader`: a small trained model that says which word *it* means.
-- :mod:`~attention_workbook.alignment`: small trained models that read dates.
 - :mod:`~attention_workbook.copying`: a small trained model that continues a repeated text.
 - :mod:`~attention_workbook.writer`: a small language model that has read this book.
 - :mod:`~attention_workbook.museum`: attentions with one defect each, for the contracts to catch.

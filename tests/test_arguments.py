@@ -85,7 +85,7 @@ def test_signatures_are_those_in_the_table(file, name):
 @pytest.fixture(scope="module")
 def names(tmp_path_factory):
     """Return the names that the calls of a file of the table use."""
-    from attention_workbook import alignment, copying, reader, writer
+    from attention_workbook import copying, reader, writer
 
     folder = tmp_path_factory.mktemp("calls")
     shared = {
@@ -93,7 +93,6 @@ def names(tmp_path_factory):
         "Figure": Figure,
         "folder": folder,
         "reader": reader.load_reader(),
-        "aligner": alignment.load_aligner(),
         "copier": copying.load_copier(),
         "small": writer.LanguageModel("abc", d_model=8, num_heads=2, num_layers=1),
         "attend": lambda q, k, v: scaled_dot_product_attention(q, k, v),

@@ -41,7 +41,6 @@ LIBRARY = {
 WORKBOOK = {
     "_safetensors": (set(), {"torch"}),
     "_training": ({"_safetensors", "arguments"}, {"torch"}),
-    "alignment": ({"_training", "arguments"}, {"torch"}),
     "arguments": (set(), {"torch"}),
     "copying": ({"_training", "arguments"}, {"torch"}),
     "cost": ({"arguments"}, {"torch"}),

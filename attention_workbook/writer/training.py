@@ -97,7 +97,7 @@ def train_writer(
     steps, batch : int
         How many steps, of how many stretches.
     progress, watch
-        As in :func:`~attention_workbook.alignment.train_aligner`.
+        As in :func:`~attention_workbook.copying.train_copier`.
 
     Examples
     --------

@@ -39,7 +39,7 @@ MODULES = {
     **{
         name: f"attention_workbook.{name}"
         for name in (
-            *("alignment", "copying", "cost", "museum", "pictures", "published", "reader"),
+            *("copying", "cost", "museum", "pictures", "published", "reader"),
             "writer",
         )
     },

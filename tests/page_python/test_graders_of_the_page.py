@@ -134,19 +134,19 @@ def test_stars_and_assignments_are_lowered():
     assert done.returncode == 0, done.stdout
 
 
-# Bodies of a function of weights and a key, and a piece of the sentence about each.
+# Bodies of a function of scores, and a piece of the sentence about each.
 SAID = {
-    "    weights *= 2\n": "changes `weights`, which belongs to its caller",
-    "    if True:\n    weights = 1\n": "the line `weights = 1` (expected an indented block)",
+    "    scores *= 2\n": "changes `scores`, which belongs to its caller",
+    "    if True:\n    scores = 1\n": "the line `scores = 1` (expected an indented block)",
     "    return input('?')\n": "this page has no input; the notebook has it",
-    "    return weights - weights.max(dim=-1)\n": "take `.values`, or call `amax`",
-    "    return np.exp(weights)\n": "'np' is not defined: this page has `torch` and no `numpy`",
-    "    import numpy as np\n    return np.exp(weights)\n": "np.exp(weights)`: this page has",
-    "    import scipy.special as s\n    s.softmax(weights)\n": "this page has no module `scipy`",
-    "    from numpy import exp\n    return exp(weights)\n": "exp(weights)`: this page has `torch`",
+    "    return scores - scores.max(dim=-1)\n": "take `.values`, or call `amax`",
+    "    return np.exp(scores)\n": "'np' is not defined: this page has `torch` and no `numpy`",
+    "    import numpy as np\n    return np.exp(scores)\n": "np.exp(scores)`: this page has",
+    "    import scipy.special as s\n    s.softmax(scores)\n": "this page has no module `scipy`",
+    "    from numpy import exp\n    return exp(scores)\n": "exp(scores)`: this page has `torch`",
     "    import os\n    os.remove('x')\n": "`os.remove('x')`: this page has no `os` and no files",
     "    open('x')\n": "this page has no files; the notebook has them",
-    "    import itertools\n    itertools.groupby(weights)\n": (
+    "    import itertools\n    itertools.groupby(scores)\n": (
         "this page does not know itertools.groupby; the notebook does"
     ),
     "    from itertools import groupby\n": "this page does not know groupby; the notebook does",
@@ -163,8 +163,8 @@ def test_an_absent_module_stops_only_what_uses_it():
 
 
 def test_the_page_says_what_readers_of_python_expect():
-    ask = {"chapter": "learned_alignment", "exercise": "without_key", "name": "f"}
-    codes = [f"def f(weights, key):\n{body}    return weights\n" for body in SAID]
+    ask = {"chapter": "soft_lookup", "exercise": "hard_lookup", "name": "f"}
+    codes = [f"def f(scores):\n{body}    return scores\n" for body in SAID]
     sentences = judged([{**ask, "source": code} for code in codes])
     for sentence, piece in zip(sentences, SAID.values(), strict=True):
         assert piece in sentence

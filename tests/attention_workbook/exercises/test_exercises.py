@@ -235,10 +235,8 @@ def test_a_result_of_another_kind_hears_of_its_kind(result, said):
 
 
 def test_an_answer_that_changes_its_input_hears_so():
-    said = MODULES["learned_alignment"].without_key(
-        lambda weights, key: weights.index_fill_(-1, torch.tensor(key), 0.0)
-    )
-    assert "changes `weights`, which belongs to its caller" in said.message
+    said = MODULES["soft_lookup"].hard_lookup(lambda scores: scores.fill_(0.5))
+    assert "changes `scores`, which belongs to its caller" in said.message
 
 
 def test_one_of_several_right_results_is_as_good_as_another():

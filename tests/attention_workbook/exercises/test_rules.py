@@ -9,7 +9,6 @@ from attention_lib import masked_softmax, scaled_dot_product_attention, split_he
 from attention_workbook.exercises import (
     after_training,
     fewer_numbers,
-    learned_alignment,
     linear_attention,
     masking,
     multi_head,
@@ -68,10 +67,6 @@ def second_half_by_a_table(queries, keys, values):
     (q1, q2), (k1, k2), (v1, v2) = (x.chunk(2) for x in (queries, keys, values))
     second = (q2 @ k1.mT) @ v1 + (q2 @ k2.mT).tril() @ v2
     return torch.cat([(q1 @ k1.mT).tril() @ v1, second])
-
-
-def keys_and_values(queries, states, W_k, W_v, valid_lens):
-    return learned_alignment.cross_attention.right(queries, states, W_k, W_v, valid_lens)
 
 
 def keys_of_heads(queries, latents, W_k, W_v):
@@ -144,7 +139,6 @@ BROKEN = [
     (after_training.softmax_with_sink, sink_by_appending, "a key is appended"),
     (softmax_gradient.softmax_backward, by_the_matrix, "the matrix `J` is made"),
     (fewer_numbers.absorbed, keys_of_heads, "keys or values of all heads"),
-    (learned_alignment.cross_attention, keys_and_values, "keys or values are made"),
     (train_a_reader.pointing_loss, cross_entropy, "`cross_entropy` or a softmax"),
     (write_a_contract.reads_values, by_two_calls, "a single call"),
     (sparse_attention.fetching, all_scores, "is computed for all keys"),
