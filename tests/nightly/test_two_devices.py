@@ -42,7 +42,7 @@ def second_device(monkeypatch):
         monkeypatch.setattr(module, "device", lambda: SECOND)
     fit = _training.fit
     monkeypatch.setattr(_training, "fit", lambda *args, **more: fit(*args[:2], 25, **more))
-    for name in ("reader", "alignment", "copying", "writer"):
+    for name in ("reader", "copying", "writer"):
         training = __import__(f"attention_workbook.{name}.training", fromlist=["fit"])
         if hasattr(training, "fit"):
             monkeypatch.setattr(training, "fit", _training.fit)
