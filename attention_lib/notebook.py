@@ -28,7 +28,7 @@ def generator(seed: int) -> torch.Generator:
     """Return a seeded random generator on the CPU, on every device.
 
     Numbers are drawn on the CPU and then moved, so that every machine draws the same.
-    Claims about random numbers must hold for other seeds, too: ``make reseed`` sets the
+    Claims about random numbers must hold for other seeds, too: tests set the
     environment variable ``ATTENTION_SEED_SHIFT``, a whole number that is added to every seed.
 
     Parameters

@@ -4,8 +4,8 @@ The reference gives each query its own copy of the keys and values, with 0 where
 nothing that is masked can reach it, however it is computed. In the padding of our call stands NaN,
 infinity or the largest number.
 
-``make fuzz`` runs 10 000 examples, fresh ones each time, and the other functions too
-(``nightly/test_fuzz.py``); the tests 500, the same each time.
+The tests run 500 examples, the same each time; ``ATTENTION_FUZZ=10000`` asks for 10 000, fresh ones
+each time. ``nightly/test_fuzz.py`` calls the other functions, too.
 """
 
 import os

@@ -55,7 +55,7 @@ def tracked():
     )
     if names.returncode == 0:
         return [ROOT / name for name in names.stdout.split("\0") if name]
-    left_out = {".venv", "_build", ".matrix"}
+    left_out = {".venv", "_build"}
     return [path for path in ROOT.rglob("*") if not left_out & {*path.relative_to(ROOT).parts}]
 
 

@@ -2,8 +2,7 @@
 
 ``book`` holds _toc.yml against the files and builds; ``notebooks`` runs chapters and stores them
 in one form; ``pictures`` says whether two show the same; ``minutes`` computes how long a chapter
-takes; ``reseed`` runs the chapters under other seeds; ``rules`` are those of the chapters;
-``changed`` says what differs from the published branch.
+takes; ``rules`` are those of the chapters; ``inert`` finds what stored HTML would load or run.
 ``extensions`` is what the build adds to Sphinx; ``theme`` and ``static`` are what pages look like.
 """
 

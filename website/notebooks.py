@@ -206,8 +206,8 @@ def pictures(cell):
 def kernel_environment():
     """The environment of a kernel: no other backend than the notebook's, and one thread, so that
     kernels side by side do not wait for each other and sums have the same order on any machine.
-    ATTENTION_THREADS asks for more: ``make test-matrix`` does. Parts that readers write are the
-    book's, even if there is a mine.py in its folder, and none is written."""
+    ATTENTION_THREADS asks for more. Parts that readers write are the book's, even if there is a
+    mine.py in its folder, and none is written."""
     environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"}
     if not os.access(os.path.expanduser("~"), os.W_OK):  # else matplotlib warns, in a cell's output
         environment.setdefault("MPLCONFIGDIR", scratch())

@@ -11,7 +11,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 from website import minutes, notebooks
 from website.copies import SOLUTION, exercises
-from website.harmless import harms
+from website.inert import loaded_or_run
 from website.pictures import KINDS, SVG
 
 RULES = []
@@ -161,7 +161,9 @@ def outputs_load_and_run_nothing(notebook):
             for kind in {*data} - {"text/plain", "text/html", *KINDS}:
                 yield cell, f"an output is {kind}: show it as text, HTML, PNG or SVG"
             harmful = [
-                harm for kind in ("text/html", SVG) for harm in harms("".join(data.get(kind, "")))
+                harm
+                for kind in ("text/html", SVG)
+                for harm in loaded_or_run("".join(data.get(kind, "")))
             ]
             if harmful:
                 yield cell, f"an output loads or runs something ({harmful[0]}): take that out"

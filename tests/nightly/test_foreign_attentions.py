@@ -32,7 +32,7 @@ BROKEN = {  # name in attentions.py -> contracts that have to be broken
 def python():
     """The interpreter of an environment that has those packages, behind them that of the tests."""
     wanted = (HERE / "requirements.txt").read_text(encoding="utf-8")
-    home = ROOT / ".matrix" / f"foreign-{hashlib.sha256(wanted.encode()).hexdigest()[:12]}"
+    home = ROOT / f".venv-foreign-{hashlib.sha256(wanted.encode()).hexdigest()[:12]}"
     python = home / "bin" / "python"
     if not (home / "made").exists():
         venv.create(home, with_pip=False, clear=True)

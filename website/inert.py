@@ -1,4 +1,4 @@
-"""What HTML or SVG would load or run, whatever way it is written: stored outputs may do neither."""
+"""Whether HTML or SVG is inert: it loads and runs nothing, whatever way it is written."""
 
 import re
 from html.parser import HTMLParser
@@ -19,22 +19,22 @@ STYLE = re.compile(
 class Reader(HTMLParser):
     def __init__(self):
         super().__init__()
-        self.harmful, self.in_style = [], False
+        self.active, self.in_style = [], False
 
     def handle_starttag(self, tag, attributes):
         self.in_style = tag == "style"
         if tag in RUNS:
-            self.harmful.append(self.get_starttag_text()[:40])
+            self.active.append(self.get_starttag_text()[:40])
         for name, value in attributes:
             value = value or ""
             # A browser drops white space and control characters from an address.
             address = re.sub(r"[\x00-\x20]", "", value).lower()
             if name.startswith("on"):
-                self.harmful.append(f"{name}=")
+                self.active.append(f"{name}=")
             elif re.match(r"(java|vb|live)script:|data:(?!image/|font/)", address):
-                self.harmful.append(f"{name}={address.partition(':')[0]}:")
+                self.active.append(f"{name}={address.partition(':')[0]}:")
             elif name in LOADS and tag not in LEADS and not address.startswith(CARRIED):
-                self.harmful.append(f"{name}=")
+                self.active.append(f"{name}=")
             elif not name.startswith("data-") and not address.startswith("data:"):
                 self.style(value)
 
@@ -51,12 +51,12 @@ class Reader(HTMLParser):
 
     def style(self, text):
         letters = re.sub(r"\\([0-9a-fA-F]{1,6})\s?", lambda m: chr(int(m[1], 16) % 0x110000), text)
-        self.harmful += [match[0] for match in STYLE.finditer(letters)]
+        self.active += [match[0] for match in STYLE.finditer(letters)]
 
 
-def harms(markup):
-    """What in the markup loads or runs something, in the words it begins with."""
+def loaded_or_run(markup):
+    """Return what in the markup loads or runs something, each by the words it begins with."""
     reader = Reader()
     reader.feed(markup)
     reader.close()
-    return reader.harmful
+    return reader.active
