@@ -16,7 +16,6 @@ import yaml
 import attention_lib
 from website import ROOT, book, minutes
 from website import address as home
-from website.extensions import moved
 from website.extensions.slider_figures import FIGURE_LINK
 from website.extensions.workbook_pages import citation
 from website.pictures import KINDS
@@ -236,33 +235,6 @@ def test_the_citation_is_that_of_the_library():
     assert citation["version"] == attention_lib.__version__
     assert citation["authors"] == project["authors"]
     assert project["license"] in citation["license"]
-
-
-# --------------------------------------------------------------------------------- old addresses
-
-PUBLISHED = Path(__file__).with_name("published-anchors.txt")
-
-
-@pytest.mark.site
-def test_every_anchor_that_was_published_still_leads_somewhere(site):
-    """To its heading or, by website/moved.yml, to where its section stands now."""
-    lost = []
-    for address in PUBLISHED.read_text(encoding="utf-8").split():
-        page, anchor = address.split("#")
-        if anchor not in site.anchors(f"book/{page}.html"):
-            lost.append(address)
-    assert not lost, (
-        f"{len(lost)} published anchors are gone; say in website/moved.yml where each section "
-        "went, page#anchor: new-page#new-anchor\n" + "\n".join(lost)
-    )
-
-
-def test_moved_sections_were_published_and_left_their_page():
-    published = PUBLISHED.read_text(encoding="utf-8").split()
-    targets = set(moved.read().values())
-    for page, anchor in moved.read():
-        assert f"{page}#{anchor}" in published, f"moved.yml: {page}#{anchor} was never published"
-        assert (page, anchor) not in targets, f"moved.yml: something leads to {page}#{anchor}"
 
 
 @pytest.mark.parametrize("page", ["README.md", "book/notation.md"])

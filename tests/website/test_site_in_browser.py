@@ -14,7 +14,6 @@ from bs4 import BeautifulSoup
 
 from website import ROOT, book
 from website.changed import changed
-from website.extensions import moved
 from website.extensions.workbook_pages import GROUND
 
 from .conftest import ORIGIN, SITE
@@ -183,20 +182,6 @@ def test_a_page_is_read_by_keyboard(visit):
         page.keyboard.press("Escape")
         assert not page.locator("#contents").is_visible()
         assert page.evaluate(f"{focused}.className") == "menu"
-
-
-def test_an_old_address_leads_to_where_its_section_stands(visit):
-    """With scripts at once, without them by the one line that stands there."""
-    (page, anchor), (new_page, new_anchor) = next(iter(moved.read().items()))
-    with visit(f"book/{page}.html#{anchor}") as seen:
-        assert seen.page.url == f"{ORIGIN}book/{new_page}.html#{new_anchor}"
-        assert seen.faults == []
-    with visit(f"book/{page}.html#{anchor}", scripts=False) as seen:
-        assert seen.page.locator(".moved:visible").count() == 1
-        seen.page.locator(".moved:visible a").click()
-        assert seen.page.url == f"{ORIGIN}book/{new_page}.html#{new_anchor}"
-    with visit(f"book/{page}.html") as seen:
-        assert seen.page.locator(".moved:visible").count() == 0
 
 
 def test_the_choice_of_colours_lasts(visit):

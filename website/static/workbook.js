@@ -234,14 +234,6 @@ addEventListener("afterprint", () => {
   }
 });
 
-// An old address of a section that has moved goes on to where it stands now.
-const follow = () => {
-  const old = document.getElementById(location.hash.slice(1));
-  if (old?.matches(".moved")) location.replace(old.querySelector("a").href);
-};
-addEventListener("hashchange", follow);
-follow();
-
 // A report of a mistake takes along what is selected.
 const report = document.querySelector("a.report");
 report?.addEventListener("click", () => {

@@ -81,7 +81,7 @@ HOME, ADDRESS = "https://github.com/owner/name", "https://book.test/at"
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """A small book with a repository, an address and a section that was moved."""
+    """A small book with a repository and an address."""
     folder = write_small_book(tmp_path_factory.mktemp("book"))
     config = folder / "_config.yml"
     text = config.read_text(encoding="utf-8")
@@ -90,9 +90,6 @@ def built(tmp_path_factory):
     shutil.copy(ROOT / "CITATION.cff", folder)
     with open(folder / "book" / "index.md", "a") as page:
         page.write("\n## Three ways to use it\n\n[Cold](#SoftLookup.temperature=0.1).\n")
-    shutil.copytree(ROOT / "website", folder / "website")
-    moved = "index#old: index#a-book\nelsewhere#old: index#a-book\n"
-    (folder / "website" / "moved.yml").write_text(moved, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", "86400")
         book.main(folder)
@@ -131,11 +128,6 @@ def test_the_map_of_the_site_knows_the_day_of_each_source(tmp_path):
     assert link_cards.last_days(tmp_path / "shallow") == {}
 
 
-def test_a_moved_section_leads_on(built):
-    [old] = built.pages["book/index.html"].select(".moved")
-    assert (old["id"], old.a["href"], old.a.text) == ("old", "#a-book", "A book")
-
-
 def test_a_site_with_an_address_names_it(built):
     """Link cards, canonical addresses and the map; a 404 page that holds at any depth."""
     page, lost = built.pages["book/index.html"], built.pages["404.html"]
@@ -166,8 +158,6 @@ def test_a_book_with_faults_is_not_built_and_each_fault_is_named(small_book, cap
             "[a](none.md) [b](#nowhere) ![c](none.png) [d](index.md#vaswani1917) "
             "[e](index.md#vaswani2017) $\\frac{1}$\n"
         )
-    shutil.copytree(ROOT / "website", small_book / "website")
-    (small_book / "website" / "moved.yml").write_text("index#lost: nowhere#a\n", encoding="utf-8")
     with pytest.raises(SystemExit) as refusal:
         book.main(small_book)
     assert "The book was not built." in refusal.value.code
@@ -175,7 +165,6 @@ def test_a_book_with_faults_is_not_built_and_each_fault_is_named(small_book, cap
     for fault in ("none.md", "nowhere", "none.png", "vaswani1917", r"\frac{1}"):
         assert fault in warnings
     assert "vaswani2017" not in warnings  # the one that is right
-    assert "moved.yml: index#lost leads to nowhere, which is no page" in warnings
     assert not (small_book / "_build" / "html").exists()
 
 
