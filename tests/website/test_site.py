@@ -7,7 +7,6 @@ of its part, against pages that it must complain of.
 import json
 import re
 import tomllib
-from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
