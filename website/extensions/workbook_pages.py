@@ -9,6 +9,7 @@ import functools
 import hashlib
 import os
 import re
+import subprocess
 import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -21,7 +22,7 @@ from yaml import safe_load
 
 from attention_lib import palette
 from attention_workbook.figures.bundle import css_variables
-from website import address, book
+from website import address, book, npm
 from website.changed import NO_ANSWER, git
 
 WEBSITE = Path(__file__).resolve().parent.parent
@@ -319,10 +320,20 @@ def remove_unused_files(app, error):
             path.unlink()
 
 
+def minify(app, error):
+    """Let esbuild make the site's scripts and stylesheets small: a page may weigh so much."""
+    static = Path(app.outdir, "_static")
+    files = [path for kind in ("*.js", "*.css") for path in static.rglob(kind)]
+    command = [npm.NODE / "bin" / "node", npm.package("esbuild") / "bin" / "esbuild", *files]
+    options = ["--minify", "--allow-overwrite", f"--outbase={static}", f"--outdir={static}"]
+    subprocess.run([*command, *options, "--charset=utf8", "--log-level=warning"], check=True)
+
+
 def setup(app):
     app.add_html_theme("workbook", WEBSITE / "theme")
     app.connect("config-inited", configure)
     app.connect("html-page-context", add_context, priority=900)  # after those that add files
     app.connect("build-finished", remove_unused_files)
     app.connect("build-finished", remove_grounds, priority=900)  # after Sphinx has copied them
+    app.connect("build-finished", minify, priority=900)  # after those that write scripts
     return {"parallel_read_safe": True, "parallel_write_safe": True}
