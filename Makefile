@@ -2,7 +2,7 @@
 # make book PYTHON=/path/to/python3.12 chooses the interpreter that .venv is made from.
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test nightly quick notebooks retrain class nbgrader lab figures serve bench release format lint clean
+.PHONY: help environment book test nightly quick notebooks retrain class nbgrader lab serve bench release format lint clean
 
 PYTHON ?=
 PORT ?= 8000
@@ -73,10 +73,6 @@ nbgrader: environment ## install nbgrader, which grades a class, into .venv-clas
 
 lab: environment ## open the notebooks in JupyterLab
 	@$(IN_VENV) -m jupyterlab --notebook-dir=book
-
-figures: environment ## write every figure of the book as SVG and PNG into _build/figures
-	@[ -f _build/html/index.html ] || $(IN_VENV) tools/book.py
-	@$(IN_VENV) -m website.figure_pack
 
 serve: ## serve the built website on this machine
 	@[ -f _build/html/index.html ] || { echo "There is no website yet: run make book first." >&2; exit 1; }
