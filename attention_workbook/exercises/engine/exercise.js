@@ -1,138 +1,40 @@
 // Makes forms of a page's questions, and judges answers by the rules that attention_workbook.exercises
 // wrote beside them: the same rules, and the same words, as in a notebook.
 
-const logarithm = (log) => (x) => (x >= 0 ? log(x) : NaN);
-const FUNCTIONS = new Map([
-  ["ln", logarithm(Math.log)],
-  ["log", logarithm(Math.log)],
-  ["log2", logarithm(Math.log2)],
-  ["log10", logarithm(Math.log10)],
-  ["lg", logarithm(Math.log10)],
-  ["exp", Math.exp],
-  ["sqrt", Math.sqrt],
-  ["√", Math.sqrt],
-]);
-const CONSTANTS = new Map([
-  ["e", Math.E],
-  ["pi", Math.PI],
-  ["π", Math.PI],
-  ["nan", NaN],
-  ["inf", Infinity],
-]);
-const SIMPLE = [
-  ...[..."−–"].map((sign) => [sign, "-"]),
-  ...[..."×·⋅"].map((sign) => [sign, "*"]),
-  ...[..."÷:"].map((sign) => [sign, "/"]),
-  ["**", "^"],
-  ["½", "(1/2)"],
-  ["⅓", "(1/3)"],
-  ["⅔", "(2/3)"],
-  ["¼", "(1/4)"],
-  ["¾", "(3/4)"],
-];
-const POWERS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-const TOKEN = /\s*(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|[a-zπ]+\d*|[√^*/+()%-])/y;
+const NUMBER = "(?:\\d+\\.?\\d*|\\.\\d+)(?:e[+-]?\\d+)?";
+const WRITTEN = new RegExp(`^([+-]?${NUMBER})(?:\\s*/\\s*(${NUMBER}))?\\s*(%?)$`);
 
-/** The numbers that a text can mean, the likeliest first, as _numbers.py reads them. */
+/**
+ * The numbers that a decimal, a fraction or a percentage can mean, the likeliest first: a comma may
+ * group digits or stand before decimals. A unit that the question names may follow.
+ */
 export function readNumbers(text, question = "") {
-  let plain = text
+  const plain = text
     .trim()
     .toLowerCase()
-    .replace(/^[≈~= ]+/, "");
-  for (const [sign, simple] of SIMPLE) plain = plain.replaceAll(sign, simple);
-  plain = plain.replace(
-    /[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+/g,
-    (small) => "^" + [...small].map((c) => (c === "⁻" ? "-" : POWERS.indexOf(c))).join(""),
-  );
-  plain = plain.replace(/(?<=\d)[\s_\u00a0\u202f](?=\d{3}(?!\d))/g, "");
-  const [written, factor] = withoutUnit(plain, question.toLowerCase());
-  const readings = [];
-  for (const commas of [grouped(written), written.replace(/,(?=\d)/g, ".")]) {
-    for (const loose of commas === null ? [] : [false, true]) {
-      const value = arithmetic(commas, loose);
-      if (value !== null && !readings.includes(value * factor)) readings.push(value * factor);
-    }
-  }
-  return readings.some(Number.isNaN) ? readings.slice(0, 1) : readings;
-}
-
-/** Take commas out where each of them groups three digits. */
-function grouped(text) {
-  const whole = text.replace(/(?<![\d.,])[1-9]\d{0,2}(,\d{3})+(?![\d,])/g, (number) =>
+    .replace(/^[≈~= ]+/, "")
+    .replace(/[−–]/g, "-")
+    .replace(/(?<=\d)[\s_](?=\d{3}(?!\d))/g, "");
+  const written = withoutUnit(plain, question.toLowerCase());
+  const grouped = written.replace(/(?<![\d.,])[1-9]\d{0,2}(,\d{3})+(?![\d,])/g, (number) =>
     number.replaceAll(",", ""),
   );
-  return whole.includes(",") ? null : whole;
+  const readings = [grouped, written.replace(/,(?=\d)/g, ".")].map(valueOf);
+  return [...new Set(readings)].filter((value) => value !== null);
 }
 
-/** A text without a unit at its end that the question names, and the unit's size. */
+/** A text without a unit at its end that the question names. */
 function withoutUnit(text, question) {
-  const unit = text.match(/(?<=[\d)%.\s])\s*([a-z]+)$/);
-  if (!unit || FUNCTIONS.has(unit[1]) || CONSTANTS.has(unit[1])) return [text, 1];
-  const [number, name] = [text.slice(0, unit.index), unit[1]];
-  const size = name.match(/^([kmgt]?)(i?)b(?:ytes?)?$/);
-  if (size && question.includes("byte")) {
-    return [number, (size[2] ? 1024 : 1000) ** " kmgt".indexOf(size[1] || " ")];
-  }
-  const named = new RegExp(`\\b${name.replace(/s$/, "")}s?\\b`).test(question);
-  return [named ? number : text, 1];
+  const unit = /(?<=[\d)%.\s])\s*([a-z]+)$/.exec(text);
+  const isNamed = unit && new RegExp(`\\b${unit[1].replace(/s$/, "")}s?\\b`).test(question);
+  return isNamed ? text.slice(0, unit.index) : text;
 }
 
-/** What arithmetic is worth, null where it is none; `loose` lets ln 1/3 be ln (1/3). */
-function arithmetic(text, loose) {
-  const tokens = [];
-  TOKEN.lastIndex = 0;
-  for (let found; TOKEN.lastIndex < text.trimEnd().length; tokens.push(found[1])) {
-    found = TOKEN.exec(text);
-    if (!found) return null;
-  }
-  let at = 0;
-  const next = (...wanted) => (wanted.includes(tokens[at]) ? tokens[at++] : "");
-  function sum() {
-    let total = product();
-    for (let sign; (sign = next("+", "-"));) total += sign === "+" ? product() : -product();
-    return total;
-  }
-  function product() {
-    let total = signed();
-    for (;;) {
-      const sign = next("*", "/");
-      if (sign) total = sign === "*" ? total * signed() : total / signed();
-      else if (tokens[at] === "(" || FUNCTIONS.has(tokens[at]) || CONSTANTS.has(tokens[at])) {
-        total *= power(); // 2 ln 3, 2π
-      } else return total;
-    }
-  }
-  function signed() {
-    const sign = next("+", "-");
-    return sign ? signed() * (sign === "-" ? -1 : 1) : power();
-  }
-  function power() {
-    let base = single();
-    while (next("%")) base /= 100;
-    return next("^") ? base ** signed() : base;
-  }
-  function single() {
-    if (next("(")) {
-      const inside = sum();
-      if (!next(")")) throw new SyntaxError("a bracket is open");
-      return inside;
-    }
-    const token = tokens[at++];
-    if (FUNCTIONS.has(token)) {
-      const bracket = tokens[at] === "(";
-      return FUNCTIONS.get(token)(bracket ? single() : loose ? product() : power());
-    }
-    if (CONSTANTS.has(token)) return CONSTANTS.get(token);
-    if (token === undefined || !/^[\d.]/.test(token)) throw new SyntaxError("no number");
-    return Number(token);
-  }
-  try {
-    const total = sum();
-    return at === tokens.length ? total : null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+/** What a number, a fraction or a percentage is worth, null for any other text. */
+function valueOf(text) {
+  const [isNumber, number, divisor = 1, percent] = WRITTEN.exec(text) ?? [];
+  if (!isNumber || !Number(divisor)) return null;
+  return Number(number) / Number(divisor) / (percent ? 100 : 1);
 }
 
 /** How many significant digits a number is written with. */
@@ -150,7 +52,6 @@ function isRight(rules, number) {
 }
 
 function judgeNumber(rules, number) {
-  if (Number.isNaN(number)) return { passed: false, message: rules.nan };
   if (isRight(rules, number)) return { passed: true, message: rules.correct };
   const distance = (value) => Math.abs(number - value);
   const near = rules.mistakes.filter(({ value, tolerance }) => distance(value) <= tolerance);
@@ -172,7 +73,7 @@ export function judge(rules, answer) {
   const verdicts = readNumbers(answer, rules.question).map((number) => judgeNumber(rules, number));
   return (
     verdicts.find(({ passed }) => passed) ??
-    verdicts[0] ?? { passed: false, message: `${rules.other}.` }
+    verdicts[0] ?? { passed: false, message: `${rules.other}: 0.25, 1/4, 25 % or 2e9.` }
   );
 }
 

@@ -42,6 +42,7 @@ READ = [
             (".5", 0.5),
             (",5", 0.5),
             ("1/2", 0.5),
+            ("-1 / 4", -0.25),
             ("2,5/5", 0.5),
             ("5.", 5),
             ("1e-3", 0.001),
@@ -50,66 +51,22 @@ READ = [
             ("69 %", 0.69),
             ("≈ 0.7", 0.7),
             ("= 12", 12),
-            ("½", 0.5),
             ("655 360", 655360),
             ("655_360", 655360),
             ("655\u202f360", 655360),
             ("1e400", math.inf),
-            ("8*512*512", 2097152),
-            ("8 × 512 × 512", 2097152),
-            ("8·512²", 2097152),
-            ("2^31", 2**31),
-            ("2**31", 2**31),
-            ("2³¹", 2**31),
-            ("10⁻³", 0.001),
-            ("2.15·10^9", 2.15e9),
-            ("2^3^2", 512),
-            ("ln 3", math.log(3)),
-            ("ln(3)", math.log(3)),
-            ("log(3)", math.log(3)),
-            ("-ln(1/3)", math.log(3)),
-            ("LN 3", math.log(3)),
-            ("log2(8)", 3),
-            ("log10 1000", 3),
-            ("sqrt(16)", 4),
-            ("√16", 4),
-            ("1/√16", 0.25),
-            ("e^2", math.e**2),
-            ("exp(2)", math.e**2),
-            ("2π", 2 * math.pi),
-            ("2 ln 3", 2 * math.log(3)),
-            ("(1+2)*3", 9),
-            ("3(1+2)", 9),
-            ("-2^2", -4),
-            ("2^-2", 0.25),
-            ("1-2-3", -4),
-            ("8/2/2", 2),
-            ("512^-0.5", 512**-0.5),
-            ("nan", math.nan),
-            ("0/0", math.nan),
-            ("1/0", math.inf),
-            ("-1/0", -math.inf),
-            ("sqrt(-1)", math.nan),
-            ("ln 0", -math.inf),
-            ("(-8)^(1/3)", math.nan),
-            ("(0.9)^8", 0.9**8),
         ]
     ),
     ("655,360", "", [655360, 655.36]),
     ("1,048,576", "", [1048576]),
     ("1,560", "", [1560, 1.56]),
-    ("-ln 1/3", "", [0, math.log(3)]),
-    ("ln 1000/2", "", [math.log(1000) / 2, math.log(500)]),
     ("150 tiles", "How many tiles are there?", [150]),
     ("1 tile", "How many tiles are there?", [1]),
     ("16 bytes", "How many bytes?", [16]),
-    ("2 GiB", "How many bytes?", [2**31]),
-    ("2.15 GB", "How many bytes?", [2.15e9]),
-    ("3 kB", "The bytes of it", [3000]),
 ]
 NO_NUMBERS = [
-    *("", "twelve", "--", "1.2.3", "1,2,3", "12a", "%", "e5", "0x10", "1 2", "(1", "1)", "ln"),
-    *("12 tiles", "2 GB", "1/2/", "*3", "2^", "a", "1 = 1", "import os"),
+    *("", "twelve", "--", "1.2.3", "1,2,3", "12a", "%", "e5", "0x10", "1 2", "(1", "1)", "ln 3"),
+    *("12 tiles", "2 GB", "1/2/", "*3", "2^31", "a", "1 = 1", "import os", "1½", "½", "1/0", "nan"),
 ]
 
 
@@ -200,8 +157,7 @@ def test_what_is_no_number_is_none(text):
 @pytest.mark.parametrize(
     ("answer", "passes"),
     [
-        *((x, True) for x in (2147483648, 2.15e9, "2.147e9", "2,147,483,648", "8*512*512*256*4")),
-        *((x, True) for x in ("2^31", "2 GiB", "2.15 GB", "2147 MB", "2.1475·10⁹")),
+        *((x, True) for x in (2147483648, 2.15e9, "2.147e9", "2,147,483,648", "2.15e9 bytes")),
         *((x, False) for x in (2147484648, 2.1e9, 2.14e9, "2.16e9", "2.15 MB", "2 GB")),
     ],
 )
@@ -212,11 +168,11 @@ def test_a_large_whole_number_may_be_rounded_to_three_digits(answer, passes):
 @pytest.mark.parametrize(
     ("right", "answer", "passes"),
     [
-        *((math.log(13), x, True) for x in ("ln 13", 2.565, 2.56, 2.57)),
+        *((math.log(13), x, True) for x in (2.565, 2.56, 2.57)),
         *((math.log(13), x, False) for x in (2.5, 2.6, 13)),
         *((0.6487, x, True) for x in (0.65, ".65", "64.9 %")),
         *((0.6487, x, False) for x in (0.64, 0.7)),
-        *((512**-0.5, x, True) for x in ("1/sqrt(512)", "1/√512", "512^-0.5", 0.0442)),
+        *((512**-0.5, x, True) for x in ("4.42 %", 0.0442)),
         *((30, x, False) for x in (30.1, 29.9)),
     ],
 )
@@ -340,7 +296,17 @@ def answers_to(question):
     mistakes = [mistake["value"] for mistake in rules["mistakes"]]
     rounded = float(f"{rules['right']:.2e}")
     far = rules["right"] - 1e3, rules["right"] * 3 + 1, 0, -1, math.nan
-    return [*near, *mistakes, rounded, 1.001 * rounded, *far, "ln 3", "2^31", "69%", "nothing"]
+    return [
+        *near,
+        *mistakes,
+        rounded,
+        1.001 * rounded,
+        *far,
+        "2/3",
+        "2,147,483,648",
+        "69%",
+        "nothing",
+    ]
 
 
 @pytest.mark.parametrize("question", [HALF, LETTER, *all_questions()])
@@ -364,7 +330,9 @@ def test_node_judges_as_python_does(tmp_path):
             answer = answer if isinstance(answer, str) else repr(answer)
             verdict = question(answer)
             message = re.sub(
-                r"a number is expected, not .*", "a number is expected.", verdict.message
+                r"a number is expected, not .*",
+                "a number is expected: 0.25, 1/4, 25 % or 2e9.",
+                verdict.message,
             )
             table.append(
                 {

@@ -57,8 +57,8 @@ def said(page, number):
         ("0,5", "Correct: a half."),
         ("2", "Not yet: <b>upside</b> down."),
         ("0.4", "Not yet: that is too small."),
-        ("NaN", "Not yet: NaN is not a number."),
-        ("half", "Not yet: a number is expected."),
+        ("NaN", "Not yet: a number is expected: 0.25, 1/4, 25 % or 2e9."),
+        ("1½", "Not yet: a number is expected: 0.25, 1/4, 25 % or 2e9."),
     ],
 )
 def test_a_number_is_checked_by_the_enter_key(page, typed, message):
