@@ -1,4 +1,4 @@
-"""What attention costs: formulas against measurements, blocks against the whole softmax."""
+"""What attention costs: formulas against measurements."""
 
 import itertools
 import math
@@ -6,11 +6,9 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 
-from attention_lib import MultiHeadAttention, causal_mask, length_mask, scaled_dot_product_attention
+from attention_lib import MultiHeadAttention
 from attention_workbook import cost
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -146,135 +144,8 @@ def test_spread_of_the_fitted_exponent_is_the_standard_error_of_least_squares():
     assert found.spread == pytest.approx(expected.item())
 
 
-# Blocks against the whole.
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.data())
-def test_blocks_of_any_size_merged_in_any_order_give_the_whole_softmax(data):
-    dtype = data.draw(st.sampled_from(DTYPES))
-    len_k = data.draw(st.integers(1, 17))
-    seed = data.draw(st.integers(0, 2**20))
-    factor = data.draw(st.sampled_from([1.0, 30.0]))
-    queries, keys, values = drawn((2, 3, 5), (2, len_k, 5), (2, len_k, 7), dtype=dtype, seed=seed)
-    queries = queries * factor
-    mask = None
-    if data.draw(st.booleans()):  # rows without a key come up often among so few
-        seeded = torch.Generator().manual_seed(seed + 1)
-        mask = torch.rand(2, 3, len_k, generator=seeded) < data.draw(
-            st.sampled_from([0.0, 0.3, 0.8])
-        )
-    # the same place twice is an empty block
-    edges = sorted(data.draw(st.lists(st.integers(0, len_k), max_size=6)))
-    stretches = list(itertools.pairwise([0, *edges, len_k]))
-    blocks = [
-        cost.read_block(
-            queries, keys[:, i:j], values[:, i:j], mask=None if mask is None else mask[..., i:j]
-        )
-        for i, j in data.draw(st.permutations(stretches))
-    ]
-    while len(blocks) > 1:  # in any bracketing, too
-        place = data.draw(st.integers(0, len(blocks) - 2))
-        blocks[place : place + 2] = [cost.merge(*blocks[place : place + 2])]
-    wide = [x.double() for x in (queries, keys, values)]
-    whole, _ = scaled_dot_product_attention(*wide, mask=mask)
-    found = blocks[0].output
-    assert found.dtype == torch.promote_types(dtype, torch.float32)
-    close = 1e-12 if dtype == torch.float64 else 1e-5 * factor  # summed in float32 at least
-    torch.testing.assert_close(found.double(), whole, atol=close, rtol=close)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("block_size", [1, 3, 7, 100])
-def test_attention_in_blocks_forward_and_backward(dtype, block_size):
-    shapes = (2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 4), (2, 3, 5, 4)
-    *tensors, back = drawn(*shapes, dtype=dtype)
-    mask = length_mask(torch.tensor([4, 0]), 7).unsqueeze(1) & causal_mask(5, 7)
-    tensors = [x.requires_grad_() for x in tensors]
-    output = cost.attend_in_blocks(*tensors, block_size, mask=mask)
-    whole, _ = scaled_dot_product_attention(*tensors, mask=mask)
-    assert output.dtype == dtype and (output[1] == 0).all()
-    close = CLOSE[dtype]
-    torch.testing.assert_close(output, whole, atol=close, rtol=close)
-    for ours, theirs in zip(
-        torch.autograd.grad(output, tensors, back),
-        torch.autograd.grad(whole, tensors, back),
-        strict=True,
-    ):
-        torch.testing.assert_close(ours, theirs, atol=4 * close, rtol=4 * close)
-
-
-def test_gradients_are_those_of_differences():
-    tensors = [x.requires_grad_() for x in drawn(*[(1, 4, 3)] * 3, dtype=torch.float64)]
-    mask = torch.tensor([[True, True, False, False], [False] * 4, [True] * 4, [False] * 3 + [True]])
-    assert torch.autograd.gradcheck(
-        lambda *given: cost.attend_in_blocks(*given, 3, mask=mask), tensors
-    )
-
-
-def test_blocks_survive_scores_of_900_and_empty_blocks():
-    queries, keys = torch.tensor([[900.0]]), torch.tensor([[1.0], [-1.0], [1.0]])
-    values = torch.tensor([[2.0], [5.0], [4.0]])
-    assert cost.attend_in_blocks(queries, keys, values, 1, scale=1.0).item() == 3.0
-    nothing = cost.read_block(queries, keys[:0], values[:0])
-    assert nothing.largest.item() == -math.inf and nothing.normaliser.item() == 0
-    assert nothing.output.item() == 0
-    assert cost.attend_in_blocks(queries, keys[:0], values[:0], 2).item() == 0
-    assert cost.merge(nothing, nothing).output.item() == 0
-    whole = cost.read_block(queries, keys, values)
-    for a, b in zip(cost.merge(nothing, whole, nothing), whole, strict=True):
-        assert torch.equal(a, b)
-
-
-def test_nan_and_infinity_in_padding_reach_neither_output_nor_gradients():
-    queries, keys, values = drawn((2, 3, 4), (2, 6, 4), (2, 6, 5))
-    mask = length_mask(torch.tensor([4, 2]), 6)
-    clean = cost.attend_in_blocks(queries, keys, values, 2, mask=mask)
-    for spoil in (float("nan"), float("inf"), -float("inf")):
-        bad_keys, bad_values = (x.masked_fill(~mask.mT, spoil) for x in (keys, values))
-        tensors = [x.requires_grad_() for x in (queries.clone(), bad_keys, bad_values)]
-        found = cost.attend_in_blocks(*tensors, 2, mask=mask)
-        assert torch.equal(found, clean)
-        assert all(g.isfinite().all() for g in torch.autograd.grad(found.sum(), tensors))
-
-
-def test_masks_with_fewer_axes_broadcast():
-    queries, keys, values = drawn((2, 3, 4), (2, 6, 4), (2, 6, 5))
-    one = torch.tensor([True, False, True, True, False, True])
-    for mask in (one, one[None], one.expand(3, 6), torch.ones(3, 1, dtype=torch.bool)):
-        found = cost.attend_in_blocks(queries, keys, values, 4, mask=mask)
-        whole, _ = scaled_dot_product_attention(queries, keys, values, mask=mask)
-        torch.testing.assert_close(found, whole)
-
-
-def test_small_blocks_need_less_memory_and_the_scale_is_used():
-    queries, keys, values = drawn((1, 64, 4), (1, 512, 4), (1, 512, 4))
-    found = cost.attend_in_blocks(queries, keys, values, 64, scale=1.0)
-    whole, _ = scaled_dot_product_attention(queries, keys, values, scale=1.0)
-    torch.testing.assert_close(found, whole)
-    with torch.no_grad():
-        small, large = (
-            cost.peak_bytes(
-                lambda *x, size=size: cost.attend_in_blocks(*(y.detach() for y in x), size),
-                queries,
-                keys,
-                values,
-            )
-            for size in (16, 512)
-        )
-    assert small < large / 2
-
-
 def test_pytorchs_layer_is_counted_like_ours():
     layer = nn.MultiheadAttention(8, 2, bias=False, batch_first=True)
     [x] = drawn((1, 6, 8))
     found = cost.measured_cost(lambda x: layer(x, x, x, need_weights=False)[0], x)
     assert found.flops == sum(cost.layer_flops(6, 8, num_heads=2))
-
-
-# Across processes: tests/nightly/test_cost_ring.py.
-
-
-def test_ring_without_processes_says_how_to_start_them():
-    with pytest.raises(RuntimeError, match=r"torch\.distributed\.run"):
-        cost.ring_attention(*torch.ones(3, 2, 5, 4))

@@ -22,7 +22,6 @@ from attention_lib import (
     soft_cap,
     softmax_jacobian,
 )
-from attention_workbook import cost
 from tests.strategies import (
     DTYPES,
     GRADIENT_TOLERANCE,
@@ -122,10 +121,6 @@ PAIRS = {
         lambda q, k: plain_rotary(double_width(q), double_width(k)),
     ),
     "capped": (lambda q, k: soft_cap(q @ k.mT, 3.0), lambda q, k: 3 * torch.tanh(q @ k.mT / 3)),
-    "in blocks": (
-        lambda q, k: cost.attend_in_blocks(q, k, k, 2),
-        lambda q, k: torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1) @ k,
-    ),
     "entropy": (
         lambda q, k: entropy(torch.softmax(q @ k.mT, dim=-1)),
         lambda q, k: -(torch.softmax(q @ k.mT, -1) * torch.log_softmax(q @ k.mT, -1)).sum(-1),
