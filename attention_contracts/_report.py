@@ -11,7 +11,7 @@ WIDTH = 96  # columns of a printed report
 ADDRESS = ""
 CHAPTERS = {
     "bug-museum": "The bug museum",
-    "head-layouts": "Lay out the heads",
+    "modern-block": "Read a modern block",
     "heatmaps": "Read heatmaps, and doubt them",
     "mask-failures": "Find where a mask leaks",
     "masking": "Mask before the softmax",

@@ -124,6 +124,6 @@ CONTRACTS = (
         _gives_what_the_reference_gives,
         how="both had the same weights and the same inputs",
         means="another order of heads, another scale, or other positions",
-        chapter="head-layouts",
+        chapter="modern-block",
     ),
 )

@@ -445,7 +445,7 @@ CONTRACTS = (
         lambda subject: _keeps_queries_apart(subject.apart()),
         how="each query was replaced alone",
         means=MIXED,
-        chapter="head-layouts",
+        chapter="modern-block",
     ),
     Contract(
         "permutation",

@@ -458,7 +458,7 @@ CONTRACTS = (
         _groups_heads_in_order,
         how="the heads that share a head of keys and values were found",
         means="repeat in place of repeat_interleave, or another order for values than for keys",
-        chapter="head-layouts",
+        chapter="modern-block",
         strict=True,
     ),
     Contract(
