@@ -2,7 +2,7 @@
 # make book PYTHON=/path/to/python3.12 chooses the interpreter that .venv is made from.
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test nightly quick notebooks retrain class nbgrader lab serve bench release format lint clean
+.PHONY: help environment book test nightly quick notebooks retrain class nbgrader lab serve bench format lint clean
 
 PYTHON ?=
 PORT ?= 8000
@@ -93,9 +93,6 @@ lint: environment ## check the style of Python, JavaScript and CSS, and the type
 	@$(IN_VENV) -m mypy
 	@$(PRETTIER) --check "**/*.{js,mjs,css}"
 	@$(NODE) .venv/npm/node_modules/eslint/bin/eslint.js --config .venv/npm/eslint.config.mjs "**/*.js" "**/*.mjs"
-
-release: environment ## pack both packages, the built website and their checksums into _build/release
-	@$(IN_VENV) tools/release.py
 
 clean: ## remove the website and all caches; .venv stays
 	rm -rf _build .mypy_cache .pytest_cache .ruff_cache .hypothesis

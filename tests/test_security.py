@@ -4,6 +4,8 @@ import ast
 import re
 import subprocess
 
+import pytest
+
 from website import ROOT, notebooks
 from website.rules import tree
 
@@ -73,3 +75,16 @@ def test_no_file_of_the_repository_unpickles():
             lines = unpickles(tree(cell)) if SUSPECT.search("".join(cell["source"])) else ()
             found += [f"{path.name}: {what}" for _, what in lines]
     assert found == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from pickle import loads",
+        "import importlib\nimportlib.import_module('shelve')",
+        "torch.load(path, weights_only=True)",
+        "np.load(path, allow_pickle=True)",
+    ],
+)
+def test_code_that_unpickles_is_found(code):
+    assert [*unpickles(ast.parse(code))] != []

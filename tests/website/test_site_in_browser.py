@@ -13,18 +13,16 @@ import yaml
 from bs4 import BeautifulSoup
 
 from website import ROOT, book
-from website.changed import changed
 from website.extensions.workbook_pages import GROUND
 
 from .conftest import ORIGIN, SITE
 
 PAGES = [*(f"{name}.html" for name in book.contents()), "search.html?q=mask", "404.html"]
-# Pages that have most of what there is: tried here without scripts, in print and, with those that
-# differ, on a small screen in the dark, where tests/nightly tries all.
+# Pages that have most of what there is: tried here without scripts, in print and on a small screen
+# in the dark, where tests/nightly tries all.
 SOME = ["book/index.html", "book/mask-failures.html"]
-DIFFERING = [f"{Path(source).with_suffix('.html')}" for source in changed() or ()]
-# A page of some kinds, and those that differ: used here whole, where tests/nightly uses all.
-KINDS = {*SOME, *DIFFERING, "book/api-masking.html", "search.html?q=mask", "404.html"}
+# A page of some kinds: used here whole, where tests/nightly uses all.
+KINDS = {*SOME, "book/api-masking.html", "search.html?q=mask", "404.html"}
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 
@@ -106,7 +104,7 @@ def fit_a_small_screen(visit, name):
         assert numbered.evaluate_all(covered) == []
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name in {*SOME, *DIFFERING}])
+@pytest.mark.parametrize("name", SOME)
 def test_a_page_fits_a_small_screen_in_the_dark(visit, name):
     fit_a_small_screen(visit, name)
 

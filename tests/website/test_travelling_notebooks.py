@@ -16,16 +16,13 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from website import ROOT
-from website.changed import changed
 from website.extensions import travelling_notebooks
 from website.notebooks import chapters, kernel_environment
 
 from .conftest import SITE
 
 CHAPTERS = [path.stem for path in chapters()]
-DIFFERING = changed() or ()
-# One with a trained model, and those that were changed. tests/nightly runs all.
-SOME = [name for name in CHAPTERS if name == "one-head" or f"book/{name}.ipynb" in DIFFERING]
+SOME = ["one-head"]  # it has a trained model; tests/nightly runs all
 NAMED = ("torch", "numpy", "matplotlib", "ipykernel")  # by the README, and what runs a notebook
 # What a live figure says, and what it says where its widgets are not installed.
 NO_SLIDERS = "regex: <p>(For sliders: pip install|Open the notebook to move the sliders:)[^<]+</p>"

@@ -22,8 +22,7 @@ from yaml import safe_load
 
 from attention_lib import palette
 from attention_workbook.figures.bundle import css_variables
-from website import address, book, npm
-from website.changed import NO_ANSWER, git
+from website import book, npm
 
 WEBSITE = Path(__file__).resolve().parent.parent
 # A rectangle of paper in a picture that matplotlib has drawn: its ground, or that of its axes.
@@ -211,9 +210,12 @@ def status(folder):
     )
     python = "{}.{}".format(*sys.version_info)
     versions = f"Version {book}; numbers from torch {torch}, numpy {numpy}, Python {python}"
+    command = ["git", "log", "-1", "--format=%ct"]
     try:
-        epoch = os.environ.get("SOURCE_DATE_EPOCH") or git(folder, "log", "-1", "--format=%ct")
-    except NO_ANSWER:
+        committed = subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout
+    except OSError:  # no git
+        committed = ""
+    if not (epoch := os.environ.get("SOURCE_DATE_EPOCH") or committed):
         return f"{versions}."
     day = datetime.fromtimestamp(int(epoch), UTC)
     return f"{versions}; text of {day.day} {day:%B %Y}."
@@ -229,7 +231,7 @@ def page_links(repository, source, title):
     view = "blob" if source.endswith(".ipynb") else "edit"
     return {
         "report": f"{repository}/issues/new?{report}",
-        "edit": f"{repository}/{view}/{address.BRANCH}/{source}",
+        "edit": f"{repository}/{view}/main/{source}",
     }
 
 
