@@ -2,15 +2,12 @@
 # make book PYTHON=/path/to/python3.12 chooses the interpreter that .venv is made from.
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test nightly quick notebooks retrain class nbgrader lab serve bench format lint clean
+.PHONY: help environment book test quick nightly class nbgrader retrain lab serve notebooks bench lint format clean
 
-PYTHON ?=
+HOST ?= 127.0.0.1
 PORT ?= 8000
 SHIFT := $(shell date +%s)
-STORE ?=
 EXAMPLES ?= 10000
-CHAPTER ?=
-WITHOUT ?=
 # The inner loop: what a change to a function or to a chapter's text breaks first, without what takes
 # long: numeric derivatives, random calls, processes that start others.
 SLOW := $(foreach part,benchmarks environment fuzz parity tracing,tests/test_$(part).py)
@@ -45,24 +42,16 @@ test: environment ## build the website, then check library, notebooks and pages
 	$(PYTEST); tests=$$?; \
 	exit $$((book || tests))
 
+quick: environment ## check library and rules alone, in under a minute
+	@$(IN_VENV) tools/notebooks.py --tidy
+	@$(PYTEST) $(QUICK)
+
 nightly: environment ## try the rest: all pages in every way, random calls, fresh seeds, other arithmetic
 	@$(IN_VENV) tools/book.py; book=$$?; \
 	ATTENTION_FUZZ=$(EXAMPLES) $(PYTEST) tests/nightly $(wildcard tests/test_fuzz.py); nightly=$$?; \
 	echo "ATTENTION_SEED_SHIFT=$(SHIFT)"; ATTENTION_SEED_SHIFT=$(SHIFT) $(PYTEST) --nbval-lax book; seeds=$$?; \
 	MKL_CBWR=COMPATIBLE ATTENTION_THREADS=2 $(PYTEST) book; arithmetic=$$?; \
 	exit $$((book || nightly || seeds || arithmetic))
-
-quick: environment ## check library and rules alone, in under a minute
-	@$(IN_VENV) tools/notebooks.py --tidy
-	@$(PYTEST) $(QUICK)
-
-notebooks: environment ## run every notebook afresh and store its outputs
-	@$(IN_VENV) tools/notebooks.py
-
-retrain: environment ## train the book's small models anew, with several seeds; STORE=1 stores the first
-	@$(IN_VENV) -m attention_workbook.reader $(if $(STORE),--store)
-	@$(IN_VENV) -m attention_workbook.copying $(if $(STORE),--store)
-	@$(IN_VENV) -m attention_workbook.writer $(if $(STORE),--store)
 
 class: environment ## copies and an assignment for a class, in _build/class; CHAPTER="masking cost", WITHOUT="4"
 	@$(IN_VENV) -m website.classroom $(CHAPTER) --without $(WITHOUT)
@@ -71,21 +60,24 @@ nbgrader: environment ## install nbgrader, which grades a class, into .venv-clas
 	@$(IN_VENV) -m venv .venv-class && .venv-class/bin/pip install -q -r tools/classroom/requirements.txt -c constraints.txt
 	@$(IN_VENV) -c 'import site; print(*site.getsitepackages())' | tee .venv-class/lib/python*/site-packages/book.pth
 
+retrain: environment ## train the book's small models anew, with several seeds; STORE=1 stores the first
+	@$(IN_VENV) -m attention_workbook.reader $(if $(STORE),--store)
+	@$(IN_VENV) -m attention_workbook.copying $(if $(STORE),--store)
+	@$(IN_VENV) -m attention_workbook.writer $(if $(STORE),--store)
+
 lab: environment ## open the notebooks in JupyterLab
 	@$(IN_VENV) -m jupyterlab --notebook-dir=book
 
-serve: ## serve the built website on this machine
+serve: ## serve the built website on this machine; HOST=0.0.0.0 also to others, PORT=8000
 	@[ -f _build/html/index.html ] || { echo "There is no website yet: run make book first." >&2; exit 1; }
-	@echo "The book: http://127.0.0.1:$(PORT) (Ctrl-C stops it)"
-	@$(IN_VENV) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+	@echo "The book: http://$(HOST):$(PORT) (Ctrl-C stops it)"
+	@$(IN_VENV) -m http.server --bind $(HOST) --directory _build/html $(PORT)
+
+notebooks: environment ## run every notebook afresh and store its outputs
+	@$(IN_VENV) tools/notebooks.py
 
 bench: environment ## measure speed against PyTorch, as ratios
 	@$(IN_VENV) -m benchmarks
-
-format: environment ## bring Python, JavaScript and CSS into their form
-	@$(IN_VENV) -m ruff check --fix
-	@$(IN_VENV) -m ruff format
-	@$(PRETTIER) --write "**/*.{js,mjs,css}"
 
 lint: environment ## check the style of Python, JavaScript and CSS, and the types of the library
 	@$(IN_VENV) -m ruff check
@@ -93,6 +85,11 @@ lint: environment ## check the style of Python, JavaScript and CSS, and the type
 	@$(IN_VENV) -m mypy
 	@$(PRETTIER) --check "**/*.{js,mjs,css}"
 	@$(NODE) .venv/npm/node_modules/eslint/bin/eslint.js --config .venv/npm/eslint.config.mjs "**/*.js" "**/*.mjs"
+
+format: environment ## bring Python, JavaScript and CSS into their form
+	@$(IN_VENV) -m ruff check --fix
+	@$(IN_VENV) -m ruff format
+	@$(PRETTIER) --write "**/*.{js,mjs,css}"
 
 clean: ## remove the website and all caches; .venv stays
 	rm -rf _build .mypy_cache .pytest_cache .ruff_cache .hypothesis
