@@ -36,18 +36,13 @@ for figure in figures.values():
             setattr(figure, name, trait.max)
 figures["Scissors"].cuts = "1:12-7"  # its only whole number opens a list
 """
-INTERACT = """\
-from attention_workbook.figures.interact import interact
-def inverse(number=4):
-    print(f"1 / {number} = {1 / number:.3f}")
-interact(inverse, number=(0, 9))"""
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     """A JupyterLab of its own with one notebook; the notebook's address."""
     folder = tmp_path_factory.mktemp("lab")
-    sources = (MAKE, TELL, CHANGE, INTERACT)
+    sources = (MAKE, TELL, CHANGE)
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)

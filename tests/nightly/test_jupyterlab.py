@@ -65,24 +65,6 @@ def test_a_figure_is_saved_as_one_file(chromium, notebook, tmp_path):
     context.close()
 
 
-def test_interact_runs_the_function_in_the_kernel(notebook):
-    cell = notebook.page.locator(".jp-CodeCell").nth(3)
-    slider = cell.get_by_role("slider")
-
-    def shows(text):
-        notebook.until(lambda: text in cell.locator("pre").last.inner_text())
-
-    shows("1 / 4 = 0.250")
-    assert "running kernel" not in cell.inner_text(), "the live view, not the still"
-    slider.press("ArrowRight")
-    shows("1 / 5 = 0.200")
-    slider.press("Home")
-    shows("ZeroDivisionError")
-    slider.press("ArrowRight")
-    shows("1 / 1 = 1.000")
-    assert notebook.errors == []
-
-
 def begin_anew(notebook, name):
     """A figure's two views, as at the start, whatever the notebook's cells have changed."""
     notebook.run(2)

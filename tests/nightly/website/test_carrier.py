@@ -6,13 +6,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 
 import pytest
 import yaml
 
-from tests.website.test_travelling_notebooks import CHAPTERS, run_alone
-from website import ROOT, book
+from website import ROOT
 from website.extensions import travelling_notebooks
 
 
@@ -111,12 +109,6 @@ def test_a_notebook_carries_what_its_imports_need_and_no_more(packages, cell, fi
     assert unpack(packed) == {name: (packages / name).read_bytes() for name in sorted(files)}
 
 
-def test_without_the_first_cell_a_chapter_fails_there(elsewhere, tmp_path):
-    done = run_alone([ROOT / "book" / f"{CHAPTERS[0]}.ipynb"], elsewhere, tmp_path)
-    assert done.returncode == 1
-    assert "No module named 'attention_lib'" in done.stdout
-
-
 # ---------------------------------------------------------------------------------- the first cell
 
 SOURCE = "import attention_lib.scoring, attention_workbook"
@@ -150,19 +142,9 @@ def install(folder, *packages):
     return f"sys.path.insert(0, {str(folder)!r})"
 
 
-def test_in_a_checkout_nothing_is_unpacked(tmp_path):
-    python = [sys.executable, "-c", "import sys; exec(sys.argv.pop(1))"]
-    assert origins(python, tmp_path) == ["own", "own"]
-
-
 def test_beside_the_same_packages_nothing_is_unpacked(elsewhere, tmp_path):
     line = install(tmp_path, "attention_lib", "attention_workbook")
     assert origins(elsewhere, tmp_path, line) == ["own", "own"]
-
-
-def test_beside_the_library_alone_both_packages_are_unpacked(elsewhere, tmp_path):
-    line = install(tmp_path, "attention_lib")
-    assert origins(elsewhere, tmp_path, line) == ["carried", "carried"]
 
 
 @pytest.mark.parametrize("imported", ["", "import attention_lib.scoring"])
@@ -171,12 +153,6 @@ def test_a_library_that_differs_in_one_line_gives_way(elsewhere, tmp_path, impor
     with open(tmp_path / "attention_lib" / "scoring.py", "a") as scoring:
         scoring.write("# another version\n")
     assert origins(elsewhere, tmp_path, line, imported) == ["carried", "carried"]
-
-
-def test_running_the_first_cell_again_unpacks_nothing(elsewhere, tmp_path):
-    again = [travelling_notebooks.carrier(SOURCE), "import attention_lib; first = [*sys.path]"]
-    after = "import atexit; atexit.register(lambda: sys.path == first or print('twice'))"
-    assert origins(elsewhere, tmp_path, *again, after) == ["carried", "carried"]
 
 
 # ------------------------------------------------------------------------------------------- Colab
@@ -203,18 +179,3 @@ def configure(folder, **settings):
     config = yaml.safe_load((folder / "_config.yml").read_text(encoding="utf-8"))
     config["sphinx"]["config"] |= settings
     (folder / "_config.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
-
-
-def test_a_book_with_a_wrong_repository_is_not_built(small_book, capfd):
-    (small_book / "_build" / "html").mkdir(parents=True)
-    (small_book / "_build" / "html" / "index.html").write_text("an older build")
-    configure(small_book, workbook_repository="my repository")
-    with pytest.raises(SystemExit) as refusal:
-        book.main(small_book)
-    assert refusal.value.code.startswith("The book was not built.")
-    *_, said = capfd.readouterr().err.splitlines()
-    assert said == (
-        "workbook_repository in _config.yml is 'my repository': write the address of a "
-        "repository, https://github.com/OWNER/NAME, or leave it empty."
-    )
-    assert not (small_book / "_build" / "html").exists()

@@ -15,7 +15,7 @@ from PIL import Image
 
 from tools import notebooks as command
 from website import ROOT, notebooks
-from website.notebooks import normalise, to_text
+from website.notebooks import normalise
 from website.pictures import encode
 
 from .test_pictures import drawn
@@ -156,12 +156,6 @@ def test_a_notebook_that_raises_is_named_and_left_as_it_was(tmp_path):
     assert "nowhere.ipynb" in tool(tmp_path / "nowhere.ipynb")
 
 
-def test_matplotlib_has_looked_for_fonts_before_a_kernel_starts(tmp_path, monkeypatch):
-    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path))
-    assert notebooks.kernel_environment()["MPLCONFIGDIR"] == str(tmp_path)
-    assert [*tmp_path.glob("fontlist-*.json")]
-
-
 def test_what_another_program_saved_is_mended_without_a_run(everything, tmp_path):
     stored = json.loads(everything.read_text(encoding="utf-8"))
     stored["metadata"] |= {"language_info": {"version": "3.11.7"}, "widgets": {"state": {}}}
@@ -175,18 +169,6 @@ def test_what_another_program_saved_is_mended_without_a_run(everything, tmp_path
 
 def canonical(*cells, **metadata):
     return normalise(notebook(*cells, **metadata), "slug")
-
-
-def test_the_canonical_form_of_a_canonical_notebook_is_the_same():
-    once = canonical(code("1", execution_count=4), markdown("# A"))
-    assert to_text(normalise(json.loads(to_text(once)), "slug")) == to_text(once)
-    assert to_text(once).endswith("}\n") and not to_text(once).endswith("\n\n")
-
-
-def test_ids_are_kept_made_from_the_place_and_unique():
-    names = ({"id": "kept"}, {}, {"id": "kept"}, {"id": "slug-2"})
-    cells = canonical(*(markdown("a", **name) for name in names))["cells"]
-    assert [cell["id"] for cell in cells] == ["kept", "slug-3", "slug-4", "slug-2"]
 
 
 def test_metadata_holds_only_what_the_book_reads():
@@ -210,21 +192,6 @@ def test_a_widget_keeps_its_html_and_loses_its_view():
     view = {notebooks.WIDGET_VIEW: {"model_id": "random"}, "text/html": ["<p>", "</p>"]}
     [clean] = canonical(code("W()", outputs=[shown(**view)]))["cells"][0]["outputs"]
     assert clean["data"] == {"text/html": "<p></p>"}
-
-
-def test_streams_are_joined_between_other_outputs_only():
-    before = [stream("a"), stream("e", "stderr"), stream("b")]
-    after = [stream("0%\r50%\r"), stream("100%\n")]
-    chunks = [*before, shown(**{"text/plain": "x"}), *after]
-    [cell] = canonical(code("f()", outputs=chunks))["cells"]
-    texts = [(output.get("name"), output.get("text")) for output in cell["outputs"]]
-    assert texts == [("stdout", "ab"), ("stderr", "e"), (None, None), ("stdout", "100%\n")]
-
-
-def test_old_formats_are_refused(tmp_path):
-    path = write(tmp_path / "old.ipynb", {"nbformat": 3, "worksheets": []})
-    with pytest.raises(ValueError, match="format 3, expected 4"):
-        notebooks.read(path)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
 from website import pictures
-from website.pictures import PNG, SVG, bare, encode, same_drawing, same_picture, same_shown
+from website.pictures import same_drawing, same_picture
 
 PICTURES = Path(__file__).with_name("pictures")
 
@@ -112,10 +111,6 @@ def test_a_wrong_picture_is_another_picture_whatever_drew_it(name, wrong):
     assert not same_picture(drawn(wrong), drawn(RIGHT[name]))
 
 
-def test_a_picture_of_another_size_is_another():
-    assert not same_picture(drawn(curve()), drawn(curve(), size=(6, 4)))
-
-
 @pytest.mark.parametrize("kind", ["path", "none"], ids=["letters drawn", "letters written"])
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_same_drawing_under_other_names_is_the_same(name, kind):
@@ -131,47 +126,3 @@ def test_the_same_drawing_under_other_names_is_the_same(name, kind):
 def test_a_wrong_drawing_is_another_to_the_letter(name, wrong, kind):
     fixed = {"svg.hashsalt": "book", "svg.fonttype": kind}
     assert not same_drawing(vectors(wrong, **fixed), vectors(RIGHT[name], **fixed))
-
-
-def test_rounding_by_another_processor_is_the_same_picture():
-    fixed, rounded = {"svg.hashsalt": "book"}, curve(rounding=1e-5)
-    first, second = vectors(curve(), **fixed), vectors(rounded, **fixed)
-    assert bare({SVG: first}) != bare({SVG: second}), "no other number: this tests nothing"
-    assert same_drawing(first, second)
-    assert same_picture(drawn(curve()), drawn(rounded))
-
-
-def test_drawings_of_another_matplotlib_are_judged_by_their_pngs():
-    here, there = vectors(curve()), vectors(curve(), **{"font.size": 10.4})
-    ours, theirs = encode(drawn(curve())), encode(by_another_matplotlib("curve"))
-    assert not same_drawing(here, there)
-    assert same_shown({PNG: ours, SVG: here}, {PNG: theirs, SVG: there})
-    assert not same_shown({PNG: ours, SVG: here}, {PNG: ours, SVG: there})
-    assert not same_shown({PNG: encode(drawn(bars())), SVG: here}, {PNG: theirs, SVG: there})
-
-
-def test_pictures_are_compared_in_each_kind_that_they_have():
-    png, other_png = (encode(drawn(draw)) for draw in (curve(), bars()))
-    svg, other_svg = (vectors(draw) for draw in (curve(), bars()))
-    both = {PNG: png, SVG: svg}
-    assert same_shown(both, dict(both))
-    assert same_shown({SVG: svg.splitlines(keepends=True)}, {SVG: svg}), "as nbformat splits it"
-    for other in ({PNG: other_png, SVG: svg}, {PNG: png, SVG: other_svg}, {PNG: png}, {}):
-        assert not same_shown(both, other)
-
-
-def test_a_stored_picture_keeps_only_what_is_seen_and_what_drew_it():
-    comments = PngInfo()
-    comments.add_text("Creation Time", "now")
-    comments.add_text("Software", "some")
-    png = io.BytesIO()
-    image = Image.new("P", (3, 2), 1)
-    image.save(png, format="png", pnginfo=comments, dpi=(144, 144), transparency=1)
-    svg = vectors(curve())
-    assert "<dc:date>" in svg
-    kept = bare({PNG: encode(png.getvalue()), SVG: svg, "text/plain": "x"})
-    stored = Image.open(io.BytesIO(pictures.base64.b64decode(kept[PNG])))
-    assert {*stored.info} == {"Software", "dpi", "transparency"}
-    assert stored.tobytes() == image.tobytes()
-    assert "<metadata>" not in kept[SVG] and "<path" in kept[SVG]
-    assert bare(kept) == kept
