@@ -50,7 +50,7 @@ WORKBOOK = {
         {"torch", "numpy", "transformers"},  # the last where it is installed
     ),
     "writer": ({"_training", "arguments"}, {"torch"}),
-    "museum": ({"arguments"}, {"torch"}),
+    "museum": (set(), {"torch"}),
     "published": ({"arguments", "cost"}, {"torch"}),
     "exercises": (
         {"arguments", "cost", "museum"},

@@ -18,7 +18,7 @@ import attention_contracts as contracts
 from attention_workbook import museum
 from attention_workbook.exercises import asks_once, draws, exercise, questions
 from attention_workbook.exercises.engine.verdict import Verdict
-from attention_workbook.museum.exhibits import Bound
+from attention_workbook.museum.judging import Bound
 
 __all__ = [
     "batch_independent",

@@ -16,13 +16,9 @@ True
 The last two are no promises of a plain attention: it has no window, and no projections.
 """
 
-from attention_workbook.museum import functions, layers  # they fill EXHIBITS
-from attention_workbook.museum.exhibits import CONTRACTS, EXHIBITS, LABELS, Exhibit, verdicts
+from attention_workbook.museum.exhibits import EXHIBITS, Exhibit
+from attention_workbook.museum.judging import CONTRACTS, verdicts
 from attention_workbook.museum.right import right_attention
 from attention_workbook.museum.tables import Gallery, Matrix
 
 __all__ = ["CONTRACTS", "EXHIBITS", "Exhibit", "Gallery", "Matrix", "right_attention", "verdicts"]
-
-_in_order = {name: EXHIBITS.pop(name) for name in LABELS}  # in the order of the labels
-EXHIBITS.update(_in_order)
-assert functions and layers

@@ -1,4 +1,4 @@
-"""Layers that are wrong in one line each. Their labels are in ``labels.json``."""
+"""Layers that are wrong in one line each."""
 
 from typing import Any
 
@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from attention_lib.masking import masked_softmax
 from attention_lib.scoring import scaled_dot_scores
-from attention_workbook.museum.exhibits import exhibit
 from attention_workbook.museum.right import (
     NUM_HEADS,
     Additive,
@@ -16,52 +15,56 @@ from attention_workbook.museum.right import (
     Encoder,
     Layer,
     Masked,
-    Normed,
     Pair,
-    Projected,
     allowed,
     weighted_values,
 )
 
 
-@exhibit(Dropped)
 class WeightsAfterDropout(Dropped):
+    """The weights that come back are those after dropout."""
+
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
         weights = masked_softmax(scaled_dot_scores(queries, keys), mask=mask)
         weights = F.dropout(weights, 0.5, self.training)
         return weights @ values, weights
 
 
-@exhibit(Additive, widths=(5, 7, 8))
 class AdditiveWithoutTanh(Additive):
+    """The additive score lacks its tanh."""
+
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
         score = self.score
         sums = score.W_q(queries).unsqueeze(-2) + score.W_k(keys).unsqueeze(-3)
         return weighted_values(score.w_v(sums).squeeze(-1), values, mask)
 
 
-@exhibit(Additive, widths=(5, 7, 8))
 class SizesWrittenIn(Additive):
+    """The sizes of the one example are written into the layer."""
+
     sizes = (2, 2, 8)
 
 
-@exhibit(Additive, widths=(5, 7, 8))
 class MatricesSwapped(Additive):
+    """The query goes through the key's matrix, and the key through the query's."""
+
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
         score = self.score
         sums = score.W_k(queries).unsqueeze(-2) + score.W_q(keys).unsqueeze(-3)
         return weighted_values(score.w_v(sums.tanh()).squeeze(-1), values, mask)
 
 
-@exhibit(Normed)
 class NormMadeInForward(Masked):
+    """The layer norm is made inside forward."""
+
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
         output, weights = super().attend(queries, keys, values, mask)
         return nn.LayerNorm(8, device=output.device)(queries + output), weights
 
 
-@exhibit(Projected, widths=(64, 64, 64))
 class LayersMadeLate(Masked):
+    """The projections are lazy: they have no numbers before the first call."""
+
     def __init__(self) -> None:
         super().__init__()
         self.W_q, self.W_k, self.W_v = (nn.LazyLinear(64, bias=False) for _ in range(3))
@@ -70,8 +73,9 @@ class LayersMadeLate(Masked):
         return super().attend(self.W_q(queries), self.W_k(keys), self.W_v(values), mask)
 
 
-@exhibit()
 class WeightsKept(Masked):
+    """The weights are stored on the module, for a picture later."""
+
     weights: Tensor | None = None
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Pair:
@@ -79,8 +83,9 @@ class WeightsKept(Masked):
         return output, self.weights
 
 
-@exhibit()
 class CacheNeverEmptied(Masked):
+    """The cache of one text is still there when the next begins."""
+
     def __init__(self) -> None:
         super().__init__()
         self.read_before: list[tuple[Tensor, Tensor]] = []
@@ -92,8 +97,9 @@ class CacheNeverEmptied(Masked):
         return super().attend(queries, keys, values, mask)
 
 
-@exhibit(Layer, num_heads=2)
 class PaddingMaskAdded(Layer):
+    """The layer's key_padding_mask is a float, 1.0 at the padding."""
+
     def masks(self, *call: Any) -> dict[str, Any]:
         """Return the padding as 1.0, and the future as −∞, which has to be of the same kind."""
         masks = super().masks(*call)
@@ -103,8 +109,9 @@ class PaddingMaskAdded(Layer):
         return masks | {"key_padding_mask": None if padding is None else padding.float()}
 
 
-@exhibit(Layer, num_heads=2)
 class HintWithoutMask(Layer):
+    """The layer's is_causal=True is given with a mask that hides nothing."""
+
     def masks(self, *call: Any) -> dict[str, Any]:
         """Return the hint, and a mask of False."""
         masks = super().masks(*call)
@@ -113,8 +120,9 @@ class HintWithoutMask(Layer):
         return masks
 
 
-@exhibit(Layer, num_heads=2)
 class HintOverMask(Layer):
+    """The layer's is_causal=True is given with a mask that hides more than the future."""
+
     def masks(
         self, queries: Tensor, keys: Tensor, real: Tensor | None, causal: bool
     ) -> dict[str, Any]:
@@ -126,8 +134,9 @@ class HintOverMask(Layer):
         return {"attn_mask": folded, "is_causal": True, "need_weights": False}
 
 
-@exhibit(Layer, num_heads=2)
 class MasksTiled(Layer):
+    """One mask for each head, in the wrong order: repeat in place of repeat_interleave."""
+
     def masks(
         self, queries: Tensor, keys: Tensor, real: Tensor | None, causal: bool
     ) -> dict[str, Any]:
@@ -136,16 +145,19 @@ class MasksTiled(Layer):
         return {"attn_mask": hidden.repeat(NUM_HEADS, 1, 1)}
 
 
-@exhibit(Layer, num_heads=2)
 class BatchFirstForgotten(Layer):
+    """The layer is not told that the batch comes first."""
+
     batch_first = False
 
 
-@exhibit(Layer, num_heads=2)
 class HeadsAveraged(Layer):
+    """The layer returns the mean of its heads' weights, as it does by default."""
+
     average = True
 
 
-@exhibit(Encoder)
 class FastPath(Encoder):
+    """The encoder's outputs at padded places are used."""
+
     cleared = False

@@ -14,13 +14,6 @@ from attention_lib.masking import causal_mask, masked_softmax, window_mask
 from attention_lib.multihead import merge_heads, split_heads
 from attention_lib.positions import rotary_scores, sinusoidal_positions
 from attention_lib.scoring import AdditiveScore, scaled_dot_scores
-from attention_workbook.arguments import (
-    require_attention,
-    require_flag,
-    require_mask,
-    require_size,
-    require_tensor,
-)
 
 Pair = tuple[Tensor, Tensor | None]
 
@@ -50,11 +43,6 @@ def right_attention(
     tuple of torch.Tensor
         Output ``(batch, len_q, d_v)`` and weights ``(batch, len_q, len_k)``.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`~attention_lib.attention.scaled_dot_product_attention`.
-
     Examples
     --------
     >>> x = torch.eye(2)[None]
@@ -62,12 +50,6 @@ def right_attention(
     tensor([[[1., 0.],
              [1., 0.]]])
     """
-    require_attention(queries, keys, values)
-    require_flag("causal", causal)
-    if real is not None:
-        require_mask("real", real)
-        require_tensor("real", real, rank=2, axes="(batch, len_k)")
-        require_size("real", real, -1, keys.shape[-2], "keys")
     mask = allowed(queries, keys, real, causal)
     return scaled_dot_product_attention(queries, keys, values, mask=mask)
 

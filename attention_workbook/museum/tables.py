@@ -4,18 +4,13 @@ import html
 from collections.abc import Sequence
 from string import ascii_lowercase
 
-from attention_workbook.museum.exhibits import CONTRACTS, EXHIBITS, Exhibit
+from attention_workbook.museum.exhibits import EXHIBITS, Exhibit
+from attention_workbook.museum.judging import CONTRACTS
 
 
 def _chosen(names: Sequence[str] | None) -> list[Exhibit]:
     """Return the exhibits of some names, all of them without any."""
-    if names is None:
-        return list(EXHIBITS.values())
-    if isinstance(names, str) or not isinstance(names, Sequence):
-        raise TypeError(f"names: expected a sequence of names of EXHIBITS, got {names!r}")
-    if unknown := [name for name in names if name not in EXHIBITS]:
-        raise ValueError(f"names: expected names of EXHIBITS, got {unknown[0]!r}")
-    return [EXHIBITS[name] for name in names]
+    return [EXHIBITS[name] for name in (EXHIBITS if names is None else names)]
 
 
 class Gallery:
@@ -25,11 +20,6 @@ class Gallery:
     ----------
     names : sequence of str, optional
         Which exhibits; all by default.
-
-    Raises
-    ------
-    ValueError
-        If there is no such exhibit.
 
     Examples
     --------
@@ -84,11 +74,6 @@ class Matrix:
     ----------
     names : sequence of str, optional
         Which exhibits; all by default.
-
-    Raises
-    ------
-    ValueError
-        If there is no such exhibit.
 
     Examples
     --------

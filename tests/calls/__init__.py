@@ -39,7 +39,7 @@ MODULES = {
     **{
         name: f"attention_workbook.{name}"
         for name in (
-            *("copying", "cost", "museum", "pictures", "published", "reader"),
+            *("copying", "cost", "pictures", "published", "reader"),
             "writer",
         )
     },

@@ -5,7 +5,7 @@ import pytest
 import attention_contracts as contracts
 from attention_lib.masking import length_mask
 from attention_workbook import museum
-from attention_workbook.museum.exhibits import Bound
+from attention_workbook.museum.judging import Bound
 from attention_workbook.museum.right import WINDOW
 
 # Those that check cannot judge, and why not.
