@@ -18,9 +18,15 @@ from attention_workbook.exercises import Rule, calls, draws, exercise, makes, qu
 from attention_workbook.exercises.engine.cases import PAIRS, STEEP_PAIRS
 from attention_workbook.exercises.engine.rules import Trace
 
-__all__ = ["frugal_additive_scores", "gaussian_by_product", "quiz", "scaled_scores"]
+__all__ = [
+    "frugal_additive_scores",
+    "gaussian_by_product",
+    "moved_keys",
+    "quiz",
+    "scaled_scores",
+]
 
-(quiz,) = questions("scoring_functions")
+moved_keys, quiz = questions("scoring_functions")
 
 
 @exercise(

@@ -38,7 +38,9 @@ def entry(number, path):
 # What the parts after the first are for; they are folded.
 FURTHER = {
     "Part II": "One question each. Come for the one that you have, or that your code has.",
-    "Part III": "Train the models, take bugs apart, compare with what others have published.",
+    "Part III": "Operations, bytes and caches, and how models spend fewer of them.",
+    "Part IV": "Train the models, open them, and test what others have built.",
+    "Appendix": "Attention, half a century early.",
 }
 
 
@@ -58,7 +60,8 @@ class ChapterMap(SphinxDirective):
                 lines += entry(number, path)
             purpose = FURTHER.get(caption.partition(":")[0])
             if purpose:
-                summary = f"<details><summary>{purpose} {len(paths)} chapters.</summary>"
+                count = f"{len(paths)} chapters" if len(paths) > 1 else "1 chapter"
+                summary = f"<details><summary>{purpose} {count}.</summary>"
                 part += nodes.raw("", summary, format="html")
             self.state.nested_parse(StringList(lines, self.get_source_info()[0]), 0, part)
             if purpose:

@@ -146,7 +146,8 @@ def chapters(env):
 
 # Part I is the book. The parts after it are folded where the page is not one of theirs.
 FURTHER_PART = re.compile(
-    r'<p>(<span class="caption-text">Part II.*?</span>)</p>(.*?)(?=<p>|$)', re.DOTALL
+    r'<p>(<span class="caption-text">(?:Part I[IV]|Appendix).*?</span>)</p>(.*?)(?=<p>|$)',
+    re.DOTALL,
 )
 
 
