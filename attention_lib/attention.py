@@ -6,9 +6,9 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from attention_lib import _engine
-from attention_lib._arguments import refuse
-from attention_lib.masking import masked_softmax
+from attention_lib._kernel import fused_attention, without_padding
+from attention_lib.arguments import is_grouped, require_callable, scores_shape
+from attention_lib.masking import causal_mask, masked_softmax, one_mask
 from attention_lib.scoring import AdditiveScore, scaled_dot_scores
 
 __all__ = [
@@ -134,20 +134,57 @@ def scaled_dot_product_attention(
     >>> weights
     tensor([[[0.5000, 0.5000, 0.0000]]])
     """
-    queries, mask, causal = _engine.checked(
-        queries, keys, values, valid_lens, mask, causal, same_width=True
+    shape = scores_shape(queries, keys, values)
+    mask, causal = one_mask(shape, queries.device, valid_lens, mask, causal=causal)
+    keys, values = without_padding(keys, values, mask)
+    queries = queries.expand(*shape[:-1], -1)  # all leading axes
+    return _attend_by_dot_products(
+        queries, keys, values, mask, causal, scale=scale, need_weights=need_weights
     )
-    return _engine.attention(
-        attend,
-        partial(scaled_dot_scores, scale=scale),
-        queries,
-        keys,
-        values,
-        mask,
-        causal,
-        need_weights=need_weights,
-        fused=partial(_engine.fused_attention, scale=scale),
+
+
+def _attend_by_dot_products(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor | None,
+    causal: bool,
+    *,
+    scale: float | None,
+    dropout_p: float = 0.0,
+    need_weights: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """Attend by the textbook's lines where weights are needed, else by PyTorch's kernel.
+
+    Arguments are checked, padding is 0, and ``causal`` comes without a mask.
+    """
+    # Some versions of the kernel divide by an axis of length 0, which ends the process.
+    if not need_weights and 0 not in (*queries.shape, *keys.shape, *values.shape):
+        return fused_attention(
+            queries, keys, values, mask, causal, scale=scale, dropout_p=dropout_p
+        ), None
+    score, dtype = partial(scaled_dot_scores, scale=scale), queries.dtype
+    if dtype in (torch.float16, torch.bfloat16):  # the kernel, too, computes in float32
+        queries, keys, values = queries.float(), keys.float(), values.float()
+    mask = _triangle(queries, keys) if causal else mask
+    output, weights = attend(
+        score, queries, *_of_query_heads(queries, keys, values), mask, dropout_p
     )
+    return output.to(dtype), weights.to(dtype) if need_weights else None
+
+
+def _triangle(queries: Tensor, keys: Tensor) -> Tensor:
+    """Return the causal mask with as many axes as the scores have."""
+    mask = causal_mask(queries.shape[-2], keys.shape[-2], queries.device)
+    return mask[(None,) * (queries.dim() - 2)]
+
+
+def _of_query_heads(queries: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """Repeat grouped heads of keys and values for each head of the queries that they serve."""
+    if not is_grouped(queries, keys):
+        return keys, values
+    group_size = queries.shape[1] // keys.shape[1]
+    return keys.repeat_interleave(group_size, dim=1), values.repeat_interleave(group_size, dim=1)
 
 
 class Attention(nn.Module):
@@ -176,13 +213,11 @@ class Attention(nn.Module):
     (torch.Size([1, 2, 5]), torch.Size([1, 2, 4]))
     """
 
-    # PyTorch's kernel that computes the same, if there is one
-    fused: Callable[..., Tensor] | None = None
+    same_width = False  # whether the score needs queries as wide as keys
 
     def __init__(self, score: Score, dropout: float = 0.0) -> None:
         super().__init__()
-        if not callable(score):
-            refuse("no callable", "score", repr(score), axes="queries, keys")
+        require_callable("score", score, "queries, keys")
         self.score = score
         self.dropout = nn.Dropout(dropout)
 
@@ -198,10 +233,10 @@ class Attention(nn.Module):
         need_weights: bool = True,
     ) -> tuple[Tensor, Tensor | None]:
         """Return ``(output, weights)``; the weights are those before dropout, or ``None``."""
-        same_width = self.fused is not None
-        queries, mask, causal = _engine.checked(
-            queries, keys, values, valid_lens, mask, causal, same_width=same_width
-        )
+        shape = scores_shape(queries, keys, values, same_width=self.same_width)
+        mask, causal = one_mask(shape, queries.device, valid_lens, mask, causal=causal)
+        keys, values = without_padding(keys, values, mask)
+        queries = queries.expand(*shape[:-2], *queries.shape[-2:])
         return self.compute(queries, keys, values, mask, causal, need_weights=need_weights)
 
     def compute(
@@ -214,19 +249,22 @@ class Attention(nn.Module):
         *,
         need_weights: bool,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend, once the arguments are checked; ``causal`` comes without a mask."""
-        return _engine.attention(
-            attend,
-            self.score,
-            queries,
-            keys,
-            values,
-            mask,
-            causal,
-            need_weights=need_weights,
-            dropout_p=self.dropout.p if self.training else 0.0,
-            fused=self.fused,
-        )
+        """Attend: arguments are checked, padding is 0, and ``causal`` comes without a mask."""
+        mask = _triangle(queries, keys) if causal else mask
+        keys, values = _of_query_heads(queries, keys, values)
+        output, weights = attend(self.score, queries, keys, values, mask, self.dropout_p)
+        return output, weights if need_weights else None
+
+    @property
+    def dropout_p(self) -> float:
+        """The probability that a weight is dropped now: 0 in evaluation."""
+        return self.dropout.p if self.training else 0.0
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters of the score anew, if it has any."""
+        reset_score = getattr(self.score, "reset_parameters", None)
+        if reset_score is not None:
+            reset_score()
 
 
 class DotProductAttention(Attention):
@@ -251,10 +289,33 @@ class DotProductAttention(Attention):
     (torch.Size([2, 1, 5]), torch.Size([2, 1, 4]))
     """
 
+    same_width = True
+
     def __init__(self, dropout: float = 0.0, scale: float | None = None) -> None:
         super().__init__(partial(scaled_dot_scores, scale=scale), dropout)
-        self.fused = partial(_engine.fused_attention, scale=scale)
         self.scale = scale
+
+    def compute(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor | None,
+        causal: bool,
+        *,
+        need_weights: bool,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend as :func:`scaled_dot_product_attention` does, with dropout."""
+        return _attend_by_dot_products(
+            queries,
+            keys,
+            values,
+            mask,
+            causal,
+            scale=self.scale,
+            dropout_p=self.dropout_p,
+            need_weights=need_weights,
+        )
 
     def extra_repr(self) -> str:
         return "" if self.scale is None else f"scale={self.scale}"

@@ -6,11 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_lib._arguments import (
-    refuse,
+from attention_lib.arguments import (
     require_alike,
     require_count,
     require_float,
+    require_ids,
     require_tensor,
     shape_of,
 )
@@ -152,11 +152,14 @@ class KeyValueCache:
         """
         require_count("length", length, minimum=0)
         if length > self._length:
-            refuse("length", "length", length, length=self._length)
+            raise ValueError(f"length: expected at most len(cache) = {self._length}, got {length}")
         num_needed = length if self.window is None else min(length, self.window - 1)
         end = max(self._end - (self._length - length), 0)
         if end < num_needed:
-            refuse("forgotten", "length", length, window=self.window)
+            raise ValueError(
+                f"length: expected a position whose window of {self.window} keys is still held, "
+                f"got {length}"
+            )
         self._length, self._end = length, end
 
     def reorder(self, rows: Tensor) -> None:
@@ -183,8 +186,7 @@ class KeyValueCache:
         tensor([2., 2., 0., 1.])
         """
         require_tensor("rows", rows, "(new_batch,)", rank=1)
-        if rows.dtype == torch.bool or rows.is_floating_point():
-            refuse("ids", "rows", f"dtype {rows.dtype}")
+        require_ids("rows", rows, "(new_batch,)")
         with torch.inference_mode(False):  # what is made in inference mode, only it can write
             self._buffers = tuple(buffer.index_select(0, rows) for buffer in self._buffers)
 
@@ -193,7 +195,7 @@ class KeyValueCache:
         if self._layer is None:
             self._layer = weakref.ref(layer)
         elif self._layer() is not layer:
-            refuse("one layer", "cache", "that of another layer")
+            raise ValueError("cache: expected one cache for each layer, got that of another layer")
 
     def _make_room(self, num_old: int, num_needed: int, keys: Tensor, values: Tensor) -> None:
         """Move the last ``num_old`` keys to the start of new buffers with enough room."""
@@ -211,13 +213,20 @@ class KeyValueCache:
         for name, x in (("keys", keys), ("values", values)):
             require_float(name, x, "(batch, num_kv_heads, len, width)", rank=4)
         if values.shape[:-1] != keys.shape[:-1]:
-            other, expected = "keys but for the width", (*keys.shape[:-1], values.shape[-1])
-            refuse("shape", "values", shape_of(values), other=other, shape=expected)
+            raise ValueError(
+                "values: expected the shape of keys but for the width, "
+                f"{(*keys.shape[:-1], values.shape[-1])}, got {shape_of(values)}"
+            )
         if torch.is_grad_enabled() and (keys.requires_grad or values.requires_grad):
-            refuse("gradient", "cache", "keys or values that need one")
+            raise ValueError(
+                "cache: expected a call without gradients, under torch.no_grad(), "
+                "got keys or values that need one"
+            )
         for name, x, buffer in zip(("keys", "values"), (keys, values), self._buffers, strict=False):
             batch, heads, _, width = buffer.shape
             expected = (batch, heads, x.shape[2], width)
             if tuple(x.shape) != expected:
-                refuse("shape", name, shape_of(x), other="the cache", shape=expected)
+                raise ValueError(
+                    f"{name}: expected the shape of the cache, {expected}, got {shape_of(x)}"
+                )
             require_alike("the cache", buffer, name, x)

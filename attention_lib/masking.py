@@ -11,17 +11,17 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from attention_lib._arguments import (
+from attention_lib.arguments import (
     broadcast,
     broadcasts_to,
     can_read,
-    refuse,
+    require_bool,
     require_count,
     require_device,
     require_float,
+    require_ids,
     require_lengths,
     require_mask,
-    require_tensor,
     shape_of,
 )
 
@@ -69,10 +69,10 @@ def padding_mask(tokens: Tensor, pad_id: int = 0) -> Tensor:
     >>> padding_mask(torch.tensor([[5, 2, 1, 0, 0]]))
     tensor([[[ True,  True,  True, False, False]]])
     """
-    _require_ids("tokens", tokens, "(batch, len_k)")
+    require_ids("tokens", tokens, "(batch, len_k)")
     require_count("pad_id", pad_id, minimum=None)
     if tokens.dim() != 2:
-        refuse("rank", "tokens", f"shape {shape_of(tokens)}", rank=2, axes="(batch, len_k)")
+        raise ValueError(f"tokens: expected 2 axes (batch, len_k), got shape {shape_of(tokens)}")
     return (tokens != pad_id).unsqueeze(-2)  # (batch, 1, len_k)
 
 
@@ -142,9 +142,10 @@ def document_mask(documents: Tensor) -> Tensor:
             [1, 1, 0],
             [0, 0, 1]], dtype=torch.int32)
     """
-    _require_ids("documents", documents, "(len,) or (batch, len)")
+    axes = "(len,) or (batch, len)"
+    require_ids("documents", documents, axes)
     if documents.dim() not in (1, 2):
-        refuse("lengths' shape", "documents", shape_of(documents), shape="(len,) or (batch, len)")
+        raise ValueError(f"documents: expected shape {axes}, got {shape_of(documents)}")
     return documents.unsqueeze(-1) == documents.unsqueeze(-2)
 
 
@@ -169,7 +170,10 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
         if combined is not None:
             require_device("the masks before it", combined.device, name, mask)
             if broadcast(combined.shape, mask.shape) is None:
-                refuse("masks' shapes", name, shape_of(mask), shape=shape_of(combined))
+                raise ValueError(
+                    f"{name}: expected a shape that broadcasts with the masks before it, "
+                    f"{shape_of(combined)}, got {shape_of(mask)}"
+                )
         combined = mask if combined is None else combined & mask
     return combined
 
@@ -246,19 +250,21 @@ def one_mask(
     mask : torch.Tensor or None
         Boolean, with as many axes as the scores, to whose shape it broadcasts.
     causal : bool
-        Whether attention is causal and nothing else. Then no mask is made, because PyTorch's
-        kernel needs none. A single query sees every key.
+        Whether attention is causal and nothing else, with as many queries as keys. Then no mask is
+        made, because PyTorch's kernel needs none. A single query sees every key.
     """
-    if shape[-2] == 1:  # an if, for a compiler's symbolic length does not compare to a bool
-        causal = False
+    require_bool("causal", causal)
     if mask is not None:
         mask = _mask_for(shape, device, mask)
     if valid_lens is not None:
         lengths = _lengths_for(shape, device, valid_lens)
         mask = lengths if mask is None else mask & lengths
-    if causal and mask is not None:
-        mask, causal = mask & causal_mask(shape[-2], shape[-1], device), False
-    return mask, causal
+    if not causal or shape[-2] == 1:
+        return mask, False
+    if mask is None and shape[-2] == shape[-1]:
+        return None, True
+    triangle = causal_mask(shape[-2], shape[-1], device)[(None,) * (len(shape) - 2)]
+    return triangle if mask is None else mask & triangle, False
 
 
 def _lengths_for(shape: Sequence[int], device: torch.device, valid_lens: Tensor) -> Tensor:
@@ -266,10 +272,14 @@ def _lengths_for(shape: Sequence[int], device: torch.device, valid_lens: Tensor)
     lengths = length_mask(valid_lens, shape[-1])  # (batch, 1 or len_q, len_k)
     require_device("the scores", device, "valid_lens", valid_lens)
     if len(shape) < 3:
-        refuse("lengths' batch", "valid_lens", f"scores {tuple(shape)}")
+        raise ValueError(
+            f"valid_lens: expected scores with a batch axis, got scores {tuple(shape)}"
+        )
     if tuple(valid_lens.shape) != (shape[0], shape[-2])[: valid_lens.dim()]:
-        fitting = f"({shape[0]},) or ({shape[0]}, {shape[-2]}) for scores {tuple(shape)}"
-        refuse("lengths' shape", "valid_lens", shape_of(valid_lens), shape=fitting)
+        raise ValueError(
+            f"valid_lens: expected shape ({shape[0]},) or ({shape[0]}, {shape[-2]}) "
+            f"for scores {tuple(shape)}, got {shape_of(valid_lens)}"
+        )
     middle_axes = (1,) * (len(shape) - 3)
     return lengths.reshape(lengths.shape[0], *middle_axes, *lengths.shape[1:])
 
@@ -279,7 +289,10 @@ def _mask_for(shape: Sequence[int], device: torch.device, mask: Tensor) -> Tenso
     require_mask("mask", mask)
     require_device("the scores", device, "mask", mask)
     if not broadcasts_to(mask.shape, shape):
-        refuse("mask's shape", "mask", shape_of(mask), shape=tuple(shape))
+        raise ValueError(
+            f"mask: expected a shape that broadcasts to the scores' {tuple(shape)}, "
+            f"got {shape_of(mask)}"
+        )
     if mask.dim() == len(shape):
         return mask
     _warn_of_two_meanings(mask, shape)
@@ -308,9 +321,3 @@ def _calls_since_the_users() -> int:
     while frame.f_back and frame.f_globals["__name__"].partition(".")[0] in _NOT_THE_USERS:
         frame, level = frame.f_back, level + 1
     return level
-
-
-def _require_ids(name: str, ids: Tensor, axes: str) -> None:
-    require_tensor(name, ids, f"of integers, {axes}")
-    if ids.dtype == torch.bool or ids.is_floating_point():
-        refuse("ids", name, f"dtype {ids.dtype}")

@@ -6,17 +6,16 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from attention_lib._arguments import (
-    refuse,
+from attention_lib._kernel import without_padding
+from attention_lib.arguments import (
     require_alike,
-    require_bool,
+    require_callable,
     require_count,
     require_divisor,
     require_float,
     require_width,
     shape_of,
 )
-from attention_lib._engine import without_padding
 from attention_lib.attention import Attention, DotProductAttention, Score
 from attention_lib.cache import KeyValueCache
 from attention_lib.masking import combine_masks, one_mask, window_mask
@@ -140,8 +139,8 @@ class MultiHeadAttention(nn.Module):
             require_divisor("num_heads", num_heads, "d_model", d_model)
             d_k = d_model // num_heads
         require_count("d_k", d_k)
-        if rotary is not None and not callable(rotary):
-            refuse("no callable", "rotary", repr(rotary), axes="x, positions")
+        if rotary is not None:
+            require_callable("rotary", rotary, "x, positions")
         self.d_model = d_model
         self.num_heads = num_heads
         self.num_kv_heads = num_kv_heads
@@ -175,7 +174,7 @@ class MultiHeadAttention(nn.Module):
         valid_lens: Tensor | None = None,
         *,
         mask: Tensor | None = None,
-        causal: bool = False,
+        causal: bool | None = None,
         need_weights: bool = True,
         cache: KeyValueCache | None = None,
     ) -> tuple[Tensor, Tensor | None]:
@@ -193,8 +192,9 @@ class MultiHeadAttention(nn.Module):
             Boolean, True = may attend. Up to three axes, it broadcasts to
             ``(batch, len_q, len_k)`` and holds for every head; with four, it broadcasts to
             ``(batch, num_heads, len_q, len_k)``.
-        causal : bool
-            Whether each query may attend only to its own position and the ones before it.
+        causal : bool, optional
+            Whether each query may attend only to its own position and the ones before it; ``None``
+            means: with a cache.
         need_weights : bool
             ``False`` leaves the work to PyTorch's fused kernel.
         cache : KeyValueCache, optional
@@ -211,84 +211,85 @@ class MultiHeadAttention(nn.Module):
             Shape ``(batch, num_heads, len_q, len_k)``, before dropout. With a cache ``len_k``
             counts the keys that the window of some query reaches, all without a window.
         """
-        self._require_inputs(queries, keys, values)
+        causal = self._require_fitting(queries, keys, values, valid_lens, causal, cache)
+        batch, len_q, len_k = len(queries), queries.shape[1], keys.shape[1]
+        num_earlier = 0 if cache is None else len(cache)
+        shape = (batch, self.num_heads, len_q, num_earlier + len_k)
+        mask = _with_head_axis(mask, batch, self.num_heads)
+        mask, causal = one_mask(shape, queries.device, valid_lens, mask, causal=causal)
+        if cache is None:  # before the projections, whose gradients NaN would reach
+            keys, values = without_padding(keys, values, mask, has_head_axis=False)
+        queries, keys, values = self._project(queries, keys, values, num_earlier)
         if cache is not None:
-            return self._decode(queries, keys, values, valid_lens, mask, need_weights, cache)
-        require_bool("causal", causal)
-        shape = (len(queries), self.num_heads, queries.shape[1], keys.shape[1])
-        mask, causal = one_mask(
-            shape, queries.device, valid_lens, _for_all_heads(mask), causal=causal
-        )
-        len_q, len_k = shape[-2:]
-        keys, values = without_padding(keys, values, mask, has_head_axis=False)
-        queries, keys, values = self._heads(queries, keys, values, len_k - len_q, 0)
+            # It keeps what no query of this chunk may see: one of a later chunk may.
+            keys, values = cache.extend(keys, values, layer=self)
+            mask, causal = _within_reach(mask, causal, len_q, keys, cache.window)
+            keys, values = without_padding(keys, values, mask)
         output, weights = self.attention.compute(
             queries, keys, values, mask, causal, need_weights=need_weights
         )
         return self.W_o(merge_heads(output)), weights
 
-    def _heads(
-        self, queries: Tensor, keys: Tensor, values: Tensor, first_query: int, first_key: int
+    def _project(
+        self, queries: Tensor, keys: Tensor, values: Tensor, first_key: int
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Project, split, and rotate by the positions, of which the first ones are given."""
+        """Project, split, and rotate by the positions; the last query stands at the last key."""
         queries = split_heads(self.W_q(queries), self.num_heads)  # (batch, num_heads, len_q, d_k)
         keys = split_heads(self.W_k(keys), self.num_kv_heads)  # (batch, num_kv_heads, len_k, d_k)
         values = split_heads(self.W_v(values), self.num_kv_heads)
         if self.rotary is not None:
-            positions = torch.arange(queries.shape[2], device=queries.device)
+            len_q, len_k = queries.shape[2], keys.shape[2]
+            first_query = first_key + len_k - len_q
+            positions = torch.arange(len_q, device=queries.device)
             queries = self.rotary(queries, positions + first_query)
-            positions = torch.arange(keys.shape[2], device=keys.device)
+            positions = torch.arange(len_k, device=keys.device)
             keys = self.rotary(keys, positions + first_key)
         return queries, keys, values
 
-    def _decode(
+    def _require_fitting(
         self,
         queries: Tensor,
         keys: Tensor,
         values: Tensor,
         valid_lens: Tensor | None,
-        mask: Tensor | None,
-        need_weights: bool,
-        cache: KeyValueCache,
-    ) -> tuple[Tensor, Tensor | None]:
-        """Attend causally from the next positions to those in the cache and to themselves."""
-        if not isinstance(cache, KeyValueCache):
-            refuse("kind", "cache", type(cache).__name__, kind="KeyValueCache")
-        batch, len_q, offset = len(queries), queries.shape[1], len(cache)
-        if valid_lens is not None:
-            refuse("lengths with a cache", "valid_lens", type(valid_lens).__name__)
-        if keys.shape[1] != len_q:
-            refuse("positions", "keys", keys.shape[1], len_q=len_q)
-        shape = (batch, self.num_heads, len_q, offset + len_q)
-        mask, causal = one_mask(shape, queries.device, None, _for_all_heads(mask), causal=True)
-        queries, keys, values = self._heads(queries, keys, values, offset, offset)
-        # The cache changes here, after every refusal. It keeps what no query of this chunk may see:
-        # one of a later chunk may.
-        keys, values = cache.extend(keys, values, layer=self)
-        num_visible = keys.shape[2]
-        if mask is not None:  # one column may stand for all; older keys are forgotten
-            mask = mask.expand(*mask.shape[:-1], offset + len_q)
-            mask = mask[..., offset + len_q - num_visible :]
-        if cache.window is not None and num_visible > cache.window:
-            device = queries.device
-            in_window = window_mask(len_q, num_visible, window=cache.window, device=device)
-            mask, causal = combine_masks(mask, in_window[None, None]), False
-        output, weights = self.attention.compute(
-            queries, keys, values, mask, causal, need_weights=need_weights
-        )
-        return self.W_o(merge_heads(output)), weights
-
-    def _require_inputs(self, queries: Tensor, keys: Tensor, values: Tensor) -> None:
+        causal: bool | None,
+        cache: KeyValueCache | None,
+    ) -> bool:
+        """Refuse what the layer cannot take; return whether attention is causal."""
         weight = self.W_q.weight
         for name, x in (("queries", queries), ("keys", keys), ("values", values)):
             require_float(name, x, "(batch, len, d_model)", rank=3)
             require_width(name, x, self.d_model, "d_model")
             require_alike("the layer's weights", weight, name, x)
             if len(x) != len(queries):
-                refuse("batch", name, f"shape {shape_of(x)}", batch=len(queries))
+                raise ValueError(
+                    f"{name}: expected the batch of queries, {len(queries)}, on the first axis, "
+                    f"got shape {shape_of(x)}"
+                )
         if keys.shape[1] != values.shape[1]:
-            got = f"keys {shape_of(keys)} and values {shape_of(values)}"
-            refuse("values' length", "values", got)
+            raise ValueError(
+                "values: expected one value a key (len_k on axis -2), got "
+                f"keys {shape_of(keys)} and values {shape_of(values)}"
+            )
+        if causal is not None and not isinstance(causal, bool):
+            raise TypeError(f"causal: expected True, False or None, got {causal!r}")
+        if cache is None:
+            return bool(causal)
+        if not isinstance(cache, KeyValueCache):
+            raise TypeError(f"cache: expected a KeyValueCache, got {type(cache).__name__}")
+        if causal is False:
+            raise ValueError("causal: expected True or None with a cache, got False")
+        if valid_lens is not None:
+            raise ValueError(
+                "valid_lens: expected None with a cache (prompts are padded on the left, and mask= "
+                f"hides the padding), got {type(valid_lens).__name__}"
+            )
+        if keys.shape[1] != queries.shape[1]:
+            raise ValueError(
+                f"keys: expected the positions of the queries, {queries.shape[1]}, with a cache, "
+                f"got {keys.shape[1]}"
+            )
+        return True
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> Self:
@@ -321,21 +322,30 @@ class MultiHeadAttention(nn.Module):
         True
         """
         if not isinstance(module, nn.MultiheadAttention):
-            got = type(module).__name__
-            refuse("kind", "module", got, kind="torch.nn.MultiheadAttention")
+            raise TypeError(
+                f"module: expected a torch.nn.MultiheadAttention, got {type(module).__name__}"
+            )
         if module.in_proj_weight is None:
-            got = f"kdim {module.kdim} and vdim {module.vdim}"
-            refuse("stacked", "module", got, embed_dim=module.embed_dim)
-        if module.bias_k is not None or module.add_zero_attn:
-            refuse("no extra key", "module", "one of them")
+            raise ValueError(
+                f"module: expected kdim and vdim equal to embed_dim {module.embed_dim}, "
+                f"got kdim {module.kdim} and vdim {module.vdim}"
+            )
+        for option, given in (
+            ("add_bias_kv", module.bias_k is not None),
+            ("add_zero_attn", module.add_zero_attn),
+        ):
+            if given:
+                raise ValueError(f"module: expected no {option}, got {option}=True")
         bias = module.in_proj_bias is not None
         with module.in_proj_weight.device:
             ours = cls(module.embed_dim, module.num_heads, dropout=module.dropout, bias=bias)
-        state = {f"W_o.{kind}": x for kind, x in module.out_proj.state_dict().items()}
+        ours.to(module.in_proj_weight.dtype)
+        # By attribute and not by the state dict, where weight_norm and its like have other names.
         for kind in ("weight", "bias") if bias else ("weight",):
-            parts = getattr(module, f"in_proj_{kind}").chunk(3)
-            state |= {f"W_{name}.{kind}": x for name, x in zip("qkv", parts, strict=True)}
-        ours.to(module.in_proj_weight.dtype).load_state_dict(state)
+            parts = [*getattr(module, f"in_proj_{kind}").chunk(3), getattr(module.out_proj, kind)]
+            for layer, part in zip((ours.W_q, ours.W_k, ours.W_v, ours.W_o), parts, strict=True):
+                with torch.no_grad():
+                    getattr(layer, kind).copy_(part)
         return ours.train(module.training)
 
     def to_torch(self, batch_first: bool = True) -> nn.MultiheadAttention:
@@ -367,7 +377,10 @@ class MultiHeadAttention(nn.Module):
         """
         is_plain = isinstance(self.attention, DotProductAttention) and self.attention.scale is None
         if not is_plain or self.rotary is not None or self.W_q.out_features != self.d_model:
-            refuse("plain", "layer", "a score, a scale, rotary positions or a width of its own")
+            raise ValueError(
+                "layer: expected what torch.nn.MultiheadAttention has, too, "
+                "got a score, a scale, rotary positions or a width of its own"
+            )
         bias = self.W_q.bias is not None
         theirs = nn.MultiheadAttention(
             self.d_model,
@@ -392,16 +405,38 @@ class MultiHeadAttention(nn.Module):
         return heads.repeat_interleave(self.num_heads // self.num_kv_heads, dim=0).flatten(0, 1)
 
 
-def _for_all_heads(mask: Tensor | None) -> Tensor | None:
-    """Give a mask ``(batch, len_q, len_k)`` an axis for the heads."""
-    return mask.unsqueeze(1) if isinstance(mask, Tensor) and mask.dim() == 3 else mask
+def _with_head_axis(mask: Tensor | None, batch: int, num_heads: int) -> Tensor | None:
+    """Give a mask ``(batch, len_q, len_k)`` an axis for the heads; refuse PyTorch's, folded."""
+    if not isinstance(mask, Tensor) or mask.dim() != 3:
+        return mask
+    if mask.shape[0] == batch * num_heads > batch:
+        raise ValueError(
+            f"mask: expected (batch, len_q, len_k) or four axes, got {shape_of(mask)}; PyTorch's "
+            f"(batch * num_heads, len_q, len_k), where True hides, is written "
+            f"~mask.unflatten(0, ({batch}, {num_heads}))"
+        )
+    return mask.unsqueeze(1)
+
+
+def _within_reach(
+    mask: Tensor | None, causal: bool, len_q: int, keys: Tensor, window: int | None
+) -> tuple[Tensor | None, bool]:
+    """Cut a mask over all positions to the keys of a cache, and hide what is out of a window."""
+    num_visible = keys.shape[2]
+    if mask is not None and mask.shape[-1] > 1:  # one column may stand for all
+        mask = mask[..., mask.shape[-1] - num_visible :]
+    if window is None or num_visible <= window:
+        return mask, causal
+    in_window = window_mask(len_q, num_visible, window=window, device=keys.device)
+    return combine_masks(mask, in_window[None, None]), False
 
 
 def _refuse_torch_weights(_: nn.Module, state: dict[str, Any], prefix: str, *rest: Any) -> None:
     """Refuse the weights of PyTorch's layer, which are stacked, and say who takes them."""
     if f"{prefix}in_proj_weight" in state:
-        refuse(
-            "own weights", "state_dict", f"{prefix}in_proj_weight of torch.nn.MultiheadAttention"
+        raise RuntimeError(
+            "state_dict: expected W_q, W_k, W_v and W_o (MultiHeadAttention.from_torch(module) "
+            f"takes PyTorch's layer), got {prefix}in_proj_weight of torch.nn.MultiheadAttention"
         )
 
 
@@ -435,7 +470,9 @@ class AddNorm(nn.Module):
         require_float("sublayer_output", sublayer_output, "(..., d_model)", min_rank=1)
         require_width("x", x, self.norm.weight.shape[0], "d_model")
         if sublayer_output.shape != x.shape:
-            got = shape_of(sublayer_output)
-            refuse("shape", "sublayer_output", got, other="x", shape=shape_of(x))
+            raise ValueError(
+                f"sublayer_output: expected the shape of x, {shape_of(x)}, "
+                f"got {shape_of(sublayer_output)}"
+            )
         normalised: Tensor = self.norm(x + self.dropout(sublayer_output))
         return normalised

@@ -7,12 +7,12 @@ their score depends on the distance between them.
 import torch
 from torch import Tensor, nn
 
-from attention_lib._arguments import (
+from attention_lib.arguments import (
     broadcasts_to,
     float64_device,
-    refuse,
     require_count,
     require_device,
+    require_even,
     require_float,
     require_positive,
     require_queries_and_keys,
@@ -46,7 +46,7 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
-    _require_even("d_model", d_model)
+    require_even("d_model", d_model)
     # In float64: at large positions float32 angles would lose their digits.
     default = torch.get_default_device()
     device = float64_device(default)
@@ -110,7 +110,10 @@ class PositionalEncoding(nn.Module):
         require_count("offset", offset, minimum=0)
         end = offset + x.shape[-2]
         if end > max_len:
-            refuse("too long", "x", f"{shape_of(x)} after offset {offset}", max_len=max_len)
+            raise ValueError(
+                f"x: expected at most max_len = {max_len} positions, "
+                f"got {shape_of(x)} after offset {offset}"
+            )
         output: Tensor = self.dropout(x + self.positions[offset:end].to(x.dtype))
         return output
 
@@ -127,7 +130,7 @@ def rotary_frequencies(d_k: int, base: float = 10_000.0) -> Tensor:
     >>> rotary_frequencies(4)
     tensor([1.0000, 0.0100], dtype=torch.float64)
     """
-    _require_even("d_k", d_k)
+    require_even("d_k", d_k)
     return _frequencies(d_k, base, torch.device("cpu"))
 
 
@@ -136,12 +139,6 @@ def _frequencies(d_k: int, base: float, device: torch.device) -> Tensor:
     exponents = torch.arange(0, d_k, 2, dtype=torch.float64, device=device) / d_k  # (d_k / 2,)
     frequencies: Tensor = float(base) ** -exponents
     return frequencies
-
-
-def _require_even(name: str, width: int) -> None:
-    require_count(name, width, minimum=2)
-    if width % 2:
-        refuse("odd", name, width)
 
 
 def rotate_by_position(
@@ -193,9 +190,9 @@ def rotate_by_position(
             [0.5403, 0.8415]])
     """
     require_float("x", x, "(..., length, d_k)", min_rank=2)
-    _require_even("the width of x", x.shape[-1])
+    require_even("the width of x", x.shape[-1])
     if layout not in ("pairs", "halves"):
-        refuse("choice", "layout", repr(layout), choices="'pairs' or 'halves'")
+        raise ValueError(f"layout: expected 'pairs' or 'halves', got {layout!r}")
     device = float64_device(x.device)
     if positions is None:
         positions = torch.arange(x.shape[-2], device=device)
@@ -203,8 +200,10 @@ def rotate_by_position(
         require_tensor("positions", positions, "(..., length)")
         require_device("x", x.device, "positions", positions)
     if not broadcasts_to(positions.shape, x.shape[:-1]):
-        got, shape = shape_of(positions), tuple(x.shape[:-1])
-        refuse("positions' shape", "positions", got, shape=shape)
+        raise ValueError(
+            "positions: expected a shape that broadcasts to (..., length) of x, "
+            f"{tuple(x.shape[:-1])}, got {shape_of(positions)}"
+        )
     positions = positions.to(device).double().unsqueeze(-1)  # (..., length, 1)
     angles = positions * _frequencies(x.shape[-1], base, device)  # (..., length, d_k / 2)
     cos, sin = angles.cos().to(x.dtype).to(x.device), angles.sin().to(x.dtype).to(x.device)

@@ -7,7 +7,7 @@ tensor, a ValueError what has no axis.
 import torch
 from torch import Tensor
 
-from attention_lib._arguments import require_count, require_float
+from attention_lib.arguments import require_count, require_float
 
 __all__ = ["effective_keys", "entropy", "sample_scores", "softmax_jacobian"]
 

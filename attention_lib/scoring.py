@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from attention_lib._arguments import (
+from attention_lib.arguments import (
     float64_device,
     require_count,
     require_float,

@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from attention_lib import alibi_bias, rotate_by_position, sinusoidal_positions
-from attention_lib._arguments import float64_device
+from attention_lib.arguments import float64_device
 from tests import calls
 from tests.calls import ROWS
 
@@ -97,7 +97,7 @@ def sines_on_the_default_device():
     ],
 )
 def test_a_device_without_float64_gets_what_the_cpu_computed(call, monkeypatch):
-    monkeypatch.setattr("attention_lib._arguments.WITHOUT_FLOAT64", {"meta"})
+    monkeypatch.setattr("attention_lib.arguments.WITHOUT_FLOAT64", {"meta"})
     with NoFloat64():
         assert call().device.type == "meta"
     assert float64_device(torch.device("cuda")) == torch.device("cuda")

@@ -19,10 +19,10 @@ PACKAGES = ("attention_contracts", "attention_lib", "attention_workbook")
 # standard library). Mathematics stands in the order in which it is built: each may import those
 # before it. The workbook may import the library; the library never imports the workbook.
 MATHEMATICS = [
-    "_arguments",
+    "arguments",
     "scoring",
     "masking",
-    "_engine",
+    "_kernel",
     "cache",
     "attention",
     "positions",
