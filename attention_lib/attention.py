@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 Score = Callable[[Tensor, Tensor], Tensor]
+_HALF_PRECISION = (torch.float16, torch.bfloat16)
 
 
 def attend(
@@ -137,7 +138,8 @@ def scaled_dot_product_attention(
     shape = scores_shape(queries, keys, values)
     mask, causal = one_mask(shape, queries.device, valid_lens, mask, causal=causal)
     keys, values = without_padding(keys, values, mask)
-    queries = queries.expand(*shape[:-1], -1)  # all leading axes
+    if queries.shape[:-2] != shape[:-2]:
+        queries = queries.expand(*shape[:-1], -1)
     return _attend_by_dot_products(
         queries, keys, values, mask, causal, scale=scale, need_weights=need_weights
     )
@@ -163,14 +165,15 @@ def _attend_by_dot_products(
         return fused_attention(
             queries, keys, values, mask, causal, scale=scale, dropout_p=dropout_p
         ), None
-    score, dtype = partial(scaled_dot_scores, scale=scale), queries.dtype
-    if dtype in (torch.float16, torch.bfloat16):  # the kernel, too, computes in float32
-        queries, keys, values = queries.float(), keys.float(), values.float()
     mask = _triangle(queries, keys) if causal else mask
-    output, weights = attend(
-        score, queries, *_of_query_heads(queries, keys, values), mask, dropout_p
-    )
-    return output.to(dtype), weights.to(dtype) if need_weights else None
+    keys, values = _of_query_heads(queries, keys, values)
+    dtype, score = queries.dtype, partial(scaled_dot_scores, scale=scale)
+    if dtype in _HALF_PRECISION:  # the kernel, too, computes in float32
+        queries, keys, values = queries.float(), keys.float(), values.float()
+    output, weights = attend(score, queries, keys, values, mask, dropout_p)
+    if dtype in _HALF_PRECISION:
+        output, weights = output.to(dtype), weights.to(dtype)
+    return output, weights if need_weights else None
 
 
 def _triangle(queries: Tensor, keys: Tensor) -> Tensor:
@@ -236,7 +239,8 @@ class Attention(nn.Module):
         shape = scores_shape(queries, keys, values, same_width=self.same_width)
         mask, causal = one_mask(shape, queries.device, valid_lens, mask, causal=causal)
         keys, values = without_padding(keys, values, mask)
-        queries = queries.expand(*shape[:-2], *queries.shape[-2:])
+        if queries.shape[:-2] != shape[:-2]:
+            queries = queries.expand(*shape[:-1], -1)
         return self.compute(queries, keys, values, mask, causal, need_weights=need_weights)
 
     def compute(

@@ -328,6 +328,15 @@ def test_repr_shows_the_scale_if_one_is_given():
     assert repr(DotProductAttention(scale=0.3)).startswith("DotProductAttention(\n  scale=0.3\n")
 
 
+def test_reset_parameters_draws_those_of_the_score():
+    attention = AdditiveAttention(D, D, HIDDEN)
+    for parameter in attention.parameters():
+        parameter.data.fill_(NAN)
+    attention.reset_parameters()
+    assert all(parameter.isfinite().all() for parameter in attention.parameters())
+    Attention(cosine_scores).reset_parameters()  # it has none
+
+
 @pytest.mark.parametrize("name", ["dot product", "bilinear", "additive"])
 def test_nothing_is_stored_on_the_module(name):
     attention = ATTENTIONS[name][0]

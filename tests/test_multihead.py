@@ -5,13 +5,13 @@ from functools import partial
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from attention_lib import (
     AddNorm,
     Attention,
     BilinearScore,
+    KeyValueCache,
     MultiHeadAttention,
     alibi_bias,
     causal_mask,
@@ -378,6 +378,16 @@ def test_reset_parameters_draws_new_parameters():
     assert add_norm.norm.weight.eq(1).all()
 
 
+def test_causal_is_false_by_default_and_true_with_a_cache():
+    made, x = module(), numbers(1, 4, D_MODEL)
+    both_ways, causal = (made(x, x, x, causal=given)[0] for given in (False, True))
+    assert torch.equal(made(x, x, x)[0], both_ways) and (both_ways - causal).abs().max() > 0.01
+    with torch.no_grad():
+        for given in (None, True):
+            output, _ = made(x, x, x, causal=given, cache=KeyValueCache())
+            assert_close(output, causal)
+
+
 # --- PyTorch's module ------------------------------------------------------------------------
 
 # bias, batch_first, dropout, training, dtype
@@ -427,6 +437,16 @@ def test_from_torch_agrees_with_the_layer_it_copies(bias, batch_first, dropout, 
     assert_close(weights, expected_weights)
 
 
+@pytest.mark.parametrize("parameter", ["in_proj_weight", "out_proj.weight"])
+def test_from_torch_takes_the_weights_that_weight_norm_computes(parameter):
+    made = theirs()
+    owner, _, name = parameter.rpartition(".")
+    nn.utils.parametrizations.weight_norm(made.get_submodule(owner), name)
+    tensors = [x.detach() for x in drawn()]
+    expected, _ = call_theirs(made, *tensors)
+    assert_close(MultiHeadAttention.from_torch(made)(*tensors)[0], expected)
+
+
 def test_to_torch_keeps_the_device_and_puts_the_batch_first():
     made = module().to("meta").to_torch()
     assert made.batch_first and all(p.device.type == "meta" for p in made.parameters())
@@ -453,35 +473,3 @@ def test_from_torch_takes_a_frozen_subclass_and_trains_it():
 
     ours = MultiHeadAttention.from_torch(Named(6, 2).requires_grad_(False))
     assert all(p.requires_grad for p in ours.parameters())
-
-
-# --- residual and normalisation --------------------------------------------------------------
-
-
-def test_add_norm_computed_by_hand():
-    """1, 3 plus 1, 3 is 2, 6: mean 4, deviation 2, so -1 and 1."""
-    x = torch.tensor([[1.0, 3.0]])
-    assert_close(AddNorm(2)(x, x), torch.tensor([[-1.0, 1.0]]), 1e-5)
-    made = AddNorm(2)
-    made.norm.weight.data, made.norm.bias.data = torch.tensor([2.0, 3.0]), torch.tensor([5.0, 7.0])
-    assert_close(made(x, x), torch.tensor([[3.0, 10.0]]), 1e-5)
-
-
-def test_add_norm_drops_the_sublayer_in_training_only():
-    x, added = numbers(3, D_MODEL), numbers(3, D_MODEL, seed=1)
-    made = AddNorm(D_MODEL, dropout=1.0).double()
-    alone = F.layer_norm(x, (D_MODEL,))
-    assert_close(made(x, added), alone, 1e-12)
-    assert_close(made.eval()(x, added), F.layer_norm(x + added, (D_MODEL,)), 1e-12)
-    assert {name for name, _ in made.named_parameters()} == {"norm.weight", "norm.bias"}
-    assert torch.equal(x, numbers(3, D_MODEL))
-
-
-def test_add_norm_takes_autocast_and_has_a_gradient():
-    made = AddNorm(4)
-    x = numbers(3, 4, dtype=torch.float32)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        mixed = made(x, x.bfloat16())
-    assert_close(mixed.float(), made(x, x), 0.05)
-    made.double()
-    assert torch.autograd.gradcheck(lambda *xs: made(*xs), inputs((3, 4), (3, 4)))
