@@ -45,7 +45,6 @@ MODULES = {
     },
     "attention_lib": "attention_lib",
     "contracts": "attention_contracts",
-    "figures": "attention_workbook.figures.interact",
 }
 TABLE = {
     file: tomllib.loads((FOLDER / f"{file}.toml").read_text(encoding="utf-8")) for file in MODULES

@@ -160,7 +160,7 @@ def test_every_figure_is_two_files_and_stands_in_the_list():
     scripts = {*folder.glob("*.js")}
     listed = {figure.script() for figure in FIGURES.values()}
     modules = {path.with_suffix(".js") for path in folder.glob("[!_]*.py")}
-    others = ("bundle", "catalogue", "interact", "still_pictures")
+    others = ("bundle", "catalogue", "still_pictures")
     modules -= {folder / f"{name}.js" for name in others}
     odd = sorted((scripts | listed | modules) - (scripts & listed & modules))
     assert not odd, f"{odd}: a figure is name.py, name.js, and its class in FIGURES"
