@@ -17,13 +17,6 @@ export class PartTrouble extends Trouble {
   }
 }
 
-/** The writer's numbers, out of the script that brings them to its figure. */
-function numbersIn(script) {
-  const given = script.slice(script.indexOf("(") + 1, script.lastIndexOf(")"));
-  const [, values] = JSON.parse(`[${given}]`);
-  return Uint8Array.from(atob(JSON.parse(values).packed.base64), (sign) => sign.charCodeAt(0));
-}
-
 /** The stored writer, run by parts; errors name the part. */
 export class Writing {
   constructor(session) {
@@ -34,12 +27,8 @@ export class Writing {
   async ready() {
     const { session } = this;
     this.facts = await session.fetched("writer.json", "json");
-    const script = await session.fetched("../attention_widgets/Writer.data.js", "text");
-    await session.load("writer", () => ({
-      kind: "writer",
-      facts: this.facts,
-      bytes: numbersIn(script),
-    }));
+    const numbers = await session.fetched("writer.safetensors", "arrayBuffer");
+    await session.load("writer", () => ({ kind: "writer", facts: this.facts, numbers }));
   }
 
   /** Let Python read a text of mine.py; where it cannot, the error is in it as a whole. */

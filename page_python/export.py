@@ -36,6 +36,7 @@ __all__ = [
 CHAPTERS = Path(exercises.__file__).parent
 ENGINE = CHAPTERS / "engine"
 HOST = FOLDER / "micropython"
+WRITER = CHAPTERS.parent / "writer" / "weights.safetensors"
 # what the page has of modules that need CPython; the files in `micropython/engine` hold the rest
 SHARED = {
     "running": {"SECONDS", "Failure", "copied", "same_inputs", "_ERRORS", "_of_error"},
@@ -134,7 +135,7 @@ def part(name):
         "part": name,
         "parts": [*PARTS],
         "library": [*_functions(_bare(HOST / "attention_lib.py"))],
-        "helpers": _helpers(chapter).get(exercise, ""),
+        "helpers": _helpers(chapter, but=PARTS).get(exercise, ""),
         "panel": {
             "driving": DRIVING[page],
             "page": f"{page.replace('_', '-')}.html",
@@ -206,13 +207,15 @@ def published(name):
             yield call[2], call[3], code[: call.start()], "your turn" in code
 
 
-def _helpers(name):
+def _helpers(name, but=()):
     """The functions that a chapter's solutions call, by exercise; readers may call them, too.
 
     They are the chapter's own, and the parts that it takes from earlier chapters.
     """
     return {
-        exercise: stripped("\n".join(ast.unparse(node) for node in nodes.values()))
+        exercise: stripped(
+            "\n".join(ast.unparse(node) for key, node in nodes.items() if key not in but)
+        )
         for exercise, nodes in _helper_nodes(name).items()
     }
 

@@ -83,7 +83,9 @@ export async function startGrader({ load, module, engine, listener = {}, seconds
   });
   state.door = started.door;
   const { python } = started;
-  python.runPython("from attention_workbook.exercises.engine import judging\nimport json\nmodules = {}");
+  python.runPython(
+    "from attention_workbook.exercises.engine import judging\nimport json\nmodules = {}",
+  );
   const chapters = new Map();
 
   /** Call a function of judging; what it returns is a text. */

@@ -2,7 +2,7 @@
 // assignments such as x *= 2, which change a tensor in place; and comparisons with a number on the
 // left, such as 0 <= x, about which it does not ask the tensor. Lines stay where they are.
 
-import { STRING, stringEnd } from "./strings.js";
+const STRING = /^[rRbBuUfF]{0,2}("""|'''|"|')/;
 
 const BEFORE_DISPLAY = new Set([
   "return",
@@ -33,6 +33,16 @@ const BEFORE_OPERAND = new Set([
   "elif",
   "while",
 ]);
+
+/** Where a string that begins at a place ends. */
+function stringEnd(source, start, quote) {
+  let at = start;
+  while (at < source.length && !source.startsWith(quote, at)) {
+    if (quote.length === 1 && source[at] === "\n") return at;
+    at += source[at] === "\\" ? 2 : 1;
+  }
+  return at + quote.length;
+}
 
 class Lowering {
   constructor(source) {

@@ -43,7 +43,7 @@ async function start(packed) {
 async function answer({ kind, ...given }) {
   if (kind === "start") await start(given.packed);
   if (kind === "chapter") grader.addChapter(given.name, given.data);
-  if (kind === "writer") writer = startWriter(grader, given.facts, new Uint8Array(given.bytes));
+  if (kind === "writer") writer = startWriter(grader, given.facts, given.numbers);
   if (kind === "parts") return { kind: "done", said: writer.take(given.mine) };
   if (kind === "begin writing") writer.begin(given.who, given.breakage);
   if (kind === "step") return { kind: "done", ...writer.step(given.who, given.what, given.given) };

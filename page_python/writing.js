@@ -4,27 +4,26 @@ import { lowered } from "./lowering.js";
 import { Tensor } from "./tensors.js";
 
 /** The tensors of a safetensors file, whole numbers of eight bits as floats, and what is told of them. */
-export function unpackedModel(bytes) {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+function unpackedModel(numbers) {
+  const view = new DataView(numbers);
   const start = 8 + Number(view.getBigUint64(0, true));
   const { __metadata__: told, ...entries } = JSON.parse(
-    new TextDecoder().decode(bytes.subarray(8, start)),
+    new TextDecoder().decode(numbers.slice(8, start)),
   );
   const tensors = {};
   for (const [name, { dtype, shape, data_offsets: places }] of Object.entries(entries)) {
-    const part = bytes.slice(...places.map((place) => start + place)).buffer;
-    const numbers =
-      dtype === "I8" ? Float32Array.from(new Int8Array(part)) : new Float32Array(part);
-    tensors[name] = new Tensor(numbers, shape, "float32");
+    const part = numbers.slice(...places.map((place) => start + place));
+    const data = dtype === "I8" ? Float32Array.from(new Int8Array(part)) : new Float32Array(part);
+    tensors[name] = new Tensor(data, shape, "float32");
   }
   return { told, tensors };
 }
 
-/** Let Python know the writer; `facts` is what the page brings, `bytes` the numbers. */
-export function startWriter({ python, door }, { module, ...facts }, bytes) {
-  const { told, tensors } = unpackedModel(bytes);
+/** Let Python know the writer; `facts` is what the page brings, `numbers` its file. */
+export function startWriter({ python, door }, { module, ...facts }, numbers) {
+  const { told, tensors } = unpackedModel(numbers);
   python.FS.writeFile("/lib/writing.py", module);
-  const numbers = Object.entries(tensors).map(([name, tensor]) => [name, door.keep(tensor)]);
+  const kept = Object.entries(tensors).map(([name, tensor]) => [name, door.keep(tensor)]);
   const call = (name, ...given) => {
     python.globals.set("given", JSON.stringify(given));
     python.runPython(`import writing, json\nresult = writing.${name}(*json.loads(given))`);
@@ -33,7 +32,7 @@ export function startWriter({ python, door }, { module, ...facts }, bytes) {
   const layers = Object.keys(tensors).filter((name) => name.endsWith("W_q.weight")).length;
   const known = { ...facts, ...told, heads: Number(told.num_heads), layers };
   known.breakages = lowered(facts.breakages);
-  call("know", known, Object.fromEntries(numbers));
+  call("know", known, Object.fromEntries(kept));
   return {
     take: (mine) => call("take", mine, lowered(mine)),
     begin: (who, breakage) => call("begin", who, breakage),

@@ -18,7 +18,6 @@ from tests.page_python.test_graders_of_the_page import judged, published
 
 NODE = Path(executable.ROOT_DIR, "bin", "node")
 WRITE, MINE = (Path(__file__).with_name(name) for name in ("write.mjs", "mine.test.mjs"))
-WEIGHTS = export.CHAPTERS.parent / "writer" / "weights.safetensors"
 FACTS = export.writer()
 
 
@@ -41,7 +40,7 @@ def written(*runs):
         "micropython": str(page.micropython()),
         "engine": export.engine(),
         "facts": FACTS,
-        "weights": str(WEIGHTS),
+        "weights": str(export.WRITER),
         "runs": [
             {"mine": mine, "breakage": breakage, "text": "The query ", "length": length}
             for mine, breakage, length in runs

@@ -14,7 +14,7 @@ const { startWriter } = await import(pathToFileURL(`${folder}/writing.js`));
 const { loadMicroPython } = await import(pathToFileURL(`${micropython}/micropython.mjs`));
 const module = new WebAssembly.Module(fs.readFileSync(`${micropython}/micropython.wasm`));
 const grader = await startGrader({ load: loadMicroPython, module, engine, seconds: 3 });
-const writer = startWriter(grader, facts, new Uint8Array(fs.readFileSync(weights)));
+const writer = startWriter(grader, facts, new Uint8Array(fs.readFileSync(weights)).buffer);
 
 const losses = {}; // ours is measured once
 

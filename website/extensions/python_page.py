@@ -45,6 +45,7 @@ def write(folder):
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "python.packed").write_bytes(export.packed())
+    shutil.copy(export.WRITER, folder / "writer.safetensors")
     shutil.copy(micropython() / "micropython.mjs", folder)
     shutil.copy(FOLDER / "LICENSE.micropython.txt", folder / "LICENSE.txt")
 
