@@ -5,7 +5,7 @@
 - :mod:`~attention_workbook.copying`: a small trained model that continues a repeated text.
 - :mod:`~attention_workbook.writer`: a small language model that has read this book.
 - :mod:`~attention_workbook.museum`: attentions with one defect each, for the contracts to catch.
-- :mod:`~attention_workbook.published`: what others have printed, computed anew.
+- :mod:`~attention_workbook.published`: the sizes and choices of published models.
 - :mod:`~attention_workbook.cost`: operations and bytes counted.
 - :mod:`~attention_workbook.figures`: figures that answer to sliders (stand still without
   anywidget).

@@ -4,8 +4,8 @@ Examples
 --------
 >>> reads_values(lambda attend, queries, keys, values: True)
 Not yet: for one that takes values from the keys your function says True; it should say False.
->>> row_sum(0)
-Not yet: the second row is subtracted 0.35 times, not once.
+>>> true_hides(lambda attend: True).passed
+False
 """
 
 from collections.abc import Callable
@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 
 import attention_contracts as contracts
+from attention_lib.attention import scaled_dot_product_attention
+from attention_lib.positions import rotate_by_position
 from attention_workbook import museum
 from attention_workbook.exercises import asks_once, draws, exercise, questions
 from attention_workbook.exercises.engine.verdict import Verdict
@@ -26,12 +28,15 @@ __all__ = [
     "name_the_defect",
     "quiz",
     "reads_values",
-    "row_sum",
+    "true_hides",
+    "turns_with_the_first",
 ]
 
-row_sum, quiz = questions("write_a_contract")
+(quiz,) = questions("write_a_contract")
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+Hiding = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+Rotate = Callable[[Tensor], Tensor]
 
 
 def _right(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
@@ -246,3 +251,74 @@ def _broken_in(attend: Bound) -> set[str]:
     except ValueError:  # it takes other inputs
         return {"the first call"}
     return {finding.name for finding in report.broken}
+
+
+def _attends(scale: float) -> Hiding:
+    return lambda queries, keys, values, mask: scaled_dot_product_attention(
+        queries, keys, values, mask=mask, scale=scale
+    )[0]
+
+
+def _fills(fill: float) -> Hiding:
+    def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        return (queries @ keys.mT).masked_fill(mask, fill).softmax(dim=-1) @ values
+
+    return attend
+
+
+def _inverted(attend: Hiding) -> Hiding:
+    return lambda queries, keys, values, mask: attend(queries, keys, values, ~mask)
+
+
+@exercise(
+    cases={
+        "one where True means attend": (_attends(0.5),),
+        "one where True hides": (_inverted(_attends(0.5)),),
+        "one that fills with −10⁹ where True stands": (_fills(-1e9),),
+        "one that fills with −10⁹ where False stands": (_inverted(_fills(-1e9)),),
+        "one that fills with −∞ where True stands": (_fills(-torch.inf),),
+        "one that fills with −∞ where False stands": (_inverted(_fills(-torch.inf)),),
+        "one that prefers small products, where True means attend": (_attends(-2.0),),
+        "one that prefers small products, where True hides": (_inverted(_attends(-2.0)),),
+    },
+)
+def true_hides(attend: Hiding) -> bool:
+    """Return whether True in the mask of ``attend(queries, keys, values, mask)`` hides a key."""
+    values = torch.tensor([[[0.0], [1.0]]])
+    marked = torch.tensor([[True, False], [True, False]])
+    output = attend(torch.zeros(1, 2, 2), torch.zeros(1, 2, 2), values, marked)
+    return bool(output[0, 0, 0] > 0.5)
+
+
+def _rotation(layout: str, base: float = 10_000.0, speed: float = 1.0) -> Rotate:
+    return lambda x: rotate_by_position(
+        x, speed * torch.arange(x.shape[-2]), layout=layout, base=base
+    )
+
+
+def _inwards(x: Tensor) -> Tensor:
+    last = x.shape[-1] - 1
+    order = torch.tensor([i for j in range(x.shape[-1] // 2) for i in (j, last - j)])
+    return rotate_by_position(x[..., order])[..., order.argsort()]
+
+
+@exercise(
+    cases={
+        "neighbours": (_rotation("pairs"), 8),
+        "halves": (_rotation("halves"), 8),
+        "halves of 6": (_rotation("halves"), 6),
+        "one pair": (_rotation("pairs"), 2),
+        "neighbours of 12, another base": (_rotation("pairs", 100.0), 12),
+        "the first with the last, and so inwards": (_inwards, 8),
+        "positions that are squeezed": (_rotation("halves", speed=0.25), 8),
+        "neighbours, clockwise": (_rotation("pairs", speed=-1.0), 8),
+        "halves, clockwise": (_rotation("halves", speed=-1.0), 8),
+    },
+)
+def turns_with_the_first(rotate: Rotate, d_k: int) -> int:
+    """Return which coordinate a rotary position turns together with coordinate 0."""
+    x = torch.zeros(1, 2, d_k)
+    x[..., 0] = 1.0
+    sizes = rotate(x)[0, 1].abs()
+    sizes[0] = 0.0
+    return int(sizes.argmax())

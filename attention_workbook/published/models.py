@@ -10,7 +10,7 @@ import torch
 from attention_workbook.arguments import require_count
 from attention_workbook.cost import cache_bytes, latent_cache_bytes
 
-__all__ = ["MODELS", "Model"]
+__all__ = ["MODELS", "Model", "Table"]
 
 
 @dataclass(frozen=True)
@@ -60,26 +60,7 @@ class Model:
             for group in self.layers
         )
 
-    # As a row of a table, whose number is the bytes of a short text's token.
-
-    _heads = (
-        "Model",
-        "Query heads",
-        "A token leaves",
-        "Bytes",
-        "Positions",
-        "Normalised",
-        "Scale",
-        "Sink or gate",
-    )
-
-    def _number(self) -> int:
-        return self.cache_bytes(1)
-
-    def _line(self, number: int) -> str:
-        return f"{self.name} ({self.year}) | {self._kept_numbers()} | {number} bytes a token"
-
-    def _cells(self, number: int) -> list[str]:
+    def _cells(self) -> list[str]:
         links = " · ".join(
             f'<a href="{html.escape(link)}">{word}</a>'
             for link, word in ((self.sizes, "sizes"), (self.code, "code"))
@@ -89,7 +70,7 @@ class Model:
             f"{html.escape(self.name)} ({self.year})<br>{links}",
             str(self.heads),
             html.escape(self._kept_numbers()),
-            f"{number:,}".replace(",", "\u202f"),
+            f"{self.cache_bytes(1):,}".replace(",", "\u202f"),
             *map(html.escape, properties),
         ]
 
@@ -112,3 +93,35 @@ def _in_words(group: dict[str, int]) -> str:
 
 _FILE = Path(__file__).with_suffix(".toml")
 MODELS = [Model(**row) for row in tomllib.loads(_FILE.read_text(encoding="utf-8"))["models"]]
+
+
+class Table:
+    """Models as a table: HTML in a notebook, text elsewhere.
+
+    Examples
+    --------
+    >>> print(Table(MODELS[:1]))
+    Llama 3 8B (2024) | 32 layers: 8 heads of 128 | 131072 bytes a token
+    """
+
+    HEADS = (
+        *("Model", "Query heads", "A token leaves", "Bytes"),
+        *("Positions", "Normalised", "Scale", "Sink or gate"),
+    )
+
+    def __init__(self, models: list[Model]) -> None:
+        self.models = models
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{x.name} ({x.year}) | {x._kept_numbers()} | {x.cache_bytes(1)} bytes a token"
+            for x in self.models
+        )
+
+    def _repr_html_(self) -> str:
+        head = "".join(f'<th scope="col">{text}</th>' for text in self.HEADS)
+        body = "".join(
+            f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{c}</td>" for c in others) + "</tr>"
+            for first, *others in (model._cells() for model in self.models)
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -87,7 +87,7 @@ def test_the_library_agrees_with_the_node_tests_of_onnx(printed_by):
     differences = printed["differences"]
     assert len(differences) == 93
     assert {name: x for name, x in differences.items() if isinstance(x, str) or x > 1} == {}
-    # The chapter cross-checks says how many cases notice three mistakes made on purpose.
+    # The page of published numbers says how many cases notice three mistakes made on purpose.
     assert printed["noticed"] == {"twice_the_scale": 41, "from_the_upper_left": 14, "no_padding": 2}
 
 
