@@ -58,7 +58,7 @@ class: environment ## copies and an assignment for a class, in _build/class; CHA
 
 nbgrader: environment ## install nbgrader, which grades a class, into .venv-class
 	@$(IN_VENV) -m venv .venv-class && .venv-class/bin/pip install -q -r tools/classroom/requirements.txt -c constraints.txt
-	@$(IN_VENV) -c 'import site; print(*site.getsitepackages())' | tee .venv-class/lib/python*/site-packages/book.pth
+	@cd .venv-class/lib/python* && ls -d "$(CURDIR)"/.venv/lib/python*/site-packages >site-packages/book.pth
 
 retrain: environment ## train the book's small models anew, with several seeds; STORE=1 stores the first
 	@$(IN_VENV) -m attention_workbook.reader $(if $(STORE),--store)

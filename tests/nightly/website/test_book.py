@@ -9,12 +9,9 @@ import threading
 import time
 
 import pytest
-from sphinx.errors import ExtensionError
 
 from tests.website.conftest import Site, write_small_book
-from tools import notebooks
 from website import ROOT, book
-from website.extensions import chapter_map, python_page
 
 
 def test_one_build_at_a_time(tmp_path, monkeypatch, capsys):
@@ -107,10 +104,6 @@ def test_with_a_repository_the_foot_leads_to_it(built):
     assert report.startswith(f"{HOME}/issues/new?title=A+book") and "book%2Findex.md" in report
 
 
-def test_the_foot_leads_to_a_heading_of_the_readme():
-    assert "\n## Two commands\n" in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
 def test_a_site_with_an_address_names_it(built):
     """Link cards, canonical addresses and the map; a 404 page that holds at any depth."""
     page, lost = built.pages["book/index.html"], built.pages["404.html"]
@@ -152,46 +145,6 @@ def test_a_book_with_faults_is_not_built_and_each_fault_is_named(small_book, cap
     assert not (small_book / "_build" / "html").exists()
 
 
-BREAKAGES = {
-    "Node": (
-        ("website/npm.py", "executable.ROOT_DIR", '"/nowhere"'),
-        "Node could not set the mathematics",
-    ),
-    "site address": (
-        ("_config.yml", 'baseurl: ""', "baseurl: book.test"),
-        "write the site's whole address, beginning with https://, or leave it out.",
-    ),
-}
-
-
-@pytest.mark.parametrize("broken", BREAKAGES)
-def test_a_build_that_lacks_something_says_what_to_do(small_book, capfd, broken):
-    (name, text, other), advice = BREAKAGES[broken]
-    shutil.copytree(ROOT / "website", small_book / "website")
-    path = small_book / name
-    assert text in path.read_text(encoding="utf-8")
-    path.write_text(path.read_text(encoding="utf-8").replace(text, other, 1), encoding="utf-8")
-    with open(small_book / "book" / "index.md", "a") as page:
-        page.write("A formula: $x$\n")
-    with pytest.raises(SystemExit) as refusal:
-        book.main(small_book)
-    said = capfd.readouterr().err
-    assert advice in said + refusal.value.code
-    assert "Traceback" not in said
-    assert not (small_book / "_build" / "html").exists()
-
-
-def test_an_interrupted_build_leaves_nothing_that_looks_whole(small_book, monkeypatch):
-    def interrupted(root):
-        (root / "_build" / "html").mkdir(parents=True)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(book, "build", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        book.main(small_book)
-    assert not (small_book / "_build" / "html").exists()
-
-
 def test_a_book_that_disagrees_with_its_contents_is_not_built(small_book):
     toc = small_book / "_toc.yml"
     toc.write_text(
@@ -208,77 +161,3 @@ def test_a_book_that_disagrees_with_its_contents_is_not_built(small_book):
         "book/extra.ipynb is not listed in _toc.yml.",
         "_toc.yml lists book/deep more than once.",
     ]
-
-
-PART = "format: jb-book\nroot: book/index\nparts:\n"
-NO_CONTENTS = {
-    "": "_toc.yml: expected a line such as 'root: book/index', got nothing.",
-    "- file: book/index\n": "_toc.yml: expected a line such as 'root: book/index', got [{'file':",
-    "root: [book\n": "_toc.yml: expected YAML, but it cannot be read: while parsing",
-    f"{PART}  caption: One\n": "_toc.yml: expected parts to be a list, got {'caption': 'One'}.",
-    f"{PART}- caption: One\n": (
-        "_toc.yml: expected entry 1 of parts to have 'chapters:', got {'caption': 'One'}."
-    ),
-    f"{PART}- chapters:\n": (
-        "_toc.yml: expected the chapters of entry 1 of parts to be a list, got nothing."
-    ),
-    f"{PART}- chapters:\n  - book/index\n": (
-        "_toc.yml: expected entry 1 of the chapters of entry 1 of parts to have 'file:', "
-        "got 'book/index'."
-    ),
-    f"{PART}- chapters:\n  - file: 7\n": (
-        "_toc.yml: expected a file in entry 1 of the chapters of entry 1 of parts, got 7."
-    ),
-    f"{PART}- chapters:\n  - file: book/absent\n": (
-        "_toc.yml lists book/absent, but there is no such file."
-    ),
-}
-
-
-@pytest.mark.parametrize("command", [book.main, notebooks.main])
-@pytest.mark.parametrize("text", NO_CONTENTS)
-def test_a_broken_table_of_contents_is_told_in_a_sentence(small_book, monkeypatch, command, text):
-    (small_book / "_toc.yml").write_text(text)
-    monkeypatch.setattr(sys, "argv", ["command"])
-    with pytest.raises(SystemExit) as refusal:
-        command(small_book)
-    assert NO_CONTENTS[text] in refusal.value.code
-
-
-@pytest.mark.parametrize("command", [book.main, notebooks.main])
-def test_a_missing_table_of_contents_is_told_in_a_sentence(tmp_path, monkeypatch, command):
-    monkeypatch.setattr(sys, "argv", ["command"])
-    with pytest.raises(SystemExit, match=r"_toc.yml: expected in .*, but there is no such file\."):
-        command(tmp_path)
-
-
-def test_notebooks_that_no_contents_list_are_not_passed_over(small_book, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["command"])
-    with pytest.raises(SystemExit, match=r"expected chapters such as '- file: book/.*', got none"):
-        notebooks.main(small_book)
-
-
-@pytest.mark.parametrize(
-    ("toc", "got"),
-    [
-        ("", "no parts"),
-        ("parts:\n- caption: Part II\n  chapters:\n  - file: book/index\n", "Part II"),
-        ("parts:\n- caption: 'Part I: a'\n  chapters:\n  - file: book/index\n", "Part I: a"),
-    ],
-)
-def test_a_part_without_chapters_has_no_sittings(small_book, toc, got):
-    with open(small_book / "_toc.yml", "a") as file:
-        file.write(toc)
-    wanted = f"_toc.yml: expected chapters in a part called 'Part I: …', got {got}"
-    with pytest.raises(ExtensionError, match=re.escape(wanted)):
-        chapter_map.sittings(small_book, "Part I")
-
-
-def test_a_panel_whose_parts_are_on_no_page_is_told_in_a_sentence():
-    wanted = "_toc.yml: expected book/.*, where my_.* of book/one-block is written, got no such"
-    with pytest.raises(ExtensionError, match=wanted):
-        python_page.with_panel("", {}, "one_block")
-
-
-def test_a_page_that_is_missing_after_the_build_is_named(small_book):
-    assert book.missing_pages(small_book) == ["_toc.yml lists book/index, but it got no page."]
