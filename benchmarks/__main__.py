@@ -1,4 +1,4 @@
-"""Speed of attention_lib against PyTorch's kernel, PyTorch's layer and the plain formula.
+"""Speed of attention_lib against PyTorch's kernel, PyTorch's layer and the textbook's lines.
 
 ``python -m benchmarks`` prints a table of ratios, ours divided by theirs: 1.00 is a draw, less is
 better. All calls of a row take turns in one process, so that a busy machine slows them alike; the
@@ -35,7 +35,7 @@ PAIRS = 2**21  # of queries and keys: the longer the sequences, the fewer heads 
 STORED = Path(cost.__file__).parent / "measured.json"
 
 
-def formula(queries, keys, values, mask=None):
+def textbook(queries, keys, values, mask=None):
     """Attend as every text writes it down."""
     scores = queries @ keys.transpose(-2, -1) / queries.shape[-1] ** 0.5
     if mask is not None:
@@ -63,17 +63,17 @@ def cases(length):
     lens = torch.linspace(length // 2, length - 1, batch, device=device()).long()
     causal, valid = causal_mask(length, device=device()), length_mask(lens, length)
     attend = partial(output_of, scaled_dot_product_attention)
-    plain, kernel = partial(output_of, formula), F.scaled_dot_product_attention
+    plain, kernel = partial(output_of, textbook), F.scaled_dot_product_attention
     valid_heads = valid.unsqueeze(1)  # the same for all heads
     for name, options, call_of_kernel, mask in (
         ("no mask", {}, kernel, None),
         ("causal", {"causal": True}, partial(kernel, is_causal=True), causal),
         ("lengths", {"valid_lens": lens}, partial(kernel, attn_mask=valid_heads), valid_heads),
     ):
-        theirs = {"kernel": call_of_kernel, "formula": partial(plain, mask=mask)}
+        theirs = {"kernel": call_of_kernel, "textbook": partial(plain, mask=mask)}
         yield name, tensors, partial(attend, need_weights=False, **options), theirs
         with_weights = partial(attend, **options)
-        yield f"{name}, weights", tensors, with_weights, {"formula": theirs["formula"]}
+        yield f"{name}, weights", tensors, with_weights, {"textbook": theirs["textbook"]}
     layer = nn.MultiheadAttention(num_heads * D_K, num_heads, batch_first=True).to(device())
     ours = partial(output_of, MultiHeadAttention.from_torch(layer), need_weights=False)
     theirs = partial(output_of, layer, need_weights=False)
@@ -174,7 +174,7 @@ def main():
 
 
 def shown(rows):
-    """Return what the chapter draws: forward ratios against the kernel and the formula."""
+    """Return what the chapter draws: forward ratios against the kernel and the textbook."""
     for row in rows:
         if row["what"] in ("no mask", "causal", "lengths"):
             low, middle, high = row["forward"]
