@@ -3,7 +3,7 @@
 Only mistakes that people make, and that PyTorch would accept or explain badly, are looked for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -125,6 +125,37 @@ def require_positive(name: str, value: float) -> None:
     """Refuse a number that is not positive and finite."""
     if not 0 < value < float("inf"):
         raise ValueError(f"{name}: expected a positive number, got {value!r}")
+
+
+def require_a(name: str, value: object, *kinds: type) -> None:
+    """Refuse a value of any other kind."""
+    if not isinstance(value, kinds):
+        expected = _names(kinds)
+        article = "an" if expected[0] in "AEIOUaeiou" else "a"
+        raise TypeError(f"{name}: expected {article} {expected}, got {type(value).__name__}")
+
+
+def require_each(name: str, values: object, *kinds: type, minimum: int = 1) -> list[Any]:
+    """Return what an iterable holds; refuse a string for it, too few, and one of another kind."""
+    single = isinstance(values, str) or getattr(values, "ndim", 1) == 0
+    if single or not isinstance(values, Iterable):
+        raise TypeError(f"{name}: expected a sequence of {_names(kinds)}, got {values!r}")
+    items = [*values]
+    for number, value in enumerate(items):
+        require_a(f"{name}[{number}]", value, *kinds)
+    if len(items) < minimum:
+        raise ValueError(f"{name}: expected at least {minimum}, got {len(items)}")
+    return items
+
+
+def _names(kinds: Sequence[type]) -> str:
+    return " or ".join(kind.__name__ for kind in kinds)
+
+
+def is_index(value: object, end: int) -> bool:
+    """Say whether this is a whole number from 0 to before ``end``; True and 1.0 are none."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return whole and value in range(end)
 
 
 def require_callable(name: str, value: object, parameters: str) -> None:

@@ -1,6 +1,5 @@
 """The first lines of every chapter: a device, a seeded generator, and a way to show a tensor."""
 
-import os
 from numbers import Integral
 
 import numpy as np
@@ -11,9 +10,10 @@ __all__ = ["device", "generator", "show"]
 
 
 def device() -> torch.device:
-    """Return the device the chapters compute on: the GPU if there is one, else the CPU.
+    """Return the device of what is large: an NVIDIA or AMD GPU if there is one, else the CPU.
 
-    TF32 is switched off, so that both give the same printed digits.
+    Chapters that train or measure compute there; tiny examples stay on the CPU. Apple's GPU is not
+    chosen: it has no float64. TF32 is switched off, so that all give the same printed digits.
 
     Examples
     --------
@@ -28,8 +28,6 @@ def generator(seed: int) -> torch.Generator:
     """Return a seeded random generator on the CPU, on every device.
 
     Numbers are drawn on the CPU and then moved, so that every machine draws the same.
-    Claims about random numbers must hold for other seeds, too: tests set the
-    environment variable ``ATTENTION_SEED_SHIFT``, a whole number that is added to every seed.
 
     Parameters
     ----------
@@ -41,7 +39,7 @@ def generator(seed: int) -> torch.Generator:
     TypeError
         If ``seed`` is not a whole number.
     ValueError
-        If ``seed`` has more than 63 bits, or ``ATTENTION_SEED_SHIFT`` is not a whole number.
+        If ``seed`` has more than 63 bits.
 
     Examples
     --------
@@ -51,15 +49,9 @@ def generator(seed: int) -> torch.Generator:
     """
     if isinstance(seed, bool) or not isinstance(seed, Integral):
         raise TypeError(f"seed: expected a whole number, got {seed!r}")
-    shift = os.environ.get("ATTENTION_SEED_SHIFT") or "0"
-    try:
-        seed = int(seed) + int(shift)
-    except ValueError:
-        message = f"ATTENTION_SEED_SHIFT: expected a whole number, got {shift!r}"
-        raise ValueError(message) from None
     if not abs(seed) < 2**63:
         raise ValueError(f"seed: expected a whole number of at most 63 bits, got {seed}")
-    return torch.Generator(device="cpu").manual_seed(seed)
+    return torch.Generator(device="cpu").manual_seed(int(seed))
 
 
 def show(tensor: Tensor, decimals: int = 3) -> None:

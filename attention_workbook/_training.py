@@ -14,14 +14,14 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from attention_workbook import _safetensors
-from attention_workbook.arguments import (
+from attention_lib.arguments import (
+    require_bool,
     require_count,
-    require_flag,
-    require_same_device,
+    require_device,
     require_tensor,
     shape_of,
 )
+from attention_workbook import _safetensors
 
 __all__ = ["Watch", "bytes_of", "fit", "load", "numbers_of", "restore", "store"]
 
@@ -168,10 +168,10 @@ def _checksum(tensors: dict[str, Tensor], description: Iterable[str]) -> str:
 
 def require_ids(name: str, ids: Tensor, embedding: Tensor, longest: int) -> None:
     """Refuse what are no numbers of an embedding's rows, (batch, len)."""
-    require_tensor(name, ids, rank=2, axes="(batch, len)")
+    require_tensor(name, ids, "(batch, len)", rank=2)
     if ids.dtype not in (torch.int32, torch.int64):  # torch looks up no others
         raise TypeError(f"{name}: expected integers of 32 or 64 bits, got dtype {ids.dtype}")
-    require_same_device("the module's parameters", embedding, name, ids)
+    require_device("the module's parameters", embedding.device, name, ids)
     if ids.shape[1] > longest:
         raise ValueError(f"{name}: expected at most {longest} on axis 1, got shape {shape_of(ids)}")
     if not ids.numel() or ids.device.type != "cpu" or torch.compiler.is_compiling():
@@ -190,7 +190,7 @@ def require_training(seed: int, steps: int, batch: int, progress: bool, watch: o
         raise ValueError(f"seed: expected a whole number of at most 64 bits, got {seed}")
     require_count("steps", steps)
     require_count("batch", batch)
-    require_flag("progress", progress)
+    require_bool("progress", progress)
     if watch is not None and not callable(watch):
         raise TypeError(f"watch: expected a callable (step, loss), got {watch!r}")
 

@@ -7,9 +7,9 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from attention_lib.arguments import require_float, require_positive, shape_of
 from attention_lib.palette import LIGHT
 from attention_lib.plots.lines import Log, finish_axes
-from attention_workbook.arguments import require_float, require_positive, shape_of
 
 __all__ = ["histogram", "measurements", "weight_stems"]
 
@@ -154,7 +154,7 @@ def measurements(
 
 def _finite(name: str, numbers: Tensor, axes: str) -> NDArray[np.float64]:
     """Return a tensor of one axis as an array; refuse an empty one, NaN and infinity."""
-    require_float(name, numbers, rank=1, axes=axes)
+    require_float(name, numbers, axes, rank=1)
     if not numbers.numel() or not numbers.isfinite().all():
         got = f"shape {shape_of(numbers)}" if not numbers.numel() else "NaN or infinity"
         raise ValueError(f"{name}: expected finite numbers, at least one, got {got}")

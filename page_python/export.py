@@ -83,8 +83,6 @@ def engine():
     files = {path.relative_to(HOST).as_posix(): _bare(path) for path in paths}
     package = "attention_workbook/exercises/engine"
     files["attention_workbook/__init__.py"] = ""
-    arguments = (CHAPTERS.parent / "arguments.py").read_text(encoding="utf-8")
-    files["attention_workbook/arguments.py"] = picked(arguments, {"shape_of"})
     files["attention_workbook/exercises/__init__.py"] = translated(_text(CHAPTERS, "__init__"))
     files[f"{package}/__init__.py"] = ""
     for name in WHOLE:

@@ -40,20 +40,19 @@ LIBRARY = {
 }
 WORKBOOK = {
     "_safetensors": (set(), {"torch"}),
-    "_training": ({"_safetensors", "arguments"}, {"torch"}),
-    "arguments": (set(), {"torch"}),
-    "copying": ({"_training", "arguments"}, {"torch"}),
-    "cost": ({"arguments"}, {"torch"}),
-    "pictures": ({"arguments"}, {"torch", "numpy", "matplotlib"}),
+    "_training": ({"_safetensors"}, {"torch"}),
+    "copying": ({"_training"}, {"torch"}),
+    "cost": (set(), {"torch"}),
+    "pictures": (set(), {"torch", "numpy", "matplotlib"}),
     "reader": (
-        {"_training", "arguments", "figures"},
+        {"_training", "figures"},
         {"torch", "numpy", "transformers"},  # the last where it is installed
     ),
-    "writer": ({"_training", "arguments"}, {"torch"}),
+    "writer": ({"_training"}, {"torch"}),
     "museum": (set(), {"torch"}),
-    "published": ({"arguments", "cost"}, {"torch"}),
+    "published": ({"cost"}, {"torch"}),
     "exercises": (
-        {"arguments", "cost", "museum"},
+        {"cost", "museum"},
         {"torch", "ipywidgets", "IPython"},  # the last two where they are installed
     ),
     "figures": (

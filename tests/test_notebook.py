@@ -1,10 +1,14 @@
 """The three lines that every chapter starts with."""
 
+import runpy
+
 import pytest
 import torch
 
-from attention_lib import device, generator, show
-from tests.strategies import INF, NAN, assert_refused
+import attention_lib
+from attention_lib import device, generator, notebook, show
+from tests.strategies import INF, NAN
+from website.notebooks import kernel_environment
 
 # tensor, decimals, what is printed
 SHOWN = [
@@ -35,25 +39,19 @@ def test_show_prints_at_most_three_decimals_unless_asked(capsys):
     assert capsys.readouterr().out == "[0.333]\n"
 
 
-def test_generator_is_seeded_and_on_the_cpu(monkeypatch):
-    monkeypatch.delenv("ATTENTION_SEED_SHIFT", raising=False)
+def test_generator_is_seeded_and_on_the_cpu():
     made = generator(3)
     assert made.device.type == "cpu" and made.initial_seed() == 3
     first, second, other = (torch.randn(5, generator=generator(seed)) for seed in (3, 3, 4))
     assert torch.equal(first, second) and not torch.equal(first, other)
 
 
-@pytest.mark.parametrize(("shift", "seed"), [("", 3), ("0", 3), ("1000", 1003), ("-2", 1)])
-def test_seed_shift_from_the_environment_is_added_to_the_seed(shift, seed, monkeypatch):
-    monkeypatch.setenv("ATTENTION_SEED_SHIFT", shift)
-    assert generator(3).initial_seed() == seed
-
-
-@pytest.mark.parametrize("shift", ["seven", "1.5", " "])
-def test_generator_refuses_a_shift_that_is_no_whole_number(shift, monkeypatch):
-    monkeypatch.setenv("ATTENTION_SEED_SHIFT", shift)
-    says = ["ATTENTION_SEED_SHIFT: expected a whole number", repr(shift)]
-    assert_refused(lambda: generator(3), ValueError, says)
+def test_a_kernel_adds_the_shift_to_every_seed(monkeypatch):
+    for module in (attention_lib, notebook):
+        monkeypatch.setattr(module, "generator", generator)
+    monkeypatch.setenv("ATTENTION_SEED_SHIFT", "-2")
+    runpy.run_path(kernel_environment()["PYTHONSTARTUP"])
+    assert attention_lib.generator(3).initial_seed() == notebook.generator(3).initial_seed() == 1
 
 
 def test_generator_does_not_move_the_global_random_numbers():

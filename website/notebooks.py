@@ -206,12 +206,14 @@ def pictures(cell):
 def kernel_environment():
     """The environment of a kernel: no other backend than the notebook's, and one thread, so that
     kernels side by side do not wait for each other and sums have the same order on any machine.
-    ATTENTION_THREADS asks for more. Parts that readers write are the book's, even if there is a
-    mine.py in its folder, and none is written."""
+    ATTENTION_THREADS asks for more, and ATTENTION_SEED_SHIFT is added to every seed. Parts that
+    readers write are the book's, even if there is a mine.py in its folder, and none is written."""
     environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"}
     if not os.access(os.path.expanduser("~"), os.W_OK):  # else matplotlib warns, in a cell's output
         environment.setdefault("MPLCONFIGDIR", scratch())
     list_fonts(environment.get("MPLCONFIGDIR"))
+    if environment.get("ATTENTION_SEED_SHIFT", "0") != "0":
+        environment["PYTHONSTARTUP"] = str(ROOT / "website" / "seed_shift.py")
     threads = os.environ.get("ATTENTION_THREADS", "1")
     return environment | {"OMP_NUM_THREADS": threads, "ATTENTION_PARTS": "book"}
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from attention_lib.arguments import require_count
 from attention_lib.multihead import MultiHeadAttention
 from attention_lib.positions import sinusoidal_positions
 from attention_workbook._training import require_ids
-from attention_workbook.arguments import require_count
 
 __all__ = ["LETTERS", "MAX_LEN", "Copier", "Pass"]
 

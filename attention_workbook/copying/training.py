@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attention_lib.arguments import require_a, require_count, require_each
 from attention_workbook._training import (
     Watch,
     fit,
@@ -17,7 +18,6 @@ from attention_workbook._training import (
     restore,
     store,
 )
-from attention_workbook.arguments import require_a, require_count, require_each
 from attention_workbook.copying.network import LETTERS, MAX_LEN, Copier
 
 __all__ = [

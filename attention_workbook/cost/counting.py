@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import torch
 
-from attention_workbook.arguments import require_count, require_flag
+from attention_lib.arguments import require_bool, require_count
 
 __all__ = ["Cost", "attention_cost", "cache_bytes", "latent_cache_bytes", "layer_flops"]
 
@@ -84,7 +84,7 @@ def attention_cost(
     sizes = {"len_q": len_q, "len_k": len_k, "d_k": d_k, "d_v": d_v}
     for name, size in {**sizes, "num_heads": num_heads, "batch": batch}.items():
         require_count(name, size)
-    require_flag("fused", fused)
+    require_bool("fused", fused)
     size = itemsize(dtype)
     heads, pairs = batch * num_heads, len_q * len_k
     flops = heads * 2 * pairs * (d_k + d_v)

@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: PLC2701  no 
 from torch.utils._pytree import tree_leaves  # noqa: PLC2701
 from torch.utils.flop_counter import FlopCounterMode
 
-from attention_workbook.arguments import require_tensor
+from attention_lib.arguments import require_tensor
 from attention_workbook.cost.counting import Cost
 
 __all__ = ["Exponent", "benchmark", "fitted_exponent", "measured_cost", "peak_bytes"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from attention_workbook.arguments import require_count
+from attention_lib.arguments import require_count
 from attention_workbook.cost import cache_bytes, latent_cache_bytes
 
 __all__ = ["MODELS", "Model", "Table"]

@@ -8,9 +8,9 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from attention_lib.arguments import is_index, require_a, require_each
 from attention_lib.masking import length_mask
 from attention_lib.multihead import MultiHeadAttention, split_heads
-from attention_workbook.arguments import is_index, require_a, require_each
 from attention_workbook.reader.network import Reader, Reading, read
 from attention_workbook.reader.sentences import Sentence
 from attention_workbook.reader.training import encode

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from attention_lib.arguments import require_a, require_count, require_each
 from attention_lib.masking import length_mask, masked_softmax
 from attention_lib.multihead import AddNorm, MultiHeadAttention
 from attention_lib.positions import PositionalEncoding
 from attention_lib.scoring import scaled_dot_scores
 from attention_workbook._training import require_ids
-from attention_workbook.arguments import require_a, require_count, require_each
 from attention_workbook.reader._sentence import LONGEST, NOTHING
 from attention_workbook.reader.lexicon import lexicon
 from attention_workbook.reader.sentences import all_words

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable
 from functools import cache
 from itertools import product
 
-from attention_workbook.arguments import require_a, require_count, require_flag
+from attention_lib.arguments import require_a, require_bool, require_count
 from attention_workbook.reader._grammar import Grammar
 from attention_workbook.reader._sentence import NOTHING, PEOPLE, Sentence
 from attention_workbook.reader.lexicon import lexicon
@@ -71,7 +71,7 @@ def split(*, small: bool = False) -> tuple[list[Sentence], list[Sentence]]:
     >>> len(train), len(test)
     (6000, 2000)
     """
-    require_flag("small", small)
+    require_bool("small", small)
     train, test = _split(small)
     return list(train), list(test)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from attention_lib.arguments import require_a, require_each
 from attention_workbook._training import (
     Watch,
     bytes_of,
@@ -19,7 +20,6 @@ from attention_workbook._training import (
     restore,
     store,
 )
-from attention_workbook.arguments import require_a, require_each
 from attention_workbook.reader.network import Reader, Vocabulary
 from attention_workbook.reader.sentences import Sentence, split
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from attention_lib.arguments import require_a, require_count, require_each
 from attention_lib.cache import KeyValueCache
 from attention_lib.masking import window_mask
 from attention_lib.multihead import AddNorm, MultiHeadAttention
 from attention_lib.positions import rotate_by_position
 from attention_workbook._training import require_ids
-from attention_workbook.arguments import require_a, require_count, require_each
 
 __all__ = ["WINDOW", "LanguageModel"]
 

@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attention_lib.arguments import require_a, require_bool, require_count
 from attention_workbook import _training
 from attention_workbook._training import Watch
-from attention_workbook.arguments import require_a, require_count, require_flag
 from attention_workbook.writer.network import WINDOW, LanguageModel
 
 __all__ = [
@@ -264,7 +264,7 @@ def write(
     """
     require_a("model", model, LanguageModel)
     require_count("length", length)
-    require_flag("cached", cached)
+    require_bool("cached", cached)
     if not isinstance(temperature, int | float) or not 0 <= temperature < math.inf:
         raise ValueError(f"temperature: expected a number from 0 on, got {temperature!r}")
     ids = model.encode(text)

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_workbook.arguments import shape_of
 from attention_workbook.exercises.engine.running import Failure
 from attention_workbook.exercises.engine.words import type_of
 
@@ -84,8 +83,8 @@ def wrong_kind(result: Any, expected: Any) -> str:
         return f"{expected_kind} is expected, and {_type_in_words(result)} comes back."
     if tensor.shape != target.shape:
         return (
-            f"a result of shape {shape_of(target)} is expected, and yours has shape "
-            f"{shape_of(tensor)}."
+            f"a result of shape {tuple(target.shape)} is expected, and yours has shape "
+            f"{tuple(tensor.shape)}."
         )
     if _family(tensor) != _family(target):
         return f"{_FAMILIES[_family(target)]} are expected, and {_FAMILIES[_family(tensor)]} come."

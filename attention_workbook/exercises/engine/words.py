@@ -7,8 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_workbook.arguments import shape_of
-
 __all__ = ["given", "number", "place", "renamed", "two_numbers", "type_of"]
 
 SHOWN = 16  # an input of at most so many numbers is shown as it is, a larger one as its shape
@@ -112,7 +110,7 @@ def given(
 def _written(name: str, x: Any, full: bool) -> str:
     if isinstance(x, Tensor):
         short = full or (x.dim() <= 1 and x.numel() <= SHOWN // 2)
-        return f"{name} = {_listed(x)}" if short else f"{name} of shape {shape_of(x)}"
+        return f"{name} = {_listed(x)}" if short else f"{name} of shape {tuple(x.shape)}"
     if callable(x):
         called = getattr(x, "__name__", "<lambda>")
         ours = called.startswith(("<", "_")) or called == name
