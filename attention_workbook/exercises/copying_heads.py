@@ -7,11 +7,19 @@ from torch import Tensor
 
 from attention_workbook.exercises import draws, exercise, questions
 
-__all__ = ["induction_score", "places_back", "quiz", "without_repetition"]
+__all__ = [
+    "falls_back",
+    "induction_score",
+    "moved_letters",
+    "quiz",
+    "votes",
+    "without_repetition",
+]
 
-places_back, without_repetition, quiz = questions("copying_heads")
+falls_back, moved_letters, without_repetition, quiz = questions("copying_heads")
 
 _normal, _double = draws(181), draws(182, torch.float64)
+_other, _other_double = draws(183), draws(184, torch.float64)
 
 
 def _text(
@@ -76,3 +84,49 @@ def induction_score(tokens: Tensor, weights: Tensor) -> Tensor:
     looks = (weights * follows).sum(dim=-1)
     asks = follows.any(dim=-1)
     return looks[asks].mean()
+
+
+@exercise(
+    axes="part",
+    cases=[
+        (torch.eye(3)[:2], torch.tensor([[1.0, 0, 2], [3, 4, 0]]), 1),
+        (_other(2, 5), _other(7, 5), 0),
+        (_other_double(3, 5), _other_double(11, 5), 7),
+    ],
+    mistakes=[
+        (
+            " - votes.mean(dim=-1)",
+            "",
+            "that is the vote itself; take away the mean of the same part's votes for all letters.",
+        ),
+        (
+            "votes.mean(dim=-1)",
+            "votes.mean(dim=0)[letter]",
+            "that is the mean over the parts; take it over the letters, for each part by itself.",
+        ),
+        (
+            "parts @ W_u.mT",
+            "(parts @ W_u.mT).softmax(dim=-1)",
+            "softmax is not linear: votes are scores, before it.",
+        ),
+        (
+            "votes.mean(dim=-1)",
+            "(votes.sum(dim=-1) - votes[:, letter]) / (votes.shape[-1] - 1)",
+            "that is the mean of the other letters; take it over all, this one included.",
+        ),
+        (
+            "votes.mean(dim=-1)",
+            "votes.sort(dim=-1).values[:, (votes.shape[-1] - 1) // 2]",
+            "that is the median of the votes; take their mean.",
+        ),
+        (
+            "votes[:, letter] - votes.mean(dim=-1)",
+            "votes.mean(dim=-1) - votes[:, letter]",
+            "the sign: vote minus mean, not mean minus vote.",
+        ),
+    ],
+)
+def votes(parts: Tensor, W_u: Tensor, letter: int) -> Tensor:
+    """Return each part's score of a letter above its mean score, ``(parts,)``."""
+    votes = parts @ W_u.mT  # (parts, letters)
+    return votes[:, letter] - votes.mean(dim=-1)

@@ -68,7 +68,7 @@ def test_what_the_chapter_asserts_holds_for_a_copier_of_another_seed(monkeypatch
     sibling = train_copier(1, progress=False)
     monkeypatch.setattr(copying, "load_copier", lambda: sibling)
     scope = {}
-    for cell in code_cells(read(ROOT / "book" / "patch-a-copy.ipynb")):
+    for cell in code_cells(read(ROOT / "book" / "copying-heads.ipynb")):
         exec("".join(cell["source"]), scope)
     plt.close("all")
     assert scope["copier"] is sibling
