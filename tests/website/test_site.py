@@ -12,6 +12,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 import pytest
 import yaml
 
+import attention_contracts
 import attention_lib
 from website import ROOT, book, minutes
 from website.extensions.slider_figures import FIGURE_LINK
@@ -233,6 +234,15 @@ def test_the_citation_is_that_of_the_library():
     assert citation["version"] == attention_lib.__version__
     assert citation["authors"] == project["authors"]
     assert project["license"] in citation["license"]
+
+
+@pytest.mark.site
+@pytest.mark.parametrize(
+    ("page", "package"), [("api", attention_lib), ("api-contracts", attention_contracts)]
+)
+def test_every_public_name_is_described(site, page, package):
+    described = {name.rpartition(".")[2] for name in site.anchors(f"book/{page}.html")}
+    assert {*package.__all__} - described == set()
 
 
 @pytest.mark.parametrize("page", ["README.md", "book/notation.md"])

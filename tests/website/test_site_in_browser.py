@@ -22,7 +22,7 @@ PAGES = [*(f"{name}.html" for name in book.contents()), "search.html?q=mask", "4
 # in the dark, where tests/nightly tries all.
 SOME = ["book/index.html", "book/mask-failures.html"]
 # A page of some kinds: used here whole, where tests/nightly uses all.
-KINDS = {*SOME, "book/api-masking.html", "search.html?q=mask", "404.html"}
+KINDS = {*SOME, "book/api.html", "search.html?q=mask", "404.html"}
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 

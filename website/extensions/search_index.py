@@ -17,6 +17,7 @@ from pathlib import Path
 
 import yaml
 from docutils import nodes
+from sphinx import addnodes
 
 from website.extensions.workbook_pages import plain
 
@@ -24,7 +25,7 @@ from website.extensions.workbook_pages import plain
 # chapter's code would weigh as much as its prose.
 NOT_PROSE = (nodes.title, nodes.raw, nodes.math_block, nodes.literal_block)
 INDEX = "_static/search-index.js"
-RARELY_LOOKED_FOR = ("/api-workbook-", "/api-contracts")  # what the names of these pages take
+RARELY_LOOKED_FOR = ("/api-workbook", "/api-contracts")  # what the names of these pages take
 LONGEST = 1500  # characters of a section's prose; few sections have more
 SEARCHED = Path(__file__).resolve().parent.parent / "searched.yml"
 SIGNS = {
@@ -47,15 +48,28 @@ def typed(tex):
 
 
 def sections(doctree, pieces=None):
-    """Yield each section's heading, anchor, prose and names, without sections within.
+    """Yield heading, anchor, prose and names of each section, and of each function and class.
 
     ``pieces`` is how many pieces of a section's prose are enough: of a function, its signature and
     what it does.
     """
-    for section in doctree.findall(nodes.section):
-        heading = plain(section.next_node(nodes.title).astext())
+    for section in doctree.findall(is_section):
+        heading, anchor = _heading(section)
         prose = " ".join(" ".join([*_prose(section)][:pieces]).split())[:LONGEST]
-        yield [heading, section["ids"][0], prose, also_called(section)]
+        yield [heading, anchor, prose, also_called(section)]
+
+
+def is_section(node):
+    """Whether a node has a place of its own among the results."""
+    described = isinstance(node, addnodes.desc) and node["objtype"] in ("function", "class")
+    return described or isinstance(node, nodes.section)
+
+
+def _heading(section):
+    if isinstance(section, nodes.section):
+        return plain(section.next_node(nodes.title).astext()), section["ids"][0]
+    signature = section.next_node(addnodes.desc_signature)
+    return signature["fullname"], signature["ids"][0]
 
 
 def also_called(section):
@@ -80,7 +94,7 @@ def _prose(node):
     for child in node.children:
         if isinstance(child, nodes.TextElement) and not isinstance(child, NOT_PROSE):
             yield _text_of(child)
-        elif not isinstance(child, (nodes.section, *NOT_PROSE)):
+        elif not is_section(child) and not isinstance(child, NOT_PROSE):
             yield from _prose(child)
 
 

@@ -41,6 +41,12 @@ def polish(app, doctree):
             code.children[0].parent = code
 
 
+def skip_fields(app, what, name, obj, skip, options):
+    """Leave out what Python says of a named tuple's fields by itself: their numbers."""
+    return True if (getattr(obj, "__doc__", None) or "").startswith("Alias for field") else None
+
+
 def setup(app):
+    app.connect("autodoc-skip-member", skip_fields)
     app.connect("doctree-read", polish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

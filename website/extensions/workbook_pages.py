@@ -131,10 +131,6 @@ def with_sizes(body, pictures):
     return _PICTURE.sub(sized, body)
 
 
-# The workbook's own names are reached from the library's page; the list would be too long.
-WORKBOOK_API = re.compile(r'<li class="toctree-l2"><a [^>]*api-workbook-[^>]*>.*?</a></li>\n?')
-
-
 def chapters(env):
     """Return the names of the chapters, in order: the documents that are notebooks."""
     return [
@@ -169,7 +165,6 @@ def list_of_pages(context, numbers):
 
     markup = context["toctree"](collapse=True, maxdepth=2, titles_only=True, includehidden=True)
     markup = re.sub(r'<p [^>]*class="caption"[^>]*>', "<p>", markup or "")
-    markup = WORKBOOK_API.sub("", markup)
     markup = re.sub(r'<a class="[^"]*" href="([^"]+)">', numbered, markup)
     markup = FURTHER_PART.sub(folded, markup)
     sections = context.get("toc", "")
