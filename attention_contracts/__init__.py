@@ -11,11 +11,24 @@ return a :class:`Report` of what is kept, what is broken, and what could not be 
 >>> bool(report), report.broken[0].name
 (False, 'causality')
 
-Each function ``assert_…`` is one of these contracts. It takes a callable
-``attend(queries, keys, values)`` that returns the output, or a pair of output and weights, with
-all that it needs besides bound; a broken contract raises an ``AssertionError`` that says what
-moved, where and by how much. No contract is kept in silence: where nothing moves that should,
-it raises :class:`NotTested`.
+Each function ``assert_…`` is one of these contracts, and all take the same:
+
+attend : callable
+    ``attend(queries, keys, values)`` returns the output, alone or first in a tuple, then the
+    weights; its masks, and all that it needs besides, are bound.
+queries, keys, values : torch.Tensor
+    Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
+valid_lens : torch.Tensor
+    Integers of shape ``(batch,)``: keys from there on are padding.
+poison : float, optional
+    What replaces what must not be read; ``None`` means other random numbers, ``float("nan")`` is
+    sharper. Attentions do not promise that NaN stays behind a causal mask: 0 times NaN is NaN.
+tolerance : float, optional
+    Largest difference, absolute and relative, that is no movement; ``None`` means
+    ``torch.testing``'s for the dtype.
+
+A broken contract raises an ``AssertionError`` that says what moved, where and by how much. None is
+kept in silence: where nothing moves that should, it raises :class:`NotTested`.
 """
 
 from attention_contracts._check import check

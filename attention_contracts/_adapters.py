@@ -5,6 +5,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -39,21 +40,19 @@ class Adapted:
     lengthened: float = 1.0
 
 
-def by_signature(
-    attend: Any, padding: Extra | None, documents: Extra | None, longest: int
-) -> Adapted:
+def by_signature(attend: Any, padding: Extra | None, documents: Extra | None) -> Adapted:
     """Call with what the caller says; a single required argument means one input."""
     named = parameters(attend).values()
     places = [x for x in named if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
     anything = any(x.kind is x.VAR_POSITIONAL for x in named)
     named_by_caller: set[str] = set()
     if padding is not None:
-        named_by_caller |= {*masks_for(padding, torch.ones(1, dtype=torch.long), longest, longest)}
+        named_by_caller |= {*padding(torch.ones(1, dtype=torch.long), 4)}
     required = [x.name for x in places if x.default is x.empty]
     inputs = [name for name in required if name not in named_by_caller]
     single = len(inputs) == 1 or (anything and not places and isinstance(attend, nn.Module))
     if documents is not None:
-        named_by_caller |= {*documents(torch.zeros(1, longest, dtype=torch.long))}
+        named_by_caller |= {*documents(torch.zeros(1, 4, dtype=torch.long))}
 
     def call(queries: Tensor, keys: Tensor, values: Tensor, allowed: Mask, real: Mask) -> Any:
         len_k = keys.shape[-2]
@@ -62,7 +61,7 @@ def by_signature(
         # Left out where it can be, so that an attention without its mask can be compared.
         more = {}
         if padding is not None and real is not None:
-            more = masks_for(padding, real.sum(dim=-1).to(queries.device), len_k, longest)
+            more = padding(real.sum(dim=-1).to(queries.device), len_k)
         return attend(queries, **more) if single else attend(queries, keys, values, **more)
 
     unused = [x.name for x in named if MASK_LIKE.search(x.name) and x.name not in named_by_caller]
@@ -70,26 +69,14 @@ def by_signature(
     return Adapted(call, kind, single=single, unused=tuple(unused))
 
 
-def masks_for(padding: Extra, valid_lens: Tensor, length: int, longest: int) -> dict[str, Any]:
-    """Return the arguments that ``padding`` makes of lengths, for sequences of one length.
-
-    A ``padding`` of one argument makes its masks for the longest sequence. They are cut where
-    another length is tried, as the real keys come first.
-    """
-    takes = [x for x in parameters(padding).values() if x.default is x.empty]
-    if len(takes) >= 2:
-        return padding(valid_lens, length)
-    more = padding(valid_lens)
-    if length >= longest:
-        return more
-    return {name: _cut(x, longest, length) for name, x in more.items()}
-
-
-def _cut(argument: Any, longest: int, length: int) -> Any:
-    if not isinstance(argument, Tensor) or argument.dim() < 2:
-        return argument
-    sizes = [slice(None), *(slice(length if n == longest else n) for n in argument.shape[1:])]
-    return argument[tuple(sizes)]
+def bound(attend: Any, **options: Any) -> Any:
+    """Return an attention with some arguments given; of a module, a module of the same parts."""
+    if not isinstance(attend, nn.Module):
+        return partial(attend, **options)
+    module = copy.copy(attend)
+    forward = vars(attend).get("forward") or partial(type(attend).forward, module)
+    module.forward = partial(forward, **options)  # type: ignore[method-assign]
+    return module
 
 
 def parameters(attend: Any) -> dict[str, inspect.Parameter]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from attention_contracts import (
     reading,
     running,
 )
-from attention_contracts._adapters import Extra, parameters
+from attention_contracts._adapters import Extra, bound, parameters
 from attention_contracts._arguments import require_flag
 from attention_contracts._call import mode
 from attention_contracts._report import Report, Run, first_line, names_required
@@ -48,8 +49,9 @@ def check(
     d_k: int | None = None,
     d_v: int | None = None,
     num_heads: int | None = None,
+    num_kv_heads: int | None = None,
     lengths: Sequence[int] = (7, 4, 6),
-    up_to: int = 130,
+    length: int | None = None,
     dtype: torch.dtype = torch.float32,
     scale: float | None = None,
     like: Callable[..., Any] | None = None,
@@ -74,19 +76,19 @@ def check(
     padding : callable, optional
         ``padding(valid_lens, length)`` returns the keyword arguments that say how many keys of each
         sequence are real; ``valid_lens`` has shape ``(batch,)``, ``length`` is the number of keys.
-        A function of ``valid_lens`` alone makes its masks for the longest of ``lengths``.
     documents : callable, optional
         ``documents(ids)`` returns the keyword arguments that keep packed documents apart; ``ids``
         has shape ``(batch, len)``, one number for each document.
     d_q, d_k, d_v : int, optional
         Widths of queries, keys and values; by default that of the module, or 8.
-    num_heads : int, optional
-        Give inputs of four axes, ``(batch, num_heads, len, d_k)``.
+    num_heads, num_kv_heads : int, optional
+        Give inputs of four axes, ``(batch, num_heads, len, d_k)``; keys and values may have fewer.
     lengths : sequence of int
-        Lengths of the sequences, the largest first.
-    up_to : int
-        Length of one more sequence for causality and windows; it grows to cross the chunks, windows
-        and blocks that a module or its configuration names.
+        Lengths of the sequences that all contracts are tried on, the largest first.
+    length : int, optional
+        Up to which length contracts are tried again. By default lengths double up to 514, and
+        further to cross the chunks, windows and blocks that a module or its configuration names;
+        they stop after three seconds. The report says where.
     dtype : torch.dtype
         Of the inputs, if ``attend`` has no weights.
     scale : float, optional
@@ -99,7 +101,8 @@ def check(
         keys, NaN behind the mask, empty rows, float16, and that nothing outlives the call.
     require : sequence of str
         Names of contracts, or "causality", "padding", "cache", "documents": the report is false if
-        one of them could not be tested.
+        one of them could not be tested. What ``causal``, ``window``, ``padding``, ``documents``,
+        ``scale`` and ``like`` name is required without it.
 
     Returns
     -------
@@ -117,6 +120,8 @@ def check(
     >>> bool(report), len(report.kept) > 10
     (True, True)
     """
+    if isinstance(attend, partial) and isinstance(attend.func, nn.Module) and not attend.args:
+        attend = bound(attend.func, **attend.keywords)
     subject = Subject(
         attend,
         causal=causal,
@@ -127,14 +132,25 @@ def check(
         d_k=d_k,
         d_v=d_v,
         num_heads=num_heads,
+        num_kv_heads=num_kv_heads,
         lengths=lengths,
-        up_to=up_to,
+        length=length,
         dtype=dtype,
         scale=scale,
         like=like,
     )
     require_flag("strict", strict)
-    required = names_required(require, CONTRACTS)
+    asked = {
+        "causality": causal is True,
+        "window": window is not None,
+        "padding, values": padding is not None,
+        "mask is read": padding is not None,
+        "packed documents": documents is not None,
+        "scale": scale is not None,
+        "like the reference": like is not None,
+    }
+    asked_for = [name for name, given in asked.items() if given]
+    required = names_required([*names_required(require, CONTRACTS), *asked_for], CONTRACTS)
     if not callable(attend):
         raise TypeError(f"attend: expected a callable (queries, keys, values), got {attend!r}")
     if is_model(attend):
@@ -146,8 +162,10 @@ def check(
     with mode(attend, training=False), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         subject = _called_twice(subject)
-        title = f"{name}, called as {subject.adapted.kind}, causal={causal}, {subject.bound()}"
-        return Run(CONTRACTS, strict).on(subject).report(title, _notes(subject), required)
+        run = Run(CONTRACTS, strict).on(subject, subject.longer())
+        bound_reached = subject.bound(run.reached)
+        title = f"{name}, called as {subject.adapted.kind}, causal={causal}, {bound_reached}"
+        return run.report(title, _notes(subject), required)
 
 
 def is_model(attend: object) -> bool:

@@ -1,5 +1,6 @@
 """``check_model``: contracts of a whole model, from token ids to logits."""
 
+import copy
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -7,13 +8,14 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from attention_contracts._arguments import require_a, require_count, require_flag
 from attention_contracts._call import mode
-from attention_contracts._model import CACHES, Model
+from attention_contracts._model import CACHES, Extra, Model
 from attention_contracts._report import (
+    Because,
     Contract,
     NotTested,
     Report,
@@ -21,6 +23,7 @@ from attention_contracts._report import (
     first_line,
     names_required,
 )
+from attention_contracts.order import cause_of_step
 
 
 def check_model(
@@ -28,7 +31,9 @@ def check_model(
     vocab_size: int | None = None,
     *,
     causal: bool = True,
-    length: int = 130,
+    length: int | None = None,
+    padding: Extra | None = None,
+    documents: Extra | None = None,
     require: Sequence[str] = (),
 ) -> Report:
     """Test a model on random token ids: the future, padding, batches, caches, packed documents.
@@ -40,17 +45,26 @@ def check_model(
         or a tuple that begins with them, or an object with ``.logits`` or ``.last_hidden_state``. A
         model of Hugging Face is recognised by its configuration, and all its arguments are found;
         of an encoder-decoder the decoder is tested. It is tested in evaluation mode, and its mode
-        is restored. Take a small one.
+        is restored; of one in half precision a copy in float32 is tested, and then compared with
+        it. Take a small one.
     vocab_size : int, optional
         Token ids are below it; by default that of the model's configuration.
     causal : bool
         Whether the future must not reach the past, and a cache must agree.
-    length : int
-        Tokens of the longest text. It grows to cross the chunks, windows and blocks that the
-        configuration names, and shrinks to what the model can take.
+    length : int, optional
+        Tokens of the longest text. By default 130, and more to cross the chunks, windows and blocks
+        that the configuration names; then up to 514 for three seconds, or less where the model
+        takes less. The report says where it stopped.
+    padding : callable, optional
+        ``padding(real)`` returns the keyword arguments that say which tokens are real; ``real`` is
+        boolean of shape ``(batch, length)``. Arguments named as masks usually are, are found.
+    documents : callable, optional
+        ``documents(ids)`` returns the keyword arguments that keep packed texts apart; ``ids`` has
+        one number for each text, of shape ``(batch, length)``.
     require : sequence of str
         Names of contracts, or "causality", "padding", "cache", "documents": the report is false if
-        one of them could not be tested.
+        one of them could not be tested. What ``padding`` and ``documents`` name is required
+        without it.
 
     Returns
     -------
@@ -71,11 +85,16 @@ def check_model(
     """
     require_a("model", model, nn.Module)
     require_flag("causal", causal)
-    require_count("length", length, 8)
-    required = names_required(require, CONTRACTS)
+    if length is not None:
+        require_count("length", length, 8)
+    asked = {"right padding": padding is not None, "packed documents": documents is not None}
+    asked_for = [name for name, given in asked.items() if given]
+    required = names_required([*names_required(require, CONTRACTS), *asked_for], CONTRACTS)
     with mode(model, training=False), torch.no_grad(), torch.random.fork_rng(devices=[]):
-        subject = Model(model, vocab_size, causal, length)
-        return Run(CONTRACTS).on(subject).report(subject.title, required=required)
+        subject = Model(model, vocab_size, causal, length, padding, documents)
+        run = Run(CONTRACTS).on(subject, subject.longer())
+        title = subject.title.replace(subject.bound(), run.reached.bound())
+        return run.report(title, subject.notes, required)
 
 
 def _future(subject: Model) -> str:
@@ -95,13 +114,13 @@ def _future(subject: Model) -> str:
             layer = subject.first_layer_that_differs(subject.ids[:1], changed, position + 1)
             raise AssertionError(f"{error}" + (f"; first in {layer}" if layer else "")) from None
     subject.tokens_meet()
-    return f"later tokens were replaced, {subject.bound()}"
+    return "later tokens were replaced"
 
 
 def _padded(subject: Model, left: bool) -> str:
     """A short text, padded to the length of another, gives the logits that it gives alone."""
-    subject.needs("attention_mask")
     ids, length = subject.ids, subject.length
+    subject.real(torch.ones_like(ids))
     short_length = length - length // 3
     real_places = slice(length - short_length, None) if left else slice(None, short_length)
     batch, real = ids.clone(), torch.ones_like(ids)
@@ -111,8 +130,10 @@ def _padded(subject: Model, left: bool) -> str:
     change = f"with {length - short_length} tokens of padding on the {'left' if left else 'right'}"
     positions = {"position_ids", "decoder_position_ids"} & subject.accepts
     if not left or not positions:
-        change += " (forward takes no position_ids)" if left else ""
-        subject.same(alone, subject.logits(batch, attention_mask=real)[1, real_places], change)
+        if left and subject.padding is None:
+            raise NotTested("forward takes no position_ids: it counts places; pad on the right")
+        padded = subject.logits(batch, **subject.real(real))[1, real_places]
+        subject.same(alone, padded, change)
         if left or not subject.causal:
             unmasked = subject.logits(batch)[1, real_places]
             subject.moves(alone, unmasked, "without a mask, padding changes nothing either")
@@ -130,7 +151,7 @@ def _padded(subject: Model, left: bool) -> str:
     failed = []
     for positions_given, arguments in ways.items():
         try:
-            logits = subject.logits(batch, attention_mask=real, **arguments)[1, real_places]
+            logits = subject.logits(batch, **subject.real(real), **arguments)[1, real_places]
             subject.same(alone, logits, f"{change} and {positions_given}")
         except (AssertionError, IndexError) as error:
             failed.append(str(error))
@@ -152,21 +173,24 @@ def _single(subject: Model) -> None:
 def _cached(subject: Model, size: int) -> str:
     if not subject.causal:
         raise NotTested("causal=False: no cache can agree")
-    subject.needs("use_cache")
-    name = subject.needs(*CACHES)
+    inside = "start_pos" in subject.accepts  # the model keeps its cache itself
+    name = "" if inside else subject.needs(*CACHES)
+    asks = {"use_cache": True} if "use_cache" in subject.accepts else {}
     ids = subject.ids[:1, : max(130, 8 * size)]  # the last tokens of a longer text take too long
     cache: Any = None
     for start in range(0, ids.shape[1], size):
         step = ids[:, start : start + size]
-        cached = {} if cache is None else {name: cache}
-        output = subject.run(step, use_cache=True, **cached)
-        caches = (getattr(output, each, None) for each in (name, *CACHES))
-        cache = next((x for x in caches if x is not None), None)
-        if cache is None:
-            raise NotTested(f"no {name} came back with use_cache=True")
+        more = {"start_pos": start} if inside else {} if cache is None else {name: cache}
+        output = subject.run(step, **asks, **more)
+        cache = subject.cache_of(output, name)
+        if cache is None and not inside:
+            raise NotTested(f"no {name} came back{' with use_cache=True' if asks else ''}")
         change = f"with {start} tokens in the cache and {step.shape[1]} given"
         expected = subject.original[0, start : start + size]
-        subject.same(expected, subject.read(output, step)[0], change, start)
+        try:
+            subject.same(expected, subject.read(output, step)[0], change, start)
+        except AssertionError as error:
+            raise Because(str(error), cause_of_step(start, size)) from None
     subject.tokens_meet()
     return f"{ids.shape[1]} tokens were given in steps of {size} with a cache"
 
@@ -189,37 +213,59 @@ def _shifted(subject: Model) -> str:
 
 def _documents(subject: Model) -> str:
     """Two texts in one row: position ids that start anew, or a mask in blocks, part them."""
+    ids, half = subject.ids[:1], subject.length // 2
+    alone = subject.logits(ids[:, half:])[0]
+    subject.moves(alone, subject.original[0, half:], "a text before changes nothing in any case")
+    document = (torch.arange(subject.length, device=ids.device) >= half).long()
+
+    def part(parting: str, **arguments: Any) -> None:
+        packed = subject.logits(ids, **arguments)[0]
+        subject.same(alone, packed[half:], f"with {parting}", half)
+
+    if subject.documents is not None:
+        part("documents=", **subject.documents(document[None]))
+        return "two texts in one row, parted by documents="
+    failed = []
+    for parting, arguments in _ways_to_part(subject, document, half).items():
+        try:
+            part(parting, **arguments)
+        except (AssertionError, NotTested, RuntimeError, ValueError, TypeError, IndexError) as no:
+            failed.append(f"{parting}: {first_line(no)}")
+            continue
+        beside = ""
+        if "attention_mask" in subject.accepts and "attention_mask" not in arguments:
+            ones = torch.ones_like(ids)
+            try:
+                part(parting, attention_mask=ones, **arguments)
+                beside = "; a mask of ones beside them changes nothing"
+            except (AssertionError, NotTested):
+                beside = "; beside a mask of ones they meet, so give none"
+                subject.notes.append("packed texts meet where a mask of ones is given as well")
+        return f"two texts in one row, parted by {parting}{beside}"
+    raise NotTested(
+        "nothing that was tried parts two texts in one row (documents=lambda ids: {…} says how); "
+        + "; ".join(failed)
+    )
+
+
+def _ways_to_part(subject: Model, document: Tensor, half: int) -> dict[str, dict[str, Any]]:
+    """Return arguments that may part two texts, the second of which begins in the middle."""
     subject.needs("position_ids")
     length = subject.length
-    half = length // 2
-    alone = subject.logits(subject.ids[:1, half:])[0]
-    subject.moves(alone, subject.original[0, half:], "a text before changes nothing in any case")
-    places = torch.arange(length, device=subject.ids.device)
-    document = (places >= half).long()
-    ways: dict[str, dict[str, Any]] = {"position ids that start anew": {}}
+    positions = {"position_ids": (torch.arange(length, device=document.device) - half * document)}
+    positions = {name: x[None] for name, x in positions.items()}
+    ways: dict[str, dict[str, Any]] = {"position ids that start anew": dict(positions)}
+    if "use_cache" in subject.accepts:
+        ways["position ids that start anew and use_cache=False"] = positions | {"use_cache": False}
     if "attention_mask" in subject.accepts:
         blocks = document[:, None] == document
         visible = blocks.tril() if subject.causal else blocks
         additive_mask = torch.zeros_like(visible, dtype=subject.dtype)
         additive_mask.masked_fill_(~visible, torch.finfo(additive_mask.dtype).min)
-        ways["a mask (1, 1, length, length)"] = {"attention_mask": additive_mask[None, None]}
-    positions, failed = (places - half * document)[None], []
-    for parting, arguments in ways.items():
-        try:
-            packed = subject.logits(subject.ids[:1], position_ids=positions, **arguments)[0]
-            subject.same(alone, packed[half:], f"with {parting}", half)
-        except (
-            AssertionError,
-            NotTested,
-            RuntimeError,
-            ValueError,
-            TypeError,
-            IndexError,
-        ) as error:
-            failed.append(f"{parting}: {first_line(error)}")
-        else:
-            return f"two texts in one row, parted by {parting}"
-    raise NotTested("nothing that was tried parts two texts in one row; " + "; ".join(failed))
+        ways["a mask (1, 1, length, length)"] = positions | {
+            "attention_mask": additive_mask[None, None]
+        }
+    return ways
 
 
 def _fused(subject: Model) -> str:
@@ -272,6 +318,67 @@ def _training(subject: Model) -> None:
     subject.tokens_meet()
 
 
+def _in_training(subject: Model) -> str:
+    """Training mode as it is, dropout included, with one random state for each call."""
+    model = copy.copy(subject)
+    model.model = copy.deepcopy(subject.model)
+
+    def logits(ids: Tensor) -> Tensor:
+        torch.manual_seed(0)
+        with mode(model.model, training=True):
+            return model.logits(ids)[0]
+
+    ids, middle = subject.ids[:1], subject.length // 2
+    first = logits(ids)
+    if not first.isfinite().all():
+        share = 1 - first.isfinite().double().mean().item()
+        raise AssertionError(f"in training mode {share:.0%} of the logits are NaN or infinite")
+    if not torch.equal(first, logits(ids)):
+        raise NotTested("training mode is random beyond PyTorch's random state")
+    if not subject.causal:
+        return "the logits stayed finite in training mode"
+    changed = ids.clone()
+    changed[:, middle:] = subject.other_ids[:1, middle:]
+    with_change = logits(changed)
+    what = f"in training mode, with the tokens from position {middle} on replaced"
+    subject.same(first[:middle], with_change[:middle], what, sums=False)
+    subject.moves(first[middle:], with_change[middle:], "other tokens give the same logits")
+    return "in training mode, with dropout, the logits stayed finite and saw no later token"
+
+
+def _order(subject: Model) -> None:
+    """Shuffle all tokens but the last, and see whether its logits notice."""
+    shuffled = subject.ids[:1].clone()
+    shuffled[:, :-1] = shuffled[:, :-1].roll(subject.length // 3, dims=1)
+    reason = "no order is seen: with all tokens before it shuffled, the last logits are the same"
+    last = subject.original[:, -1]
+    subject.tokens_meet()
+    try:
+        subject.moves(last, subject.logits(shuffled)[:, -1], reason)
+    except NotTested:
+        subject.notes.append(reason)
+        raise
+
+
+def _in_half(subject: Model) -> str:
+    """Compare a model of half precision with its copy in float32, or the reverse."""
+    half = copy.copy(subject)
+    half.model, dtype = subject.given, next(subject.given.parameters(), torch.zeros(())).dtype
+    if subject.given is subject.model:
+        dtype = torch.bfloat16
+        half.model = copy.deepcopy(subject.model).to(dtype)
+    with mode(half.model, training=False):
+        logits = half.logits(subject.ids[:1])
+    name = str(dtype).removeprefix("torch.")
+    if not logits.isfinite().all():
+        raise AssertionError(f"in {name} the logits are NaN or infinite, in float32 they are not")
+    size = subject.original.abs().amax().item()
+    error = (logits - subject.original).abs().amax().item() / size
+    if error > 0.2 and subject.given is not subject.model:
+        raise AssertionError(f"in {name} the logits differ by {error:.2g} of the largest")
+    return f"in {name} the logits stayed finite, and differed by {error:.1g} of the largest"
+
+
 CONTRACTS = (
     Contract(
         "future",
@@ -279,6 +386,7 @@ CONTRACTS = (
         how="later tokens were replaced",
         means="the mask is missing or not causal; every loss measured with it is too good",
         chapter="mask-failures",
+        grows=True,
     ),
     Contract(
         "right padding",
@@ -287,6 +395,7 @@ CONTRACTS = (
         means="the padding mask does not reach every layer, or something averages over all "
         "positions",
         chapter="mask-failures",
+        grows=True,
     ),
     Contract(
         "left padding",
@@ -302,6 +411,7 @@ CONTRACTS = (
         how="each text was given alone",
         means="samples are mixed: an axis is taken for another, or statistics run over the batch",
         chapter="bug-museum",
+        grows=True,
     ),
     Contract(
         "cached, one token",
@@ -350,6 +460,27 @@ CONTRACTS = (
         _training,
         how="training mode without dropout was compared with evaluation",
         means="a path that only one of the two modes takes",
+        chapter="mask-failures",
+    ),
+    Contract(
+        "training mode",
+        _in_training,
+        how="the model was called in training mode",
+        means="dropout before the softmax, or a mask that only evaluation has",
+        chapter="mask-failures",
+    ),
+    Contract(
+        "order is seen",
+        _order,
+        how="all tokens before the last were shuffled, and its logits noticed",
+        means="positions do not reach the scores",
+        chapter="positions",
+    ),
+    Contract(
+        "half precision",
+        _in_half,
+        how="half precision was compared with float32",
+        means="a mask or a sum that half precision does not hold",
         chapter="mask-failures",
     ),
 )

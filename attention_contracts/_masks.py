@@ -9,7 +9,9 @@ from torch import Tensor, nn
 
 from attention_contracts._arguments import require_lengths
 
-NAMES_A_SIZE = re.compile(r"chunk|window|block_?size|bucket|segment|tile|local_attn", re.I)
+NAMES_A_SIZE = re.compile(
+    r"chunk|window|block_?size|bucket|segment|tile|local_attn|index_topk|indexer_budget", re.I
+)
 COUNTS_LAYERS = re.compile(r"layers|pattern|types", re.I)
 
 

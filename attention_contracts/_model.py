@@ -2,8 +2,9 @@
 
 import copy
 import inspect
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -13,22 +14,49 @@ from attention_contracts._arguments import require_count
 from attention_contracts._masks import named_sizes
 from attention_contracts._report import NotTested
 
+LONGEST = 130  # tokens: one block of 128 and two more
 SHORTER = (64, 32, 16, 12, 8)  # lengths that are tried where the longest is too long
 SMALL = 5e-3  # of the largest logit
-CACHES = ("past_key_values", "cache", "cache_params")
+MASKS = ("attention_mask", "mask", "padding_mask", "key_padding_mask")
+CACHES = (
+    *("past_key_values", "cache", "cache_params", "kv_cache", "past_kv", "past", "kv", "caches"),
+    "layer_past",
+)
+LIMITS = ("max_position_embeddings", "n_positions", "max_target_positions", "max_seq_len")
+SECONDS = 3.0  # for longer texts
+Extra = Callable[[Tensor], dict[str, Any]]
 
 
 class Model:
     """A model, token ids for it, and how large a difference is that rounding cannot explain."""
 
-    def __init__(self, model: nn.Module, vocab_size: int | None, causal: bool, length: int) -> None:
-        self.model, self.causal = model, causal
+    def __init__(
+        self,
+        model: nn.Module,
+        vocab_size: int | None,
+        causal: bool,
+        length: int | None,
+        padding: Extra | None = None,
+        documents: Extra | None = None,
+    ) -> None:
+        self.given, self.model, self.causal = model, in_single(model), causal
+        self.padding, self.documents = padding, documents
+        self.notes: list[str] = []
+        model = self.model
         self.config: Any = getattr(model, "config", None)
         text = getattr(self.config, "get_text_config", lambda: self.config)()
         vocab_size = vocab_size or getattr(text, "vocab_size", None)
         if vocab_size is None:
             raise ValueError("vocab_size: expected a number, as the model has no config, got None")
         require_count("vocab_size", vocab_size, 4)
+        tables = [x for x in model.children() if isinstance(x, nn.Embedding)]
+        if tables and vocab_size > tables[0].num_embeddings:
+            raise ValueError(
+                f"vocab_size: expected at most the {tables[0].num_embeddings} rows of the model's "
+                f"table, got {vocab_size}"
+            )
+        self.vocab_size, self.fixed = vocab_size, length is not None
+        begin = time.thread_time()
         self.accepts = _accepted(model)
         self.decodes = "decoder_input_ids" in self.accepts and bool(
             getattr(self.config, "is_encoder_decoder", False)
@@ -41,6 +69,7 @@ class Model:
         if not torch.isfinite(self.original).all():
             raise ValueError("model: expected finite logits of random tokens, got NaN or infinity")
         self.noise = self._rounding()
+        self.seconds = time.thread_time() - begin
         kind = "a Hugging Face model" if self.config is not None else "model(ids)"
         kind = "an encoder-decoder, its decoder tested" if self.decodes else kind
         self.title = f"{type(model).__name__}, {kind}, {self.bound()} of {vocab_size}"
@@ -69,13 +98,35 @@ class Model:
         text = f"up to {self.length} tokens"
         return text + (f" (crossed: {', '.join(crossed)})" if crossed else "")
 
-    def _longest(self, vocab_size: int, length: int) -> int:
+    def size(self) -> str:
+        """Return up to how many tokens a contract was tested."""
+        return f"up to {self.length} tokens"
+
+    def longer(self, seconds: float = SECONDS) -> Iterator["Model"]:
+        """Yield the same with longer texts, until there are 514 tokens or the time is spent."""
+        begin, last = time.thread_time(), self.seconds
+        limit = min(self._named(LIMITS) or self._named(("block_size",)), default=514)
+        for length in (258, 514):
+            if self.fixed or not self.length < length <= limit:
+                continue
+            before = time.thread_time()
+            if before - begin + 8 * last > seconds:
+                return
+            longer = copy.copy(self)
+            longer.length = length
+            with suppress(Exception):
+                longer.draw(self.vocab_size, length)
+                longer.original = longer.logits(longer.ids[:1])
+                yield longer
+            last = time.thread_time() - before
+
+    def _longest(self, vocab_size: int, length: int | None) -> int:
         """Return a length that crosses what is named, or the longest of some that can be run."""
         largest = max((x for x in self.sizes.values()), default=0)
-        target = max(length, min(2 * largest + 2, 4 * length))
-        names = ("max_position_embeddings", "n_positions", "max_target_positions")
+        target = length or max(LONGEST, min(2 * largest + 2, 4 * LONGEST))
+        length = length or LONGEST
         # Alone, a block_size is nanoGPT's longest text; beside one of these it is a chunk.
-        limit = min(self._named(names) or self._named(("block_size",)), default=target)
+        limit = min(self._named(LIMITS) or self._named(("block_size",)), default=target)
         lengths = [
             n for n in dict.fromkeys((target, length, limit, *SHORTER)) if n <= max(target, 8)
         ]
@@ -119,6 +170,8 @@ class Model:
         """Call the model; an encoder-decoder gets one source for all rows."""
         if self.targets:
             more = {self.targets: ids, **more}
+        if "start_pos" in self.accepts:
+            more = {"start_pos": 0, **more}
         if not self.decodes:
             return self.model(ids, **more)
         renamed = {
@@ -142,6 +195,21 @@ class Model:
         return (
             isinstance(logits, Tensor) and logits.dim() == 3 and logits.shape[1] == 1 < ids.shape[1]
         )
+
+    def real(self, mask: Tensor) -> dict[str, Any]:
+        """Return the arguments that say which tokens, ``(batch, length)``, are no padding."""
+        if self.padding is not None:
+            return self.padding(mask.bool())
+        name = self.needs(*MASKS)
+        return {name: mask if name == "attention_mask" else mask.bool()}
+
+    def cache_of(self, output: Any, name: str) -> Any:
+        """Return the cache that came back, by its name or in the last place, or None."""
+        for each in (name, *CACHES):
+            if (cache := getattr(output, each, None)) is not None:
+                return cache
+        several = isinstance(output, tuple | list) and len(output) > 1
+        return output[-1] if several and output[-1] is not output[0] else None
 
     def _tensor(self, output: Any) -> Any:
         for name in ("logits", "last_hidden_state"):
@@ -189,7 +257,10 @@ class Model:
 
     def moves(self, original: Tensor, logits: Tensor, reason: str) -> None:
         """Demand a movement far above rounding: the positive control of a contract."""
-        if not (logits - original).abs().max().item() > 10 * self.noise:
+        moved = (logits - original).abs().max().item()
+        if 0 < moved <= 10 * self.noise:
+            reason = f"what should move the logits moves them by {moved:.1g}, as rounding may"
+        if not moved > 10 * self.noise:
             raise NotTested(reason)
 
     def tokens_meet(self) -> None:
@@ -212,7 +283,8 @@ class Model:
         for name in names:
             if {name, f"decoder_{name}"} & self.accepts:
                 return name
-        raise NotTested(f"forward takes no {' or '.join(names)}")
+        hint = "; padding=lambda real: {…} says how" if "attention_mask" in names else ""
+        raise NotTested(f"forward takes no {' or '.join(names[:3])}{hint}")
 
     def first_layer_that_differs(self, first: Tensor, second: Tensor, end: int) -> str:
         """Return the first layer whose output before ``end`` is not the same for two texts."""
@@ -235,6 +307,13 @@ class Model:
             if comparable and (first_output - second_output)[:, :end].abs().amax() > limit:
                 return f"{layers[0]}.{number} ({type(layers[1][number]).__name__})"
         return ""
+
+
+def in_single(model: nn.Module) -> nn.Module:
+    """Return the model, or a copy in float32 if its weights are of half precision."""
+    weights = (x for x in model.parameters() if x.is_floating_point())
+    half = next(weights, torch.zeros(())).dtype in (torch.float16, torch.bfloat16)
+    return copy.deepcopy(model).float() if half else model
 
 
 @contextmanager

@@ -29,6 +29,17 @@ GROUPS = {
 }
 
 
+class Because(AssertionError):
+    """A broken contract whose cause is known better than the usual one."""
+
+    def __init__(self, says: str, means: str) -> None:
+        super().__init__(says)
+        self.means = means
+
+
+SEEN = "seen, but not every attention promises it"
+
+
 class NotTested(Exception):
     """A contract could not be tested: its positive control failed, or a precondition is missing.
 
@@ -55,7 +66,8 @@ class Contract:
     and :class:`NotTested` where that cannot be seen; it returns nothing, or how it was tested in
     particular. ``means`` is the usual mistake behind a break, and ``chapter`` the page about it.
     With ``strict`` a break counts only for those who ask for it, because right attentions do not
-    promise it. ``excuse``, with a place for the error, says why a break never counts.
+    promise it. ``excuse``, with a place for the error, says why a break never counts. One that
+    ``grows`` is tried at longer and longer lengths, until time is up.
     """
 
     name: str
@@ -65,6 +77,7 @@ class Contract:
     chapter: str
     strict: bool = False
     excuse: str = ""
+    grows: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,8 +85,8 @@ class Finding:
     """What is known about one contract.
 
     It has a ``name``, and ``says`` what moved, where and by how much, or why it was not tested;
-    that is empty where it is kept. It says ``how`` it was tested; if it is broken, what that
-    usually ``means``, and the ``chapter`` of the book about it.
+    that is empty where it is kept. It says ``how`` it was tested and up to which length; if it is
+    broken, what that usually ``means``, and the ``chapter`` of the book about it.
 
     Examples
     --------
@@ -92,10 +105,10 @@ class Finding:
 class Report:
     """Contracts that an attention or a model keeps, breaks, and that could not be tested.
 
-    A report is true if nothing is broken, and nothing ``required`` is untested. Printed, it is a
-    table that begins with the counts. ``subject`` is what was checked and how it was called;
-    ``kept``, ``broken`` and ``not_tested`` have a :class:`Finding` for each contract; ``notes``
-    say what the verdict does not cover.
+    A report is true if something is kept, nothing is broken, and nothing ``required`` is untested.
+    Printed, it is a table that begins with that verdict and the counts. ``subject`` is what was
+    checked and how it was called; ``kept``, ``broken`` and ``not_tested`` have a :class:`Finding`
+    for each contract; ``notes`` say what the verdict does not cover.
 
     Examples
     --------
@@ -113,7 +126,7 @@ class Report:
     required: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return not self.broken and not self.unmet
+        return bool(self.kept) and not self.broken and not self.unmet
 
     @property
     def unmet(self) -> tuple[Finding, ...]:
@@ -127,8 +140,17 @@ class Report:
         words += f", {len(self.not_tested)} not tested"
         return words + (f", {len(self.unmet)} of them required" if self.unmet else "")
 
+    @property
+    def verdict(self) -> str:
+        """Whether it is good, in one sentence."""
+        if self.broken:
+            return f"Not good: {_listed(self.broken)} broken."
+        if self.unmet:
+            return f"No verdict: {_listed(self.unmet)} asked for, and could not be tested."
+        return "Good: all that could be tested is kept." if self.kept else "Nothing was tested."
+
     def __str__(self) -> str:
-        lines = [self.counts, *wrap(self.subject, WIDTH)]
+        lines = [*wrap(self.verdict, WIDTH), self.counts, *wrap(self.subject, WIDTH)]
         lines += [row for note in self.notes for row in wrap(note, WIDTH, subsequent_indent="  ")]
         for kind in ("broken", "unmet", "kept", "not_tested"):
             findings = [x for x in getattr(self, kind) if kind == "unmet" or x not in self.unmet]
@@ -142,16 +164,21 @@ class Report:
     def raise_if_broken(self) -> None:
         """Raise an ``AssertionError`` with the report where it is not true.
 
-        The error prints the counts, what is broken, and what was required and not tested.
+        The error prints the verdict, the counts, and what is broken or was required and not tested.
         """
         if self:
             return
         rows = [row for finding in (*self.broken, *self.unmet) for row in _lines(finding)]
-        raise AssertionError("\n".join([f"{self.subject}: {self.counts}", *rows]))
+        raise AssertionError("\n".join([f"{self.subject}: {self.verdict}", self.counts, *rows]))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as strings, lists and dictionaries, ready for JSON."""
         return asdict(self)
+
+
+def _listed(findings: Sequence[Finding]) -> str:
+    names = [f"“{finding.name}”" for finding in findings]
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
 
 
 def _lines(finding: Finding) -> list[str]:
@@ -188,56 +215,70 @@ def names_required(require: Iterable[str], contracts: Sequence[Contract]) -> tup
 
 @dataclass
 class Run:
-    """A run of contracts, and what it found."""
+    """A run of contracts, and what it found: for each name one finding, and its kind."""
 
     contracts: Sequence[Contract]
     strict: bool = False
-    kept: list[Finding] = field(default_factory=list)
-    broken: list[Finding] = field(default_factory=list)
-    not_tested: list[Finding] = field(default_factory=list)
+    found: dict[str, tuple[str, Finding]] = field(default_factory=dict)
+    reached: Any = None  # the longest
 
-    def on(self, subject: Any) -> "Run":
-        """Test everything; an exception of the call is a reason why nothing was tested."""
+    def on(self, subject: Any, longer: Iterable[Any] = ()) -> "Run":
+        """Test everything, then what grows on longer ones, as far as it is not decided."""
+        self.reached = subject
         for contract in self.contracts:
-            identity = {"name": contract.name, "how": contract.how}
-            try:
-                how = contract.test(subject)
-                self.kept.append(Finding(contract.name, "", how or contract.how))
-            except AssertionError as error:
-                self._break(contract, str(error))
-            except NotTested as reason:
-                self.not_tested.append(Finding(**identity, says=str(reason)))
-            except Exception as error:  # whatever a call may raise
-                says = f"the call raises {type(error).__name__}: {first_line(error)}"
-                self.not_tested.append(Finding(**identity, says=says))
+            self.found[contract.name] = self._tested(contract, subject)
+        growing = [x for x in self.contracts if x.grows]
+        for longer_subject in longer:
+            self.reached = longer_subject
+            growing = [x for x in growing if self._goes_on(x, longer_subject)]
         self._blame_mixed_positions()
         return self
 
-    def _break(self, contract: Contract, says: str) -> None:
+    def _goes_on(self, contract: Contract, subject: Any) -> bool:
+        """Test at a longer length; return whether a still longer one may say more."""
+        before, finding = self.found[contract.name]
+        if before == "broken" or finding.says.startswith(SEEN):
+            return False
+        kind, now = self._tested(contract, subject)
+        if kind == "broken":
+            now = replace(now, says=f"{now.says} ({subject.size()})")
+        if kind != "not_tested":
+            self.found[contract.name] = kind, now
+        return kind == "kept" or before == "not_tested"
+
+    def _tested(self, contract: Contract, subject: Any) -> tuple[str, Finding]:
+        """Test one; an exception of the call is a reason why it was not tested."""
+        finding = Finding(contract.name, "", contract.how)
+        try:
+            how = contract.test(subject) or contract.how
+            return "kept", replace(finding, how=f"{how} ({subject.size()})")
+        except AssertionError as error:
+            says, means = str(error), getattr(error, "means", contract.means)
+        except NotTested as reason:
+            return "not_tested", replace(finding, says=str(reason))
+        except Exception as error:  # whatever a call may raise
+            says = f"the call raises {type(error).__name__}: {first_line(error)}"
+            return "not_tested", replace(finding, says=says)
         if contract.strict and not self.strict:
-            says = f"seen, but not every attention promises it (strict=True counts it): {says}"
-        elif contract.excuse:
-            says = contract.excuse.format(says)
-        else:
-            finding = Finding(contract.name, says, contract.how, contract.means, contract.chapter)
-            self.broken.append(finding)
-            return
-        self.not_tested.append(Finding(contract.name, says, contract.how))
+            return "not_tested", replace(finding, says=f"{SEEN} (strict=True counts it): {says}")
+        if contract.excuse:
+            return "not_tested", replace(finding, says=contract.excuse.format(says))
+        return "broken", replace(finding, says=says, means=means, chapter=contract.chapter)
 
     def _blame_mixed_positions(self) -> None:
         """Where queries are mixed, a break of causality is no fault of the mask."""
-        mixed = [finding for finding in self.broken if finding.name == "queries apart"]
-        if mixed:
-            self.broken = [
-                replace(finding, means=mixed[0].means, chapter=mixed[0].chapter)
-                if finding.name == "causality"
-                else finding
-                for finding in self.broken
-            ]
+        kinds = [self.found.get(name, ("", None)) for name in ("queries apart", "causality")]
+        (kind, mixed), (other, causality) = kinds
+        if kind == other == "broken" and mixed and causality:
+            causality = replace(causality, means=mixed.means, chapter=mixed.chapter)
+            self.found["causality"] = other, causality
 
     def report(
         self, subject: str, notes: Sequence[str] = (), required: Sequence[str] = ()
     ) -> Report:
         """Return what was found."""
-        findings = (tuple(self.kept), tuple(self.broken), tuple(self.not_tested))
-        return Report(subject, *findings, notes=tuple(notes), required=tuple(required))
+        kept, broken, not_tested = (
+            tuple(finding for kind, finding in self.found.values() if kind == wanted)
+            for wanted in ("kept", "broken", "not_tested")
+        )
+        return Report(subject, kept, broken, not_tested, tuple(notes), tuple(required))

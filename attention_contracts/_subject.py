@@ -1,6 +1,7 @@
 """What ``check`` tests: an attention, and the calls that contracts are made of."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -20,13 +21,19 @@ from attention_contracts._report import NotTested
 
 CACHES = ("cache", "kv_cache", "past_key_value", "past_key_values", "layer_past")
 POSITIONS = ("positions", "position_ids")
-ONE_INPUT = "a single input, and its projections could not be told apart"
+ONE_INPUT = (
+    "a single input, and its projections could not be told apart: check what stands between them, "
+    "as check(lambda queries, keys, values: …)"
+)
+LONGEST = 514  # positions: two blocks of 256 and two more
+SECONDS = 3.0  # for longer sequences
+POWERS = (16, 32, 64, 128, 256, 512)
 
 
-def _adapted(attend: Any, padding: Extra | None, documents: Extra | None, longest: int) -> Adapted:
-    """Find out how an attention is called; ``longest`` is the length that ``padding`` may mean."""
+def _adapted(attend: Any, padding: Extra | None, documents: Extra | None) -> Adapted:
+    """Find out how an attention is called."""
     if padding is not None or documents is not None:
-        return _adapters.by_signature(attend, padding, documents, longest)
+        return _adapters.by_signature(attend, padding, documents)
     if attend is F.scaled_dot_product_attention:
         kind = "PyTorch's function, True = may attend"
         return Adapted(_adapters.function, kind, maskable=True)
@@ -38,7 +45,7 @@ def _adapted(attend: Any, padding: Extra | None, documents: Extra | None, longes
     if {"valid_lens", "mask"} <= _adapters.parameters(attend).keys():
         kind = "valid_lens and mask, True = may attend"
         return Adapted(partial(_adapters.with_lengths_and_mask, attend), kind, maskable=True)
-    return _adapters.by_signature(attend, None, None, longest)
+    return _adapters.by_signature(attend, None, None)
 
 
 @dataclass(frozen=True)
@@ -54,8 +61,9 @@ class Subject:
     d_k: int | None = None
     d_v: int | None = None
     num_heads: int | None = None
+    num_kv_heads: int | None = None
     lengths: Sequence[int] = (7, 4, 6)
-    up_to: int = 130
+    length: int | None = None
     dtype: torch.dtype = torch.float32
     scale: float | None = None
     like: Any = None
@@ -64,10 +72,14 @@ class Subject:
 
     def __post_init__(self) -> None:
         require_flag("causal", self.causal)
-        for name in ("window", "d_q", "d_k", "d_v", "num_heads"):
+        for name in ("window", "d_q", "d_k", "d_v", "num_heads", "num_kv_heads", "length"):
             if getattr(self, name) is not None:
                 require_count(name, getattr(self, name))
-        require_count("up_to", self.up_to)
+        if self.num_kv_heads and (self.num_heads or 0) % self.num_kv_heads:
+            raise ValueError(
+                f"num_kv_heads: expected a divisor of num_heads, got {self.num_kv_heads} beside "
+                f"num_heads={self.num_heads}"
+            )
         if self.scale is not None:
             require_finite("scale", self.scale)
         for number, length in enumerate(self.lengths):
@@ -81,7 +93,7 @@ class Subject:
 
     @cached_property
     def adapted(self) -> Adapted:
-        return _adapted(self.attend, self.padding, self.documents, self.lengths[0])
+        return _adapted(self.attend, self.padding, self.documents)
 
     @cached_property
     def like_numbers(self) -> Tensor:
@@ -96,12 +108,19 @@ class Subject:
         """Draw normal queries, keys and values."""
         module_widths = _adapters.input_widths(self.attend) or (8, 8, 8)
         d_q, d_k, d_v = (self.d_k, self.d_k, self.d_k) if self.d_k else module_widths
-        leading = (batch, *([self.num_heads] if self.num_heads else []), length)
+        kv_heads = self.num_kv_heads or self.num_heads
+        of_queries, of_keys = (
+            (batch, *([heads] if heads else []), length) for heads in (self.num_heads, kv_heads)
+        )
         generator = torch.Generator().manual_seed(0)
         like = self.like_numbers
         q, k, v = (
-            torch.randn(*leading, width, generator=generator, device="cpu").to(like)
-            for width in (self.d_q or d_q, d_k, self.d_v or d_v)
+            torch.randn(*shape, generator=generator, device="cpu").to(like)
+            for shape in (
+                (*of_queries, self.d_q or d_q),
+                (*of_keys, d_k),
+                (*of_keys, self.d_v or d_v),
+            )
         )
         return (q, q, q) if self.adapted.single else (q, k, v)
 
@@ -188,6 +207,10 @@ class Subject:
 
         return Call(attend, self.inputs, single=self.adapted.single, late=self.late)
 
+    def calls(self) -> list[Call]:
+        """Return the call without padding and, where it takes any, with it."""
+        return [self.call(), *([self.call(self.lens)] if self.takes_padding else [])]
+
     def apart(self, padding: Tensor | None = None) -> Call:
         """Return a call of queries, keys and values, whose projections may be replaced."""
         if not self.adapted.single:
@@ -241,20 +264,47 @@ class Subject:
         return named_sizes(self.attend) | ({"window": self.window} if self.window else {})
 
     @cached_property
-    def long(self) -> "Subject | None":
-        """The same with one long sequence that crosses those, if it can be called so."""
-        largest = max(self.sizes.values(), default=0)
-        target = max(self.up_to, min(2 * largest + 2, 4 * self.up_to))
-        for length in dict.fromkeys((target, self.up_to, self.up_to // 8 * 8, 64, 32, 16)):
-            if self.lengths[0] < length <= target:
-                longer = replace(self, lengths=(length, length // 2, length - 1))
-                with suppress(Exception):  # of a length that it cannot take
-                    longer.call().output(*longer.draw(length, 1))
-                    return longer
-        return None
+    def longest(self) -> int:
+        """The length that is aimed at: it crosses the chunks, windows and blocks that are named."""
+        return self.length or min(
+            max([LONGEST, *(2 * size + 2 for size in self.sizes.values())]), 8 * LONGEST
+        )
 
-    def bound(self) -> str:
-        """Return up to which length, and across which sizes, contracts of order are tried."""
-        length = self.lengths[0] if self.long is None else self.long.lengths[0]
+    def bound(self, reached: "Subject") -> str:
+        """Return up to which length, and across which sizes, the longest sequence went."""
+        length = reached.lengths[0]
         crossed = [f"{name} of {size}" for name, size in self.sizes.items() if size < length]
-        return f"up to {length} positions" + (f"; crossed: {', '.join(crossed)}" if crossed else "")
+        text = reached.size() + (f"; crossed: {', '.join(crossed)}" if crossed else "")
+        ended = self.length is None and length // 8 < self.longest // 8
+        return text + ("; longer ones took too long, or could not be called" if ended else "")
+
+    def longer(self, seconds: float = SECONDS) -> Iterator["Subject"]:
+        """Yield the same with longer and longer sequences, until the time is spent."""
+        target = self.longest
+        steps = {2**n + 2 for n in range(4, 13)} | {2 * size + 2 for size in self.sizes.values()}
+        steps = {n for n in steps if self.lengths[0] < n < target} | {target}
+        begin, last = time.thread_time(), 0.0
+        for n in sorted(steps):
+            before = time.thread_time()
+            if self.length is None and before - begin + 4 * last > seconds:
+                return
+            for length in (n, n // 8 * 8):  # some take whole blocks alone
+                longer = replace(self, lengths=(length, length // 2))
+                with suppress(Exception):  # of a length that it cannot take
+                    if length > self.lengths[0]:
+                        longer.call().output(*longer.draw(length, 1))
+                        yield longer
+                        break
+            last = time.thread_time() - before
+
+    def size(self) -> str:
+        """Return up to which length this was tested."""
+        return f"{'up to ' if self.lengths[0] > 7 else ''}{self.lengths[0]} positions"
+
+    def places(self, every: int = 16) -> list[int]:
+        """Return positions to try: each of a short sequence, and edges of blocks of a long one."""
+        length = self.lengths[0]
+        blocks = {n * size for n in (1, 2) for size in {*POWERS, *self.sizes.values()}}
+        edges = {edge + off for edge in blocks for off in (-1, 0)}
+        chosen = {0, 1, length // 3, length // 2, length - 2, length - 1} | edges
+        return [x for x in range(length) if length <= every or x in chosen]

@@ -21,18 +21,8 @@ def assert_device_independent(
 
     Parameters
     ----------
-    attend : callable
-        ``attend(queries, keys, values, *for_each)`` returns the output, alone or first in a tuple.
-        Of a module a copy is moved.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
     *for_each : torch.Tensor
         What else goes to the device: lengths, or a mask.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
 
     Examples
     --------

@@ -22,19 +22,6 @@ def assert_owns_parameters(
     Layers that are made in ``forward`` work, and are never trained nor saved; layers that are
     made at the first call come too late for an optimiser and for a seed.
 
-    Parameters
-    ----------
-    attend : torch.nn.Module
-        A fresh module, not called before: ``attend(queries, keys, values)`` returns the output,
-        alone or first in a tuple.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-
     Examples
     --------
     >>> x = torch.ones(1, 3, 4)
@@ -114,18 +101,6 @@ def assert_forgets(attend: Attend, queries: Tensor, keys: Tensor, values: Tensor
     """See that nothing of a call's graph is alive once its output is gone.
 
     Weights that are stored on the module keep it all: the memory of the last call of every layer.
-
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)`` returns the output, alone or first in a tuple.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
 
     Examples
     --------

@@ -1,5 +1,6 @@
 """Contracts about order: who may read whom."""
 
+from collections.abc import Iterable
 from functools import partial
 
 import torch
@@ -14,7 +15,8 @@ from attention_contracts._call import (
     output_of,
     require_poison,
 )
-from attention_contracts._report import Contract, NotTested
+from attention_contracts._masks import within_length
+from attention_contracts._report import Because, Contract, NotTested
 from attention_contracts._subject import CACHES, Subject
 
 
@@ -33,27 +35,6 @@ def assert_causal(
     values; the outputs up to that query must stay. Positions are aligned to the lower right:
     the last query stands at the last key.
 
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)``, with its masks bound, returns the output, alone or first
-        in a tuple.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
-    poison : float, optional
-        What replaces the future; ``None`` means other random numbers. Attentions do not promise
-        that NaN stays behind a causal mask: a weight of 0 times NaN is NaN.
-    tolerance : float, optional
-        Largest difference, absolute and relative, that is no movement; ``None`` means
-        ``torch.testing``'s for the dtype.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-    NotTested
-        If no output moves when an earlier position changes.
-
     Examples
     --------
     >>> x = torch.randn(1, 3, 4, generator=torch.Generator().manual_seed(0))
@@ -68,9 +49,11 @@ def assert_causal(
     _reads_an_earlier_one(call)
 
 
-def _sees_no_future(call: Call, *, poison: float | None = None) -> None:
+def _sees_no_future(
+    call: Call, places: Iterable[int] | None = None, *, poison: float | None = None
+) -> None:
     len_q, len_k = call.lengths
-    for query in range(len_q - 1):
+    for query in range(len_q - 1) if places is None else places:
         future = slice(max(0, query + 1 + len_k - len_q), None)
         output = call.changed(slice(query + 1, None), future, future, poison=poison)
         if moved := call.moved(output, slice(query + 1)):
@@ -87,26 +70,31 @@ def _reads_an_earlier_one(call: Call) -> None:
     call.moves(earlier, "no output moves when an earlier position changes", slice(1, None))
 
 
-def _causality(subject: Subject) -> str:
-    """Test short sequences, padded ones if a mask may replace another, and one long sequence."""
+def _causality(subject: Subject) -> None:
+    """Test real tokens of padded sequences as well: one mask may replace another."""
     subject.needs_causal()
-    calls = [subject.call()]
-    if subject.takes_padding:
-        calls.append(subject.call(subject.lens))
-    if subject.long is not None:
-        long = subject.long.call()
-        long.inputs = subject.long.draw(subject.long.lengths[0], 1)
-        calls.append(long)
-    for call in calls:
-        _sees_no_future(call)
-    _reads_an_earlier_one(calls[0])
-    return f"everything after each query was replaced, {subject.bound()}"
+    plain, *padded = subject.calls()
+    _sees_no_future(plain, subject.places(every=130)[:-1])
+    _reads_an_earlier_one(plain)
+    if padded and subject.lengths[0] < 20:
+        _sees_no_future(_real_outputs(padded[0], subject.lens))
+
+
+def _real_outputs(call: Call, lens: Tensor) -> Call:
+    """Return a call that gives 0 at padded places: where a window holds padding alone."""
+    real = within_length(lens, call.lengths[1])
+    real = real.reshape(len(real), *[1] * (call.inputs[0].dim() - 3), -1, 1)
+
+    def attend(*tensors: Tensor) -> Tensor:
+        return output_of(call.attend(*tensors), tensors[0]).where(real, 0.0)
+
+    return Call(attend, call.inputs, single=call.single)
 
 
 def _own_position(subject: Subject) -> None:
     subject.needs_causal()
     call = subject.apart()
-    for place in range(call.lengths[0]):
+    for place in subject.places():
         key_slice = slice(place, place + 1)
         if not call.moved(call.changed(values=key_slice), key_slice):
             raise AssertionError(
@@ -128,24 +116,6 @@ def assert_decodes_like_prefill(
     A step gives the new queries with all keys and values up to their position; steps are of
     one position, then of two.
 
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)`` makes its causal mask for the lengths that it gets. It
-        returns the output, alone or first in a tuple.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len, d_k)``, ``(..., len, d_k)``, ``(..., len, d_v)``.
-    tolerance : float, optional
-        Largest difference, absolute and relative, that is no movement; ``None`` means
-        ``torch.testing``'s for the dtype.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-    NotTested
-        If no output moves when the first key and its value change.
-
     Examples
     --------
     >>> def attend(queries, keys, values):
@@ -159,13 +129,13 @@ def assert_decodes_like_prefill(
     _decodes_like_prefill(call)
 
 
-def _decodes_like_prefill(call: Call) -> None:
+def _decodes_like_prefill(call: Call, first: int = 0) -> None:
     queries, keys, values = call.inputs
     length, len_k = call.lengths
     if len_k != length:
         raise ValueError(f"keys: expected {length} keys, one a query, got {shape_of(keys)}")
     for size in (1, 2):
-        for start in range(0, length, size):
+        for start in range(first, length, size):
             at, end = slice(start, start + size), min(start + size, length)
             step = call.output(queries[..., at, :], keys[..., :end, :], values[..., :end, :])
             if moved := call.moved(step, original=call.original[..., at, :]):
@@ -182,7 +152,21 @@ def _step_by_step(subject: Subject) -> None:
     subject.needs_causal()
     if subject.adapted.single:
         raise NotTested("a single input: there are as many queries as keys")
-    _decodes_like_prefill(subject.call())
+    _decodes_like_prefill(subject.call(), max(0, subject.lengths[0] - 16))
+
+
+def cause_of_step(start: int, size: int) -> str:
+    """Return what usually makes a cache differ first at this step."""
+    if start == 0:
+        return (
+            "empty slots of a cache of fixed size are read, or the new token is not among its keys"
+        )
+    if start > 2 * size:
+        return f"a window of about {start} keys in the cache is one key short, or one too long"
+    return (
+        "positions do not count what is in the cache, or the triangle starts in the upper left; or "
+        "empty slots of the cache are read, or the new token is not among its keys"
+    )
 
 
 def _cached(subject: Subject) -> None:
@@ -199,9 +183,10 @@ def _cached(subject: Subject) -> None:
             at = slice(start, start + size)
             now, cache = _step(subject, name, x[..., at, :].clone(), cache, start)
             if moved := call.moved(now, original=call.original[..., at, :]):
-                raise AssertionError(
+                raise Because(
                     f"decoding differs: in a step of {now.shape[-2]} with {start} tokens in the "
-                    f"cache, the output of query {moved.query} of the step {moved.how}"
+                    f"cache, the output of query {moved.query} of the step {moved.how}",
+                    cause_of_step(start, size),
                 )
 
 
@@ -226,18 +211,8 @@ def assert_window(
 
     Parameters
     ----------
-    attend : callable
-        ``attend(queries, keys, values)``, with its masks bound, returns the output, alone or first
-        in a tuple.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
     window : int
         How many keys a query may read, its own included; fewer than there are.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
 
     Examples
     --------
@@ -258,9 +233,10 @@ def assert_window(
     _has_window(call, window)
 
 
-def _has_window(call: Call, window: int) -> None:
+def _has_window(call: Call, window: int, *, every: bool = True) -> None:
     len_k = call.lengths[1]
-    for distance in range(len_k):
+    edges = {0, 1, window // 2, window - 2, window - 1, window, window + 1, len_k - 1}
+    for distance in range(len_k) if every else sorted(x for x in edges if 0 <= x < len_k):
         key_slice = slice(len_k - 1 - distance, len_k - distance)
         output = call.changed(keys=None if distance < window else key_slice, values=key_slice)
         read = call.moved(output, slice(-1, None))
@@ -275,13 +251,26 @@ def _has_window(call: Call, window: int) -> None:
 def _window(subject: Subject) -> str:
     if subject.window is None:
         raise NotTested("no window= was given")
-    longer = subject if subject.lengths[0] > subject.window else subject.long
-    if longer is None or longer.lengths[0] <= subject.window:
-        raise NotTested(f"no sequence of more than {subject.window} keys could be given")
-    call = longer.call()
-    call.inputs = longer.draw(longer.lengths[0], 1)
-    _has_window(call, subject.window)
-    return f"each of {longer.lengths[0]} keys was replaced"
+    length = subject.lengths[0]
+    if length <= subject.window:
+        raise NotTested(f"no sequence of more than {subject.window} keys could be given: length=")
+    call = subject.call()
+    _has_window(call, subject.window, every=length <= 130)
+    if subject.causal:
+        return "keys further and further back were replaced"
+    read = [
+        place
+        for place in subject.places(every=130)
+        if call.moved(call.changed(values=slice(place, place + 1)), FIRST)
+    ]
+    if max(read, default=0) not in (0, subject.window - 1):
+        raise AssertionError(
+            f"a window of {subject.window} keys has none on its right, or as many as on its left: "
+            f"the first query reads the key {max(read)} places after it; causal=True if later keys "
+            "are not to be read"
+        )
+    right = max(read, default=0)
+    return f"keys further and further back were replaced, and {right} on the right are read"
 
 
 def assert_queries_independent(
@@ -297,24 +286,6 @@ def assert_queries_independent(
     It holds with every mask and with every kind of positions. Heads that are split by a reshape
     alone break it, and a softmax over the queries.
 
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)``, with its masks bound, returns the output, alone or first
-        in a tuple.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
-    tolerance : float, optional
-        Largest difference, absolute and relative, that is no movement; ``None`` means
-        ``torch.testing``'s for the dtype.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-    NotTested
-        If no output moves when its query changes.
-
     Examples
     --------
     >>> x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
@@ -323,9 +294,9 @@ def assert_queries_independent(
     _keeps_queries_apart(Call(attend, (queries, keys, values), tolerance))
 
 
-def _keeps_queries_apart(call: Call) -> None:
+def _keeps_queries_apart(call: Call, places: Iterable[int] | None = None) -> None:
     changed = call.original.clone()
-    for query in range(call.lengths[0]):
+    for query in range(call.lengths[0]) if places is None else places:
         query_slice = slice(query, query + 1)
         output = call.changed(query_slice)
         changed[..., query_slice, :] = output[..., query_slice, :]
@@ -349,30 +320,32 @@ def assert_permutation_equivariant(
     there are as many queries as keys, both are shuffled alike, so that self-attention of one
     sequence can be tested too.
 
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)``, with its masks bound, returns the output, alone or first
-        in a tuple.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
-    tolerance : float, optional
-        Largest difference, absolute and relative, that is no movement; ``None`` means
-        ``torch.testing``'s for the dtype.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-    NotTested
-        If no output moves when an earlier position changes.
-
     Examples
     --------
     >>> x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
     >>> assert_permutation_equivariant(torch.nn.functional.scaled_dot_product_attention, x, x, x)
     """
     _ignores_the_order(Call(attend, (queries, keys, values), tolerance))
+
+
+def _apart(subject: Subject) -> None:
+    call = subject.apart()
+    try:
+        _keeps_queries_apart(call, subject.places())
+    except AssertionError as mixed:
+        queries, keys, values = call.inputs
+        if queries.shape != keys.shape:
+            raise
+        exchanged = Call(lambda q, k, v: call.attend(k, q, v), (queries, keys, values))
+        try:
+            _keeps_queries_apart(exchanged, subject.places())
+        except (AssertionError, NotTested):
+            raise mixed from None
+        raise Because(
+            f"queries and keys are exchanged: {mixed}, and with queries in the keys' place only "
+            "their own outputs move",
+            "what is called query is used as key, and what is called key as query",
+        ) from None
 
 
 def _ignores_the_order(call: Call) -> None:
@@ -397,6 +370,18 @@ def _permutation(subject: Subject) -> None:
     _ignores_the_order(subject.call())
 
 
+def _sees_order(subject: Subject) -> None:
+    """Shuffle all tokens but the last, and see whether its output notices."""
+    call = subject.call()
+    length = call.lengths[1]
+    order = torch.arange(length, device=call.inputs[1].device)
+    order[:-1] = order[:-1].roll(length // 2)
+    shuffled = call.output(*(x[..., order, :] for x in call.inputs))
+    _reads_an_earlier_one(call)
+    reason = "no order is seen: with all tokens before it shuffled, the last output is the same"
+    call.moves(shuffled, reason, slice(-1, None))
+
+
 MIXED = (
     "positions are mixed: heads split or merged by a reshape without a transpose, or a softmax "
     "over the wrong axis; or queries are averaged on purpose, as Nyström's landmarks are"
@@ -408,13 +393,16 @@ CONTRACTS = (
         how="everything after each query was replaced",
         means="the mask is missing, inverted, or applied in the wrong place",
         chapter="mask-failures",
+        grows=True,
     ),
     Contract(
         "own position",
         _own_position,
         how="the value at each query's own place was replaced",
-        means="the triangle leaves its diagonal out",
+        means="the triangle leaves its diagonal out, or keys are repeated along another axis than "
+        "that of the heads",
         chapter="masking",
+        grows=True,
     ),
     Contract(
         "step by step = whole",
@@ -424,6 +412,7 @@ CONTRACTS = (
         "does; a cache needs the lower right",
         chapter="masks-in-use",
         strict=True,
+        grows=True,
     ),
     Contract(
         "cached = whole",
@@ -437,15 +426,17 @@ CONTRACTS = (
         "window",
         _window,
         how="keys further and further back were replaced",
-        means="the window counts its own key twice, or not",
+        means="the window counts its own key twice, or not; or one of its sides has no end",
         chapter="masks-in-use",
+        grows=True,
     ),
     Contract(
         "queries apart",
-        lambda subject: _keeps_queries_apart(subject.apart()),
+        _apart,
         how="each query was replaced alone",
         means=MIXED,
         chapter="modern-block",
+        grows=True,
     ),
     Contract(
         "permutation",
@@ -454,5 +445,13 @@ CONTRACTS = (
         means="positions are mixed",
         chapter="positions",
         excuse="positions inside, or a mask? {}",
+        grows=True,
+    ),
+    Contract(
+        "order is seen",
+        _sees_order,
+        how="all tokens before the last were shuffled, and its output noticed",
+        means="positions do not reach the scores",
+        chapter="positions",
     ),
 )

@@ -70,20 +70,9 @@ def assert_rotary_layout(
 
     Parameters
     ----------
-    attend : callable
-        ``attend(queries, keys, values)`` returns the output, alone or first in a tuple.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
     layout : str
         "pairs" turns coordinates 0 and 1 together, then 2 and 3, and so on; "halves" turns 0 with
         the first of the second half.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-    NotTested
-        If nothing is turned.
 
     Examples
     --------
@@ -126,47 +115,73 @@ def assert_rotary_layout(
 def _turns_queries_and_keys(subject: Subject) -> None:
     """A vector meets itself: turned twice alike, it has the same score at every position."""
     call = subject.bare()
-    places = range(1, call.lengths[0])
-    scores, smaller = (
-        [score_of_own_key(call, place, size) for place in places] for size in (1.0, 0.5)
-    )
+    length = call.lengths[0]
+    long = [length // 3, length // 2, length - 2, length - 1]
+    places = [*range(1, length)] if length <= 16 else long
+    scores = [score_of_own_key(call, place) for place in places]
+    smaller = score_of_own_key(call, places[0], 0.5)
     largest = max(abs(score) for score in scores)
     if largest < 1e-3:
         raise NotTested("no query has a score with a key that is the same vector")
-    if max(abs(x - 4 * y) for x, y in zip(scores, smaller, strict=True)) > 0.01 * largest:
+    if abs(scores[0] - 4 * smaller) > 0.01 * largest:
         raise NotTested("the score is no dot product: it does not grow as the product of lengths")
     if min(scores) < -0.01 * largest:
-        place = 1 + scores.index(min(scores))
+        place = places[scores.index(min(scores))]
         raise AssertionError(
             f"a vector turns away from itself: as query and key at position {place} it has a score "
             f"of {min(scores):.3g}, elsewhere of {largest:.3g}; are only queries or only keys "
             "turned?"
         )
+    coordinates = range(min(4, call.inputs[1].shape[-1]))
+    profiles = torch.tensor(
+        [[score_of_own_key(call, place, 1.0, x) for place in places[:6]] for x in coordinates]
+    )
+    if (profiles / profiles[:, :1] - profiles[0] / profiles[0, 0]).abs().max() > 0.01:
+        raise AssertionError(
+            "a vector does not keep its length as it turns: its score with itself depends on its "
+            "position, and on the coordinate that it lies along; are angles laid out for halves "
+            "and turned in neighbours, or the reverse?"
+        )
     if max(scores) - min(scores) > 0.01 * largest:
         raise NotTested("the score of a vector with itself depends on its position")
+    before = [
+        score_of_own_key(call, place, 1.0, coordinate, place - 1)
+        for place in places
+        for coordinate in coordinates[:2]
+    ]
+    if max(abs(score - scores[0]) for score in before) < 1e-3 * largest:
+        raise NotTested(
+            "nothing turns: a vector has the same score with itself one place before as at its own"
+        )
 
 
-def score_of_own_key(call: Call, place: int, size: float = 1.0) -> float:
+def score_of_own_key(
+    call: Call, place: int, size: float = 1.0, coordinate: int = 0, key: int | None = None
+) -> float:
     """Return the score of a query with the same vector as key, at one position.
 
     It is read off the weight that this key gains, so what else stands beside the keys, a mask, a
     bias or a sink, does not matter.
     """
-    scores = scores_along(call, place, size)
+    scores = scores_along(call, place, size, coordinate, key)
     one_head = scores.abs().argmax(dim=-1, keepdim=True)
     return scores.gather(-1, one_head).mean().item()
 
 
-def scores_along(call: Call, place: int, size: float) -> Tensor:
-    """Return the score of a key with its query along the first coordinate, ``(batch, d_v)``.
+def scores_along(
+    call: Call, place: int, size: float, coordinate: int = 0, key: int | None = None
+) -> Tensor:
+    """Return the score of a key with its query along one coordinate, ``(batch, d_v)``.
 
-    All other keys and queries are 0. The output at each coordinate is the weight of the key that
-    its head reads; heads that do not see the first coordinate find a score of 0.
+    The key may stand at another place than the query. All other keys and queries are 0. The output
+    at each coordinate is the weight of the key that its head reads; heads that do not see the
+    coordinate find a score of 0.
     """
     queries, keys, values = (torch.zeros_like(x) for x in call.inputs)
-    values[..., place, :] = 1.0
+    key = place if key is None else key
+    values[..., key, :] = 1.0
     even = call.output(queries, keys, values)[..., place, :].double()
-    queries[..., place, 0] = keys[..., place, 0] = size
+    queries[..., place, coordinate] = keys[..., key, coordinate] = size
     weights = call.output(queries, keys, values)[..., place, :].double()
     between = ((even > 0) & (even < 1) & (weights > 0) & (weights < 1)).all()
     if not between:
@@ -214,8 +229,10 @@ CONTRACTS = (
         "queries turn as keys",
         _turns_queries_and_keys,
         how="a query and a key were the same vector, at one position after another",
-        means="positions turn the queries alone, or the keys alone",
+        means="positions turn the queries alone, or the keys alone; or angles have the layout of "
+        "halves and the rotation that of neighbours",
         chapter="positions",
+        grows=True,
     ),
     Contract(
         "values stay",
@@ -223,5 +240,6 @@ CONTRACTS = (
         how="all values were the same vector along one coordinate",
         means="positions turn the values, too",
         chapter="positions",
+        grows=True,
     ),
 )

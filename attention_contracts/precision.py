@@ -9,6 +9,7 @@ from torch import nn
 from attention_contracts._masks import within_length
 from attention_contracts._report import Contract, NotTested
 from attention_contracts._subject import Subject
+from attention_contracts.reading import measured_scale
 
 LARGE = 40.0  # the factor on queries and keys
 STEP = 1e-4
@@ -95,11 +96,50 @@ def _answers_in_half(subject: Subject) -> str:
     return "the output in float16 was compared with that in float32"
 
 
-def _in_half(subject: Subject) -> Subject:
+def _in_half(subject: Subject, dtype: torch.dtype = torch.float16) -> Subject:
     attend = subject.attend
     if isinstance(attend, nn.Module):
-        attend = copy.deepcopy(attend).half()
-    return replace(subject, attend=attend, dtype=torch.float16)
+        attend = copy.deepcopy(attend).to(dtype)
+    return replace(subject, attend=attend, dtype=dtype)
+
+
+def _masks_in_bfloat16(subject: Subject) -> None:
+    """See that bfloat16 makes nothing NaN that is a number in float32, an empty row included."""
+    subject.needs_padding()
+    if subject.like_numbers.dtype != torch.float32:
+        raise NotTested("the attention is not of float32")
+    lens = subject.lens
+    lens[1] = 0
+    full = subject.call(lens)
+    half = _in_half(subject, torch.bfloat16).call(lens)
+    output = half.output(*(x.bfloat16() for x in full.inputs))
+    if (full.original.isfinite() & ~output.isfinite()).any():
+        raise AssertionError(
+            "in bfloat16 the output is NaN or infinite where it is a number in float32; are two "
+            "masks of the lowest number added, which gives -inf in a whole row?"
+        )
+    call = subject.call(subject.lens)
+    call.moves(subject.call().original, "the mask changes nothing")
+
+
+def _scales_before_the_product(subject: Subject) -> str:
+    """Let products of queries and keys pass what float16 holds, and their scaled scores not."""
+    if subject.like_numbers.dtype != torch.float32:
+        raise NotTested("the attention is not of float32")
+    factor, width = measured_scale(subject.bare())
+    product = 1.5 * torch.finfo(torch.float16).max
+    if not 0 < product * factor < 0.9 * torch.finfo(torch.float16).max:
+        raise NotTested("scaled scores would not fit into float16 either")
+    call = _in_half(subject).bare()
+    queries, keys, values = (x.half() for x in call.inputs)
+    size = (product / width) ** 0.5
+    output = call.output(torch.full_like(queries, size), torch.full_like(keys, size), values)
+    if not output.isfinite().all():
+        raise AssertionError(
+            f"products of {product:,.0f} overflow in float16 before they are scaled to "
+            f"{product * factor:,.0f}; the output is NaN"
+        )
+    return f"products of {product:,.0f} were scaled to {product * factor:,.0f} in float16"
 
 
 CONTRACTS = (
@@ -107,7 +147,8 @@ CONTRACTS = (
         "large scores",
         _survives_large_scores,
         how="queries and keys were made 40 times as large",
-        means="exp without the largest score subtracted first",
+        means="exp without the largest score subtracted first, or weights divided by their sum "
+        "after a mask, which may be 0",
         chapter="bug-museum",
     ),
     Contract(
@@ -124,5 +165,20 @@ CONTRACTS = (
         means="a mask or a sum that float16 does not hold",
         chapter="mask-failures",
         strict=True,
+    ),
+    Contract(
+        "large scores, float16",
+        _scales_before_the_product,
+        how="queries and keys were large, and all alike",
+        means="scores are scaled after the product: scale the queries first",
+        chapter="variance",
+        strict=True,
+    ),
+    Contract(
+        "masks in bfloat16",
+        _masks_in_bfloat16,
+        how="the same masks were given in bfloat16",
+        means="two masks of the lowest number are added, which gives −∞",
+        chapter="mask-failures",
     ),
 )

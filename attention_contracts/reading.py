@@ -18,19 +18,6 @@ def assert_reads_values(attend: Attend, queries: Tensor, keys: Tensor, values: T
     An attention that takes its values from the keys passes every test in which the two are
     the same.
 
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)``, with its masks bound, returns the output, alone or first
-        in a tuple.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-
     Examples
     --------
     >>> x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
@@ -52,20 +39,6 @@ def assert_reads_queries(attend: Attend, queries: Tensor, keys: Tensor, values: 
 
     Softmax cancels whatever all keys share. A score in which query and key do not meet, as an
     additive score without its tanh, then gives the same weights to every query.
-
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)``, with its masks bound, returns the output, alone or first
-        in a tuple.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``, with at least
-        two keys that differ.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
 
     Examples
     --------
@@ -96,23 +69,8 @@ def assert_scaled(
 
     Parameters
     ----------
-    attend : callable
-        ``attend(queries, keys, values)`` without projections returns the output, alone or first in
-        a tuple. Its last query sees every key.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``, with at least
-        two keys. Their numbers are not used.
     scale : float, optional
         The factor that is right, not 0; ``None`` means ``1 / sqrt(d_k)``.
-    tolerance : float
-        Largest relative difference of the factor.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-    NotTested
-        If the output is no mixture of the values, or the score no dot product.
 
     Examples
     --------
@@ -136,7 +94,7 @@ def assert_scaled(
 
 def _has_the_right_scale(subject: Subject) -> str:
     call = subject.bare()
-    factor, width = measured_scale(call)
+    factor, width = measured_scale(call, subject.places()[-1])
     names = ("scaling", "scale", "softmax_scale", "scale_factor")
     stored = [getattr(subject.attend, name, None) for name in names]
     stored = [1 / x if isinstance(x, float) and x > 1 else x for x in stored]  # a divisor
@@ -152,7 +110,7 @@ def _has_the_right_scale(subject: Subject) -> str:
     raise AssertionError(f"{words}, expected {expected:.4g} for heads of width {width}")
 
 
-def measured_scale(call: Call) -> tuple[float, int]:
+def measured_scale(call: Call, place: int | None = None) -> tuple[float, int]:
     """Return the factor on the dot product, and the width of a head.
 
     One query meets its own key, of several lengths; the score is read off the weight that it gains.
@@ -160,7 +118,7 @@ def measured_scale(call: Call) -> tuple[float, int]:
     queries, keys, _ = call.inputs
     if call.moved(call.output(*call.inputs)):
         raise NotTested("the output differs from call to call, as under dropout")
-    place = min(call.lengths) - 1
+    place = min(call.lengths) - 1 if place is None else place
     factors = []
     for size in (1.0, 2**-0.5):  # along the first coordinate, which one head has
         scores = scores_along(call, place, size * keys.shape[-1] ** 0.25)
@@ -184,6 +142,8 @@ def _scaled_by(factor: float, width: int, d_k: int) -> str:
         "twice the scale": 2 * width**-0.5,
         "half the scale": 0.5 * width**-0.5,
     }
+    if abs(factor * width**0.5 - 0.5) < 0.01:
+        guesses[f"the root of {4 * width} in place of {width}"] = factor
     if width != d_k:
         guesses["the root of the whole width, not of a head's"] = d_k**-0.5
     names = [name for name, guess in guesses.items() if abs(factor / guess - 1) < 0.02]
@@ -238,21 +198,6 @@ def assert_rows_sum_to_one(
 ) -> None:
     """See that weights are shares: none negative, each row summing to 1, or all 0 if masked.
 
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)``, with its masks bound, returns output and weights.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
-    tolerance : float, optional
-        Largest difference, absolute and relative, that is none; ``None`` means
-        ``torch.testing``'s for the dtype.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-
     Examples
     --------
     >>> def attend(queries, keys, values):
@@ -264,7 +209,7 @@ def assert_rows_sum_to_one(
     _rows_sum_to_one(Call(attend, (queries, keys, values), tolerance))
 
 
-def _rows_sum_to_one(call: Call, sinks: bool = False) -> None:
+def _rows_sum_to_one(call: Call) -> None:
     weights = call.output_and_weights()[1]
     lowest = weights.amin().item()
     if not lowest >= 0:  # NaN is not
@@ -272,8 +217,6 @@ def _rows_sum_to_one(call: Call, sinks: bool = False) -> None:
         raise AssertionError(f"a weight is {lowest:.3g}, not from 0 to 1; {because}")
     sums = weights.double().sum(dim=-1, keepdim=True)  # (..., len_q, 1)
     expected = (sums != 0).to(weights.dtype)
-    if sinks:  # which take a part
-        expected = torch.where(sums <= 1, sums.to(weights.dtype), expected)
     if moved := call.moved(sums.to(weights.dtype), original=expected):
         where = moved.where[:-1]
         raise AssertionError(
@@ -284,27 +227,81 @@ def _rows_sum_to_one(call: Call, sinks: bool = False) -> None:
 def _sums_of_rows(subject: Subject) -> str | None:
     """Test it again with a padding mask, if it takes one: a mask may replace another."""
     subject.needs_weights()
-    sinks = _has_sinks(subject.attend)
-    _rows_sum_to_one(subject.call(), sinks)
-    if subject.takes_padding:
-        _rows_sum_to_one(subject.call(subject.lens), sinks)
-    return "the weights of each query were added; a sink may take a part" if sinks else None
+    return _or_a_sink(subject, subject.calls())
 
 
-def _has_sinks(attend: object) -> bool:
-    names = (
-        vars(attend) | dict(getattr(attend, "_parameters", {}))
-        if hasattr(attend, "__dict__")
-        else {}
-    )
-    return any("sink" in name and value is not None for name, value in names.items())
+def _or_a_sink(subject: Subject, calls: list[Call]) -> str | None:
+    for call in calls:
+        try:
+            _rows_sum_to_one(call)
+        except AssertionError:
+            weights = call.output_and_weights()[1]
+            if not (weights >= 0).all() or weights.sum(dim=-1).amax() > 1 + 1e-4:
+                raise
+            if not _has_a_sink(subject.bare()):
+                raise
+            return "the weights of each query were added; a sink takes a part of them"
+    return None
+
+
+def _has_a_sink(call: Call) -> bool:
+    """Whether rows lack what one more key would take: a part that is as large for any number.
+
+    Without scores, weights of n keys sum to n / (n + sink). If all scores rise, so does the sum.
+    """
+    queries, keys, values = call.inputs
+    queries, keys, ones = queries * 0, keys * 0, torch.ones_like(values)
+
+    def odds(length: int, size: float = 0.0) -> Tensor:
+        """Return the sum of the last query's weights, against what is missing to 1."""
+        inputs = (queries + size, keys + size, ones)
+        sums = call.output(*(x[..., :length, :] for x in inputs))[..., -1, :].double()
+        return sums / (1 - sums)
+
+    length = min(call.lengths)
+    one, two = odds(length), odds(length - 2)
+    if not ((one > 0) & one.isfinite()).all():
+        return False
+    if (one / two - length / (length - 2)).abs().max() > 1e-2 * length:
+        return False
+    if not (odds(length, 0.5) > 1.01 * one).any():
+        raise AssertionError(
+            "rows sum to less than 1, as if one more key stood there, whose score follows the "
+            "largest: with all scores raised its share stays; exp(score - largest) needs "
+            "exp(-largest) beside it, not 1"
+        )
+    return True
+
+
+def _keeps_constant_values(subject: Subject) -> str | None:
+    """Give all keys the same value: a mixture of them is that value again, whatever the scores."""
+    call = subject.bare()
+    queries, keys, values = call.inputs
+    ones = torch.ones_like(values)
+    even, output = call.output(queries * 0, keys * 0, ones), call.output(queries, keys, ones)
+    if not even.any():
+        raise NotTested("no output moves with the values")
+    moved = call.moved(output, original=even)
+    if not moved:
+        return None
+    if _has_a_sink(call):
+        return "all values were the same; a sink takes a part of them"
+    queries, keys = torch.zeros_like(queries), torch.zeros_like(keys)
+    queries[..., 0] = keys[..., 0] = 2.0  # raises the scores of one head
+    one_head = (call.output(queries, keys, ones) - even)[..., -1, :].flatten(0, -2)
+    if (one_head > 1e-3).any() and (one_head < -1e-3).any():
+        raise AssertionError(
+            f"equal values do not come back: {moved}, and what one head gains another loses; is "
+            "the softmax over the heads?"
+        )
+    raise NotTested(f"equal values do not come back, so these are no shares: {moved}")
 
 
 def _sums_in_training(subject: Subject) -> None:
     subject.needs_module()
     subject.needs_weights()
     with mode(subject.attend, training=True):
-        _rows_sum_to_one(subject.call(), _has_sinks(subject.attend))
+        _or_a_sink(subject, [subject.call()])
 
 
 def assert_weights_explain_output(
@@ -319,24 +316,6 @@ def assert_weights_explain_output(
 
     Weights of several heads, ``(batch, num_heads, len_q, len_k)``, meet their share of the
     values' width, the first head the first columns. The mean over heads explains nothing.
-
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)``, with its masks bound and without projections of values
-        and output, returns output and weights.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
-    tolerance : float, optional
-        Largest difference, absolute and relative, that is no movement; ``None`` means
-        ``torch.testing``'s for the dtype.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-    NotTested
-        If the values are projected.
 
     Examples
     --------
@@ -391,18 +370,6 @@ def assert_looks_around(attend: Attend, queries: Tensor, keys: Tensor, values: T
     Where queries and keys are the tokens themselves, the product of a token with itself grows
     as the width, and that with another as its root: each token then reads itself alone.
 
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)``, its projections included, returns output and weights.
-    queries, keys, values : torch.Tensor
-        Of one shape, ``(..., len, width)``, which is used, and not their numbers.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-
     Examples
     --------
     >>> def attend(queries, keys, values):
@@ -438,6 +405,7 @@ CONTRACTS = (
         how="the values were replaced",
         means="values are taken from the keys",
         chapter="bug-museum",
+        grows=True,
     ),
     Contract(
         "reads queries",
@@ -445,6 +413,7 @@ CONTRACTS = (
         how="the queries were replaced",
         means="softmax cancels what all keys share",
         chapter="bug-museum",
+        grows=True,
     ),
     Contract(
         "scale",
@@ -452,6 +421,7 @@ CONTRACTS = (
         how="the factor on the dot product was measured, without projections",
         means="weights too sharp, or too flat",
         chapter="variance",
+        grows=True,
     ),
     Contract(
         "grouped heads",
@@ -465,8 +435,18 @@ CONTRACTS = (
         "rows sum to 1",
         _sums_of_rows,
         how="the weights of each query were added",
-        means="a mask or dropout after the softmax, or a softmax over the wrong axis",
+        means="a mask or dropout after the softmax, a softmax over the wrong axis, or one more in "
+        "the denominator after the largest score was subtracted",
         chapter="heatmaps",
+        grows=True,
+    ),
+    Contract(
+        "equal values",
+        _keeps_constant_values,
+        how="all values were the same",
+        means="the softmax runs over the heads, or over another wrong axis",
+        chapter="bug-museum",
+        grows=True,
     ),
     Contract(
         "rows sum to 1, training",
@@ -482,5 +462,6 @@ CONTRACTS = (
         how="weights were multiplied with the values",
         means="the weights that come back are averaged over heads, or after dropout",
         chapter="heatmaps",
+        grows=True,
     ),
 )

@@ -1,12 +1,15 @@
 """Contracts about the call: no side effects, no chance, no mixed samples, gradients that arrive."""
 
+import copy
 from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
+from attention_contracts._adapters import bound
 from attention_contracts._arguments import require_tensor, shape_of
 from attention_contracts._call import ALL, NAMES, Attend, Call, mode, movement, output_for
+from attention_contracts._masks import within_length
 from attention_contracts._report import Contract, NotTested, first_line
 from attention_contracts._subject import Subject
 
@@ -25,23 +28,8 @@ def assert_batch_independent(
 
     Parameters
     ----------
-    attend : callable
-        ``attend(queries, keys, values, *for_each)`` returns the output, alone or first in a tuple.
-    queries, keys, values : torch.Tensor
-        Shapes ``(batch, ..., len_q, d_k)``, ``(batch, ..., len_k, d_k)``,
-        ``(batch, ..., len_k, d_v)``.
     *for_each : torch.Tensor
         What else has one entry a sample, lengths or a mask.
-    tolerance : float, optional
-        Largest difference, absolute and relative, that is no movement; ``None`` means
-        ``torch.testing``'s for the dtype.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-    NotTested
-        If other inputs give the same output.
 
     Examples
     --------
@@ -91,24 +79,6 @@ def assert_differentiable(
 ) -> None:
     """See that recording gradients changes no output, and that they reach what is read.
 
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)``, with its masks bound, returns the output, alone or first
-        in a tuple.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
-    tolerance : float, optional
-        Largest difference, absolute and relative, that is no movement; ``None`` means
-        ``torch.testing``'s for the dtype.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-    NotTested
-        If there is no way back on this device.
-
     Examples
     --------
     >>> x = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
@@ -117,7 +87,8 @@ def assert_differentiable(
     _has_gradients(Call(attend, (queries, keys, values), tolerance))
 
 
-def _has_gradients(call: Call) -> None:
+def _has_gradients(call: Call, real: Tensor | None = None) -> None:
+    """Test it under a loss over real tokens, ``(batch, len)``, if there is padding."""
     expected = call.output(*(x.clone() for x in call.inputs))
     try:
         leaves, output = call.with_gradients()
@@ -134,17 +105,79 @@ def _has_gradients(call: Call) -> None:
         )
     gradients: list[Tensor | None] = [None] * 3
     if output.requires_grad:
-        loss = output.double().square().sum()
+        counted = output if real is None else output.transpose(1, -2)[real]
+        loss = counted.double().square().sum()
         try:
             gradients = list(torch.autograd.grad(loss, leaves, allow_unused=True))
         except NotImplementedError as error:
             raise NotTested(f"no gradients on this device: {first_line(error)}") from error
     for name, gradient in zip(NAMES[: 1 if call.single else 3], gradients, strict=False):
         if gradient is not None and not gradient.isfinite().all():
-            raise AssertionError(f"the gradient of {name} is NaN or infinite")
+            where = "" if real is None else ", under a loss over real tokens alone"
+            raise AssertionError(f"the gradient of {name} is NaN or infinite{where}")
         places = (ALL if name == x else None for x in NAMES)
         if gradient is None and call.moved(call.changed(*places), original=expected):
             raise AssertionError(f"{name} move the output and get no gradient; is it detached?")
+
+
+def _arriving(subject: Subject) -> None:
+    _has_gradients(subject.call())
+    if subject.takes_padding:
+        len_q, len_k = subject.call().lengths
+        real = within_length(subject.lens, len_k)
+        _has_gradients(subject.call(subject.lens), real if len_q == len_k else None)
+
+
+def _in_training(subject: Subject) -> str:
+    """Put a copy into training mode, and give it the same random state for each call."""
+    subject.needs_module()
+    copied = replace(subject, attend=copy.deepcopy(subject.attend))
+
+    def outputs(call: Call, place: int | None = None) -> Tensor:
+        torch.manual_seed(0)
+        later = slice(0, 0) if place is None else slice(place + 1, None)
+        with mode(copied.attend, training=True):
+            return call.changed(later, later, later)
+
+    for evaluated, call in zip(subject.calls(), copied.calls(), strict=True):
+        first = outputs(call)
+        if evaluated.original.isfinite().all() and not first.isfinite().all():
+            share = 1 - first.isfinite().double().mean().item()
+            raise AssertionError(
+                f"in training mode {share:.0%} of the output are NaN or infinite, in evaluation "
+                "none; are scores dropped before the softmax, where -inf times 0 is NaN?"
+            )
+    call = copied.call()
+    first = outputs(call)
+    if call.moved(outputs(call), original=first):
+        raise NotTested("training mode is random beyond PyTorch's random state")
+    call.moves(outputs(call, -1), SAME, original=first)
+    if not subject.causal:
+        return "the output stayed finite in training mode"
+    for place in subject.places()[:-1]:
+        if moved := call.moved(outputs(call, place), slice(place + 1), first):
+            raise AssertionError(
+                f"in training mode it is not causal: with every position after query {place} "
+                f"replaced, {moved}"
+            )
+    return "in training mode, with dropout, the output stayed finite and saw no later position"
+
+
+WEIGHTS = ("need_weights", "return_weights", "output_attentions", "return_attention")
+
+
+def _without_weights(subject: Subject) -> str:
+    name = subject.argument(WEIGHTS)
+    if not name:
+        raise NotTested(f"no argument {', '.join(WEIGHTS)}")
+    pairs = [
+        replace(subject, attend=bound(subject.attend, **{name: x})).calls() for x in (True, False)
+    ]
+    for with_weights, without in zip(*pairs, strict=True):
+        if moved := without.moved(without.original, original=with_weights.original):
+            raise AssertionError(f"with {name}=False another output comes back: {moved}")
+    pairs[1][0].moves(pairs[1][0].changed(ALL, ALL, ALL), SAME)
+    return f"{name} was True and False"
 
 
 def assert_pure(
@@ -156,24 +189,6 @@ def assert_pure(
     tolerance: float | None = None,
 ) -> None:
     """See that a call changes none of its inputs, and depends on no call before it.
-
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)``, with its masks bound, returns the output, alone or first
-        in a tuple.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
-    tolerance : float, optional
-        Largest difference, absolute and relative, that is no movement; ``None`` means
-        ``torch.testing``'s for the dtype.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-    NotTested
-        If other inputs give the same output.
 
     Examples
     --------
@@ -213,20 +228,6 @@ def assert_deterministic_in_eval(
     A ``torch.nn.Module`` is put in evaluation mode for the test, and back after; bind nothing
     around it, or put it there yourself.
 
-    Parameters
-    ----------
-    attend : callable
-        ``attend(queries, keys, values)`` returns the output, alone or first in a tuple.
-    queries, keys, values : torch.Tensor
-        Shapes ``(..., len_q, d_k)``, ``(..., len_k, d_k)``, ``(..., len_k, d_v)``.
-
-    Raises
-    ------
-    AssertionError
-        If the contract is broken.
-    NotTested
-        If other inputs give the same output.
-
     Examples
     --------
     >>> class Drops(torch.nn.Dropout):
@@ -264,13 +265,32 @@ CONTRACTS = (
         means="samples are mixed: a softmax or a statistic over the batch, or masks of heads and "
         "samples in the wrong order",
         chapter="bug-museum",
+        grows=True,
+    ),
+    Contract(
+        "training mode",
+        _in_training,
+        how="the module was called in training mode",
+        means="dropout before the softmax, or a mask that only evaluation has",
+        chapter="mask-failures",
+        grows=True,
+    ),
+    Contract(
+        "without weights",
+        _without_weights,
+        how="weights were asked for, and not",
+        means="the path without weights has another mask, another scale, or other heads",
+        chapter="mask-failures",
+        grows=True,
     ),
     Contract(
         "gradients",
-        lambda subject: _has_gradients(subject.call()),
+        _arriving,
         how="the output was computed with gradients and without",
-        means="a detach, or a path of its own for inference",
+        means="a detach, or a path of its own for inference; or rows in which all is masked, as by "
+        "a padding mask on the axis of the queries",
         chapter="softmax-gradient",
+        grows=True,
     ),
     Contract(
         "inputs unchanged, no state",

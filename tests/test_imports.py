@@ -82,7 +82,10 @@ MAY_IMPORT = {
         )
         for part, (inside, outside) in WORKBOOK.items()
     },
-    "attention_contracts": ({"attention_contracts"}, {"torch", "pytest"}),  # pytest: the fixture
+    "attention_contracts": (
+        {"attention_contracts"},
+        {"torch", "pytest", "transformers"},
+    ),  # two extras
 }
 
 

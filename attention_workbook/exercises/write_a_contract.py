@@ -246,7 +246,7 @@ def name_the_defect(number: int, name: Any) -> Verdict:
 def _broken_in(attend: Bound) -> set[str]:
     try:
         report = contracts.check(
-            attend, causal=True, padding=lambda lens: {"real": torch.arange(7) < lens[:, None]}
+            attend, causal=True, padding=lambda lens, n: {"real": torch.arange(n) < lens[:, None]}
         )
     except ValueError:  # it takes other inputs
         return {"the first call"}

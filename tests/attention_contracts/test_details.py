@@ -400,7 +400,7 @@ def test_a_padded_call_that_proves_nothing_is_not_called_pure():
         return output if real is None else torch.zeros_like(output)
 
     report = contracts.check(
-        forgets_all_when_padded, padding=lambda lens: {"real": length_mask(lens, LENGTH)}
+        forgets_all_when_padded, padding=lambda lens, n: {"real": length_mask(lens, n)}
     )
     assert "inputs unchanged, no state" in {finding.name for finding in report.not_tested}
 

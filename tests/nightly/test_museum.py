@@ -26,7 +26,7 @@ def checked(attend, one, strict):
             report = contracts.check(
                 Bound(attend, causal=causal),
                 causal,
-                padding=lambda lens: {"real": length_mask(lens, 7).squeeze(1)},
+                padding=lambda lens, n: {"real": length_mask(lens, n).squeeze(1)},
                 window=WINDOW if "window" in attend.__name__ else None,
                 d_q=d_q,
                 d_k=d_k,
