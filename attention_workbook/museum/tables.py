@@ -1,4 +1,4 @@
-"""The exhibits as tables: a gallery of labels, and a matrix of contracts."""
+"""The exhibits as a list of labels, and as a matrix of contracts."""
 
 import html
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ def _chosen(names: Sequence[str] | None) -> list[Exhibit]:
 
 
 class Gallery:
-    """The exhibits as a table: what is wrong, what is seen, what catches it, the repair, a thread.
+    """The exhibits as a list: what is wrong, what is seen, what catches it, the repair, a thread.
 
     Parameters
     ----------
@@ -39,10 +39,7 @@ Caught by: assert_scaled. Repair: divide by √d. Thread: none
         )
 
     def _repr_html_(self) -> str:
-        heads = ("What is wrong", "What is seen", "Caught by", "Repair")
-        head = "".join(f'<th scope="col">{name}</th>' for name in heads)
-        rows = "".join(f"<tr>{_cells(exhibit)}</tr>" for exhibit in self.exhibits)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return f"<ul>{''.join(map(_item, self.exhibits))}</ul>"
 
 
 def _breakable(name: str) -> str:
@@ -50,18 +47,16 @@ def _breakable(name: str) -> str:
     return html.escape(name).replace("_", "_<wbr>")
 
 
-def _cells(exhibit: Exhibit) -> str:
+def _item(exhibit: Exhibit) -> str:
     wrong, symptom, repair = map(html.escape, (exhibit.wrong, exhibit.symptom, exhibit.repair))
     if exhibit.thread.startswith("https://"):
         repair += f' (<a href="{exhibit.thread}">thread</a>)'
-    name, contract = _breakable(exhibit.name), exhibit.contract.removeprefix("assert_")
-    cells = (
-        f"{wrong}<br><code>{name}</code>",
-        symptom,
-        f"<code>{_breakable(contract)}</code>",
-        repair,
+    contract = exhibit.contract.removeprefix("assert_")
+    return (
+        f"<li><strong>{wrong}</strong> <code>{_breakable(exhibit.name)}</code><br>"
+        f"<em>Seen:</em> {symptom}. <em>Caught by:</em> <code>{_breakable(contract)}</code>. "
+        f"<em>Repair:</em> {repair}.</li>"
     )
-    return "".join(f"<td>{cell}</td>" for cell in cells)
 
 
 class Matrix:

@@ -83,10 +83,10 @@ def test_a_blind_room_takes_its_own_name_alone():
         write_a_contract.blind_room(9)
 
 
-def test_the_gallery_is_a_table_with_links():
+def test_the_gallery_is_a_list_with_links():
     shown = museum.Gallery(["rotary_halves", "unscaled"])
     page = shown._repr_html_()
-    assert page.count("<tr>") == 3
+    assert page.count("<li>") == 2
     assert '<a href="https://github.com/huggingface/transformers/issues/25199">thread</a>' in page
     assert repr(shown).count("\n") == 1
     assert len(museum.Gallery().exhibits) == len(museum.EXHIBITS)
