@@ -3,12 +3,10 @@
 import { OPERATIONS } from "./operations.js";
 import { text } from "./printing.js";
 import { getItem, setItem } from "./indexing.js";
-import { Refusal, Tensor, empty, flat, itemSize, scalar } from "./tensors.js";
+import { Refusal, Tensor, empty, flat, scalar } from "./tensors.js";
 
 const LARGEST_SUM = 48 * 2 ** 20; // numbers that all tensors of the page may hold together
 const WRAPPED = { b: "bool", i: "int64", f: "float64" };
-
-const parts = (index) => (index === "" ? [] : index.split(";"));
 
 export class Door {
   /** `memory()` returns the bytes of Python's memory. */
@@ -40,12 +38,30 @@ export class Door {
   }
 
   get(number) {
-    return this.tensors.get(Number(number));
+    return this.tensors.get(number);
+  }
+
+  /** A list of Python's as an array. */
+  list(...items) {
+    return items;
+  }
+
+  /** Parts of an index: all axes that are not named, a slice, a tensor. */
+  rest() {
+    return { rest: true };
+  }
+
+  slice(start, stop, step) {
+    return { start, stop, step };
+  }
+
+  picked(number) {
+    return { tensor: this.get(number) };
   }
 
   /** Forget the tensors made since, but for some. */
-  release(since, kept) {
-    const stays = new Set(kept.split(",").map(Number));
+  release(since, ...kept) {
+    const stays = new Set(kept);
     for (const number of this.tensors.keys()) {
       if (number < since || stays.has(number)) continue;
       this.held -= this.tensors.get(number).size;
@@ -53,27 +69,30 @@ export class Door {
     }
   }
 
-  /** An error as a text that Python raises: an exception would break the interpreter. */
+  /** An error as an object that Python raises: an exception would break the interpreter. */
   guarded(compute) {
+    if (performance.now() > this.deadline) return { error: "TimeIsUp", message: "" };
     try {
       return compute();
     } catch (error) {
-      if (error instanceof Refusal) return `!${error.kind}:${error.message}`;
-      if (error instanceof RangeError) return "!MemoryError:this is too large for this page";
-      return `!RuntimeError:${error.message}`;
+      const { message } = error;
+      if (error instanceof Refusal) return { error: error.kind, message };
+      if (error instanceof RangeError) {
+        return { error: "MemoryError", message: "this is too large for this page" };
+      }
+      return { error: "RuntimeError", message };
     }
   }
 
   call(name, ...given) {
-    if (performance.now() > this.deadline) return "!TimeIsUp:";
     return this.guarded(() => {
       const { compute, kinds } = this.operations.get(name);
       let place = 0;
       const taken = kinds.map((kind) => {
         const value = given[place++];
         if (kind !== "o" && kind !== "O") return this.read(kind, value);
-        if (value === "") return place++ && null;
         const number = given[place++];
+        if (value === null) return null;
         if (value === "t") return { tensor: this.get(number), kind };
         return { tensor: scalar(Number(number), WRAPPED[value]), wrapped: true, kind };
       });
@@ -83,12 +102,8 @@ export class Door {
 
   read(kind, value) {
     if (kind === "t") return this.get(value);
-    if (kind === "T") return value ? value.split(",").map((number) => this.get(number)) : [];
-    if (kind === "l" || kind === "L") {
-      if (value === null || value === undefined) return null;
-      return value === "" ? [] : value.split(",").map(Number);
-    }
-    return value === undefined ? null : value;
+    if (kind === "T") return value.map((number) => this.get(number));
+    return value ?? null;
   }
 
   given(result, name) {
@@ -98,14 +113,14 @@ export class Door {
     }
     if (!Array.isArray(result)) return result;
     for (const tensor of result) this.made?.(tensor, name);
-    return `#${result.map((tensor) => this.keep(tensor)).join(",")}`;
+    return result.map((tensor) => this.keep(tensor));
   }
 
   /** A tensor of the doubles that stand in Python's memory. */
   tensor(address, count, shape, dtype) {
     return this.guarded(() => {
       const values = new Float64Array(this.memory(), address, count);
-      const made = empty(shape === "" ? [] : shape.split(",").map(Number), dtype);
+      const made = empty(shape, dtype);
       if (dtype === "bool") for (let i = 0; i < count; i++) made.data[i] = values[i] ? 1 : 0;
       else made.data.set(values);
       return this.keep(made);
@@ -120,8 +135,7 @@ export class Door {
 
   getItem(number, index) {
     return this.guarded(() => {
-      const made = getItem(this.get(number), parts(index), (other) => this.get(other));
-      return this.given(made, "getitem");
+      return this.given(getItem(this.get(number), index), "getitem");
     });
   }
 
@@ -129,8 +143,8 @@ export class Door {
     return this.guarded(() => {
       const x = this.get(number);
       const source = kind === "t" ? this.get(value) : scalar(Number(value), WRAPPED[kind]);
-      setItem(x, parts(index), source, (other) => this.get(other), kind !== "t");
-      return 0;
+      setItem(x, index, source, kind !== "t");
+      return null;
     });
   }
 
@@ -138,9 +152,15 @@ export class Door {
     return text(this.get(number));
   }
 
-  /** The shape, dtype and strides of a tensor, in one text. */
-  traits(number) {
-    const { shape, dtype, strides } = this.get(number);
-    return `${dtype};${shape};${strides};${itemSize(dtype)}`;
+  dtype(number) {
+    return this.get(number).dtype;
+  }
+
+  shape(number) {
+    return this.get(number).shape;
+  }
+
+  strides(number) {
+    return this.get(number).strides;
   }
 }

@@ -40,13 +40,13 @@ function hostOf(state) {
       state.listener.end?.();
     },
     mark: () => state.door.next,
-    release: (since, kept) => state.door.release(since, kept),
+    release: (since, ...kept) => state.door.release(since, ...kept),
     inside: (part) => state.listener.inside?.(part),
     matches: (pattern, text) =>
-      Array.from(
-        text.matchAll(new RegExp(pattern, "gu")),
-        (match) => `${match.index},${match.index + match[0].length}`,
-      ).join(";"),
+      Array.from(text.matchAll(new RegExp(pattern, "gu")), (match) => [
+        match.index,
+        match.index + match[0].length,
+      ]),
     formatted,
     /** Note every tensor that is made, or return what was noted. */
     watch(on) {
@@ -54,9 +54,9 @@ function hostOf(state) {
       state.seen = [];
       state.door.made = on
         ? ({ shape, data }, name) =>
-            state.seen.push(`${name.replace(/^_/, "")}|${shape}|${data.length}`)
+            state.seen.push({ name: name.replace(/^_/, ""), shape, stored: data.length })
         : null;
-      return notes.join(";");
+      return notes;
     },
   };
 }
@@ -88,11 +88,11 @@ export async function startGrader({ load, module, engine, listener = {}, seconds
   );
   const chapters = new Map();
 
-  /** Call a function of judging; what it returns is a text. */
-  const call = (name, ...given) => {
-    python.globals.set("given", JSON.stringify(given.slice(1)));
-    python.runPython(`result = judging.${name}(modules["${given[0]}"], *json.loads(given))`);
-    return python.globals.get("result");
+  /** Call a function of judging for a chapter. */
+  const call = (name, chapter, ...given) => {
+    python.globals.set("given", JSON.stringify(given));
+    python.runPython(`result = judging.${name}(modules["${chapter}"], *json.loads(given))`);
+    return python.PyProxy.toJs(python.globals.get("result"));
   };
 
   return {
@@ -112,22 +112,25 @@ export async function startGrader({ load, module, engine, listener = {}, seconds
     judge({ chapter, exercise, source, name, mine = "", parts = [] }) {
       const before = chapters.get(chapter)[exercise] ?? "";
       const since = state.door.next;
-      let answer;
       try {
         const own = [lowered(mine), parts];
-        answer = call("judged", chapter, exercise, source, lowered(source), name, before, ...own);
+        const code = lowered(source);
+        const { passed, ...more } = call(
+          "judged",
+          chapter,
+          exercise,
+          source,
+          code,
+          name,
+          before,
+          ...own,
+        );
+        state.door.release(since);
+        return { passed: passed === true, unwritten: passed === null, ...more };
       } catch (error) {
         if (error.type !== "MemoryError") throw error;
         return { passed: false, spent: true, ...outOfMemory(error.message, source) };
       }
-      state.door.release(since, "");
-      const [, passed, line, text] = /^([yn-])(\d+)\|(.*)$/s.exec(answer);
-      return {
-        passed: passed === "y",
-        unwritten: passed === "-",
-        line: Number(line),
-        said: text,
-      };
     },
     mistaken: (chapter, exercise, number) => call("mistaken", chapter, exercise, number),
   };

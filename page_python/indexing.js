@@ -78,16 +78,20 @@ export function roll(x, shifts, dims) {
   }, x);
 }
 
-/** Read an index such as ``i3;s1::2;n;e;t7``: its basic parts make a view, its tensors are kept. */
-function indexed(x, parts, tensorOf) {
+/**
+ * Read an index: numbers, null for a new axis, and parts that the door has made. What is no tensor
+ * makes a view, the tensors are kept.
+ */
+function indexed(x, parts) {
   const uses = (part) => {
-    if (part[0] === "n" || part[0] === "e") return 0;
-    const tensor = part[0] === "t" ? tensorOf(part.slice(1)) : null;
-    return tensor && ["bool", "uint8"].includes(tensor.dtype) ? tensor.shape.length : 1;
+    if (part === null || part.rest) return 0;
+    return part.tensor && ["bool", "uint8"].includes(part.tensor.dtype)
+      ? part.tensor.shape.length
+      : 1;
   };
   const count = parts.reduce((sum, part) => sum + uses(part), 0);
   if (count > x.shape.length) {
-    if (x.shape.length === 0 && parts.length === 1 && parts[0][0] === "i") {
+    if (x.shape.length === 0 && parts.length === 1 && typeof parts[0] === "number") {
       refuse(
         "IndexError",
         "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in " +
@@ -101,29 +105,27 @@ function indexed(x, parts, tensorOf) {
   let own = 0; // the axis of `x` itself, for messages
   const tensors = [];
   for (const part of parts) {
-    const kind = part[0];
-    const text = part.slice(1);
-    if (kind === "n") result = unsqueeze(result, axis++);
-    else if (kind === "e") {
+    if (part === null) result = unsqueeze(result, axis++);
+    else if (part.rest) {
       axis += x.shape.length - count;
       own += x.shape.length - count;
-    } else if (kind === "i") {
+    } else if (typeof part === "number") {
       const size = x.shape[own];
-      if (Number(text) < -size || Number(text) >= size) {
+      if (part < -size || part >= size) {
         refuse(
           "IndexError",
-          `index ${text} is out of bounds for dimension ${own} with size ${size}`,
+          `index ${part} is out of bounds for dimension ${own} with size ${size}`,
         );
       }
-      result = selected(result, axis, Number(text));
+      result = selected(result, axis, part);
       own++;
-    } else if (kind === "s") {
-      const [start, stop, step] = text.split(":").map((at) => (at === "" ? null : Number(at)));
+    } else if (!part.tensor) {
+      const { start, stop, step } = part;
       if (step !== null && step <= 0) refuse("ValueError", "step must be greater than zero");
       result = sliced(result, axis++, start, stop, step ?? 1);
       own++;
     } else {
-      for (const index of whereTrue(tensorOf(text), result, axis)) {
+      for (const index of whereTrue(part.tensor, result, axis)) {
         tensors[axis++] = index;
         own++;
       }
@@ -226,13 +228,13 @@ function taken(x, tensors) {
   return made;
 }
 
-export function getItem(x, parts, tensorOf) {
-  const { result, tensors } = indexed(x, parts, tensorOf);
+export function getItem(x, parts) {
+  const { result, tensors } = indexed(x, parts);
   return tensors.length ? taken(result, tensors) : result;
 }
 
-export function setItem(x, parts, source, tensorOf, wrapped) {
-  const { result, tensors } = indexed(x, parts, tensorOf);
+export function setItem(x, parts, source, wrapped) {
+  const { result, tensors } = indexed(x, parts);
   if (!tensors.length) return assign(result, trimmed(source, result.shape));
   if (!wrapped && source.dtype !== x.dtype) {
     refuse(

@@ -3,7 +3,11 @@
 import { Door } from "./door.js";
 
 const LARGEST_HEAP = 288 * 2 ** 20; // bytes of Python's memory: a loop that fills it must end
-const CALLS = ["call", "getItem", "setItem", "tensor", "write", "text", "traits", "release"];
+// what Python asks of the door
+const CALLS = [
+  ...["call", "getItem", "setItem", "tensor", "write", "text", "dtype", "shape", "strides"],
+  ...["list", "rest", "slice", "picked"],
+];
 
 /** Start MicroPython from a compiled module, and hold its memory to a bound. */
 async function instantiated(load, module, print, full) {

@@ -10,11 +10,13 @@ ask for it.
 """
 `;
 // what the page knows without an import
-const IMPORTS = `import math
-
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn`;
+const IMPORTS = [
+  "import math",
+  "",
+  "import torch",
+  "import torch.nn.functional as F",
+  "from torch import Tensor, nn",
+].join("\n");
 const OF_THE_BOOK = "from attention_workbook.parts import of_the_book";
 const DEFINED = /^(?:def|class) (\w+)|^([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?=(?!=)/gm;
 const IMPORTED = /^(?:from|import) .*(?<!import of_the_book)$/gm;

@@ -1,7 +1,7 @@
 // Tensors as PyTorch has them: numbers in a typed array, a shape, and strides, so that views share
 // their numbers. Sizes are small here: what is not contiguous is copied before anything is computed.
 
-/** An error as PyTorch raises it; the door to Python turns it into a text. */
+/** An error as PyTorch raises it; the door hands it to Python. */
 export class Refusal extends Error {
   constructor(kind, message) {
     super(message);

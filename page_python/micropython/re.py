@@ -15,18 +15,12 @@ class Pattern:
     def __init__(self, pattern):
         self.pattern = pattern
 
-    def _spans(self, text):
-        for span in str(host.matches(self.pattern, text)).split(";"):
-            if span:
-                start, end = span.split(",")
-                yield int(start), int(end)
-
     def findall(self, text):
-        return [text[start:end] for start, end in self._spans(text)]
+        return [text[start:end] for start, end in host.matches(self.pattern, text)]
 
     def sub(self, new, text):
         parts, last = [], 0
-        for start, end in self._spans(text):
+        for start, end in host.matches(self.pattern, text):
             found = text[start:end]
             parts += [text[last:start], new if isinstance(new, str) else new(Match(found))]
             last = end

@@ -64,14 +64,14 @@ function answer({ inputs, code }) {
       .slice(1)
       .split(",")
       .map((n) => {
-        const tensor = door.get(n);
+        const tensor = door.get(Number(n));
         const copy = door.operations.get("contiguous").compute(tensor);
         const data = copy.data.subarray(copy.offset, copy.offset + copy.size);
         return { dtype: tensor.dtype, shape: tensor.shape, data: Array.from(data, plain) };
       });
     result = { tensors };
   }
-  door.release(first, "");
+  door.release(first);
   return result;
 }
 

@@ -163,12 +163,12 @@ def fresh_world():
 def judged(module, name, source, lowered, function, before="", mine="", parts=()):
     """Run a reader's code and judge its function; ``mine`` has the reader's own earlier parts.
 
-    The result is y, n, or - where nothing is written yet, the line that stopped, and the verdict.
+    It passes, does not, or is None where nothing is written yet; the line is the one that stopped.
     """
     running._source[:] = source.split("\n")
     running._failed_at[0] = 0
     passed, said = _judged(module, name, source, lowered, function, before, mine, parts)
-    return "%s%d|%s" % (passed, running._failed_at[0], said)
+    return {"passed": passed, "line": running._failed_at[0], "said": said}
 
 
 def _judged(module, name, source, lowered, function, before, mine, parts):
@@ -182,13 +182,13 @@ def _judged(module, name, source, lowered, function, before, mine, parts):
             world.update({part: own[part] for part in parts if part != function})
         code = compile(lowered + "\n", ANSWER, "exec")
     except SyntaxError as error:
-        return "n", _syntax(Failure(error, None))
+        return False, _syntax(Failure(error, None))
     outcome = running.run(lambda: exec(code, world), (), aloud=True)
     if isinstance(outcome, Failure):
-        return "n", _failed(outcome)
+        return False, _failed(outcome)
     answer = world.get(function, None)
     if answer is None:
-        return "n", "Not yet: your code defines no function `%s`." % function
+        return False, "Not yet: your code defines no function `%s`." % function
     if callable(answer) and not isinstance(answer, torch.Tensor):
         head = _head(source, function)
         if head:
@@ -198,8 +198,8 @@ def _judged(module, name, source, lowered, function, before, mine, parts):
             world[own] = _counted(own, world[own])
     verdict = getattr(module, name)(answer)
     if verdict.message == UNWRITTEN:
-        return "-", "Write it, then press Run and check."
-    return "y" if verdict.passed else "n", repr(verdict)
+        return None, "Write it, then press Run and check."
+    return verdict.passed, repr(verdict)
 
 
 def in_place(x, sign, other):

@@ -34,11 +34,8 @@ def _watched(answer, trace):
             return answer(*given)
         finally:
             torch.watch[0] = None
-            for entry in str(host.watch(False)).split(";"):
-                if entry:
-                    name, shape, stored = entry.split("|")
-                    sizes = tuple([int(size) for size in shape.split(",") if size])
-                    trace.tensors.append((name, sizes, int(stored)))
+            for made in host.watch(False):
+                trace.tensors.append((made.name, tuple(made.shape), made.stored))
 
     return watched
 

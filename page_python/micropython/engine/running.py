@@ -115,8 +115,7 @@ def attempt(function, case):
 def _release(since, result):
     """Forget the tensors made on the way to a result."""
     results = result if isinstance(result, (tuple, list)) else (result,)
-    kept = [str(x._n) for x in results if isinstance(x, Tensor)]
-    host.release(since, ",".join(kept))
+    host.release(since, *[x._n for x in results if isinstance(x, Tensor)])
 
 
 def run(function, given, *, aloud=False):

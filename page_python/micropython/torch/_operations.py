@@ -16,17 +16,27 @@ def made(result, names=None):
     kind = type(result)
     if kind is Int:
         return tensor_type[0](result)
-    if kind is not str:
+    if kind is str:
+        return DTYPES.get(result, result)
+    if kind is not _JsProxy:
         return result
-    if result.startswith("!"):
-        error, text = result[1:].split(":", 1)
-        raise ERRORS[error](text)
-    if result.startswith("#"):
-        tensors = [tensor_type[0](Int(number)) for number in result[1:].split(",") if number]
-        return names(*tensors) if names else tuple(tensors)
-    return DTYPES.get(result, result)
+    if hasattr(result, "error"):
+        raise ERRORS[result.error](result.message)
+    tensors = [tensor_type[0](number) for number in result]
+    return names(*tensors) if names else tuple(tensors)
 
 
+def js_array(items):
+    """Return what JavaScript sees as an array."""
+    if len(items) <= 64:
+        return door.list(*items)
+    array = door.list()
+    for start in range(0, len(items), 64):
+        array.push(*items[start : start + 64])
+    return array
+
+
+_JsProxy = type(door.list())
 _PYTHONS = {Int: "int64", Bool: "bool", Float: "float64", float: "float64"}
 
 
@@ -70,7 +80,7 @@ def _tensor(name, parameter, x):
 
 def _wholes(name, parameter, x):
     items = x if isinstance(x, (tuple, list)) else (x,)
-    return ",".join([str(_whole(name, parameter, item)) for item in items])
+    return js_array([_whole(name, parameter, item) for item in items])
 
 
 def _decimal(name, parameter, x):
@@ -106,7 +116,7 @@ def _tensors(name, parameter, x):
                 "expected Tensor as element %d in argument 0, but got %s"
                 % (place, type_name(tensor))
             )
-    return ",".join([str(tensor._n) for tensor in tensors])
+    return js_array([tensor._n for tensor in tensors])
 
 
 # by the kinds of a signature; capital letters take None as well
@@ -122,7 +132,7 @@ def _convert(raw, name, parameter, kind, x):
         if _is_tensor(x):
             raw += ["t", x._n]
         elif x is None and kind == "O":
-            raw += ["", 0]
+            raw += [None, None]
         elif kind_of(x):
             raw += [kind_of(x), number(x)]
         else:

@@ -7,7 +7,16 @@ from uctypes import addressof
 
 from torch._kinds import DTYPES, Bool, Float, Int, Size, unknown
 from torch._kinds import dtype as dtype_type
-from torch._operations import kind_of, made, number, operation, tensor_type, type_name, watch
+from torch._operations import (
+    js_array,
+    kind_of,
+    made,
+    number,
+    operation,
+    tensor_type,
+    type_name,
+    watch,
+)
 
 
 def in_place(x, result):
@@ -20,14 +29,14 @@ class Tensor:
         self._n = number
 
     def __getattr__(self, name):
-        if name in ("shape", "dtype", "_strides"):
-            kind, shape, strides, _ = str(door.traits(self._n)).split(";")
-            self.dtype = DTYPES[kind]
-            self.shape = Size([Int(size) for size in shape.split(",") if size])
-            self._strides = tuple([Int(step) for step in strides.split(",") if step])
-            return (
-                self.shape if name == "shape" else self.dtype if name == "dtype" else self._strides
-            )
+        if name == "shape":
+            self.shape = Size(door.shape(self._n))
+            return self.shape
+        if name == "dtype":
+            self.dtype = DTYPES[door.dtype(self._n)]
+            return self.dtype
+        if name == "_strides":
+            return tuple(door.strides(self._n))
         if name in PROPERTIES:
             if watch[0]:
                 watch[0]("torch." + name)
@@ -112,9 +121,7 @@ class Tensor:
         if not kind:
             raise TypeError("can't assign a %s to a torch.FloatTensor" % type_name(value))
         held = value._n if kind == "t" else number(value)
-        result = door.setItem(self._n, _index(index), kind, held)
-        if type(result) is str:
-            made(result)
+        made(door.setItem(self._n, _index(index), kind, held))
 
 
 tensor_type[0] = Tensor
@@ -122,27 +129,25 @@ METHODS, PROPERTIES, FUNCTIONS_ONLY = {}, {}, []  # _methods.py fills them
 
 
 def _index(index):
-    return ";".join([_index_part(part) for part in (index if type(index) is tuple else (index,))])
+    return js_array([_index_part(part) for part in (index if type(index) is tuple else (index,))])
 
 
 def _index_part(part):
-    if part is None:
-        return "n"
+    if part is None or type(part) is Int:
+        return part
     if part is ...:
-        return "e"
+        return door.rest()
     if isinstance(part, Tensor):
         if not part.shape and part.dtype.rank == 1:
-            return "i%d" % part.item()
-        return "t%d" % part._n
-    if type(part) is Int:
-        return "i%d" % part
+            return part.item()
+        return door.picked(part._n)
     if type(part) is Bool:
         raise unknown("indexing by True or False")
     if isinstance(part, (list, tuple, range)):
-        return "t%d" % tensor(list(part), dtype=None if part else DTYPES["int64"])._n
+        return door.picked(tensor(list(part), dtype=None if part else DTYPES["int64"])._n)
     if hasattr(part, "start"):
-        return "s" + ":".join(
-            ["" if at is None else str(Int(at)) for at in (part.start, part.stop, part.step)]
+        return door.slice(
+            *[None if at is None else Int(at) for at in (part.start, part.stop, part.step)]
         )
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
@@ -263,7 +268,7 @@ def tensor(data, dtype=None, device=None, requires_grad=False):
     kind = dtype.name
     if dtype.rank == 1:
         held = array("d", [Float(Int(x)) for x in into] or [0.0])
-    return made(door.tensor(addressof(held), len(into), ",".join([str(n) for n in shape]), kind))
+    return made(door.tensor(addressof(held), len(into), js_array(shape), kind))
 
 
 def as_tensor(data, dtype=None, device=None):

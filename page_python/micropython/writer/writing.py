@@ -175,17 +175,16 @@ def begin(who, breakage):
 
 
 def step(who, what, given):
-    """Let a writer write a letter or read a row: the result after "=", or a part and a sentence."""
+    """Let a writer write a letter or read a row: what is given, or a part and a sentence."""
     del _inside[:]
     writer = _writers[who]
     outcome = running.run(lambda: getattr(writer, what)(given), ())
     kept = [x for each in _writers for cache in _writers[each].caches for x in cache]
-    numbers = [str(x._n) for x in kept if isinstance(x, torch.Tensor)]
-    host.release(_since[0], ",".join(numbers))
+    host.release(_since[0], *[x._n for x in kept if isinstance(x, torch.Tensor)])
     if isinstance(outcome, Failure):
         part = _inside[-1] if _inside else _returned[0]
-        return part + ":" + _said(outcome, part)
-    return "=" + str(outcome)
+        return {"part": part, "failed": _said(outcome, part)}
+    return {"given": outcome}
 
 
 def _said(failure, part):
