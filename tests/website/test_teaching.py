@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from website import ROOT, book
+from website import ROOT, book, copies, notebooks
 from website.minutes import LEVEL
 
 TEXT = (ROOT / "book" / "teaching.md").read_text(encoding="utf-8")
@@ -79,6 +79,12 @@ def test_exercises_exist_and_take_the_minutes_that_are_quoted():
                 assert minutes in ("", str(exercises[int(number)])), f"{own}: {line}"
                 quoted += bool(minutes)
     assert quoted > 12
+
+
+def test_the_points_of_a_chapter_are_those_of_its_exercises():
+    [(number, points)] = re.findall(r"chapter (\d) comes to (\d+)", TEXT)
+    graded = copies.exercises(notebooks.read(ROOT / f"{CHAPTERS[int(number)]}.ipynb"))
+    assert sum(one.points for one in graded) == int(points)
 
 
 def test_what_is_quoted_stands_in_the_chapter_or_on_a_control():

@@ -5,11 +5,17 @@ import os
 import sys
 from pathlib import Path
 
+from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor, TagRemovePreprocessor
+from nbgrader.preprocessors import GetGrades
+
 c = get_config()  # noqa: F821
 c.CourseDirectory.course_id = "attention"
 c.ClearSolutions.code_stub = {"python": "# Your answer; the last line asks the grader."}
 c.Execute.timeout = 60  # seconds a cell; the next cells run all the same
-c.TagRemovePreprocessor.enabled = True  # feedback does without the packages carried along
+# Feedback does without the cell that carries the book's packages along.
+parts = [TagRemovePreprocessor, GetGrades, CSSHTMLHeaderPreprocessor]
+c.GenerateFeedback.preprocessors = parts
+c.TagRemovePreprocessor.enabled = True
 c.TagRemovePreprocessor.remove_cell_tags = {"carried"}
 
 
