@@ -22,7 +22,7 @@ BROKEN = {
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
     """The course's folder, and nbgrader in it."""
-    subprocess.run(["make", "nbgrader"], cwd=ROOT, check=True)
+    subprocess.run(["make", "-o", "environment", "nbgrader"], cwd=ROOT, check=True)
     folder = tmp_path_factory.mktemp("class")
     classroom.prepare(ROOT / "book" / f"{NAME}.ipynb", folder)
     settings = folder / "nbgrader_config.py"
