@@ -61,7 +61,6 @@ export function render({ model, el }) {
   const given = view.state();
   const reader = unpackReader(given, given.vocabulary.length);
   view.root.classList.add("attention-walk");
-  setAttributes(view.root, { "data-lm-suppress-shortcuts": "true" }); // JupyterLab's own arrow keys
   let measured = measure(given, reader);
   let isWithPage = false;
   let picture = null; // the scene that was drawn last
@@ -202,7 +201,7 @@ export function render({ model, el }) {
       event.stopPropagation();
       go(by);
     },
-    { signal: view.signal },
+    { signal: view.signal, capture: true },
   );
 
   view.start(() => {

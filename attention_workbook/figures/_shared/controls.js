@@ -24,7 +24,6 @@ export function textField({ label: title, trait, rows, signal, ...attributes }) 
     role: "alert",
     hidden: true,
   });
-  input.addEventListener("keydown", (event) => event.stopPropagation(), { signal }); // a notebook has keys of its own
   return {
     input,
     node: element(

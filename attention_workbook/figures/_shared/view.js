@@ -210,7 +210,15 @@ export function createView(
   }
   let held = false; // a pointer or a key stays down: the picture follows closely
   root.addEventListener("pointerdown", () => (held = true), { signal });
-  root.addEventListener("keydown", ({ repeat }) => (held = repeat), { signal });
+  root.addEventListener(
+    "keydown",
+    (event) => {
+      held = event.repeat;
+      // A notebook's own keys would move on to another cell, or delete the figure's.
+      if (!address && !event.ctrlKey && !event.metaKey) event.stopPropagation();
+    },
+    { signal },
+  );
   for (const type of ["pointerup", "pointercancel", "keyup"]) {
     addEventListener(type, () => (held = false), { signal });
   }

@@ -158,6 +158,35 @@ def test_without_a_page_of_ours_there_is_no_link(show):
 
 
 @browser
+@pytest.mark.parametrize("is_notebook", [True, False], ids=["notebook", "page"])
+def test_a_notebook_hears_no_key_of_a_figure_and_a_page_does(show, is_notebook):
+    """JupyterLab would go to another cell at an arrow, and delete the figure's at d d."""
+    page = show(SoftLookup())
+    page.evaluate(
+        """async (isNotebook) => {
+        window.heard = [];
+        document.addEventListener('keydown', ({ key }) => heard.push(key));
+        if (!isNotebook) return;
+        const model = attentionWidgets.model(document.querySelector('figure'));
+        attentionWidgets.unmount(document.querySelector('figure'));
+        const output = document.createElement('div');
+        document.querySelector('main').append(output);
+        output.dataset.widget = 'SoftLookup';
+        await attentionWidgets.mount(output, model);
+        }""",
+        is_notebook,
+    )
+    slider = page.get_by_role("slider").first
+    before = slider.input_value()
+    for key in ("ArrowRight", "d", "d", "Home"):
+        slider.press(key)
+        if key == "ArrowRight":
+            assert slider.input_value() != before
+    assert float(slider.input_value()) == float(slider.get_attribute("min"))
+    assert page.evaluate("heard") == ([] if is_notebook else ["ArrowRight", "d", "d", "Home"])
+
+
+@browser
 def test_the_whole_screen_is_offered_where_there_is_one(show):
     page = show(MaskLab())
     button = page.get_by_role("button", name="Full screen")
