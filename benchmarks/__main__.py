@@ -4,17 +4,12 @@
 better. All calls of a row take turns in one process, so that a busy machine slows them alike; the
 table shows the median ratio with its quartiles, forward and forward with the way back.
 ``--lengths 64 256`` measures fewer lengths, ``--seconds 0.1`` spends less time on a row.
-``--store`` keeps what the chapter on cost shows.
 """
 
 import argparse
-import json
-import platform
 import statistics
 import time
-from datetime import date
 from functools import partial
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -28,11 +23,9 @@ from attention_lib import (
     length_mask,
     scaled_dot_product_attention,
 )
-from attention_workbook import cost
 
 D_K = 64
 PAIRS = 2**21  # of queries and keys: the longer the sequences, the fewer heads and batches
-STORED = Path(cost.__file__).parent / "measured.json"
 
 
 def textbook(queries, keys, values, mask=None):
@@ -134,30 +127,14 @@ def spread(numbers):
     return [round(number, 3) for number in statistics.quantiles(numbers, n=4)]
 
 
-def machine():
-    """Say where and with what this was measured."""
-    processor = platform.processor() or platform.machine()
-    if device().type == "cuda":
-        processor = torch.cuda.get_device_name()
-    return {
-        "date": date.today().isoformat(),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "processor": processor,
-        "threads": torch.get_num_threads(),
-    }
-
-
 def main():
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--lengths", type=int, nargs="+", default=(64, 256, 1024, 4096))
     parser.add_argument("--seconds", type=float, default=1.0, help="for a row, one way")
     parser.add_argument("--threads", type=int, default=1, help="one disturbs others least")
-    parser.add_argument("--store", action="store_true", help="keep what the chapter shows")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    rows = []
     print(f"{'ours':<20}{'keys':>6}  {'against':<10}{'forward':>18}{'and back':>20}")
     for length in options.lengths:
         for row in measured(length, options.seconds):
@@ -168,18 +145,6 @@ def main():
                 f"{middle:6.2f} [{low:.2f} {high:.2f}]{back:8.2f} [{back_low:.2f} {back_high:.2f}]",
                 flush=True,
             )
-            rows.append(row)
-    if options.store:
-        STORED.write_text(json.dumps({"machine": machine(), "rows": [*shown(rows)]}) + "\n")
-
-
-def shown(rows):
-    """Return what the chapter draws: forward ratios against the kernel and the textbook."""
-    for row in rows:
-        if row["what"] in ("no mask", "causal", "lengths"):
-            low, middle, high = row["forward"]
-            kept = {name: row[name] for name in ("what", "length", "against")}
-            yield kept | {"ratio": middle, "quartiles": [low, high]}
 
 
 if __name__ == "__main__":

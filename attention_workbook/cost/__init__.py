@@ -3,7 +3,7 @@
 - :func:`attention_cost`, :func:`layer_flops`, :func:`cache_bytes`, :func:`latent_cache_bytes`:
   formulas.
 - :func:`measured_cost`, :func:`peak_bytes`, :func:`fitted_exponent`: measurements to hold against
-  them; :func:`benchmark`: those that the book shows.
+  them.
 """
 
 from attention_workbook.cost.counting import (
@@ -15,7 +15,6 @@ from attention_workbook.cost.counting import (
 )
 from attention_workbook.cost.measuring import (
     Exponent,
-    benchmark,
     fitted_exponent,
     measured_cost,
     peak_bytes,
@@ -25,7 +24,6 @@ __all__ = [
     "Cost",
     "Exponent",
     "attention_cost",
-    "benchmark",
     "cache_bytes",
     "fitted_exponent",
     "latent_cache_bytes",

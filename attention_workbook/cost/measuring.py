@@ -1,11 +1,9 @@
 """Costs as they are measured: operations counted, bytes followed, exponents fitted."""
 
-import json
 import math
 import weakref
 from collections.abc import Callable, Sequence
 from numbers import Real
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -18,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from attention_lib.arguments import require_tensor
 from attention_workbook.cost.counting import Cost
 
-__all__ = ["Exponent", "benchmark", "fitted_exponent", "measured_cost", "peak_bytes"]
+__all__ = ["Exponent", "fitted_exponent", "measured_cost", "peak_bytes"]
 
 
 def measured_cost(call: Callable[..., object], *tensors: Tensor) -> Cost:
@@ -162,26 +160,6 @@ def fitted_exponent(sizes: Sequence[float], costs: Sequence[float]) -> Exponent:
     return Exponent(
         power, math.sqrt(sum(residual**2 for residual in residuals) / (len(x) - 2) / width)
     )
-
-
-def benchmark() -> dict[str, Any]:
-    """Return what ``python -m benchmarks`` measured on the machine that made the book.
-
-    Returns
-    -------
-    dict
-        ``"machine"``: date, versions, processor, threads. ``"rows"``: what was called, at which
-        length, against what, the median ratio of the times (ours divided by theirs, forward) and
-        its quartiles.
-
-    Examples
-    --------
-    >>> sorted(benchmark()["rows"][0])
-    ['against', 'length', 'quartiles', 'ratio', 'what']
-    """
-    text = Path(__file__).with_name("measured.json").read_text(encoding="utf-8")
-    measurements: dict[str, Any] = json.loads(text)
-    return measurements
 
 
 def _tensors(nested: object) -> list[Tensor]:
