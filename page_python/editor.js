@@ -281,8 +281,8 @@ function withForm(place, parts, keeps) {
 }
 
 /** Once all parts that write are the reader's: the way to where they do. */
-function wayToPanel({ panel: { driving, page, id } }) {
-  if (ownParts(mine.text(), driving).length < driving.length) return [];
+function wayToPanel({ panel: { needed, page, id } }) {
+  if (ownParts(mine.text(), needed).length < needed.length) return [];
   const link = make("a", { href: addressOf(page, id), textContent: "Let your parts write." });
   return [" All parts that the writer needs are yours now. ", link];
 }

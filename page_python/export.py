@@ -12,16 +12,15 @@ import sys
 from pathlib import Path
 
 from attention_workbook import exercises
-from attention_workbook.exercises import Exercise, Source, slips
+from attention_workbook.exercises import Exercise, Source, one_block, slips
 from attention_workbook.parts import PARTS, of_the_book
 from attention_workbook.writer import split_prose
 from page_python import FOLDER, micropython
 from page_python.translation import picked, stripped, translated
-from website import ROOT
 
 __all__ = [
-    "DRIVING",
-    "UNABLE",
+    "NEEDS_PYTORCH",
+    "PARTS_THAT_WRITE",
     "chapter",
     "chapter_of",
     "chapters",
@@ -46,20 +45,16 @@ SHARED = {
 WHOLE = ["cases", "verdict", "words", "compare", "changes", "facts", "explain", "exercise"]
 
 # chapters whose exercises cannot run in the page, and why
-UNABLE = {
+NEEDS_PYTORCH = {
     "write_a_contract": "This page cannot run it: it takes attentions that need PyTorch itself. ",
 }
 _BLOCK = ("my_unit_scores", "my_masked_softmax", "my_many_heads", "my_block")
 # by chapter, the parts that run the stored writer there
-DRIVING = {"one_block": (*_BLOCK, "my_loss"), "kv_cache": (*_BLOCK, "my_cached_heads")}
+PARTS_THAT_WRITE = {"one_block": (*_BLOCK, "my_loss"), "kv_cache": (*_BLOCK, "my_cached_heads")}
 PANEL = "attention-parts"  # the place where they do, on the page of such a chapter
-# functions of the chapter `one-block` that break it
-BREAKAGES = ("no_root", "mask_after", "exchanged")
 ROWS, ROW = 2, 128  # rows of the held-out text on which the page measures a loss, and their letters
 # a grader's call at the end of a cell
 CALL = re.compile(r"^(\w+)\.(\w+)\((\w+)\)$", re.MULTILINE)
-# parts that a chapter takes from earlier ones
-TAKE = re.compile(r"\btake\(([^)]*)\)")
 
 
 def packed():
@@ -72,7 +67,7 @@ def packed():
 def chapters():
     """Return the names of the chapters with exercises that run in the page."""
     names = [path.stem for path in sorted(CHAPTERS.glob("[a-z]*.py"))]
-    return [name for name in names if name not in UNABLE]
+    return [name for name in names if name not in NEEDS_PYTORCH]
 
 
 def engine():
@@ -110,32 +105,43 @@ def _bare(path):
 @functools.cache
 def chapter(name):
     """Return what the page needs for a chapter: its module, its cases, its solutions' variants."""
-    module = importlib.import_module(f"{exercises.__name__}.{name}")
-    own_exercises = {
-        key: value
-        for key, value in vars(module).items()
-        if isinstance(value, Exercise) and value.right.__module__ == module.__name__
-    }
+    own_exercises = _exercises(name)
     argument_names = {key: _argument_names(value) for key, value in own_exercises.items()}
     return {
         "module": translated(_text(CHAPTERS, name)),
         "solutions": {key: solution(value) for key, value in own_exercises.items()},
         "mistakes": {key: names for key, names in argument_names.items() if names},
-        "helpers": _helpers(name),
+        "helpers": {key: _helpers(value) for key, value in own_exercises.items() if value.given},
     }
+
+
+def _exercises(chapter):
+    """The exercises of a chapter, by name."""
+    module = importlib.import_module(f"{exercises.__name__}.{chapter}")
+    return {
+        key: value
+        for key, value in vars(module).items()
+        if isinstance(value, Exercise) and value.right.__module__ == module.__name__
+    }
+
+
+def parts_called(chapter):
+    """Return the parts that the exercises of a chapter may call, by exercise."""
+    given = {key: [*filter(PARTS.get, value.given)] for key, value in _exercises(chapter).items()}
+    return {key: parts for key, parts in given.items() if parts}
 
 
 def part(name):
     """Return what a page needs to keep a reader's part: names, and what its chapter defines."""
-    chapter, exercise = chapter_of(name), PARTS[name].right.__name__
-    page = chapter if chapter in DRIVING else "one_block"
+    chapter = chapter_of(name)
+    page = chapter if chapter in PARTS_THAT_WRITE else "one_block"
     return {
         "part": name,
         "parts": [*PARTS],
         "library": [*_functions(_bare(HOST / "attention_lib.py"))],
-        "helpers": _helpers(chapter, but=PARTS).get(exercise, ""),
+        "helpers": _helpers(PARTS[name], parts=()),
         "panel": {
-            "driving": DRIVING[page],
+            "needed": PARTS_THAT_WRITE[page],
             "page": f"{page.replace('_', '-')}.html",
             "id": PANEL,
         },
@@ -143,34 +149,21 @@ def part(name):
 
 
 def writer():
-    """Return what the page needs to run the stored writer by a reader's parts, but its numbers.
-
-    What breaks it are functions of the chapter that puts the parts together.
-    """
+    """Return what the page needs to run the stored writer by a reader's parts, but its numbers."""
     held_out = split_prose()[1]
-    functions = _functions_of_chapter("one_block")
     return {
         "module": _bare(HOST / "writer" / "writing.py"),
-        "breakages": stripped("\n".join(ast.unparse(functions[name]) for name in BREAKAGES)),
+        "breakages": stripped(ast.unparse(_definition(one_block.breakages))),
         "parts": {name: [chapter_of(name), PARTS[name].right.__name__] for name in PARTS},
         "rows": [held_out[start : start + ROW + 1] for start in range(0, ROWS * ROW, ROW)],
     }
 
 
 def parts_of_the_book():
-    """Return the parts as the chapters publish them: each calls those before it."""
-    texts = ["import torch"]
-    for name, exercise in PARTS.items():
-        chapter, functions = chapter_of(name), _functions_of_chapter(chapter_of(name))
-        solution = next(
-            function
-            for grader, function, _, is_stub in published(chapter)
-            if grader == exercise.right.__name__ and not is_stub
-        )
-        node = functions[solution]
-        helpers = sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name)} & {*functions})
-        node.name, node.body[0:0] = name, [functions[helper] for helper in helpers]
-        texts.append(ast.unparse(node))
+    """Return the right solutions of the parts under the parts' names; some call others."""
+    calling = _functions(_bare(HOST / "writer" / "parts.py"))
+    nodes = [calling.get(name) or _solution_of_part(name) for name in PARTS]
+    texts = ["import torch", *map(ast.unparse, nodes)]
     return stripped("\n".join([*texts, "of_the_book = globals().get"]))
 
 
@@ -179,91 +172,37 @@ def chapter_of(part):
     return PARTS[part].right.__module__.rpartition(".")[2]
 
 
-def _functions_of_chapter(chapter):
-    """The functions that a chapter's notebook defines, by name."""
-    functions = {}
-    for cell in _cells(chapter):
-        functions |= _functions("".join(cell["source"])) if cell["cell_type"] == "code" else {}
-    return functions
-
-
-@functools.cache
-def _cells(chapter):
-    """The cells of a chapter's notebook, which is read once."""
-    notebook = ROOT / "book" / f"{chapter.replace('_', '-')}.ipynb"
-    if not notebook.is_file():
-        return []
-    return json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-
-
-def published(name):
-    """Yield the exercises of a chapter's notebook: grader, function, code, whether it is a stub."""
-    for cell in _cells(name):
-        code = "".join(cell["source"])
-        call = CALL.search(code) if cell["cell_type"] == "code" else None
-        if call and call[1] == "exercise":
-            yield call[2], call[3], code[: call.start()], "your turn" in code
-
-
-def _helpers(name, but=()):
-    """The functions that a chapter's solutions call, by exercise; readers may call them, too.
-
-    They are the chapter's own, and the parts that it takes from earlier chapters.
-    """
-    return {
-        exercise: stripped(
-            "\n".join(ast.unparse(node) for key, node in nodes.items() if key not in but)
-        )
-        for exercise, nodes in _helper_nodes(name).items()
-    }
-
-
-def parts_called(name):
-    """Return the parts that the exercises of a chapter call, by exercise."""
-    parts_by_exercise = {
-        exercise: [part for part in PARTS if part in nodes]
-        for exercise, nodes in _helper_nodes(name).items()
-    }
-    return {exercise: parts for exercise, parts in parts_by_exercise.items() if parts}
-
-
-def _helper_nodes(name):
-    """The functions that a chapter's solutions call, as nodes by name, by exercise."""
-    functions, helpers_by_exercise = {}, {}
-    for cell in _cells(name):
-        code = "".join(cell["source"])
-        for call in TAKE.finditer(code) if cell["cell_type"] == "code" else []:
-            parts = re.findall(r'"(\w+)"', call[1])
-            functions |= {part: _solution_of_part(part) for part in parts}
-        defined = _functions(code) if cell["cell_type"] == "code" else {}
-        call = CALL.search(code)
-        if defined and call and call[1] == "exercise" and "your turn" not in code:
-            used = {x.id for node in defined.values() for x in ast.walk(node) if hasattr(x, "id")}
-            helpers = {x: functions[x] for x in sorted(used - {*defined}) if x in functions}
-            if helpers:
-                helpers_by_exercise[call[2]] = helpers
-        functions |= defined
-    return helpers_by_exercise
+def _helpers(exercise, parts=PARTS):
+    """The text of what an exercise gives: functions of its chapter, and some of the parts."""
+    names = [one for one in exercise.given if one in parts]
+    nodes = [_definition(one) for one in exercise.given if callable(one)]
+    nodes += map(_solution_of_part, names)
+    return stripped("\n".join(map(ast.unparse, nodes)))
 
 
 def _solution_of_part(name):
     """The book's own solution of a part, under the part's name, with the helpers that it calls."""
     right = of_the_book(name)
     functions = _functions(inspect.getsource(sys.modules[right.__module__]))
-    node = functions[right.__name__]
-    node.name, node.decorator_list, node.returns = name, [], None
-    for argument in node.args.args:
-        argument.annotation = None
+    node = _definition(right)
     helpers = sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name)} & {*functions})
-    node.body[0:1] = [functions[helper] for helper in helpers]  # for the docstring
+    node.name, node.body[0:1] = name, [functions[helper] for helper in helpers]  # no docstring
+    return node
+
+
+def _definition(function):
+    """A function's definition, without decorators and annotations."""
+    (node,) = ast.parse(inspect.getsource(function)).body
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.FunctionDef):
+            inner.decorator_list, inner.returns = [], None
+        if isinstance(inner, ast.arg):
+            inner.annotation = None
     return node
 
 
 def _functions(code):
-    try:
-        body = ast.parse(code).body
-    except SyntaxError:
-        return {}  # a cell with a magic command
+    body = ast.parse(code).body
     return {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
 
 

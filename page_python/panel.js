@@ -221,10 +221,10 @@ function withFile({ field, save, open, back, file }, panel) {
 }
 
 class Panel {
-  /** `driving` lists the parts that run the writer, as {part, page, title}. */
-  constructor(session, driving) {
-    Object.assign(this, { session, driving });
-    this.hasCache = driving.some(({ part }) => part === "my_cached_heads");
+  /** `needed` lists the parts that run the writer, as {part, page, title}. */
+  constructor(session, needed) {
+    Object.assign(this, { session, needed });
+    this.hasCache = needed.some(({ part }) => part === "my_cached_heads");
     this.writers = this.hasCache ? WITH_CACHE : WRITERS;
     this.parts = elements(this.writers);
     this.writing = new Writing(session);
@@ -287,7 +287,7 @@ class Panel {
 
   /** The names of the parts that the field holds. */
   own() {
-    const names = this.driving.map(({ part }) => part);
+    const names = this.needed.map(({ part }) => part);
     return ownParts(this.parts.field.value, names);
   }
 
@@ -298,7 +298,7 @@ class Panel {
     const isJudged = field.value === this.judged;
     save.disabled = !field.value;
     list.replaceChildren(
-      ...this.driving.map((one) =>
+      ...this.needed.map((one) =>
         lineOf(one, own.includes(one.part), isJudged && this.wrong.get(one.part)),
       ),
     );

@@ -14,7 +14,7 @@ __all__ = ["cached_heads", "quiz", "ring_step", "rolled_back"]
 _normal, _of_texts = draws(91), draws(92)
 
 
-def _at_places(x: Tensor, num_heads: int, first: int) -> Tensor:
+def at_places(x: Tensor, num_heads: int, first: int) -> Tensor:
     """Rotate the queries or keys of all heads, ``(batch, len, d_model)``, by their places."""
     split = x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
     places = torch.arange(first, first + x.shape[1])
@@ -37,6 +37,7 @@ def _read(batch: int, old: int, new: int, d: int, num_heads: int) -> tuple[Tenso
 
 @exercise(
     part="my_cached_heads",
+    given=[at_places, "my_many_heads"],
     axes="position column",
     cases=[
         _read(1, 2, 1, 4, 2),
@@ -90,17 +91,17 @@ def _read(batch: int, old: int, new: int, d: int, num_heads: int) -> tuple[Tenso
         ),
         (
             {
-                "_at_places(queries, num_heads, first)": "queries",
-                "_at_places(keys, num_heads, first)": "keys",
+                "at_places(queries, num_heads, first)": "queries",
+                "at_places(keys, num_heads, first)": "keys",
             },
             "neither queries nor keys are rotated.",
         ),
-        ({"_at_places(queries, num_heads, first)": "queries"}, "the queries are not rotated."),
-        ({"_at_places(keys, num_heads, first)": "keys"}, "the new keys are not rotated."),
+        ({"at_places(queries, num_heads, first)": "queries"}, "the queries are not rotated."),
+        ({"at_places(keys, num_heads, first)": "keys"}, "the new keys are not rotated."),
         (
             {
                 "torch.cat([old_keys, rotated], dim=1)": (
-                    "_at_places(torch.cat([old_keys, keys], dim=1), num_heads, 0)"
+                    "at_places(torch.cat([old_keys, keys], dim=1), num_heads, 0)"
                 )
             },
             "the old keys are rotated once more in each call; rotate a key once, when it comes.",
@@ -113,7 +114,7 @@ def _read(batch: int, old: int, new: int, d: int, num_heads: int) -> tuple[Tenso
             "the whole width is rotated as one head; each head rotates its own columns.",
         ),
         (
-            {"[old_values, values]": "[old_values, _at_places(values, num_heads, first)]"},
+            {"[old_values, values]": "[old_values, at_places(values, num_heads, first)]"},
             "the values are rotated, too; only queries and keys are.",
         ),
         (
@@ -160,10 +161,10 @@ def cached_heads(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the outputs of new tokens, ``(batch, new, d_model)``, and all keys and values."""
     first, new = old_keys.shape[1], keys.shape[1]
-    rotated = _at_places(keys, num_heads, first)
+    rotated = at_places(keys, num_heads, first)
     all_keys = torch.cat([old_keys, rotated], dim=1)
     all_values = torch.cat([old_values, values], dim=1)
-    queries = _at_places(queries, num_heads, first)
+    queries = at_places(queries, num_heads, first)
     mask = causal_mask(new, first + new)
     return _heads(queries, all_keys, all_values, num_heads, mask), all_keys, all_values
 

@@ -18,8 +18,12 @@ layer_parameters, narrow_heads, quiz = questions("multi_head")
 _normal, _double = draws(21), draws(22, torch.float64)
 
 
-def _cut(x: Tensor, num_heads: int) -> Tensor:
+def split(x: Tensor, num_heads: int) -> Tensor:
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def merge(x: Tensor) -> Tensor:
+    return x.transpose(1, 2).flatten(-2)
 
 
 def _cut_straight(x: Tensor, num_heads: int) -> Tensor:
@@ -39,6 +43,7 @@ _UNSWAPPED = (
     "look at heads. Swap the two axes."
 )
 _PRODUCTS = ["matmul", "einsum", "softmax", "bmm", "mm", "tensordot"]
+_IN_TURNS = "a head gets every num_heads-th column, not a block of columns."
 _STRAIGHT = (
     "heads are cut with a plain `reshape`, which gives a head stretches of the sentence, not "
     "columns."
@@ -67,8 +72,8 @@ _STRAIGHT = (
         ),
     ],
     mistakes=[
-        ("_cut", "_cut_straight", _STRAIGHT),
-        ("_cut", "_cut_in_turns", "a head gets every num_heads-th column, not a block of columns."),
+        ("split", "_cut_straight", _STRAIGHT),
+        ("split", "_cut_in_turns", _IN_TURNS),
         (
             {"num_heads) for": "1) for", "Q.shape[-1]": "(X.shape[-1] // num_heads)"},
             "nothing is cut into `num_heads`: that is one head of the whole width.",
@@ -91,7 +96,7 @@ _STRAIGHT = (
         ),
         (" @ W_o", " @ W_o + X", "the input is added; the residual connection is not asked for."),
         (
-            "_cut(X @ W, num_heads)",
+            "split(X @ W, num_heads)",
             "(X[:, None] @ W.reshape(num_heads, X.shape[-1], -1))",
             "a plain `reshape` deals out rows; of `W_q`, `W_k` and `W_v` a head owns columns.",
         ),
@@ -106,7 +111,7 @@ def multi_head(
     X: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, num_heads: int
 ) -> Tensor:
     """Return the output ``(batch, len, d_model)`` of a layer without a mask."""
-    Q, K, V = (_cut(X @ W, num_heads) for W in (W_q, W_k, W_v))
+    Q, K, V = (split(X @ W, num_heads) for W in (W_q, W_k, W_v))
     weights = (Q @ K.mT / Q.shape[-1] ** 0.5).softmax(dim=-1)
     Z = weights @ V
     return Z.transpose(1, 2).flatten(-2) @ W_o
@@ -121,6 +126,7 @@ def _tables(batch: int, len_q: int, len_k: int, d: int, num_heads: int) -> tuple
 
 @exercise(
     part="my_many_heads",
+    given=[split, merge, "my_masked_softmax", "my_unit_scores"],
     axes="position column",
     cases=[
         _tables(1, 2, 2, 4, 2),
@@ -137,10 +143,10 @@ def _tables(batch: int, len_q: int, len_k: int, d: int, num_heads: int) -> tuple
         )
     },
     mistakes=[
-        ("_cut", "_cut_unswapped", _UNSWAPPED),
-        ({"_cut": "_cut_unswapped", ".transpose(1, 2)": ""}, _UNSWAPPED),
-        ("_cut", "_cut_straight", _STRAIGHT),
-        ("_cut", "_cut_in_turns", "a head gets every num_heads-th column, not a block of columns."),
+        ("split", "_cut_unswapped", _UNSWAPPED),
+        ({"split": "_cut_unswapped", ".transpose(1, 2)": ""}, _UNSWAPPED),
+        ("split", "_cut_straight", _STRAIGHT),
+        ("split", "_cut_in_turns", _IN_TURNS),
         (
             "Q.shape[-1] ** 0.5",
             "queries.shape[-1] ** 0.5",
@@ -176,7 +182,7 @@ def many_heads(
     queries: Tensor, keys: Tensor, values: Tensor, num_heads: int, mask: Tensor
 ) -> Tensor:
     """Return the outputs of all heads side by side, ``(batch, len_q, d_model)``."""
-    Q, K, V = (_cut(x, num_heads) for x in (queries, keys, values))
+    Q, K, V = (split(x, num_heads) for x in (queries, keys, values))
     scores = Q @ K.mT / Q.shape[-1] ** 0.5
     weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).masked_fill(~mask, 0.0)
     Z = weights @ V

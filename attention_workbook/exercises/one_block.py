@@ -269,3 +269,34 @@ def update(
     size = (square / (1 - 0.99**step)).sqrt() + 1e-8
     parameter = parameter - rate * (mean / (1 - 0.9**step)) / size
     return parameter, mean, square
+
+
+def breakages(
+    heads: Callable[..., Tensor],
+    unit_scores: Callable[..., Tensor],
+    masked_softmax: Callable[..., Tensor],
+) -> dict[str, Callable[..., Tensor]]:
+    """Return what can be put in the place of the heads to break the chapter's model, by name."""
+
+    def no_root(
+        queries: Tensor, keys: Tensor, values: Tensor, num_heads: int, mask: Tensor
+    ) -> Tensor:
+        d_k = queries.shape[-1] // num_heads
+        return heads(queries * d_k**0.5, keys, values, num_heads, mask)
+
+    def mask_after(
+        queries: Tensor, keys: Tensor, values: Tensor, num_heads: int, mask: Tensor
+    ) -> Tensor:
+        Q, K, V = (
+            x.unflatten(-1, (num_heads, -1)).transpose(1, 2) for x in (queries, keys, values)
+        )
+        weights = masked_softmax(unit_scores(Q, K, 1), torch.ones_like(mask)) * mask
+        return (weights @ V).transpose(1, 2).flatten(-2)
+
+    def exchanged(
+        queries: Tensor, keys: Tensor, values: Tensor, num_heads: int, mask: Tensor
+    ) -> Tensor:
+        first, second, *others = heads(queries, keys, values, num_heads, mask).chunk(num_heads, -1)
+        return torch.cat([second, first, *others], dim=-1)
+
+    return {"no_root": no_root, "mask_after": mask_after, "exchanged": exchanged}

@@ -28,6 +28,7 @@ def _two_heads(
 
 
 @exercise(
+    given=["my_cross_head"],
     axes="batch query column",
     cases=[
         (torch.tensor([[[1.0], [2.0]]]), *(torch.tensor([[1.0]]) for _ in range(6))),

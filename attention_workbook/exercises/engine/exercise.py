@@ -59,6 +59,8 @@ class Exercise:
         What the task demands of the way; looked at where the results are right.
     part : str
         The name under which a right answer is kept in ``mine.py``, for later chapters.
+    given : sequence of callable or str
+        What an answer may call: functions that the chapter defines, and parts by their names.
 
     Examples
     --------
@@ -80,6 +82,7 @@ class Exercise:
         normalised: str = "",
         rules: Sequence[Rule] = (),
         part: str = "",
+        given: Sequence[Function | str] = (),
     ) -> None:
         functools.update_wrapper(self, right)
         self.right = right
@@ -95,7 +98,7 @@ class Exercise:
         ]
         self.axes = axes.split()
         self.normalise, self.normalised = normalise, normalised
-        self.rules, self.part = rules, part
+        self.rules, self.part, self.given = rules, part, given
 
     def __call__(self, answer: object, *, replace: bool = False) -> Verdict:
         """Judge an answer: say that it is right, or at most two things that are wrong.

@@ -1,8 +1,8 @@
 # The stored writer, run by a reader's parts: called from the page. It is the model of the chapter
-# `one-block`, and what breaks it are the functions of that chapter.
+# `one-block`, and what breaks it comes from that chapter's exercises.
 
 import torch
-from attention_workbook.exercises.engine.judging import fresh_world, left_of
+from attention_workbook.exercises.engine.judging import fresh_world
 
 from attention_lib import causal_mask, rotate_by_position
 from attention_workbook.exercises.engine import running
@@ -90,16 +90,10 @@ class Writer:
         self.caches = [(nothing, nothing)] * _facts["layers"]
         self.heads = self.parts["my_many_heads"]
         if breakage:
-            broken = {
-                "torch": torch,
-                "py_list": lambda *items: list(items),
-                "py_left": left_of,
-                "heads": self.heads,
-                "unit_scores": self.parts["my_unit_scores"],
-                "masked_softmax": self.parts["my_masked_softmax"],
-            }
-            exec(_facts["breakages"], broken)
-            self.heads = broken[breakage]
+            world = fresh_world()
+            exec(_facts["breakages"], world)
+            inner = [self.parts[name] for name in ("my_unit_scores", "my_masked_softmax")]
+            self.heads = world["breakages"](self.heads, *inner)[breakage]
 
     def scores(self, ids, cached=False):
         """Return the scores of the next letter at each place, ``(1, len, letters)``."""
