@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attention_workbook.exercises import draws, exercise, questions, without
 
-__all__ = ["block", "loss", "missing_part", "quiz", "update"]
+__all__ = ["block", "loss", "missing_part", "nucleus", "quiz", "update"]
 
 missing_part, quiz = questions("one_block")
 
@@ -269,6 +269,64 @@ def update(
     size = (square / (1 - 0.99**step)).sqrt() + 1e-8
     parameter = parameter - rate * (mean / (1 - 0.9**step)) / size
     return parameter, mean, square
+
+
+_KEEP = "likely.cumsum(dim=-1) - likely < p"
+
+
+@exercise(
+    cases=[
+        (torch.tensor([0.15, 0.5, 0.05, 0.3]), 0.7),
+        (draws(140)(7).softmax(dim=-1), 0.9),
+        (draws(141)(11).softmax(dim=-1), 0.02),
+        (draws(142, torch.float64)(5).softmax(dim=-1), 0.5),
+    ],
+    special={"where the sum is exactly `p`": (torch.tensor([0.125, 0.5, 0.25, 0.125]), 0.75)},
+    mistakes=[
+        (
+            "descending=True",
+            "descending=False",
+            "the letters are sorted in ascending order: the rarest come first and are kept.",
+        ),
+        (_KEEP, "likely.cumsum(dim=-1) == likely", "only the most probable letter is kept."),
+        (
+            _KEEP,
+            "likely.cumsum(dim=-1) <= p",
+            "the letter with which the sum reaches `p` is missing; it is still needed.",
+        ),
+        (
+            "kept / kept.sum(dim=-1, keepdim=True)",
+            "kept",
+            "what is kept does not sum to 1 yet.",
+        ),
+        (
+            "scatter(-1, order, likely)",
+            "scatter(-1, order.sort().values, likely)",
+            "the result is in sorted order; put each probability back in its letter's place.",
+        ),
+        (_KEEP, "likely >= p", "`p` is a bound for the sum, not for a single letter."),
+        (
+            "kept / kept.sum(dim=-1, keepdim=True)",
+            "kept.masked_fill(kept == 0, -torch.inf).softmax(dim=-1)",
+            "a softmax is taken of probabilities; divide them by their sum.",
+        ),
+        (
+            _KEEP,
+            "likely.cumsum(dim=-1) - likely <= p",
+            "one letter too many is kept where the sum is exactly `p`: it has been reached.",
+        ),
+        (_KEEP, "likely >= 1 - p", "`p` is a bound for the sum, not for a single letter."),
+    ],
+)
+def nucleus(probabilities: Tensor, p: float) -> Tensor:
+    """Return the probabilities ``(letters,)`` when only the most probable ones are drawn.
+
+    These are the fewest letters whose probabilities together reach ``p``.
+    """
+    likely, order = probabilities.sort(dim=-1, descending=True)
+    likely = likely * (likely.cumsum(dim=-1) - likely < p)
+    kept = torch.zeros_like(probabilities).scatter(-1, order, likely)
+    return kept / kept.sum(dim=-1, keepdim=True)
 
 
 def breakages(

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from attention_workbook.exercises import draws, exercise, questions
 
-__all__ = ["largest_chunk", "page_count", "paged", "quiz"]
+__all__ = ["largest_chunk", "page_count", "paged", "quiz", "written"]
 
 largest_chunk, quiz = questions("serving")
 
@@ -127,3 +127,59 @@ def page_count(prompts: Tensor, size: int) -> int:
     rows = [tuple(row.tolist()) for row in prompts]
     shared = {row[:end] for row in rows for end in range(size, length + 1, size)}
     return len(shared) + len(rows) * (length % size > 0)
+
+
+def _likely(number: int, seed: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    return draws(seed, dtype)(number).softmax(dim=-1)
+
+
+@exercise(
+    axes="guess token",
+    cases=[
+        (torch.tensor([0.3, 0.7]), torch.tensor([0.6, 0.4])),
+        (torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.2, 0.2, 0.6])),
+        (_likely(7, 143), _likely(7, 144)),
+        (_likely(11, 145, torch.float64), _likely(11, 146, torch.float64)),
+    ],
+    mistakes=[
+        (
+            "(p / q)",
+            "(q / p)",
+            "the quotient is upside down: a guess of which the draft gives too much is refused.",
+        ),
+        (
+            ".clamp(max=1)",
+            "",
+            "a probability of being accepted can be larger than 1 here; it is 1 at most.",
+        ),
+        (
+            "missing / missing.sum()",
+            "p",
+            "a refused guess is replaced from `p`; draw from the positive part of `p - q`.",
+        ),
+        (
+            "missing / missing.sum()",
+            "missing",
+            "the rows do not sum to 1: make the positive part of `p - q` sum to 1.",
+        ),
+        (
+            "refused * ",
+            "",
+            "accepted guesses are replaced as well: multiply by the probability of being refused.",
+        ),
+        (
+            "(p - q)",
+            "(q - p)",
+            "the positive part of `q - p` is what the draft has too much of; take that of `p - q`.",
+        ),
+    ],
+)
+def written(p: Tensor, q: Tensor) -> Tensor:
+    """Return the probabilities of the token that is written, ``(tokens, tokens)``.
+
+    Row *g* holds those after a guess *g*. The draft guesses by ``q``, the large model wants ``p``.
+    """
+    accepted = (p / q).clamp(max=1)
+    missing = (p - q).clamp(min=0)
+    refused = 1 - accepted.unsqueeze(-1)
+    return accepted.diag() + refused * missing / missing.sum()

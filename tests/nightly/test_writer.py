@@ -9,7 +9,7 @@ from attention_workbook.writer.training import STORED
 from tests.attention_workbook.test_writer import differences, seen_in_javascript
 from tests.website.test_site_in_browser import weigh
 
-PAGE = "book/write-a-text.html"
+PAGE = "book/one-block.html"
 
 
 def test_javascript_agrees_with_pytorch_on_a_thousand_texts(node):
