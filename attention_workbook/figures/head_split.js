@@ -11,7 +11,7 @@ import {
 
 const SIDE = 95; // of a cell of 100
 const [FLIGHT, ALL, FADING] = [450, 900, 700]; // milliseconds: of a number, until the last one starts, of its trail
-const HUES = [1, 4, 2, 3]; // of the heads, the first two as far apart as can be
+const HUES = [1, 3, 2, 4]; // of the heads, the first two far apart on light and dark
 
 /** Which number stands at each head, position and column; the right place of each; by number, the
     `place` where it lands, and whether it is `stray` there; and where the followed one does. */

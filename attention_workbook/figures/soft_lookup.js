@@ -33,14 +33,15 @@ export function measure({ query_x, query_y, temperature, key_points, value_point
 }
 
 /** The finding in words. */
-export function words({ tokens }, { weights, output_x, output_y }) {
+export function words({ tokens }, { weights, output_x, output_y }, isDone = false) {
   const top = Math.max(...weights);
   let kind = "It lies inside the tinted area between the values.";
   if (top > 0.99)
     kind = `Nearly a hard lookup: it sits on the value of ${tokens[weights.indexOf(top)]}.`;
   else if (top < 1 / weights.length + 0.01)
     kind = "Nearly the mean: every value has the same share.";
-  return `Output (${fixed(output_x)}, ${fixed(output_y)}). ${kind}`;
+  const done = isDone ? `Done: ${tokens[weights.indexOf(top)]} wins. ` : "";
+  return `${done}Output (${fixed(output_x)},\u00a0${fixed(output_y)}). ${kind}`;
 }
 
 /** The corners of the convex hull, in order (Andrew's monotone chain). */
@@ -209,16 +210,36 @@ export function render({ model, el }) {
     "Four values, their convex hull, and the output inside it",
   );
 
-  // Drag the query, or a key. Sliders and the field under More do the same for keyboards.
-  const grip = queryPlane.plot.drag((x, y, thing) => {
-    const point = queryPlane.under(x, y);
+  // Drag the query, or a key, or move it by the arrow keys.
+  const moved = (thing, point) => {
     if (thing === 0) view.setAll({ query_x: point[0], query_y: point[1] });
     else
       view.set(
         "key_points",
         model.get("key_points").map((key, i) => (i === thing - 1 ? point : key)),
       );
-  });
+  };
+  const grip = queryPlane.plot.drag(
+    (x, y, thing) => moved(thing, queryPlane.under(x, y)),
+    (right, up, thing) => {
+      const { query_x, query_y, key_points } = view.state();
+      const from = [[query_x, query_y], ...key_points][thing];
+      const step = (number, way) =>
+        way ? Math.min(Math.max(Math.round(20 * number + way) / 20, -2), 2) : number;
+      moved(thing, [step(from[0], right), step(from[1], up)]);
+    },
+  );
+
+  // The task is done where the query stands as it stood, and another word has the most weight.
+  const start = view.state();
+  const winner = (settings) => {
+    const { weights } = measure(settings);
+    return weights.indexOf(Math.max(...weights));
+  };
+  const isDone = (settings) =>
+    settings.query_x === start.query_x &&
+    settings.query_y === start.query_y &&
+    winner(settings) !== winner(start);
   let trail = []; // where the output has been
   view.onReset(() => {
     trail = [];
@@ -298,7 +319,13 @@ export function render({ model, el }) {
       drawn.weights,
       hull(value_points),
     );
-    grip([query, ...key_points].map(queryPlane.at));
+    grip(
+      [query, ...key_points].map(queryPlane.at),
+      [[settings.query_x, settings.query_y], ...settings.key_points].map(
+        ([x, y], i) =>
+          `${i ? `key of ${tokens[i - 1]}` : "query"} at (${fixed(x, 2)}, ${fixed(y, 2)})`,
+      ),
+    );
     const [x, y] = trail.at(-1) ?? [Infinity, 0];
     if (Math.hypot(x - output[0], y - output[1]) > 0.02) trail = [...trail.slice(-119), output];
     outputPlane.drawTrail(trail.slice(0, -1));
@@ -311,7 +338,7 @@ export function render({ model, el }) {
     if (!view.hasArrived()) return;
     shares.forEach((show, i) => show(measured.weights[i]));
     rest(measured);
-    view.say(words(settings, measured), setting(settings, measured));
+    view.say(words(settings, measured, isDone(settings)), setting(settings, measured));
   });
   return view.cleanup;
 }

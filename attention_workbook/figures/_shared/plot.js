@@ -51,8 +51,9 @@ export function createPlot({ height, description, parent, signal }) {
     /** Let things be dragged: `move(x, y, i)` is called with the place that thing `i` is drawn to.
         Returns a function that takes the places `[x, y]` of the things, to draw rings around them.
         Beside the rings it is thing 0 that follows the pointer; a finger then has to go across, as
-        a swipe up or down scrolls the page. */
-    drag(move) {
+        a swipe up or down scrolls the page. With `nudge`, a ring that has the focus takes the arrow
+        keys, as `nudge(right, up, i)`, and has a name. */
+    drag(move, nudge) {
       const rings = picture.appendChild(svg("g"));
       picture.classList.add("attention-grab");
       let held = null;
@@ -91,17 +92,42 @@ export function createPlot({ height, description, parent, signal }) {
       on("pointercancel", () => {
         held = null;
       });
-      return (places) => {
+      if (nudge) {
+        setAttributes(picture, { role: "group" }); // what is in a picture cannot have the focus
+        on("keydown", (event) => {
+          const ways = {
+            ArrowLeft: [-1, 0],
+            ArrowRight: [1, 0],
+            ArrowUp: [0, 1],
+            ArrowDown: [0, -1],
+          };
+          const index = [...rings.children].reverse().indexOf(event.target);
+          if (!ways[event.key] || index < 0) return;
+          event.preventDefault();
+          nudge(...ways[event.key], index);
+        });
+      }
+      return (places, names) => {
         if (picture.lastChild !== rings) picture.append(rings); // above all that is drawn
         // Thing 0 is on top: where it lies on another one, it is the one to take.
         setChildren(
           rings,
-          [...places]
-            .reverse()
-            .map(([cx, cy]) => [
-              "circle",
-              { cx, cy, r: GRIP, class: "attention-grip", "data-live": true },
-            ]),
+          [...places].reverse().map(([cx, cy], i) => [
+            "circle",
+            {
+              cx,
+              cy,
+              r: GRIP,
+              class: "attention-grip",
+              "data-live": true,
+              ...(nudge && {
+                tabindex: "0",
+                role: "button",
+                "aria-roledescription": "point to move with arrow keys",
+                "aria-label": names.at(-1 - i),
+              }),
+            },
+          ]),
         );
       };
     },

@@ -176,6 +176,36 @@ def test_the_query_is_taken_where_it_lies_on_a_key(show):
 
 
 @pytest.mark.browser
+def test_a_key_is_moved_by_arrow_keys_until_the_task_is_done(show):
+    page = show(SoftLookup())
+    finding = page.locator(".attention-finding")
+    start = page.figure().readouts()
+    weights = [start[f"weight_{i}"] for i in range(4)]
+    loser = weights.index(min(weights))
+    key = page.get_by_role("button", name=f"key of {SoftLookup().tokens[loser]} ")
+    key.press("ArrowUp")
+    x, y = SoftLookup().key_points[loser]
+    moved = page.evaluate(
+        "attentionWidgets.model(document.querySelector('figure')).get('key_points')"
+    )
+    assert moved[loser] == pytest.approx([x, y + 0.05], abs=0.026)
+    assert "Done" not in finding.inner_text()
+    along, up = (
+        "ArrowRight" if SoftLookup().query_x > 0 else "ArrowLeft",
+        "ArrowUp" if SoftLookup().query_y > 0 else "ArrowDown",
+    )
+    for way in [along, up] * 80:
+        key.press(way)
+    page.settle()
+    assert f"Done: {SoftLookup().tokens[loser]} wins." in finding.inner_text()
+    page.figure().control("query_x").locator("input").evaluate(
+        "input => { input.value = -input.value; input.dispatchEvent(new Event('input')); }"
+    )
+    page.settle()
+    assert "Done" not in finding.inner_text()
+
+
+@pytest.mark.browser
 def test_no_name_covers_another(show):
     """At the start of the first chapter, and with the output on a value."""
     places = [[1.41, 0.0], [0.28, 1.39], [-0.26, -1.39], [-0.86, 1.12]]
@@ -185,7 +215,7 @@ def test_no_name_covers_another(show):
     for width, query in itertools.product((860, 320), queries):
         page.set_viewport_size({"width": width, "height": 800})
         page.set({"query_x": query[0], "query_y": query[1]})
-        for plane in page.locator("svg[role=img]").all():
+        for plane in page.locator(".attention-frame > svg").all():
             named = plane.locator("text:not(.attention-weight)")
             assert named.count() == 6
             texts = [text.bounding_box() for text in plane.locator("text").all()]
