@@ -18,7 +18,7 @@ import yaml
 
 from website import ROOT, belongs_here, copies
 from website.book import ends_in_a_sentence
-from website.extensions.travelling_notebooks import LINK, travelling
+from website.extensions.chapters.downloads import LINK, travelling
 from website.notebooks import chapters, read, to_text
 
 FOLDER = ROOT / "_build" / "class"

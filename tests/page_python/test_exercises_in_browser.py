@@ -8,7 +8,7 @@ import pytest
 
 from tests.page_python.test_graders_of_the_page import published
 from tests.website.conftest import visit  # noqa: F401
-from website.extensions.python_page import STATIC
+from website.extensions.exercises.code import STATIC
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 

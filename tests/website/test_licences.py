@@ -9,8 +9,8 @@ from fontTools.ttLib import TTFont
 
 from page_python import micropython
 from website import ROOT, classroom, copies
-from website.extensions.python_page import STATIC
-from website.extensions.travelling_notebooks import travelling
+from website.extensions.chapters.downloads import travelling
+from website.extensions.exercises.code import STATIC
 from website.notebooks import chapters
 
 from .conftest import SITE

@@ -5,7 +5,7 @@ import json
 import pytest
 from docutils import nodes
 
-from website.extensions import predictions
+from website.extensions.exercises import predictions
 
 
 def cell(text="0.80"):

@@ -13,7 +13,7 @@ import yaml
 from bs4 import BeautifulSoup
 
 from website import ROOT, book
-from website.extensions.workbook_pages import GROUND
+from website.extensions.theme import GROUND
 
 from .conftest import ORIGIN, SITE
 

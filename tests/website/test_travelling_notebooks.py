@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from website import ROOT
-from website.extensions import travelling_notebooks
+from website.extensions.chapters import downloads
 from website.notebooks import chapters, kernel_environment
 
 from .conftest import SITE
@@ -112,7 +112,7 @@ def hold_alone(names, elsewhere, tmp_path):
     """Run chapters as the pages offer them; each cell has to say what is stored."""
     paths = [tmp_path / f"{name}.ipynb" for name in names]
     for path in paths:
-        notebook = travelling_notebooks.travelling(read(ROOT / "book" / path.name))
+        notebook = downloads.travelling(read(ROOT / "book" / path.name))
         path.write_text(json.dumps(notebook), encoding="utf-8")
     done = run_alone(paths, elsewhere, tmp_path)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr
@@ -139,7 +139,7 @@ def hold_chapter(name):
     note, carried, *cells = notebook["cells"]
     assert "carries the parts of the book's library" in note["source"]
     assert carried["metadata"] == {"cellView": "form", "jupyter": {"source_hidden": True}}
-    afresh = travelling_notebooks.travelling(chapter)["cells"][1]
+    afresh = downloads.travelling(chapter)["cells"][1]
     assert carried["source"] == afresh["source"], "changed after the build, so run make book"
     *lines, packed = carried["source"].splitlines()
     assert len(lines) < 30 and all(len(line) <= 100 for line in lines)
@@ -152,7 +152,7 @@ def hold_chapter(name):
     for cell, original in zip(cells, chapter["cells"], strict=True):
         text = "".join(original["source"])
         assert "".join(cell["source"]) == (
-            text if cell["cell_type"] == "code" else travelling_notebooks.redirect(text, "")
+            text if cell["cell_type"] == "code" else downloads.redirect(text, "")
         )
         outputs = json.loads(json.dumps(cell.get("outputs", [])))
         for output in outputs:

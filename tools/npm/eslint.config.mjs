@@ -8,7 +8,7 @@ export default [
   js.configs.recommended,
   { languageOptions: { globals: globals.browser } },
   {
-    files: ["tests/**", "website/extensions/mathematics.js"],
+    files: ["tests/**", "website/extensions/theme/mathematics.js"],
     languageOptions: { globals: globals.node },
   },
 ];

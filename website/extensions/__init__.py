@@ -1,1 +1,1 @@
-"""What the build adds to Sphinx: an extension a module, each named in ``_config.yml``."""
+"""What the build adds to Sphinx: four extensions; website/README.md has the way through them."""

@@ -4,7 +4,7 @@ import pytest
 
 from attention_workbook.exercises.engine.questions import Choice, Number, Quiz
 from tests.attention_workbook.exercises.test_questions import all_questions
-from website.extensions import exercises
+from website.extensions.exercises.questions import assets
 
 pytestmark = pytest.mark.browser
 
@@ -20,7 +20,7 @@ PAGE = f"""<!doctype html><html lang="en"><title>Questions</title>
 def opened(chromium, body=PAGE, **options):
     """A page with questions that can reach nothing but its own two files."""
     files = {"": ("text/html", body)}
-    for name, text in exercises.assets().items():
+    for name, text in assets().items():
         files[name] = ("text/css" if name.endswith("css") else "text/javascript", text)
 
     def serve(route):

@@ -58,9 +58,9 @@ window.requestAnimationFrame = (callback) => frame.call(window, (now) => {
 @pytest.fixture(scope="session")
 def assets():
     """The files that the Sphinx extension writes, by name."""
-    from website.extensions import slider_figures  # needs Sphinx; a figure's numbers do not
+    from website.extensions import figures  # needs Sphinx; a figure's numbers do not
 
-    return slider_figures.assets()
+    return figures.assets()
 
 
 class FigureView:

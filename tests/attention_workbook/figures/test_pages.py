@@ -19,7 +19,7 @@ def test_an_unknown_figure_is_an_error():
     from docutils.parsers.rst import directives
     from docutils.utils import SystemMessage
 
-    from website.extensions.slider_figures import SliderFigure
+    from website.extensions.figures import SliderFigure
 
     directives.register_directive("slider-figure", SliderFigure)
     with pytest.raises(SystemMessage, match="no figure 'Nothing'"):

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from website import ROOT
-from website.extensions import travelling_notebooks
+from website.extensions.chapters import downloads
 
 
 def unpack(packed):
@@ -35,9 +35,9 @@ PAGE = "https://readers.test/attention/book/masking.html"
     ],
 )
 def test_links_to_pages_lead_to_the_website_or_become_words(text, without, on_a_website):
-    assert travelling_notebooks.redirect(text, "") == (without or text)
+    assert downloads.redirect(text, "") == (without or text)
     if on_a_website:
-        assert travelling_notebooks.redirect(text, PAGE) == on_a_website
+        assert downloads.redirect(text, PAGE) == on_a_website
 
 
 # ------------------------------------------------------------------------------ what it carries
@@ -103,9 +103,9 @@ READER |= {
 )
 def test_a_notebook_carries_what_its_imports_need_and_no_more(packages, cell, files):
     notebook = {"cells": [{"cell_type": "code", "source": cell}]}
-    found = travelling_notebooks.carried_files(travelling_notebooks.python(notebook), root=packages)
+    found = downloads.carried_files(downloads.python(notebook), root=packages)
     assert {path.relative_to(packages).as_posix() for path in found} == files
-    packed = travelling_notebooks.pack(found, packages)
+    packed = downloads.pack(found, packages)
     assert unpack(packed) == {name: (packages / name).read_bytes() for name in sorted(files)}
 
 
@@ -124,7 +124,7 @@ def origins(python, folder, *lines):
     temporary.mkdir()
     done = subprocess.run(
         [*python, "exec(sys.stdin.read())"],
-        input="\n".join([*lines, travelling_notebooks.carrier(SOURCE), AFTER]),
+        input="\n".join([*lines, downloads.carrier(SOURCE), AFTER]),
         env=os.environ | {"TMPDIR": str(temporary)},
         capture_output=True,
         text=True,
@@ -167,12 +167,12 @@ BAD = [
 
 @pytest.mark.parametrize("address", BAD)
 def test_an_address_that_is_no_repository_on_github_is_refused(address):
-    with pytest.raises(travelling_notebooks.ConfigError) as refusal:
-        travelling_notebooks.repository(address)
+    with pytest.raises(downloads.ConfigError) as refusal:
+        downloads.repository(address)
     assert repr(address) in str(refusal.value)
     assert "https://github.com/OWNER/NAME" in str(refusal.value)
-    assert travelling_notebooks.repository(GOOD) == "someone/attention-workbook"
-    assert travelling_notebooks.repository("") == travelling_notebooks.repository(None) == ""
+    assert downloads.repository(GOOD) == "someone/attention-workbook"
+    assert downloads.repository("") == downloads.repository(None) == ""
 
 
 def configure(folder, **settings):

@@ -15,4 +15,3 @@ def add_entries(app, env):
 def setup(app):
     app.setup_extension("sphinxcontrib.bibtex")
     app.connect("env-check-consistency", add_entries)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

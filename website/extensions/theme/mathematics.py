@@ -16,7 +16,7 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 from website import npm
-from website.extensions.typeface import cut, open_font_licence
+from website.extensions.theme.typeface import cut, open_font_licence
 
 SCRIPT = Path(__file__).with_suffix(".js")
 STYLE = "mathematics/katex.css"
@@ -113,4 +113,3 @@ def setup(app):
     app.connect("env-updated", set_all)
     app.connect("html-page-context", link_style)
     app.connect("build-finished", copy_style)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

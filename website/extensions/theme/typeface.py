@@ -115,4 +115,3 @@ def setup(app):
     app.connect("builder-inited", begin)
     app.connect("html-page-context", collect)
     app.connect("build-finished", write)
-    return {"parallel_read_safe": True, "parallel_write_safe": False}

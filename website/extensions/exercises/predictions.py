@@ -1,4 +1,4 @@
-"""Sphinx extension: what answers a **Predict** is covered until the reader has guessed.
+"""What answers a **Predict** is covered until the reader has guessed.
 
 A paragraph that says **Predict** asks for a guess, and the outputs of the code cells that follow it
 answer it. Here a row for the guess is put between the two, with choices, a field or something to
@@ -17,8 +17,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
-GUESSES = Path(__file__).resolve().parent.parent / "predictions.toml"
-SCRIPT = "predictions.js"
+GUESSES = Path(__file__).resolve().parents[2] / "predictions.toml"
 FIGURE = 'class="attention-widget"'
 TEXT_FIELD = (
     '<form><input type="text" autocomplete="off" aria-label="Your guess">'
@@ -102,9 +101,8 @@ def drawing_area(guess, cells):
     )
 
 
-def cover(app, doctree):
+def cover(doctree, chapter):
     """Put the row for a guess before the outputs that answer it, and mark them."""
-    chapter = app.env.docname.rpartition("/")[2]
     unplaced = list(guesses().get(chapter, []))
     for number, (paragraph, cells) in enumerate(predictions(doctree)):
         text = " ".join(paragraph.astext().split())
@@ -124,14 +122,3 @@ def cover(app, doctree):
     if unplaced:
         questions = ", ".join(repr(guess["asks"]) for guess in unplaced)
         raise ExtensionError(f"predictions.toml: {chapter} has no prediction that asks {questions}")
-
-
-def load_script(app, pagename, templatename, context, doctree):
-    if 'class="prediction"' in context.get("body", ""):
-        app.add_js_file(SCRIPT, loading_method="defer")
-
-
-def setup(app):
-    app.connect("doctree-read", cover)
-    app.connect("html-page-context", load_script)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -19,7 +19,7 @@ import yaml
 from docutils import nodes
 from sphinx import addnodes
 
-from website.extensions.workbook_pages import plain
+from website.extensions.chapters.text import plain
 
 # The heading stands by itself; raw HTML is no text, a displayed formula cannot be typed, and a
 # chapter's code would weigh as much as its prose.
@@ -27,7 +27,7 @@ NOT_PROSE = (nodes.title, nodes.raw, nodes.math_block, nodes.literal_block)
 INDEX = "_static/search-index.js"
 RARELY_LOOKED_FOR = ("/api-workbook", "/api-contracts")  # what the names of these pages take
 LONGEST = 1500  # characters of a section's prose; few sections have more
-SEARCHED = Path(__file__).resolve().parent.parent / "searched.yml"
+SEARCHED = Path(__file__).resolve().parents[2] / "searched.yml"
 SIGNS = {
     **{"top": "ᵀ", "sqrt": "√", "infty": "∞", "cdot": "·", "times": "×", "le": "≤", "ge": "≥"},
     **{"approx": "≈", "to": "→", "dots": "…", "ldots": "…", "sum": "∑", "in": "∈", "pm": "±"},
@@ -139,4 +139,3 @@ def setup(app):
     app.connect("builder-inited", begin)
     app.connect("html-page-context", collect)
     app.connect("build-finished", write)
-    return {"parallel_read_safe": True, "parallel_write_safe": False}

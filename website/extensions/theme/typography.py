@@ -49,4 +49,3 @@ def skip_fields(app, what, name, obj, skip, options):
 def setup(app):
     app.connect("autodoc-skip-member", skip_fields)
     app.connect("doctree-read", polish)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,5 +1,4 @@
-"""Sphinx extension: the figures with sliders, ``attention_workbook.figures.catalogue``, on static
-pages.
+"""Figures with sliders, ``attention_workbook.figures.catalogue``, on static pages.
 
 It writes the host script, one script a figure and the stylesheet into ``_static``, loads on each
 page those that its figures need, and offers directives for pages that are no notebooks:
@@ -26,7 +25,7 @@ FOLDER = "attention_widgets"
 # Sets a part of a figure, or points at it: #SoftLookup.temperature=2, #SoftLookup:weights.
 FIGURE_LINK = re.compile(r"#([A-Z]\w+)(?:-\d+)?(?:\.\w+=|:\w)")
 VIEW = "application/vnd.jupyter.widget-view+json"
-_HOST = Path(__file__).with_name("slider_host.js")
+_HOST = Path(__file__).with_name("host.js")
 
 log = logging.getLogger(__name__)
 
@@ -53,26 +52,10 @@ def write_assets(folder):
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def figures_of(page):
-    """Return the class names of the figures in a page's HTML, each once, in order."""
-    return list(dict.fromkeys(name for name, _ in stills.figures_in(page)))
-
-
-def after_the_first(body, name):
-    """Leave a page's first figure as it is, and cut what the others need to move out of the page.
-
-    Returned are the page, and the script of that name that gives them their states once the page
-    has settled.
-    """
-    first = stills.FIGURE.search(body).end()
-    states = []
-
-    def without_state(figure):
-        states.append(html.unescape(figure[2]))
-        return figure[0].replace(f'data-state="{figure[2]}"', f'data-later="{name}"', 1)
-
-    body = body[:first] + stills.FIGURE.sub(without_state, body[first:])
-    return body, f"attentionWidgets.giveLater({json.dumps(states)});\n" if states else ""
+def figures_of(doctree):
+    """Return the class names of the figures that move at once, each once, in order."""
+    markup = "".join(node.astext() for node in doctree.findall(nodes.raw))
+    return list(dict.fromkeys(name for name, _ in stills.figures_in(markup)))
 
 
 def lost_widgets(notebook):
@@ -134,30 +117,46 @@ def _write(app):
         write_assets(Path(app.outdir) / "_static" / FOLDER)
 
 
-def _load(app, pagename, templatename, context, doctree):
+def place_stills(app, doctree, docname):
+    """Give a page's figures the stills that are stored now.
+
+    On pages that people see first, which have to be light, what the figures after the first need
+    to move comes in a script of its own, once the page has settled.
+    """
+    if app.builder.format != "html":
+        return
+    is_light = Path(app.env.doc2path(docname)).suffix == ".md"
+    name, states, seen = f"later-{Path(docname).name}.js", [], 0
+
+    def without_state(figure):
+        nonlocal seen
+        seen += 1
+        if seen == 1 or not is_light:
+            return figure[0]
+        states.append(html.unescape(figure[2]))
+        return figure[0].replace(f'data-state="{figure[2]}"', f'data-later="{name}"', 1)
+
+    for node in list(doctree.findall(nodes.raw)):
+        if stills.FIGURE.search(node.astext()):
+            text = stills.FIGURE.sub(without_state, stills.refreshed(node.astext(), ground=False))
+            node.replace_self(nodes.raw("", text, format="html"))
+    if states:
+        text = f"attentionWidgets.giveLater({json.dumps(states)});\n"
+        (Path(app.outdir) / "_static" / FOLDER / name).write_text(text, encoding="utf-8")
+
+
+def load(app, pagename, templatename, context, doctree):
+    """Let a page load the scripts of its figures; warn of a widget that it would lose."""
     if doctree is None:
         return
-    body = stills.refreshed(context.get("body", ""), ground=False)
-    figures = figures_of(body)
     source = Path(app.env.doc2path(pagename))
     if source.suffix == ".ipynb":
         for cell in lost_widgets(json.loads(source.read_text(encoding="utf-8"))):
             log.warning("a widget without text/html vanishes: %s", cell, location=pagename)
-    if not figures:
-        return
-    if source.suffix == ".md":  # the pages that people see first, and that have to be light
-        name = f"later-{source.stem}.js"
-        body, script = after_the_first(body, name)
-        if script:
-            (Path(app.outdir) / "_static" / FOLDER / name).write_text(script, encoding="utf-8")
-            figures = figures_of(body)
-    context["body"] = body
-    app.add_css_file(f"{FOLDER}/figure.css")
-    for script in ("host", *figures):
-        if script != "host" and script not in FIGURES:
-            log.warning("no figure %r in attention_workbook.figures", script, location=pagename)
-            continue
-        app.add_js_file(f"{FOLDER}/{script}.js", loading_method="defer")
+    if figures := figures_of(doctree):
+        app.add_css_file(f"{FOLDER}/figure.css")
+        for script in ("host", *figures):
+            app.add_js_file(f"{FOLDER}/{script}.js", loading_method="defer")
 
 
 def setup(app):
@@ -165,5 +164,6 @@ def setup(app):
     app.add_directive("slider-still", SliderStill)
     app.add_transform(FigureLinks)
     app.connect("builder-inited", _write)
-    app.connect("html-page-context", _load)
+    app.connect("doctree-resolved", place_stills)
+    app.connect("html-page-context", load)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -24,6 +24,7 @@ from urllib.parse import urljoin
 
 from IPython.core.inputtransformer2 import TransformerManager
 from sphinx.errors import ConfigError
+from sphinx.util.osutil import relative_uri
 
 from attention_workbook.figures.still_pictures import FOLDER, path_of
 from website import ROOT
@@ -234,10 +235,21 @@ def read_repository(app, config):
     config.workbook_repository = repository(config.workbook_repository)
 
 
+def link(app, pagename):
+    """Return the address of a chapter's notebook, as its page names it."""
+    return relative_uri(app.builder.get_target_uri(pagename), f"_sources/{pagename}.ipynb")
+
+
+def colab(app, pagename):
+    """Return the address at which Colab opens a chapter's notebook, or nothing."""
+    name = app.config.workbook_repository
+    return f"{COLAB}/{name}/blob/{BRANCH}/{pagename}.ipynb" if name else ""
+
+
 def offer_hosts(app, pagename, templatename, context, doctree):
     """Tell the template, which offers it with the chapter's notebook, what opens it elsewhere."""
     if name := app.config.workbook_repository:
-        context["colab"] = f"{COLAB}/{name}/blob/{BRANCH}/{pagename}.ipynb"
+        context["colab"] = colab(app, pagename)
         context["binder"] = f"{BINDER}/{name}/{BRANCH}?labpath={pagename}.ipynb"
 
 
@@ -247,4 +259,3 @@ def setup(app):
     app.connect("config-inited", read_repository)
     app.connect("html-page-context", offer_hosts)
     app.connect("build-finished", write_all)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -94,4 +94,3 @@ class Sittings(SphinxRole):
 def setup(app):
     app.add_directive("chapter-map", ChapterMap)
     app.add_role("sittings", Sittings())
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

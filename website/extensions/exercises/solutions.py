@@ -1,4 +1,4 @@
-"""Sphinx extension: a solution folds as a whole, its reason together with its code.
+"""A solution folds as a whole, its reason together with its code.
 
 In a notebook the text of a solution is one fold, and the cell below is another. On the page, one
 fold holds everything up to the end of the exercise.
@@ -21,7 +21,7 @@ def ends_fold(node):
     return isinstance(node, nodes.raw) and node.astext().strip() == CLOSE
 
 
-def fold(app, doctree):
+def fold(doctree):
     for start in list(doctree.findall(begins_solution)):
         section = start.parent
         inside = section.children[section.index(start) + 1 :]
@@ -31,8 +31,3 @@ def fold(app, doctree):
         for cell in inside:
             if isinstance(cell, nodes.container):
                 cell.attributes.pop("hide_mode", None)  # it unfolds with the rest
-
-
-def setup(app):
-    app.connect("doctree-read", fold)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

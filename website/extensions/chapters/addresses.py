@@ -36,4 +36,3 @@ def setup(app):
         app.config.sitemap_url_scheme = "{link}"
         app.config.sitemap_excludes = ["index.html", "search.html", "404.html"]
         app.connect("html-page-context", front_card)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
