@@ -11,7 +11,9 @@ EXAMPLES ?= 10000
 # The inner loop: what a change to a function or to a chapter's text breaks first, without what takes
 # long: numeric derivatives, random calls, processes that start others.
 SLOW := $(foreach part,benchmarks environment fuzz parity tracing,tests/test_$(part).py)
-QUICK := $(filter-out $(SLOW),$(wildcard tests/test_*.py)) tests/website/test_rules.py attention_lib
+QUICK := $(filter-out $(SLOW),$(wildcard tests/test_*.py)) attention_lib
+QUICK += $(foreach part,rules copies teaching,tests/website/test_$(part).py)
+QUICK += tests/attention_workbook/exercises/test_exercises.py
 QUICK += -k "not finite_differences" -m "not site and not browser"
 IN_VENV := .venv/bin/python
 # The Node among the packages runs what npm has put there.

@@ -26,7 +26,7 @@ def course(tmp_path_factory):
     folder = tmp_path_factory.mktemp("class")
     classroom.prepare(ROOT / "book" / f"{NAME}.ipynb", folder)
     settings = folder / "nbgrader_config.py"
-    settings.write_text(settings.read_text().replace("timeout = 60", "timeout = 10"))
+    settings.write_text(settings.read_text().replace("timeout = 120", "timeout = 60"))
     path = f"{ROOT / '.venv-class' / 'bin'}{os.pathsep}{os.environ['PATH']}"
 
     def nbgrader(*words):

@@ -11,7 +11,7 @@ from nbgrader.preprocessors import GetGrades
 c = get_config()  # noqa: F821
 c.CourseDirectory.course_id = "attention"
 c.ClearSolutions.code_stub = {"python": "# Your answer; the last line asks the grader."}
-c.Execute.timeout = 60  # seconds a cell; the next cells run all the same
+c.Execute.timeout = 120  # seconds a cell; the next cells run all the same
 # Feedback does without the cell that carries the book's packages along.
 parts = [TagRemovePreprocessor, GetGrades, CSSHTMLHeaderPreprocessor]
 c.GenerateFeedback.preprocessors = parts
