@@ -1,5 +1,6 @@
 """Chapters that compute on device() leave no tensor behind on the CPU; shown without a GPU."""
 
+import ast
 import json
 import re
 
@@ -53,24 +54,29 @@ def second_device(monkeypatch):
     plt.close("all")
 
 
+class Unasserted(ast.NodeTransformer):
+    """Compute what is asserted, whatever comes out: a shorter training gives other numbers."""
+
+    def visit_Assert(self, node):
+        return ast.copy_location(ast.Expr(node.test), node)
+
+
 def run(codes):
-    """Run cells, of which some assert or draw what a longer training would have given."""
+    """Run cells; a figure may refuse the few numbers of a shorter training."""
     names = {"__name__": "__main__"}
     for code in codes:
         code = re.sub(r"(for step in train\(.*, )\d+\)", r"\g<1>25)", code)
         try:
-            exec(compile(code, "<cell>", "exec"), names)
-        except AssertionError:
-            pass
+            exec(compile(Unasserted().visit(ast.parse(code)), "<cell>", "exec"), names)
         except ValueError as error:
             if not re.match(r"curves\[.*expected shape", str(error)):
                 raise
 
 
-def test_the_chapters_that_train_or_measure_are_among_those_tested():
-    training = {"copying-heads", "one-block", "train-a-reader"}
-    measuring = {"cost", "fewer-numbers"}
-    assert training | measuring <= {path.stem for path in CHAPTERS}
+def test_the_readme_names_the_chapters_that_compute_on_a_gpu():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [named] = re.findall(r"train or measure \(([^)]*)\)", readme)
+    assert set(re.findall(r"`([\w-]+)`", named)) == {path.stem for path in CHAPTERS}
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
