@@ -8,6 +8,8 @@ import { pathToFileURL } from "node:url";
 
 const { interpreter, micropython, files, calls } = JSON.parse(fs.readFileSync(0, "utf8"));
 const { startPython } = await import(pathToFileURL(interpreter));
+const { formatted } = await import(new URL("grader.js", pathToFileURL(interpreter)));
+const { lowered } = await import(new URL("lowering.js", pathToFileURL(interpreter)));
 const { loadMicroPython } = await import(pathToFileURL(`${micropython}/micropython.mjs`));
 const module = new WebAssembly.Module(fs.readFileSync(`${micropython}/micropython.wasm`));
 const { python, door } = await startPython({
@@ -15,11 +17,13 @@ const { python, door } = await startPython({
   module,
   files,
   print: (line) => console.error(line),
+  host: { formatted },
 });
 
 python.runPython(`
 import torch
 import torch.nn.functional as F
+from attention_workbook.exercises.engine.judging import fresh_world
 
 def described(result):
     if isinstance(result, torch.Tensor):
@@ -29,9 +33,9 @@ def described(result):
     return "v" + repr(result)
 
 def evaluated(code, *numbers):
-    world = {"torch": torch, "F": F}
+    world = fresh_world()
     for name, number in zip("abcd", numbers):
-        world[name] = torch.Tensor(number)
+        world[name] = torch.Tensor(number, True)
     try:
         if "\\n" in code:
             exec(code, world)
@@ -53,7 +57,7 @@ function answer({ inputs, code }) {
     data.forEach((value, i) => (made.data[i] = number(value)));
     return door.keep(made);
   });
-  const said = evaluated(code, ...numbers);
+  const said = evaluated(code.includes("\n") ? lowered(code) : code, ...numbers);
   let result = { value: said.slice(1) };
   if (said[0] === "e") {
     const [error, ...message] = said.slice(1).split(":");

@@ -145,6 +145,8 @@ def test_stars_and_assignments_are_lowered():
 SAID = {
     "    scores *= 2\n": "changes `scores`, which belongs to its caller",
     "    if True:\n    scores = 1\n": "the line `scores = 1` (expected an indented block)",
+    "    return scores.long().softmax(dim=-1)\n": "stops with a NotImplementedError in the line",
+    "    return scores.shape[::2]\n": "this page cuts tuples and texts without a step only",
     "    return input('?')\n": "this page has no input; the notebook has it",
     "    return scores - scores.max(dim=-1)\n": "take `.values`, or call `amax`",
     "    return np.exp(scores)\n": "'np' is not defined: this page has `torch` and no `numpy`",

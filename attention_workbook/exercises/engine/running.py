@@ -75,7 +75,10 @@ class Failure:
     def is_stub(self) -> bool:
         """Whether the code says that it is not written yet, or still stands on a ``...``."""
         if isinstance(self.error, NotImplementedError):
-            return traceback.extract_tb(self.error.__traceback__)[-1:] == self.own[-1:]
+            frames = traceback.extract_tb(self.error.__traceback__)
+            return frames[-1:] == self.own[-1:] and "NotImplementedError" in (
+                self.line or repr(self.error)
+            )
         return isinstance(self.error, TypeError | AttributeError) and "llipsis" in str(self.error)
 
     def sentence(self) -> str:

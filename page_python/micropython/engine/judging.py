@@ -3,6 +3,8 @@
 import builtins
 import inspect
 
+import host_python
+import py_collections
 import py_math
 import torch
 
@@ -60,6 +62,11 @@ def _guarded_import(name, known=None, own=None, members=None, level=0):
     whole = name.split(".")[0]
     if whole == "attention_lib":
         return attention_lib
+    if name == "collections" and members:
+        for member in members:
+            if not hasattr(py_collections, member):
+                return _absent(name, members)
+        return py_collections
     if whole not in _NOT_FOR_READERS:
         try:
             return _import(name, known, own, members, level)
@@ -146,6 +153,13 @@ def fresh_world():
             "py_list": lambda *items: list(items),
             "py_tuple": lambda *items: items,
             "py_set": lambda *items: set(items),
+            "py_dict": host_python.py_dict,
+            "py_pairs": host_python.py_pairs,
+            "py_format": host_python.py_format,
+            "py_formatted": host_python.py_formatted,
+            "py_percent": host_python.py_percent,
+            "py_text": host_python.py_text,
+            "print": running.write_line,
             "py_inplace": in_place,
             "py_left": left_of,
             "torch": torch,

@@ -10,6 +10,7 @@ import sys
 from torch._kinds import (
     CPU,
     DTYPES,
+    PYTHONS,
     Bool,
     Float,
     Int,
@@ -141,15 +142,19 @@ def promote_types(a, b):
     return result_type(zeros(1, dtype=a), zeros(1, dtype=b))
 
 
+_LIMITS = {  # largest number, step after 1, smallest normal number, bits
+    "float16": (65504.0, 0.0009765625, 6.103515625e-05, 16),
+    "bfloat16": (3.3895313892515355e38, 0.0078125, 1.1754943508222875e-38, 16),
+    "float32": (3.4028234663852886e38, 1.1920928955078125e-07, 1.1754943508222875e-38, 32),
+    "float64": (1.7976931348623157e308, 2.220446049250313e-16, 2.2250738585072014e-308, 64),
+}
+
+
 class finfo:
     def __init__(self, kind=float32):
         if isinstance(kind, Tensor):
             kind = kind.dtype
-        self.max, self.eps, self.tiny, self.bits = (
-            (1.7976931348623157e308, 2.220446049250313e-16, 2.2250738585072014e-308, 64)
-            if kind is float64
-            else (3.4028234663852886e38, 1.1920928955078125e-07, 1.1754943508222875e-38, 32)
-        )
+        self.max, self.eps, self.tiny, self.bits = _LIMITS[kind.name]
         self.min, self.smallest_normal, self.dtype = -self.max, self.tiny, kind.name
 
 
@@ -343,7 +348,11 @@ functional = _Part(
     embedding=_embedding,
     nll_loss=unknown_use("torch.nn.functional.nll_loss"),
 )
-nn = _Part("torch.nn", functional=functional)
+nn = _Part(
+    "torch.nn",
+    functional=functional,
+    Softmax=lambda dim=None: lambda x: functional.softmax(x, dim=dim),
+)
 linalg = _Part(
     "torch.linalg",
     norm=_norm,
@@ -404,7 +413,24 @@ def as_builtins():
             self.start, self.stop = (None, start) if stop is ... else (start, stop)
             self.step = step
 
+    def extreme(real, is_better):
+        def function(*items, key=None, **default):
+            items = list(items[0] if len(items) == 1 else items)
+            values = items if key is None else [key(item) for item in items]
+            if not any([real_isinstance(value, Tensor) for value in values]):
+                return real(items, key=key, **default) if key else real(items, **default)
+            best = 0
+            for place in range(1, len(items)):
+                if is_better(values[place], values[best]):
+                    best = place
+            return items[best]
+
+        return function
+
+    builtins.max = extreme(builtins.max, lambda a, b: a > b)
+    builtins.min = extreme(builtins.min, lambda a, b: a < b)
     builtins.float = _float_of
+    PYTHONS[_float_of] = float64
     builtins.isinstance = lambda x, classes: real_isinstance(x, kinds(classes))
     builtins.zip = zip_
     builtins.slice = slice_

@@ -21,6 +21,14 @@ for _name, _rank, _size, _letters in (
 ):  # fmt: skip
     DTYPES[_name] = dtype(_name, _rank, _size)
     DTYPES[_name].rank, DTYPES[_name].letters = _rank, _letters
+PYTHONS = {Int: DTYPES["int64"], Bool: DTYPES["bool"], Float: DTYPES["float64"]}
+
+
+def dtype_of(kind):
+    """Return a dtype, where one of Python's types may stand for it."""
+    return PYTHONS.get(kind, kind)
+
+
 # these have names only
 float16, bfloat16 = dtype("float16", 2, 2), dtype("bfloat16", 2, 2)
 complex64, complex128 = dtype("complex64", 3, 8), dtype("complex128", 3, 16)

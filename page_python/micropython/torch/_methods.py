@@ -35,6 +35,12 @@ def _best(lowest):
     return function
 
 
+def _median(x, dim=None, keepdim=False):
+    if dim is not None:
+        raise unknown("the median along an axis")
+    return operation("median")(x)
+
+
 def _split(x, size, dim=0):
     name = "_split_sizes" if isinstance(size, (list, tuple)) else "_split"
     return operation(name)(x, size, dim)
@@ -170,7 +176,7 @@ METHODS.update(
         "long": cast_to(DTYPES["int64"]),
         "short": cast_to(DTYPES["int16"]),
         "bool": cast_to(DTYPES["bool"]),
-        "detach": lambda x: Tensor(x._n),
+        "detach": lambda x: Tensor(x._n, True),
         "cpu": lambda x: x,
         "numpy": unknown_use("Tensor.numpy"),
         "backward": unknown_use("gradients"),
@@ -178,6 +184,7 @@ METHODS.update(
         "half": unknown_use("torch.float16"),
         "bfloat16": unknown_use("torch.bfloat16"),
         "cuda": unknown_use("a GPU"),
+        "median": _median,
         "max": _best(False),
         "min": _best(True),
         "var": _spread("var"),

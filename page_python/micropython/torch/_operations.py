@@ -4,7 +4,7 @@ from collections import namedtuple
 
 import door
 
-from torch._kinds import DTYPES, ERRORS, Bool, Float, Int, dtype, unknown
+from torch._kinds import DTYPES, ERRORS, PYTHONS, Bool, Float, Int, dtype, unknown
 
 _LARGE = 1 << 30  # larger ints would not reach JavaScript as numbers
 watch = [None]  # called with the name of each function while an answer is watched
@@ -15,14 +15,14 @@ def made(result, names=None):
     """Return what an operation gave to the door, or raise its error."""
     kind = type(result)
     if kind is Int:
-        return tensor_type[0](result)
+        return tensor_type[0](result, True)
     if kind is str:
         return DTYPES.get(result, result)
     if kind is not _JsProxy:
         return result
     if hasattr(result, "error"):
         raise ERRORS[result.error](result.message)
-    tensors = [tensor_type[0](number) for number in result]
+    tensors = [tensor_type[0](number, True) for number in result]
     return names(*tensors) if names else tuple(tensors)
 
 
@@ -37,7 +37,6 @@ def js_array(items):
 
 
 _JsProxy = type(door.list())
-_PYTHONS = {Int: "int64", Bool: "bool", Float: "float64", float: "float64"}
 
 
 def kind_of(x):
@@ -98,9 +97,9 @@ def _boolean(name, parameter, x):
 
 def _dtype(name, parameter, x):
     if not isinstance(x, dtype):
-        if x not in _PYTHONS:
+        if x not in PYTHONS:
             raise _refused(name, parameter, "torch.dtype", x)
-        x = DTYPES[_PYTHONS[x]]
+        x = PYTHONS[x]
     if x.name not in DTYPES:
         raise unknown(repr(x))
     return x.name

@@ -5,7 +5,7 @@ from array import array
 import door
 from uctypes import addressof
 
-from torch._kinds import DTYPES, Bool, Float, Int, Size, unknown
+from torch._kinds import DTYPES, PYTHONS, Bool, Float, Int, Size, dtype_of, unknown
 from torch._kinds import dtype as dtype_type
 from torch._operations import (
     js_array,
@@ -25,8 +25,12 @@ def in_place(x, result):
 
 
 class Tensor:
-    def __init__(self, number):
-        self._n = number
+    def __init__(self, data=(), is_number=False):
+        if not is_number:  # as readers call it
+            if type(data) is Int:
+                raise unknown("torch.Tensor of a size")
+            data = tensor(data, DTYPES["float32"])._n
+        self._n = data
 
     def __getattr__(self, name):
         if name == "shape":
@@ -48,7 +52,7 @@ class Tensor:
         function = METHODS.get(name) or (None if name in FUNCTIONS_ONLY else operation(name))
         if function:
             return lambda *given, **named: function(self, *given, **named)
-        if name.endswith("_") and not name.startswith("_"):
+        if name.endswith("_") and not name.startswith("_") and name[:-1] not in RESHAPING:
             function = METHODS.get(name[:-1]) or operation(name[:-1])
             if function:
                 return lambda *given, **named: in_place(self, function(self, *given, **named))
@@ -125,6 +129,7 @@ class Tensor:
 
 
 tensor_type[0] = Tensor
+RESHAPING = ("unsqueeze", "squeeze", "t", "transpose", "swapaxes", "swapdims")
 METHODS, PROPERTIES, FUNCTIONS_ONLY = {}, {}, []  # _methods.py fills them
 
 
@@ -248,6 +253,7 @@ def tensor(data, dtype=None, device=None, requires_grad=False):
         raise unknown("gradients")
     if isinstance(data, Tensor):
         return data.clone() if dtype is None else data.clone().to(dtype)
+    dtype = dtype_of(dtype)
     shape, inner = [], data
     while isinstance(inner, (list, tuple, range, Tensor)):
         if isinstance(inner, Tensor):
@@ -272,6 +278,7 @@ def tensor(data, dtype=None, device=None, requires_grad=False):
 
 
 def as_tensor(data, dtype=None, device=None):
+    dtype = dtype_of(dtype)
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
     return tensor(data, dtype)
@@ -281,10 +288,11 @@ def to(x, *given, dtype=None, device=None, copy=False, non_blocking=False):
     for what in given:
         if isinstance(what, Tensor):
             dtype = what.dtype
-        elif isinstance(what, dtype_type):
+        elif isinstance(what, dtype_type) or what in PYTHONS:
             dtype = what
         elif isinstance(what, str) and what != "cpu":
             raise RuntimeError("this page computes on the CPU")
+    dtype = dtype_of(dtype)
     result = x if dtype is None else operation("_cast")(x, dtype)
     return result.clone() if copy and result._n == x._n else result
 

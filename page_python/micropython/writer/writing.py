@@ -20,7 +20,7 @@ _since = [0]  # tensors that were made later are forgotten after each step
 def know(facts, numbers):
     """Take the writer's numbers, and all else that is known of it."""
     _facts.update(facts)
-    given = {name: torch.Tensor(numbers[name]) for name in numbers}
+    given = {name: torch.Tensor(numbers[name], True) for name in numbers}
     for name in given:
         if not name.endswith(".scale"):
             x = given[name]

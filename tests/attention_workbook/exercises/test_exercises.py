@@ -275,6 +275,12 @@ def doubled(x, factor):
     return x.view(-1, 5) * factor, 2 * x
 
 
+def test_an_error_of_pytorchs_is_no_stub():
+    grader = MODULES["soft_lookup"].hard_lookup
+    said = grader(lambda scores: scores.long().softmax(dim=-1)).message
+    assert "NotImplementedError" in said
+
+
 def test_an_error_is_told_unless_the_mistake_explains_it():
     cases = [(NUMBERS.flatten(), 3), (torch.arange(25.0), 2)]
     mistakes = [("view(-1, 5)", "view(2, 10)", "a row holds 5 numbers.")]
