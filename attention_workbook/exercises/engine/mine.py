@@ -55,10 +55,9 @@ def keep_part(answer: object, part: str, *, replace: bool = False) -> str:
     >>> keep_part(lambda queries, keys: queries @ keys.mT, "my_unit_scores")  # this is no notebook
     ''
     """
-    if not in_notebook() or from_the_book():
+    named = getattr(answer, "__name__", "") == part  # as the stub has it; a solution is not kept
+    if not named or not in_notebook() or from_the_book():
         return ""
-    if getattr(answer, "__name__", "") != part:
-        return f" To keep it in {FILE}, define it by `def {part}`."
     try:
         keep(answer, part, Path(FILE), replace=replace)  # type: ignore[arg-type]
     except NotKept as why:
