@@ -279,7 +279,6 @@ export function render({ model, el }) {
 
   const field = textField({
     label: "A sentence of your own, with “it” in it once; Enter reads it",
-    signal: view.signal,
   });
   view.more.place.append(field.node);
   view.readouts.append(
@@ -354,9 +353,12 @@ export function render({ model, el }) {
     };
   }
 
+  /** Whether one cut alone has turned the answer, and the lamp shows it. */
+  const isFound = () =>
+    cuts.length === 1 && read.meant !== sentence.whole.meant && !view.isMoving();
+
   function drawLines(now, layout) {
     paths = pathsOf(layout, sentence.lines, now.weights);
-    const isFound = cuts.length === 1 && read.meant !== sentence.whole.meant && !view.isMoving();
     const row = lifted >= 0 ? sentence.lines[lifted] : null;
     const stands = row ? ([number, query]) => row[0] === number && row[1] === query : isMarked;
     const lookOf = (i) => {
@@ -364,13 +366,13 @@ export function render({ model, el }) {
       if (!stands(sentence.lines[i])) return null;
       return i === lifted || isAlone ? "lifted" : "row";
     };
-    setAttributes(plot.svg, { "data-found": isFound ? "true" : null });
+    setAttributes(plot.svg, { "data-found": isFound() ? "true" : null });
     setChildren(
       strands,
       paths.map((path, i) => {
         const [number, , key] = sentence.lines[i];
         const isCut = now.gaps[i] > 0;
-        const carries = isFound && number === 1 && cuts[0][0] === 0 && key === cuts[0][1];
+        const carries = isFound() && number === 1 && cuts[0][0] === 0 && key === cuts[0][1];
         return [
           "path",
           {
@@ -395,7 +397,8 @@ export function render({ model, el }) {
   /** What the lifted line says. */
   function drawTag(now, layout) {
     if (lifted < 0) {
-      setChildren(tag, []);
+      const found = isFound() ? paths[sentence.lines.indexOf(cuts[0])] : null;
+      setChildren(tag, found ? tagMarks(["This line decides"], found, layout) : []);
       return;
     }
     const [, query, key] = sentence.lines[lifted];

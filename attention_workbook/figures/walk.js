@@ -10,9 +10,9 @@ import {
   svg,
   unpackReader,
 } from "./_shared/index.js";
-import { computing } from "./_walk/computing.js";
+import { adding, computing } from "./_walk/computing.js";
 import { beliefMarks, labels } from "./_walk/labels.js";
-import { measure, words } from "./_walk/numbers.js";
+import { measure, place, words } from "./_walk/numbers.js";
 import { sectionsOf, walkWithPage } from "./_walk/page.js";
 import { rulerPlaces, scene, sizes } from "./_walk/scene.js";
 import {
@@ -22,6 +22,7 @@ import {
   MASKED,
   OTHER,
   PADS,
+  SCORES,
   SOFTMAX,
   STEPS,
   WORDS,
@@ -224,7 +225,7 @@ export function render({ model, el }) {
     setAttributes(next, { "aria-disabled": String(step === STEPS.length) });
     showWord().hidden = step === BRIGHTEST;
     showSwap().hidden = step !== BRIGHTEST;
-    if (time === 1) view.say(words(view.state(), measured));
+    view.say(time === 1 ? words(view.state(), measured) : "");
   });
 
   /** Draw what stands at a moment, be it on the way from one step to the next. */
@@ -342,10 +343,13 @@ export function render({ model, el }) {
       },
       said,
     ];
+    // While products stand there line by line, the lines of the other words rest.
+    const followed = place(measured.dots);
+    const rest = (i) => (step === SCORES && i !== followed ? 1 - 0.8 * adding(time) : 1);
     setAttributes(names, { "font-size": now.names[0][2] });
     setChildren(names, [
       ...now.names.map(([x, y, size, opacity], i) =>
-        word(x, y, size, opacity, color(i), i ? written[i] : "(nothing)"),
+        word(x, y, size, opacity * rest(i), color(i), i ? written[i] : "(nothing)"),
       ),
       ...now.pads.map(([x, y, size, opacity]) =>
         word(x, y, size, opacity, "attention-muted", "(empty)"),

@@ -235,7 +235,7 @@ export function render({ model, el }) {
     input: typed,
     node,
     refuse,
-  } = textField({ label: "A beginning of your own", maxlength: LONGEST, signal: view.signal });
+  } = textField({ label: "A beginning of your own", maxlength: LONGEST });
   view.stage.append(node);
   const page = view.plot({
     height: LINE,

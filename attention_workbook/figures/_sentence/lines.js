@@ -249,12 +249,12 @@ export function lampMarks({ words, rivals, it }, shares, layout) {
     },
     isKnown ? `${words[place]} ${fixed(shares[place], 2)}` : words[place],
   ];
-  const bar = (x1, share, kind) => [
+  const bar = (x1, part, kind, share = 0) => [
     "rect",
     {
       x: x1,
       y: y - 3,
-      width: long * share,
+      width: long * part,
       height: 6,
       class: `attention-lamp-${kind}`,
       "data-lit": String(share > 0.5),
@@ -272,9 +272,11 @@ export function lampMarks({ words, rivals, it }, shares, layout) {
         "stroke-width": unit * 0.4,
       },
     ],
-    bar(from, 1, "track"),
-    bar(from, left, "share"),
-    bar(to - long * right, right, "share"),
+    // Each word has the half beside it, and fills it from its own end.
+    bar(from, 0.495, "track"),
+    bar(to - 0.495 * long, 0.495, "track"),
+    bar(from, 0.495 * left, "share", left),
+    bar(to - 0.495 * long * right, 0.495 * right, "share", right),
     ["circle", { cx: x, cy: y, r: 24, class: "attention-lamp-glow", opacity: bright }],
     ["circle", { cx: x, cy: y, r: 10, class: "attention-lamp-bulb", opacity: 0.25 + bright }],
     rival(rivals[0], upright ? "end" : "start", upright ? from - 34 : 0),

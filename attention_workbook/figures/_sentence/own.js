@@ -18,7 +18,6 @@ export function createOwn({ view, model, given, reading, opened, read }) {
     label: "A sentence of your own, with “it” in it once; Enter reads it",
     class: "attention-typed",
     "aria-label": "A sentence of your own",
-    signal: view.signal,
   });
   const typed = field.input;
   const tries = element("div", { class: "attention-tries", hidden: true });

@@ -7,7 +7,7 @@ export const POWERS = { value: (power) => 2 ** power, position: Math.log2 };
 
 /** A field for a text of the reader's own, as a `node` with its `input`; `refuse` shows what is wrong
     with the text, or that nothing is. With `rows` it takes several lines. */
-export function textField({ label: title, trait, rows, signal, ...attributes }) {
+export function textField({ label: title, trait, rows, ...attributes }) {
   const [own, ofRefusal] = [uniqueId("text"), uniqueId("refusal")];
   const input = element(rows ? "textarea" : "input", {
     id: own,
@@ -177,7 +177,7 @@ export function createControls({ model, set, signal, onReset, place, further }) 
         what is wrong is said while it is written, with `rows` when it is done; what is right is taken
         at once. `take` gets the value. */
     field({ trait, label, rows, write, read, take = (value) => set(trait, value), more = true }) {
-      const { input, node, refuse } = textField({ label, trait, rows, signal });
+      const { input, node, refuse } = textField({ label, trait, rows });
       let meant = null; // by what is typed, which stays as the reader wrote it
       function judge(isDone) {
         try {

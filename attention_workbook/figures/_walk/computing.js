@@ -71,10 +71,13 @@ function query(time, { start, it, matrix, first, size }, at, color) {
   ];
 }
 
-/** Ten products add up end to end to the score of one word. */
+/** How far the products of a score stand below one another, 0 to 1. */
+export const adding = (time) => ramp(time, 0.1, 0.16) * (1 - ramp(time, 0.66, 0.7));
+
+/** Ten products, numbered, add up end to end to the score of one word. */
 function score(time, measured, at, color) {
   const { left, right, top, floor, line, row, wide } = at;
-  const there = ramp(time, 0.1, 0.16) * (1 - ramp(time, 0.66, 0.7));
+  const there = adding(time);
   const stays = ramp(time, 0.1, 0.16) * (1 - ramp(time, 0.92, 0.98)); // what has added up
   if (stays === 0) return [];
   const { first, it, size, dots } = measured;
@@ -85,7 +88,9 @@ function score(time, measured, at, color) {
   const [low, high] = [Math.min(...sums, ...dots, 0), Math.max(...sums, ...dots, 0)];
   const near = Math.min(size * (wide ? 12 : 9), (right - left) * 0.3);
   const [from, to] = [left + near + 12, right - 48];
-  const x = (sum) => from + ((sum - low) / (high - low)) * (to - from);
+  const isLong = at.width > 560; // there is room for both factors, beside the bars
+  const room = isLong ? 200 : 80;
+  const x = (sum) => from + ((sum - low) / (high - low)) * (right - room - from);
   const scoreLow = Math.min(0, ...dots);
   const scoreX = (sum) =>
     from + ((sum - scoreLow) / (Math.max(0, ...dots) - scoreLow)) * (to - from);
@@ -127,9 +132,9 @@ function score(time, measured, at, color) {
           right,
           y + 4.5,
           "end",
-          wide
-            ? `${fixed(asked[j], 2)} × ${fixed(key[j], 2)} = ${fixed(product, 2)}`
-            : fixed(product, 2),
+          isLong
+            ? `${j + 1}:  ${fixed(asked[j], 2)} × ${fixed(key[j], 2)} = ${fixed(product, 2)}`
+            : `${j + 1}:  ${fixed(product, 2)}`,
           { opacity: grown * (1 - ramp(fallen, 0, 0.5)) },
         ),
       ];

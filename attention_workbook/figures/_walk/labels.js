@@ -225,7 +225,7 @@ export function beliefMarks(step, time, measured, now, { width, track, wide }) {
     text((x1 + x2) / 2, names, between ?? "", "middle", "attention-muted", shown),
     ...now.beliefs.flatMap(([street, animal, opacity], i) => {
       const y = track + i * gap;
-      const bar = (x, long, share) => [
+      const bar = (x, long, share, noun = null) => [
         "rect",
         {
           x,
@@ -235,13 +235,14 @@ export function beliefMarks(step, time, measured, now, { width, track, wide }) {
           opacity: opacity * (i === last ? 1 : 0.55),
           class: "attention-walk-belief",
           "data-share": share,
+          "data-noun": noun,
         },
       ];
       const long = x2 - x1;
       const part = i === last ? "now" : "past";
       return [
         bar(x1, long, "other"),
-        bar(x1, long * street, part),
+        bar(x1, long * street, part, "second"),
         bar(x2 - long * animal, long * animal, part),
         text(
           x1 - 6,

@@ -15,6 +15,9 @@ export function walkWithPage(view, model, el, scrub) {
   const figure = el.closest(".attention-widget");
   const sections = sectionsOf(el);
   if (sections.length === 0) return false;
+  // The picture stays beside these sections and no others: what follows stands after them all.
+  const parent = figure.parentElement;
+  parent.after(...[...parent.querySelectorAll(":scope > section")].slice(STEPS.length));
   let shownStep = model.get("step");
   let aim = 0; // where a scroll of ours goes; what it passes does not count
   const arrive = ({ isIntersecting, target }) => {

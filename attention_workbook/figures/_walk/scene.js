@@ -21,7 +21,7 @@ import { believed } from "./numbers.js";
 
 /** The measures of the picture at a width. */
 export function sizes(width, count) {
-  const wide = width >= 420;
+  const wide = width >= 448;
   const [row, top, bottom] = wide ? [23, 46, 98] : [15, 30, 66];
   const name = wide ? 78 : 62;
   return {
