@@ -44,7 +44,7 @@ test: environment ## build the website, then check library, notebooks and pages
 	$(PYTEST); tests=$$?; \
 	exit $$((book || tests))
 
-quick: environment ## check library and rules alone, in under a minute
+quick: environment ## check library, rules and graders alone, in about a minute
 	@$(IN_VENV) tools/notebooks.py --tidy
 	@$(PYTEST) $(QUICK)
 

@@ -1,10 +1,8 @@
 """Training the reader, at night: what it leaves alone, what it shows, and its command."""
 
-import re
 from itertools import pairwise, product
 
 import pytest
-import torch
 
 from attention_workbook.reader import (
     Reader,
@@ -24,55 +22,11 @@ FEW = draw(300, seed=3, small=True)
 NOUNS, ADJECTIVES = {*lexicon().kinds_of}, {*lexicon().group_of}
 
 
-def test_training_leaves_the_random_numbers_of_others_alone():
-    torch.manual_seed(1)
-    expected = torch.rand(1)
-    torch.manual_seed(1)
-    train_reader(0, train=FEW, steps=1, progress=False)
-    assert torch.equal(torch.rand(1), expected)
-
-
-@pytest.mark.parametrize(("train", "threads"), [(None, 2), (FEW, 1)], ids=["whole", "small"])
-def test_training_uses_its_own_number_of_threads_and_restores_that_of_others(
-    train, threads, monkeypatch
-):
-    """On two busy cores a second thread made a small training no faster."""
-    monkeypatch.setattr(training, "split", lambda: (FEW, ()))
-    before, seen = torch.get_num_threads(), []
-
-    def watch(step, loss):
-        seen.append(torch.get_num_threads())
-        if step == 3:
-            raise KeyboardInterrupt  # as a reader does
-
-    torch.set_num_threads(3)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            train_reader(0, train=train, steps=20, progress=False, watch=watch)
-        assert torch.get_num_threads() == 3
-        assert seen == [threads] * 3
-    finally:
-        torch.set_num_threads(before)
-
-
 def test_reader_of_the_whole_lexicon_is_made_surer_at_the_end(monkeypatch):
     monkeypatch.setattr(training, "split", lambda: (FEW, ()))
     surer = train_reader(0, steps=2, progress=False).W_q.weight
     monkeypatch.setattr(training, "SHARPENING", 1.0)
     assert_close(surer, 1.3 * train_reader(0, steps=2, progress=False).W_q.weight)
-
-
-def test_training_shows_how_far_it_is(capsys):
-    train_reader(0, train=FEW, steps=2, progress=True)
-    lines = capsys.readouterr().err
-    assert re.fullmatch(r"\rtraining: 1/2, loss \S+\rtraining: 2/2, loss \S+\n", lines)
-    train_reader(0, train=FEW, steps=2, progress=False)
-    assert capsys.readouterr().err == ""
-
-
-def test_nothing_to_learn_from_is_refused():
-    with pytest.raises(ValueError, match="train"):
-        train_reader(train=[])
 
 
 @pytest.mark.parametrize(("reached", "code"), [(0.971, 0), (0.969, 1)])
@@ -105,10 +59,3 @@ def test_reader_is_as_good_where_no_pair_stands_together_in_training():
     assert directly == 9397
     assert round(accuracy(load_reader(), apart), 2) == 0.99
     assert round(accuracy(load_reader(), met), 2) == 0.98
-
-
-def test_small_training_set_has_no_held_out_pair_in_a_sentence():
-    few = lexicon(small=True)
-    for words in (sentence.words for sentence in split(small=True)[0]):
-        together = product(few.kinds_of.keys() & words, few.group_of.keys() & words)
-        assert not any(few.held_out(*pair) for pair in together), words

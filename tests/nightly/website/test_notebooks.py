@@ -171,27 +171,9 @@ def canonical(*cells, **metadata):
     return normalise(notebook(*cells, **metadata), "slug")
 
 
-def test_metadata_holds_only_what_the_book_reads():
-    cell = code("1", "hide-input", "extra")
-    cell["metadata"] |= {"execution": {"iopub": "now"}, "collapsed": False, "mystnb": {"a": 1}}
-    clean = canonical(cell, widgets={"state": {}}, kernelspec={"name": "other"})
-    assert clean["metadata"] == notebooks.METADATA
-    assert clean["cells"][0]["metadata"] == {
-        "jupyter": {"source_hidden": True},
-        "mystnb": {"a": 1},
-        "tags": ["hide-input", "extra"],
-    }
-
-
 def test_a_cell_that_was_not_run_is_not_passed_off_as_run():
     counts = [code("1", execution_count=7), code("2"), code("3", execution_count=9)]
     assert [cell["execution_count"] for cell in canonical(*counts)["cells"]] == [1, None, 2]
-
-
-def test_a_widget_keeps_its_html_and_loses_its_view():
-    view = {notebooks.WIDGET_VIEW: {"model_id": "random"}, "text/html": ["<p>", "</p>"]}
-    [clean] = canonical(code("W()", outputs=[shown(**view)]))["cells"][0]["outputs"]
-    assert clean["data"] == {"text/html": "<p></p>"}
 
 
 @pytest.mark.parametrize(
