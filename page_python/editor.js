@@ -222,6 +222,10 @@ function judging({
       if (source !== stub) tellKept(keeps.keep(source));
       const request = { chapter, exercise, name, source, ...earlier(takes) };
       const verdict = await session.judge(request, hear);
+      if (field.value !== source) {
+        show(null, "Your code has changed while this ran. Run it again.");
+        return;
+      }
       const kept = verdict.passed && part ? keepPart(part, source) : "";
       show(verdict.unwritten ? null : verdict.passed, verdict.said + kept, verdict.line);
       if (kept) verdictLine.append(...wayToPanel(part));

@@ -66,7 +66,10 @@ function outOfMemory(traceback, source) {
   const line = Number([...traceback.matchAll(/"answer\.py", line (\d+)/g)].at(-1)?.[1] ?? 0);
   const code = source.split("\n")[line - 1]?.trim();
   const where = code ? ` in the line \`${code.slice(0, 80)}\`` : "";
-  return { line, said: `Not yet: your code takes more memory than a page has${where}.` };
+  return {
+    line,
+    said: `Not yet: your code fills the page's memory${where}. What it makes is freed only when it ends.`,
+  };
 }
 
 /** Start the graders; `listener` hears of what the reader's code prints, and when it runs. */

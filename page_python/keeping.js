@@ -35,6 +35,16 @@ function kept(name, text) {
   return text === readText(name);
 }
 
+/** A list that is kept as JSON; empty where nothing is kept, or something else. */
+function readList(name) {
+  try {
+    const list = JSON.parse(readText(name));
+    return Array.isArray(list) ? list : [];
+  } catch {
+    return [];
+  }
+}
+
 const readText = (name) => stored((storage) => storage.getItem(name));
 
 /** The text of mine.py, as far as it is written; this page hears of a change as others do. */
@@ -62,7 +72,7 @@ export function keepsOf(name) {
       kept(draft, null);
       kept(solved, null);
     },
-    answer: () => JSON.parse(readText(form)) ?? [],
+    answer: () => readList(form),
     keepAnswer: (texts) => kept(form, JSON.stringify(texts)),
     /** Call back where another tab changes the draft, or solves the exercise. */
     watch: (changed) =>

@@ -97,6 +97,16 @@ export function joined(part, source, { helpers = "", parts, library, mine }) {
   return { text: `${[head, ...kept].filter(Boolean).join("\n\n\n")}\n` };
 }
 
+/** A text of mine.py with the parts that another has and that it lacks. */
+export function completed(text, before, parts) {
+  const has = new Set(split(text).blocks.flatMap(namesIn));
+  const lost = split(before).blocks.filter((block) => {
+    const names = namesIn(block);
+    return names.some((name) => parts.includes(name)) && !names.some((name) => has.has(name));
+  });
+  return lost.length ? `${[text.trim(), ...lost].join("\n\n\n")}\n` : text;
+}
+
 /** A part as a text of mine.py has it, with what stands there for itself and is no part. */
 export function taken(part, text, parts) {
   const { head, blocks } = split(text);

@@ -4,6 +4,7 @@ import { BEGINNING, PartTrouble, Writing } from "./asking.js";
 import { attachCode, inline, make } from "./editor.js";
 import { mine } from "./keeping.js";
 import { withManners } from "./manners.js";
+import { completed } from "./mine.js";
 import { ownParts } from "./parts.js";
 import { Trouble } from "./session.js";
 
@@ -352,7 +353,10 @@ class Panel {
     });
     const outcome = this.hasCache ? agreement(count) : await this.measured(breakage, count);
     if (this.wrong.size === 0 && text !== mine.text()) {
-      mine.keep(text); // only now: a part may pass its grader and never end on a longer text
+      const parts = Object.keys(this.writing.facts.parts);
+      const whole = completed(text, mine.text(), parts); // what the field lacks stays
+      if (whole !== text && this.parts.field.value === text) this.fill(whole);
+      mine.keep(whole); // only now: a part may pass its grader and never end on a longer text
       this.keepDraft(); // there may be a later one
     }
     const wrong = Array.from(this.wrong, ([part, what]) => ` \`${part}\` is ${what}`);

@@ -161,5 +161,6 @@ export class Endless extends Trouble {
   }
 }
 
-const FULL = "Not yet: your code takes more memory than a page has.";
+const FULL =
+  "Not yet: your code fills the page's memory. What it makes is freed only when it ends.";
 const TOO_LONG = "The grader found no answer within a minute.";

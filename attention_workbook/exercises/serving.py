@@ -71,7 +71,7 @@ def _prompts(*rows: str) -> Tensor:
         (_prompts("abc", "abd", "abc"), 1),
         (_prompts("abcdefgh"), 3),
         (_prompts("abab", "abba", "baab", "abab"), 2),
-        (_prompts("abcdef", "abcdef", "abcxef"), 3),
+        (_prompts("abcdef", "xbcdef", "xbcxef"), 3),
         (_prompts("aaaaa", "aaaaa", "aaaab"), 2),
         (_prompts("abcdefg", "abcdxfg", "xbcdefg"), 2),
         (_prompts("aabbaabb", "aabbaabb", "bbaabbaa"), 2),

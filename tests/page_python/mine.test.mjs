@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { joined, partUses, taken } from "../../page_python/mine.js";
+import { completed, joined, partUses, taken } from "../../page_python/mine.js";
 import { ownParts } from "../../page_python/parts.js";
 
 const NAMES = {
@@ -98,4 +98,12 @@ test("a part comes out of the file as it went in, with its helpers and without t
   const lookup =
     "from math import sqrt\n\n\ndef cut(x):\n    return sqrt(x)\n\n\ndef my_lookup(x):\n    return cut(x)\n";
   assert.equal(taken("my_lookup", NOTEBOOK, NAMES.parts), lookup);
+});
+
+test("parts that a text lacks come from the one before", () => {
+  const before = join("my_many_heads", HEADS, join("my_unit_scores", SCORES));
+  const text = completed("def my_unit_scores(x):\n    return x\n", before, NAMES.parts);
+  assert.deepEqual(ownParts(text, NAMES.parts), ["my_unit_scores", "my_many_heads"]);
+  assert.ok(text.startsWith("def my_unit_scores(x):") && !text.includes("torch.matmul"));
+  assert.equal(completed(before, text, NAMES.parts), before);
 });

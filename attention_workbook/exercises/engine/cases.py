@@ -46,5 +46,6 @@ PAIRS: list[tuple[Tensor, Tensor]] = [
 # Scores that reach 900 and −900, divided by the root of d_k or not. They are whole numbers, so
 # that their weights are 0, 1 or a share, however they are summed.
 _STEEP = torch.tensor([[[1800.0, 0.0, 0.0, 0.0], [0.0] * 4, [0.0, -1800.0, 0.0, 0.0]]])
-_KEYS = torch.tensor([[[1.0, 0, 0, 1], [0, 1, 0, 0], [1, 1, 0, 0], [-1, 1, 1, 0], [-1, 1, 0, 0]]])
+# Neither the first nor the last score of a steep row is its largest.
+_KEYS = torch.tensor([[[-1.0, 1, 1, 0], [1, 0, 0, 1], [0, 1, 0, 0], [1, 1, 0, 0], [-1, 1, 0, 0]]])
 STEEP_PAIRS = [(_STEEP, _KEYS), (_STEEP.double(), _KEYS.double())]

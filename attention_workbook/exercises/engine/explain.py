@@ -5,6 +5,7 @@ or two together, give the answer's results on every input, both sentences are tr
 and nothing else about it is wrong. A repair goes the other way, from the answer to the right one.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -28,6 +29,7 @@ __all__ = ["Explanations", "declared_edits"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
+SEARCH_SECONDS = 2  # for two mistakes together, before the search is given up
 MOST_PAIRS = 2500  # of two mistakes, looked at before the search is given up
 FLOAT32_ROUNDING = 5e-5  # what numbers that were rounded to float32 on the way may lie apart
 
@@ -181,7 +183,10 @@ class Explanations:
         most_telling = self.cases_by_evidence[0]
         variants = [v for v in self.candidates if not isinstance(v[most_telling], Failure)]
         pairs = sorted(combinations(range(len(variants)), 2), key=sum)
+        end = time.time() + SEARCH_SECONDS
         for a, b in pairs[:MOST_PAIRS]:
+            if time.time() > end:
+                return
             combined = self._combined(variants[a], variants[b])
             if combined and self._reproduces(combined):
                 yield [*combined.sentences]

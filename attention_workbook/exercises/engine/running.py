@@ -233,6 +233,14 @@ _ERRORS = [
         ("cannot be multiplied", "batch2 tensor"),
         "In a matrix product, rows of the left tensor must be as long as columns of the right.",
     ),
+    (
+        (
+            *("but got: double != float", "but got: float != double"),
+            *("scalar type Double but found Float", "scalar type Float but found Double"),
+        ),
+        "float32 and float64 meet. Where an input is float64, make yours like it: `zeros_like(x)`, "
+        "or `.to(x.dtype)`.",
+    ),
     (("invalid for input of size",), "The sizes asked for do not hold all the numbers."),
     (("Dimension out of range",), "The tensor has fewer axes than that."),
     (

@@ -275,6 +275,38 @@ def doubled(x, factor):
     return x.view(-1, 5) * factor, 2 * x
 
 
+def by_a_score_that_is_not_the_largest(place):
+    def lookup(queries, keys, values, temperature):
+        scores = queries @ keys.mT / temperature
+        weights = (scores - scores[..., place]).exp()
+        return weights / weights.sum(dim=-1, keepdim=True) @ values
+
+    return lookup
+
+
+@pytest.mark.parametrize("place", [slice(0, 1), slice(-1, None)])
+def test_a_softmax_subtracts_the_largest_score_of_its_row(place):
+    assert not MODULES["soft_lookup"].lookup(by_a_score_that_is_not_the_largest(place))
+
+
+def test_pages_are_shared_among_all_prompts():
+    def with_the_first_alone(prompts, size):
+        length = prompts.shape[1]
+        first, *rows = [tuple(row.tolist()) for row in prompts]
+        ends = range(size, length + 1, size)
+        own = sum(row[:end] != first[:end] for row in rows for end in ends)
+        return len(ends) + own + (len(rows) + 1) * (length % size > 0)
+
+    assert not MODULES["serving"].page_count(with_the_first_alone)
+
+
+def test_an_error_of_dtypes_says_how_to_meet_the_inputs():
+    said = MODULES["soft_lookup"].lookup(
+        lambda queries, keys, values, temperature: torch.zeros(1, keys.shape[-2]) @ values
+    )
+    assert "make yours like it: `zeros_like(x)`, or `.to(x.dtype)`" in said.message
+
+
 def test_an_error_of_pytorchs_is_no_stub():
     grader = MODULES["soft_lookup"].hard_lookup
     said = grader(lambda scores: scores.long().softmax(dim=-1)).message
