@@ -122,6 +122,8 @@ def _has_gradients(call: Call, real: Tensor | None = None) -> None:
 
 def _arriving(subject: Subject) -> None:
     _has_gradients(subject.call())
+    if subject.adapted.single and subject.opened is not None:
+        _has_gradients(subject.apart())
     if subject.takes_padding:
         len_q, len_k = subject.call().lengths
         real = within_length(subject.lens, len_k)

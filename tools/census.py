@@ -150,6 +150,7 @@ def main(path: Path, results: Path, chosen: list[str]) -> None:
     """Check all models that the file of results does not hold yet, and write the page."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
+    row("LlamaForCausalLM")  # imports here, once, what each process would import
     found = json.loads(results.read_text("utf-8")) if results.exists() else {}
     for name in chosen or architectures.names():
         if name not in found:
