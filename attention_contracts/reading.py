@@ -259,10 +259,10 @@ def _has_a_sink(call: Call) -> bool:
         return sums / (1 - sums)
 
     length = min(call.lengths)
-    one, two = odds(length), odds(length - 2)
+    one, two = odds(length), odds(length // 2)
     if not ((one > 0) & one.isfinite()).all():
         return False
-    if (one / two - length / (length - 2)).abs().max() > 1e-2 * length:
+    if (one / two - length / (length // 2)).abs().max() > 1e-2:
         return False
     raised = odds(length, 0.5) / one
     if (raised - 1).abs().max() < 1e-3:
@@ -271,7 +271,7 @@ def _has_a_sink(call: Call) -> bool:
             "largest: with all scores raised its share stays; exp(score - largest) needs "
             "exp(-largest) beside it, not 1"
         )
-    return bool((raised > 0.99).all())
+    return bool((raised > 0).all() and (raised > 1.01).any())
 
 
 def _keeps_constant_values(subject: Subject) -> str | None:
