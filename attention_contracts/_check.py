@@ -22,20 +22,12 @@ from attention_contracts import (
 from attention_contracts._adapters import Extra, bound, parameters
 from attention_contracts._arguments import require_flag
 from attention_contracts._call import mode
-from attention_contracts._report import Report, Run, first_line, names_required
+from attention_contracts._report import Report, Run, described, first_line, names_required
 from attention_contracts._subject import Subject
 
-CONTRACTS = (
-    *order.CONTRACTS,
-    *positions.CONTRACTS,
-    *padding.CONTRACTS,
-    *reading.CONTRACTS,
-    *precision.CONTRACTS,
-    *running.CONTRACTS,
-    *devices.CONTRACTS,
-    *learning.CONTRACTS,
-    *likeness.CONTRACTS,
-)
+MODULES = (order, positions, padding, reading, precision, running, devices, learning, likeness)
+TESTS = {name: test for module in MODULES for name, test in module.CONTRACTS.items()}
+CONTRACTS = described("attention", TESTS)
 
 
 def check(

@@ -16,10 +16,10 @@ from attention_contracts._call import mode
 from attention_contracts._model import CACHES, Extra, Model
 from attention_contracts._report import (
     Because,
-    Contract,
     NotTested,
     Report,
     Run,
+    described,
     first_line,
     names_required,
 )
@@ -252,8 +252,8 @@ def _ways_to_part(subject: Model, document: Tensor, half: int) -> dict[str, dict
     """Return arguments that may part two texts, the second of which begins in the middle."""
     subject.needs("position_ids")
     length = subject.length
-    positions = {"position_ids": (torch.arange(length, device=document.device) - half * document)}
-    positions = {name: x[None] for name, x in positions.items()}
+    places = torch.arange(length, device=document.device) - half * document
+    positions = {"position_ids": places[None]}
     ways: dict[str, dict[str, Any]] = {"position ids that start anew": dict(positions)}
     if "use_cache" in subject.accepts:
         ways["position ids that start anew and use_cache=False"] = positions | {"use_cache": False}
@@ -262,9 +262,8 @@ def _ways_to_part(subject: Model, document: Tensor, half: int) -> dict[str, dict
         visible = blocks.tril() if subject.causal else blocks
         additive_mask = torch.zeros_like(visible, dtype=subject.dtype)
         additive_mask.masked_fill_(~visible, torch.finfo(additive_mask.dtype).min)
-        ways["a mask (1, 1, length, length)"] = positions | {
-            "attention_mask": additive_mask[None, None]
-        }
+        more = {"attention_mask": additive_mask[None, None]}
+        ways["a mask (1, 1, length, length)"] = positions | more
     return ways
 
 
@@ -379,108 +378,20 @@ def _in_half(subject: Model) -> str:
     return f"in {name} the logits stayed finite, and differed by {error:.1g} of the largest"
 
 
-CONTRACTS = (
-    Contract(
-        "future",
-        _future,
-        how="later tokens were replaced",
-        means="the mask is missing or not causal; every loss measured with it is too good",
-        chapter="mask-failures",
-        grows=True,
-    ),
-    Contract(
-        "right padding",
-        partial(_padded, left=False),
-        how="a text was padded on the right, and its mask given",
-        means="the padding mask does not reach every layer, or something averages over all "
-        "positions",
-        chapter="mask-failures",
-        grows=True,
-    ),
-    Contract(
-        "left padding",
-        partial(_padded, left=True),
-        how="a text was padded on the left, its mask and its positions given",
-        means="positions count places instead of tokens, or a state reads the padding; batched "
-        "generation gives other texts than single",
-        chapter="positions",
-    ),
-    Contract(
-        "batch = single",
-        _single,
-        how="each text was given alone",
-        means="samples are mixed: an axis is taken for another, or statistics run over the batch",
-        chapter="bug-museum",
-        grows=True,
-    ),
-    Contract(
-        "cached, one token",
-        partial(_cached, size=1),
-        how="the text was given token by token with a cache",
-        means="positions or masks do not count what is in the cache",
-        chapter="masks-in-use",
-    ),
-    Contract(
-        "cached, chunks",
-        partial(_cached, size=5),
-        how="the text was given in chunks of 5 with a cache",
-        means="the causal mask of a chunk is aligned with the first key instead of the last",
-        chapter="masks-in-use",
-    ),
-    Contract(
-        "positions shifted",
-        _shifted,
-        how="all positions were moved by 3",
-        means="only queries or only keys are turned, or positions are added as well",
-        chapter="positions",
-    ),
-    Contract(
-        "packed documents",
-        _documents,
-        how="two texts were given in one row",
-        means="texts that share a row read each other",
-        chapter="masks-in-use",
-    ),
-    Contract(
-        "eager = fused",
-        _fused,
-        how="the implementation of attention was exchanged",
-        means="one implementation gets another mask or another scale",
-        chapter="mask-failures",
-    ),
-    Contract(
-        "evaluation twice",
-        _again,
-        how="the same text was given again, with another random state",
-        means="dropout is on, or a state survives the call",
-        chapter="bug-museum",
-    ),
-    Contract(
-        "training = evaluation",
-        _training,
-        how="training mode without dropout was compared with evaluation",
-        means="a path that only one of the two modes takes",
-        chapter="mask-failures",
-    ),
-    Contract(
-        "training mode",
-        _in_training,
-        how="the model was called in training mode",
-        means="dropout before the softmax, or a mask that only evaluation has",
-        chapter="mask-failures",
-    ),
-    Contract(
-        "order is seen",
-        _order,
-        how="all tokens before the last were shuffled, and its logits noticed",
-        means="positions do not reach the scores",
-        chapter="positions",
-    ),
-    Contract(
-        "half precision",
-        _in_half,
-        how="half precision was compared with float32",
-        means="a mask or a sum that half precision does not hold",
-        chapter="mask-failures",
-    ),
-)
+TESTS = {
+    "future": _future,
+    "right padding": partial(_padded, left=False),
+    "left padding": partial(_padded, left=True),
+    "batch = single": _single,
+    "cached, one token": partial(_cached, size=1),
+    "cached, chunks": partial(_cached, size=5),
+    "positions shifted": _shifted,
+    "packed documents": _documents,
+    "eager = fused": _fused,
+    "evaluation twice": _again,
+    "training = evaluation": _training,
+    "training mode": _in_training,
+    "order is seen": _order,
+    "half precision": _in_half,
+}
+CONTRACTS = described("model", TESTS)

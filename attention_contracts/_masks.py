@@ -1,12 +1,12 @@
 """The masks that contracts build for themselves, True = may attend, and sizes that code names."""
 
-import inspect
 import re
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from attention_contracts._adapters import parameters
 from attention_contracts._arguments import require_lengths
 
 NAMES_A_SIZE = re.compile(
@@ -48,8 +48,7 @@ def named_sizes(subject: Any, largest: int = 512) -> dict[str, int]:
         holders += [_fields(module) for module in subject.modules()]
         holders += [_fields(config) for config in configs.values()]
     else:
-        parameters = _parameters(subject).values()
-        holders.append({x.name: x.default for x in parameters})
+        holders.append({x.name: x.default for x in parameters(subject).values()})
         holders.append(getattr(subject, "keywords", {}) or {})
         code = getattr(subject, "__code__", None)
         constants = getattr(subject, "__globals__", {})
@@ -67,10 +66,3 @@ def named_sizes(subject: Any, largest: int = 512) -> dict[str, int]:
 def _fields(holder: Any) -> dict[str, Any]:
     """Return the attributes of a module or a configuration, which may be a dictionary."""
     return dict(holder) if isinstance(holder, dict) else dict(getattr(holder, "__dict__", {}))
-
-
-def _parameters(function: Any) -> dict[str, inspect.Parameter]:
-    try:
-        return dict(inspect.signature(function).parameters)
-    except (TypeError, ValueError):  # a builtin
-        return {}

@@ -1,32 +1,18 @@
 """What a check found: contracts that are kept, broken, or not tested and why."""
 
-from collections.abc import Callable, Iterable, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
+from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 WIDTH = 96  # columns of a printed report
 # The folder of the book's pages, with a slash at its end. Empty, reports name the chapter alone.
 ADDRESS = ""
-CHAPTERS = {
-    "bug-museum": "The bug museum",
-    "modern-block": "Read a modern block",
-    "heatmaps": "Read heatmaps, and doubt them",
-    "mask-failures": "Find where a mask leaks",
-    "masking": "Mask before the softmax",
-    "masks-in-use": "A mask is a rule",
-    "positions": "Tell attention the order",
-    "softmax-gradient": "When softmax saturates",
-    "variance": "Divide by √d",
-}
-# What `require` may name besides single contracts.
-GROUPS = {
-    "causality": ("causality", "future"),
-    "padding": ("padding, values", "padding removed", "mask is read", "right padding"),
-    "cache": ("cached = whole", "cached, one token", "cached, chunks"),
-    "documents": ("packed documents",),
-}
+WORDS = tomllib.loads(Path(__file__).with_name("contracts.toml").read_text(encoding="utf-8"))
+GROUPS = WORDS["groups"]  # what `require` may name besides single contracts
 
 
 class Because(AssertionError):
@@ -186,7 +172,8 @@ def _lines(finding: Finding) -> list[str]:
     texts = [finding.says or finding.how]
     if finding.means:
         page = f"{ADDRESS}{finding.chapter}.html" if ADDRESS else ""
-        chapter = page or f"the chapter “{CHAPTERS[finding.chapter]}” of The Attention Workbook"
+        title = WORDS["chapters"][finding.chapter]
+        chapter = page or f"the chapter “{title}” of The Attention Workbook"
         texts += [f"usually: {finding.means}", f"see: {chapter}"]
     rows = [row for text in texts for row in wrap(text, WIDTH - 28, break_long_words=False)]
     return [f"  {name:25} {row}" for name, row in zip_longest([finding.name], rows, fillvalue="")]
@@ -194,6 +181,11 @@ def _lines(finding: Finding) -> list[str]:
 
 def first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
+
+
+def described(level: str, tests: Mapping[str, Callable[[Any], str | None]]) -> list[Contract]:
+    """Return contracts with what ``contracts.toml`` says of them."""
+    return [Contract(name, test, **WORDS[level][name]) for name, test in tests.items()]
 
 
 def names_required(require: Iterable[str], contracts: Sequence[Contract]) -> tuple[str, ...]:

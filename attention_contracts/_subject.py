@@ -108,6 +108,7 @@ class Subject:
         """Draw normal queries, keys and values."""
         module_widths = _adapters.input_widths(self.attend) or (8, 8, 8)
         d_q, d_k, d_v = (self.d_k, self.d_k, self.d_k) if self.d_k else module_widths
+        d_q, d_v = self.d_q or d_q, self.d_v or d_v
         kv_heads = self.num_kv_heads or self.num_heads
         of_queries, of_keys = (
             (batch, *([heads] if heads else []), length) for heads in (self.num_heads, kv_heads)
@@ -116,11 +117,7 @@ class Subject:
         like = self.like_numbers
         q, k, v = (
             torch.randn(*shape, generator=generator, device="cpu").to(like)
-            for shape in (
-                (*of_queries, self.d_q or d_q),
-                (*of_keys, d_k),
-                (*of_keys, self.d_v or d_v),
-            )
+            for shape in ((*of_queries, d_q), (*of_keys, d_k), (*of_keys, d_v))
         )
         return (q, q, q) if self.adapted.single else (q, k, v)
 

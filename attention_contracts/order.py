@@ -16,7 +16,7 @@ from attention_contracts._call import (
     require_poison,
 )
 from attention_contracts._masks import within_length
-from attention_contracts._report import Because, Contract, NotTested
+from attention_contracts._report import Because, NotTested
 from attention_contracts._subject import CACHES, Subject
 
 
@@ -382,76 +382,13 @@ def _sees_order(subject: Subject) -> None:
     call.moves(shuffled, reason, slice(-1, None))
 
 
-MIXED = (
-    "positions are mixed: heads split or merged by a reshape without a transpose, or a softmax "
-    "over the wrong axis; or queries are averaged on purpose, as Nyström's landmarks are"
-)
-CONTRACTS = (
-    Contract(
-        "causality",
-        _causality,
-        how="everything after each query was replaced",
-        means="the mask is missing, inverted, or applied in the wrong place",
-        chapter="mask-failures",
-        grows=True,
-    ),
-    Contract(
-        "own position",
-        _own_position,
-        how="the value at each query's own place was replaced",
-        means="the triangle leaves its diagonal out, or keys are repeated along another axis than "
-        "that of the heads",
-        chapter="masking",
-        grows=True,
-    ),
-    Contract(
-        "step by step = whole",
-        _step_by_step,
-        how="the last queries were given with all keys so far",
-        means="the triangle starts in the upper left, as is_causal=True of PyTorch's function "
-        "does; a cache needs the lower right",
-        chapter="masks-in-use",
-        strict=True,
-        grows=True,
-    ),
-    Contract(
-        "cached = whole",
-        _cached,
-        how="the tokens were given in steps, with the cache that came back",
-        means="positions do not count what is in the cache, or the triangle starts in the upper "
-        "left",
-        chapter="masks-in-use",
-    ),
-    Contract(
-        "window",
-        _window,
-        how="keys further and further back were replaced",
-        means="the window counts its own key twice, or not; or one of its sides has no end",
-        chapter="masks-in-use",
-        grows=True,
-    ),
-    Contract(
-        "queries apart",
-        _apart,
-        how="each query was replaced alone",
-        means=MIXED,
-        chapter="modern-block",
-        grows=True,
-    ),
-    Contract(
-        "permutation",
-        _permutation,
-        how="queries and keys were shuffled",
-        means="positions are mixed",
-        chapter="positions",
-        excuse="positions inside, or a mask? {}",
-        grows=True,
-    ),
-    Contract(
-        "order is seen",
-        _sees_order,
-        how="all tokens before the last were shuffled, and its output noticed",
-        means="positions do not reach the scores",
-        chapter="positions",
-    ),
-)
+CONTRACTS = {
+    "causality": _causality,
+    "own position": _own_position,
+    "step by step = whole": _step_by_step,
+    "cached = whole": _cached,
+    "window": _window,
+    "queries apart": _apart,
+    "permutation": _permutation,
+    "order is seen": _sees_order,
+}

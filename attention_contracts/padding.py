@@ -18,7 +18,7 @@ from attention_contracts._call import (
     require_poison,
 )
 from attention_contracts._masks import within_length
-from attention_contracts._report import Contract, NotTested
+from attention_contracts._report import NotTested
 from attention_contracts._subject import Subject
 
 
@@ -343,61 +343,12 @@ def _padding(call: Call, valid_lens: Tensor) -> Tensor:
     return ~_by_key(valid, keys)
 
 
-WRONG_MASK = "the mask is missing, inverted, or applied in the wrong place"
-CONTRACTS = (
-    Contract(
-        "padding, values",
-        _padding_values,
-        how="other numbers stood in the padding",
-        means=WRONG_MASK,
-        chapter="mask-failures",
-        grows=True,
-    ),
-    Contract(
-        "padding, NaN",
-        partial(_padding_values, poison=float("nan")),
-        how="NaN stood in the padding",
-        means="a weight of 0 times NaN is NaN: fill values at padding with 0 first",
-        chapter="mask-failures",
-        strict=True,
-    ),
-    Contract(
-        "mask is read",
-        _reads_its_mask,
-        how="the mask of padding was given, and one that hides nothing",
-        means=WRONG_MASK,
-        chapter="mask-failures",
-        grows=True,
-    ),
-    Contract(
-        "padding removed",
-        _removable,
-        how="each sequence was given without its padding, and without a mask if it can be",
-        means="something averages over all places, or the mask marks other places",
-        chapter="mask-failures",
-        grows=True,
-    ),
-    Contract(
-        "empty rows",
-        _answers_empty_rows,
-        how="one sequence had nothing to attend to",
-        means="softmax over −∞ alone is NaN, and over a large number alone reads the padding",
-        chapter="mask-failures",
-        strict=True,
-    ),
-    Contract(
-        "mask beats any score",
-        _beats_any_score,
-        how="every real key scored −1e12",
-        means="hidden scores are filled with a large negative number in place of −∞",
-        chapter="mask-failures",
-    ),
-    Contract(
-        "packed documents",
-        _parts_documents,
-        how="two documents stood in one row",
-        means="the mask for documents does not reach the scores, or positions do not start anew",
-        chapter="masks-in-use",
-        grows=True,
-    ),
-)
+CONTRACTS = {
+    "padding, values": _padding_values,
+    "padding, NaN": partial(_padding_values, poison=float("nan")),
+    "mask is read": _reads_its_mask,
+    "padding removed": _removable,
+    "empty rows": _answers_empty_rows,
+    "mask beats any score": _beats_any_score,
+    "packed documents": _parts_documents,
+}

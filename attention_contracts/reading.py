@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention_contracts._arguments import require_finite, shape_of
 from attention_contracts._call import ALL, Attend, Call, mode, normal_like
-from attention_contracts._report import Contract, NotTested
+from attention_contracts._report import NotTested
 from attention_contracts._subject import Subject
 from attention_contracts.positions import scores_along
 
@@ -399,70 +399,13 @@ def assert_looks_around(attend: Attend, queries: Tensor, keys: Tensor, values: T
         )
 
 
-CONTRACTS = (
-    Contract(
-        "reads values",
-        lambda subject: _reads_values(subject.apart()),
-        how="the values were replaced",
-        means="values are taken from the keys",
-        chapter="bug-museum",
-        grows=True,
-    ),
-    Contract(
-        "reads queries",
-        lambda subject: _reads_queries(subject.apart()),
-        how="the queries were replaced",
-        means="softmax cancels what all keys share",
-        chapter="bug-museum",
-        grows=True,
-    ),
-    Contract(
-        "scale",
-        _has_the_right_scale,
-        how="the factor on the dot product was measured, without projections",
-        means="weights too sharp, or too flat",
-        chapter="variance",
-        grows=True,
-    ),
-    Contract(
-        "grouped heads",
-        _groups_heads_in_order,
-        how="the heads that share a head of keys and values were found",
-        means="repeat in place of repeat_interleave, or another order for values than for keys",
-        chapter="modern-block",
-        strict=True,
-    ),
-    Contract(
-        "rows sum to 1",
-        _sums_of_rows,
-        how="the weights of each query were added",
-        means="a mask or dropout after the softmax, a softmax over the wrong axis, or one more in "
-        "the denominator after the largest score was subtracted",
-        chapter="heatmaps",
-        grows=True,
-    ),
-    Contract(
-        "equal values",
-        _keeps_constant_values,
-        how="all values were the same",
-        means="the softmax runs over the heads, or over another wrong axis",
-        chapter="bug-museum",
-        grows=True,
-    ),
-    Contract(
-        "rows sum to 1, training",
-        _sums_in_training,
-        how="the weights of each query were added in training mode",
-        means="the weights that come back are those after dropout, as from PyTorch's layer",
-        chapter="heatmaps",
-        strict=True,
-    ),
-    Contract(
-        "weights explain output",
-        _explains_output,
-        how="weights were multiplied with the values",
-        means="the weights that come back are averaged over heads, or after dropout",
-        chapter="heatmaps",
-        grows=True,
-    ),
-)
+CONTRACTS = {
+    "reads values": lambda subject: _reads_values(subject.apart()),
+    "reads queries": lambda subject: _reads_queries(subject.apart()),
+    "scale": _has_the_right_scale,
+    "grouped heads": _groups_heads_in_order,
+    "rows sum to 1": _sums_of_rows,
+    "equal values": _keeps_constant_values,
+    "rows sum to 1, training": _sums_in_training,
+    "weights explain output": _explains_output,
+}

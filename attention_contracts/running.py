@@ -10,7 +10,7 @@ from attention_contracts._adapters import bound
 from attention_contracts._arguments import require_tensor, shape_of
 from attention_contracts._call import ALL, NAMES, Attend, Call, mode, movement, output_for
 from attention_contracts._masks import within_length
-from attention_contracts._report import Contract, NotTested, first_line
+from attention_contracts._report import NotTested, first_line
 from attention_contracts._subject import Subject
 
 SAME = "other inputs give the same output"
@@ -259,53 +259,11 @@ def _is_not_random(call: Call) -> None:
     call.moves(call.changed(ALL, ALL, ALL), SAME, original=first)
 
 
-CONTRACTS = (
-    Contract(
-        "batch = single",
-        _in_batches,
-        how="each sequence was given alone",
-        means="samples are mixed: a softmax or a statistic over the batch, or masks of heads and "
-        "samples in the wrong order",
-        chapter="bug-museum",
-        grows=True,
-    ),
-    Contract(
-        "training mode",
-        _in_training,
-        how="the module was called in training mode",
-        means="dropout before the softmax, or a mask that only evaluation has",
-        chapter="mask-failures",
-        grows=True,
-    ),
-    Contract(
-        "without weights",
-        _without_weights,
-        how="weights were asked for, and not",
-        means="the path without weights has another mask, another scale, or other heads",
-        chapter="mask-failures",
-        grows=True,
-    ),
-    Contract(
-        "gradients",
-        _arriving,
-        how="the output was computed with gradients and without",
-        means="a detach, or a path of its own for inference; or rows in which all is masked, as by "
-        "a padding mask on the axis of the queries",
-        chapter="softmax-gradient",
-        grows=True,
-    ),
-    Contract(
-        "inputs unchanged, no state",
-        _on_the_inputs_themselves,
-        how="the same call was made again after another",
-        means="an operation in place, or a cache that is not emptied",
-        chapter="bug-museum",
-    ),
-    Contract(
-        "evaluation twice",
-        lambda subject: _is_not_random(replace(subject, random=False).call()),
-        how="two calls had different random states",
-        means="dropout is on in evaluation",
-        chapter="bug-museum",
-    ),
-)
+CONTRACTS = {
+    "batch = single": _in_batches,
+    "training mode": _in_training,
+    "without weights": _without_weights,
+    "gradients": _arriving,
+    "inputs unchanged, no state": _on_the_inputs_themselves,
+    "evaluation twice": lambda subject: _is_not_random(replace(subject, random=False).call()),
+}
