@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from attention_contracts._arguments import require_a, require_count, require_flag
 from attention_contracts._call import mode
-from attention_contracts._model import CACHES, Extra, Model
+from attention_contracts._model import Extra, Model
 from attention_contracts._report import (
     Because,
     NotTested,
@@ -23,6 +23,7 @@ from attention_contracts._report import (
     first_line,
     names_required,
 )
+from attention_contracts._subject import CACHES
 from attention_contracts.order import cause_of_step
 
 
@@ -130,10 +131,13 @@ def _padded(subject: Model, left: bool) -> str:
     change = f"with {length - short_length} tokens of padding on the {'left' if left else 'right'}"
     positions = {"position_ids", "decoder_position_ids"} & subject.accepts
     if not left or not positions:
-        if left and subject.padding is None:
-            raise NotTested("forward takes no position_ids: it counts places; pad on the right")
         padded = subject.logits(batch, **subject.real(real))[1, real_places]
-        subject.same(alone, padded, change)
+        try:
+            subject.same(alone, padded, change)
+        except AssertionError as error:
+            if not left or subject.padding is not None:
+                raise
+            raise NotTested(f"forward takes no position_ids, and counts places; {error}") from None
         if left or not subject.causal:
             unmasked = subject.logits(batch)[1, real_places]
             subject.moves(alone, unmasked, "without a mask, padding changes nothing either")
@@ -174,7 +178,7 @@ def _cached(subject: Model, size: int) -> str:
     if not subject.causal:
         raise NotTested("causal=False: no cache can agree")
     inside = "start_pos" in subject.accepts  # the model keeps its cache itself
-    name = "" if inside else subject.needs(*CACHES)
+    name = "" if inside else subject.needs(*CACHES, "cache_params")
     asks = {"use_cache": True} if "use_cache" in subject.accepts else {}
     ids = subject.ids[:1, : max(130, 8 * size)]  # the last tokens of a longer text take too long
     cache: Any = None

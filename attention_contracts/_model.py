@@ -13,15 +13,12 @@ from torch import Tensor, nn
 from attention_contracts._arguments import require_count
 from attention_contracts._masks import named_sizes
 from attention_contracts._report import NotTested
+from attention_contracts._subject import CACHES
 
 LONGEST = 130  # tokens: one block of 128 and two more
 SHORTER = (64, 32, 16, 12, 8)  # lengths that are tried where the longest is too long
 SMALL = 5e-3  # of the largest logit
 MASKS = ("attention_mask", "mask", "padding_mask", "key_padding_mask")
-CACHES = (
-    *("past_key_values", "cache", "cache_params", "kv_cache", "past_kv", "past", "kv", "caches"),
-    "layer_past",
-)
 LIMITS = ("max_position_embeddings", "n_positions", "max_target_positions", "max_seq_len")
 SECONDS = 3.0  # for longer texts
 Extra = Callable[[Tensor], dict[str, Any]]
@@ -205,7 +202,7 @@ class Model:
 
     def cache_of(self, output: Any, name: str) -> Any:
         """Return the cache that came back, by its name or in the last place, or None."""
-        for each in (name, *CACHES):
+        for each in (name, *CACHES, "cache_params"):
             if (cache := getattr(output, each, None)) is not None:
                 return cache
         several = isinstance(output, tuple | list) and len(output) > 1

@@ -19,7 +19,7 @@ from attention_contracts._masks import named_sizes, visible, within_length
 from attention_contracts._projections import Projections
 from attention_contracts._report import NotTested
 
-CACHES = ("cache", "kv_cache", "past_key_value", "past_key_values", "layer_past")
+CACHES = ("past_key_values", "past_key_value", "cache", "kv_cache", "layer_past", "past", "kv")
 POSITIONS = ("positions", "position_ids")
 ONE_INPUT = (
     "a single input, and its projections could not be told apart: check what stands between them, "
