@@ -10,6 +10,7 @@
 - :mod:`~attention_lib.palette`: the colours, the same in every picture.
 - :mod:`~attention_lib.plots`: one function a picture (needs matplotlib).
 - :mod:`~attention_lib.notebook`: what every chapter starts with.
+- :mod:`~attention_lib.arguments`: refusals in words, for the library and the workbook.
 """
 
 import importlib

@@ -28,8 +28,10 @@ def without_padding(
 
 def _are_moderate(*tensors: Tensor) -> bool:
     """Say whether no number is NaN or infinite, or so large that a product may be."""
-    norms = (torch.linalg.vector_norm(x) for x in tensors)
-    return all(bool(norm.square().isfinite()) for norm in norms)
+    return all(
+        torch.linalg.vector_norm(x.detach()).item() < torch.finfo(x.dtype).max ** 0.5
+        for x in tensors
+    )
 
 
 def fused_attention(
