@@ -306,7 +306,7 @@ def test_finished_chapters_are_ticked_until_they_are_erased(visit):
 
 
 def test_pictures_come_when_the_page_is_idle_and_not_by_scrolling(visit):
-    with visit("book/cost.html") as seen:
+    with visit("book/softmax-gradient.html") as seen:
         assert seen.page.locator("article .cell_output > img").count() > 1
         assert seen.page.evaluate(
             """() => new Promise((done) => {

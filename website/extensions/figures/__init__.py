@@ -22,6 +22,7 @@ from attention_workbook.figures.still_pictures import figure_html, still_of
 from website import stills
 
 FOLDER = "attention_widgets"
+LONG = 20_000  # characters of a state: that of a figure with a model's numbers inside
 # Sets a part of a figure, or points at it: #SoftLookup.temperature=2, #SoftLookup:weights.
 FIGURE_LINK = re.compile(r"#([A-Z]\w+)(?:-\d+)?(?:\.\w+=|:\w)")
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -120,8 +121,8 @@ def _write(app):
 def place_stills(app, doctree, docname):
     """Give a page's figures the stills that are stored now.
 
-    On pages that people see first, which have to be light, what the figures after the first need
-    to move comes in a script of its own, once the page has settled.
+    What the figures after the first need to move comes in a script of its own, once the page has
+    settled, where it is long, or where people see the page first and it has to be light.
     """
     if app.builder.format != "html":
         return
@@ -131,7 +132,7 @@ def place_stills(app, doctree, docname):
     def without_state(figure):
         nonlocal seen
         seen += 1
-        if seen == 1 or not is_light:
+        if seen == 1 or not (is_light or len(figure[2]) > LONG):
             return figure[0]
         states.append(html.unescape(figure[2]))
         return figure[0].replace(f'data-state="{figure[2]}"', f'data-later="{name}"', 1)
