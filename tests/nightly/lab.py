@@ -34,6 +34,7 @@ for figure in figures.values():
         trait = figure.traits()[name]
         if isinstance(trait, (Whole, Real)):
             setattr(figure, name, trait.max)
+figures["OneHead"].W_q = [[0, 3], [3, 0]]
 figures["Scissors"].cuts = "1:12-7"  # its only whole number opens a list
 """
 

@@ -9,6 +9,9 @@ from tests.attention_workbook.figures.conftest import FigurePage
 pytestmark = pytest.mark.browser
 
 
+NO_SLIDER = ("OneHead", "Scissors")
+
+
 def test_python_moves_the_sliders(notebook):
     """Set every number to its largest: both views of each figure follow."""
     before = {}
@@ -24,7 +27,7 @@ def test_python_moves_the_sliders(notebook):
     assert notebook.errors == []
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name != "Scissors"])  # has none
+@pytest.mark.parametrize("name", [name for name in FIGURES if name not in NO_SLIDER])
 def test_sliders_and_python_go_in_step(notebook, name):
     """Move a figure's first slider: Python and the other view follow, and nothing else moves."""
     first, second = notebook.views(name)
