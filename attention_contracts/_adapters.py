@@ -75,7 +75,7 @@ def bound(attend: Any, **options: Any) -> Any:
         return partial(attend, **options)
     module = copy.copy(attend)
     forward = vars(attend).get("forward") or partial(type(attend).forward, module)
-    module.forward = partial(forward, **options)  # type: ignore[method-assign]
+    module.forward = partial(forward, **options)
     return module
 
 

@@ -1,7 +1,7 @@
 """``check_model``: contracts of a whole model, from token ids to logits."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -382,7 +382,7 @@ def _in_half(subject: Model) -> str:
     return f"in {name} the logits stayed finite, and differed by {error:.1g} of the largest"
 
 
-TESTS = {
+TESTS: dict[str, Callable[[Any], str | None]] = {
     "future": _future,
     "right padding": partial(_padded, left=False),
     "left padding": partial(_padded, left=True),
