@@ -81,6 +81,13 @@ def test_broken_attentions_are_found(outcomes, name):
     assert BROKEN[name] <= outcomes[name]["broken"].keys()
 
 
+@pytest.mark.parametrize("name", ["llama", "gpt2", "mistral"])
+def test_a_model_is_checked_by_its_name(python, name):
+    command = [python, "-m", "attention_contracts", f"transformers:{name}", "--length", "130"]
+    done = subprocess.run([*command, "--require", "causality,padding,cache"], cwd=ROOT)
+    assert done.returncode == 0
+
+
 def test_the_library_agrees_with_the_node_tests_of_onnx(printed_by):
     """Windows, caches, grouped heads, caps, additive masks; in units of each case's tolerance."""
     printed = printed_by("onnx_attention.py")
