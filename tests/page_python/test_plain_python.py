@@ -43,6 +43,8 @@ REFUSED = {
     "v.clone().unsqueeze_(0)": "this page does not know Tensor.unsqueeze_: it has a part of torch",
     "v.median(-1)": "this page does not know the median along an axis: it has a part of torch",
     "torch.tril_indices(3, 3)": "this page does not know torch.tril_indices: it has a part",
+    "torch.sofmax(v, -1)": "this page does not know torch.sofmax; did you mean `softmax`?",
+    "v.trasnpose(0, 1)": "this page does not know Tensor.trasnpose; did you mean `transpose`?",
     "torch.Tensor(3)": "this page does not know torch.Tensor of a size",
 }
 

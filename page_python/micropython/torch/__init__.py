@@ -26,7 +26,7 @@ from torch._kinds import (
 )
 from torch._methods import unknown_use, where_
 from torch._operations import operation, watch
-from torch._tensor import METHODS, Tensor, as_tensor, in_place, tensor
+from torch._tensor import METHODS, Tensor, as_tensor, in_place, tensor, unknown_name
 
 inf, nan = Float("inf"), Float("nan")
 e, pi = 2.718281828459045, 3.141592653589793
@@ -376,7 +376,7 @@ def __getattr__(name):
         function = where_
     function = function or (None if name.startswith("_") else operation(name))
     if function is None:
-        raise unknown("torch." + name)
+        raise unknown_name("torch.", name)
     return function
 
 

@@ -8,6 +8,7 @@ from uctypes import addressof
 from torch._kinds import DTYPES, PYTHONS, Bool, Float, Int, Size, dtype_of, unknown
 from torch._kinds import dtype as dtype_type
 from torch._operations import (
+    SIGNATURES,
     js_array,
     kind_of,
     made,
@@ -56,7 +57,7 @@ class Tensor:
             function = METHODS.get(name[:-1]) or operation(name[:-1])
             if function:
                 return lambda *given, **named: in_place(self, function(self, *given, **named))
-        raise unknown("Tensor." + name)
+        raise unknown_name("Tensor.", name)
 
     def __repr__(self):
         return str(door.text(self._n))
@@ -129,6 +130,34 @@ class Tensor:
 
 
 tensor_type[0] = Tensor
+
+
+def unknown_name(before, name):
+    """Return the error of a name that is not known, with a known one that is a slip away."""
+    for other in list(METHODS) + list(PROPERTIES) + list(SIGNATURES):
+        if other[0] != "_" and name[-1] != "_" and _is_slip(name, other):
+            return AttributeError(
+                "this page does not know %s%s; did you mean `%s`?" % (before, name, other)
+            )
+    return unknown(before + name)
+
+
+def _is_slip(name, other):
+    """Whether one letter was changed, added or left out, or two were swapped."""
+    longer = max(len(name), len(other))
+    if len(name) < 4 or longer - min(len(name), len(other)) > 1:
+        return False
+    begin = end = 0
+    while begin < longer - 1 and name[begin : begin + 1] == other[begin : begin + 1]:
+        begin += 1
+    while end < longer - 1 and name[len(name) - 1 - end] == other[len(other) - 1 - end]:
+        end += 1
+        if end >= min(len(name), len(other)):
+            break
+    same = begin + end
+    return same >= longer - 1 or (same == longer - 2 and sorted(name) == sorted(other))
+
+
 RESHAPING = ("unsqueeze", "squeeze", "t", "transpose", "swapaxes", "swapdims")
 METHODS, PROPERTIES, FUNCTIONS_ONLY = {}, {}, []  # _methods.py fills them
 
