@@ -109,7 +109,8 @@ def pytest_runtest_call(item):
                     write_down(data, item.config.rootpath / FOLDER / f"{name}-{when}")
                 item.raise_cell_error(
                     f"Picture {number} is not the one stored: see {FOLDER}/{name}-*; "
-                    "if the fresh one is right, run make notebooks"
+                    "if the fresh one is right, .venv/bin/python tools/notebooks.py "
+                    f"book/{item.path.name} stores it"
                 )
     return result
 

@@ -254,7 +254,10 @@ def test_nbval_compares_pictures_and_html(everything, tmp_path):
     cells = [cell | {"id": f"cell-{n}"} for n, (cell, _) in enumerate(expected)]
     outcomes, said = nbval(tmp_path, stored | {"cells": cells})
     assert outcomes == [outcome for _, outcome in expected], said
-    assert "Picture 1 is not the one stored" in said and "run make notebooks" in said
+    assert (
+        "Picture 1 is not the one stored" in said
+        and "tools/notebooks.py book/stored.ipynb stores it" in said
+    )
     assert "0 pictures are stored, the cell draws 1" in said
     written = sorted(path.name for path in (tmp_path / "_build" / "pictures").iterdir())
     assert written == [
