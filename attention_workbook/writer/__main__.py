@@ -69,17 +69,10 @@ def drawn(model: writer.LanguageModel) -> list[tuple[float, str]]:
     return samples
 
 
-def sizes(steps: int) -> dict[str, Any]:
-    """Train models of several widths."""
-    models = [trained(steps, d_model=d_model) for d_model in (8, 16, 32, 64)]
-    counts = [sum(parameter.numel() for parameter in model.parameters()) for model in models]
-    return {"sizes": [[m.d_model, n, held_out(m)] for m, n in zip(models, counts, strict=True)]}
-
-
 def main() -> int:
     """Train, print losses; return 1 if the stored model misses what the book promises."""
     parser = argparse.ArgumentParser(description="Train the writer of the book anew.")
-    parser.add_argument("parts", nargs="*", default=["best", "whole", "fifth", "seeds", "sizes"])
+    parser.add_argument("parts", nargs="*", default=["best", "whole", "fifth", "seeds"])
     parser.add_argument("--store", action="store_true", help="store what was trained and measured")
     options = parser.parse_args()
     path = STORED if options.store else Path(tempfile.mkdtemp(), STORED.name)
@@ -88,7 +81,6 @@ def main() -> int:
         "whole": lambda: curve(1, 3000),
         "fifth": lambda: curve(5, 1800),
         "seeds": lambda: {"seeds": [held_out(trained(150, seed)) for seed in range(5)]},
-        "sizes": lambda: sizes(200),
     }
     measured: dict[str, Any] = {}
     for part in options.parts:

@@ -211,13 +211,12 @@ def measured() -> dict[str, Any]:
     ``whole``: step, loss in training since the row before, and held-out loss; ``fifth``: the same
     where it learns from a fifth of the text. ``samples``: step, held-out loss, text.
     ``best``: held-out loss of the book's model, before it was stored and after. ``drawn``:
-    temperature and text of this model. ``seeds``: held-out losses after 150 steps. ``sizes``:
-    width, number of parameters, held-out loss after 200 steps.
+    temperature and text of this model. ``seeds``: held-out losses after 150 steps.
 
     Examples
     --------
     >>> sorted(measured())
-    ['best', 'drawn', 'fifth', 'samples', 'seeds', 'sizes', 'whole']
+    ['best', 'drawn', 'fifth', 'samples', 'seeds', 'whole']
     """
     return dict(json.loads(MEASURED.read_text(encoding="utf-8")))
 
