@@ -196,7 +196,7 @@ class MultiHeadAttention(nn.Module):
             Whether each query may attend only to its own position and the ones before it; ``None``
             means: with a cache.
         need_weights : bool
-            ``False`` leaves the work to PyTorch's fused kernel.
+            ``False`` leaves the work to PyTorch's fused kernel, unless the layer has a ``score``.
         cache : KeyValueCache, optional
             The keys and values of earlier calls. Queries, keys and values are then those of the
             next ``len_q`` positions, attention is causal, and ``mask`` has a column for each

@@ -1,4 +1,4 @@
-"""The worker's modules as one script: fewer requests."""
+"""A script's modules as one: fewer requests."""
 
 import re
 

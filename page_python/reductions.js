@@ -205,7 +205,7 @@ export function logSumExp(x, dims, keepdim) {
 }
 
 /** The same shape; `fill(source, target, start, length)` writes each row along an axis. */
-export function alongAxis(x, dim, dtype, fill, size = null) {
+function alongAxis(x, dim, dtype, fill, size = null) {
   const axis = axisOf(dim, x.shape.length);
   if (x.shape.length === 0) {
     const made = empty([], dtype);

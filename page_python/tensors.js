@@ -26,12 +26,10 @@ export const DTYPES = {
 };
 const ORDER = Object.keys(DTYPES);
 const LARGEST_STORE = 64 * 2 ** 20; // numbers in one tensor
-const BYTES = { bool: 1, uint8: 1, int8: 1, int16: 2, int32: 4, int64: 8, float32: 4, float64: 8 };
 
 export const rank = (dtype) => DTYPES[dtype].rank;
 export const isFloat = (dtype) => rank(dtype) === 2;
 export const scalarName = (dtype) => DTYPES[dtype].name;
-export const itemSize = (dtype) => BYTES[dtype];
 export const product = (sizes) => sizes.reduce((all, size) => all * size, 1);
 export const listed = (sizes) => `[${sizes.join(", ")}]`;
 export const range = (count) => Array.from({ length: count }, (_, i) => i);

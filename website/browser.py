@@ -1,4 +1,4 @@
-"""The machine's own Chromium: for browser tests and the figure pack."""
+"""The machine's own Chromium: for browser tests and the stills."""
 
 import os
 import shutil

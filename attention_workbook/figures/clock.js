@@ -44,7 +44,7 @@ export function slowed(speeds, method) {
 
 /** The arc between the two hands that a pair knew in training, and whether a distance leads out of it:
     `known` in radians, a whole turn at most. */
-export function arcOf(speed, slower, distance) {
+function arcOf(speed, slower, distance) {
   const known = Math.min((TRAINED - 1) * speed, 2 * Math.PI);
   return { known, isNew: known < 2 * Math.PI && distance * slower > TRAINED * speed };
 }

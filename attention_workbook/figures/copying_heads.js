@@ -75,7 +75,7 @@ export function measure(state, { width, embedding, layers, W_u } = unpackCopier(
 
 /** What is drawn: the letter that asks, where layer 2 looks from there, and where layer 1 looks from
     the letter that is looked at most. */
-export function hopsOf({ place }, { letters, weights, probabilities }) {
+function hopsOf({ place }, { letters, weights, probabilities }) {
   const asking = place < 0 || place >= letters.length ? letters.length - 1 : place;
   const second = weights.at(-1)[asking];
   const target = second.indexOf(Math.max(...second));

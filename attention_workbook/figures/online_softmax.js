@@ -9,7 +9,7 @@ const WEIGHTS = { top: 190, bottom: 310, inset: 10, base: 286 };
 const TOTAL = { top: 344, bottom: 390, bar: 16 };
 const OUTPUT = { top: 440, bottom: HEIGHT - 8, inset: 0 };
 
-export const blocksOf = ({ block_size, scores }) => Math.ceil(scores.length / block_size);
+const blocksOf = ({ block_size, scores }) => Math.ceil(scores.length / block_size);
 
 /** Maximum, normaliser and output after `step` blocks, read one by one; the weights they imply; the
     normaliser `before` the last block, and the `factor` that it was multiplied by. */
@@ -54,7 +54,7 @@ export function measure({ block_size, step, scores, outcomes }) {
 }
 
 /** Round numbers from `low` to `high` for a scale: at most six. */
-export function ticksOf(low, high) {
+function ticksOf(low, high) {
   const step = [1, 2, 5, 10, 20, 50].find((size) => (high - low) / size <= 5);
   const first = Math.ceil(low / step);
   return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, i) => (first + i) * step);

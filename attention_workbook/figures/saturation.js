@@ -30,7 +30,7 @@ export function scores(settings) {
 }
 
 /** The Frobenius norm of diag(p) − ppᵀ. */
-export function jacobianNorm(weights) {
+function jacobianNorm(weights) {
   const squares = weights.reduce((sum, weight) => sum + weight ** 2, 0);
   return Math.sqrt(
     weights.reduce(

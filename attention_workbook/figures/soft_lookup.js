@@ -64,7 +64,7 @@ export function hull(points) {
 }
 
 /** Four words as a reader has written them. */
-export function readWords(text) {
+function readWords(text) {
   const tokens = text.split(/\s+/).filter(Boolean);
   if (tokens.length !== 4)
     throw new Error(

@@ -193,7 +193,7 @@ export function words(state, { logits, weights }) {
 
 /** Column and row of each letter and of the place after the last, in so many columns. A line ends
     after a blank where it can; the last column is free for that blank. */
-export function layLetters(text, columns) {
+function layLetters(text, columns) {
   const places = [];
   let [row, start] = [0, 0]; // the line, and its first letter
   const end = (place) => {

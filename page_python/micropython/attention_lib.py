@@ -10,7 +10,8 @@ def _note(name):
 
 def length_mask(valid_lens, len_k):
     _note("length_mask")
-    return torch.arange(len_k) < valid_lens.unsqueeze(-1).unsqueeze(-1)
+    limits = valid_lens if valid_lens.dim() > 1 else valid_lens.unsqueeze(-1)
+    return torch.arange(len_k) < limits.unsqueeze(-1)
 
 
 def causal_mask(len_q, len_k=None, device=None):
@@ -48,7 +49,9 @@ def masked_softmax(scores, valid_lens=None, *, mask=None):
     _note("masked_softmax")
     if valid_lens is not None:
         limits = valid_lens if valid_lens.dim() > 1 else valid_lens.unsqueeze(-1)
-        real = torch.arange(scores.shape[-1]) < limits.unsqueeze(-1)
+        real = torch.arange(scores.shape[-1]) < limits.unsqueeze(-1)  # (batch, len_q or 1, len_k)
+        while real.dim() < scores.dim():
+            real = real.unsqueeze(1)
         mask = real if mask is None else mask & real
     if mask is None:
         return scores.softmax(dim=-1)

@@ -142,6 +142,45 @@ def test_calls_give_what_torch_gives():
     assert not differing, "\n".join([f"{len(differing)} calls", *differing[:40]])
 
 
+def test_the_librarys_functions_give_what_the_library_gives():
+    lens, rows = torch.tensor([2, 3]), torch.tensor([[1, 2, 3], [4, 1, 0]])
+    scores, heads = torch.randn(2, 3, 5), torch.randn(2, 2, 3, 5)
+    mask = torch.tensor([[True, True, False, True, False]]).expand(3, 5)
+    x, weights = torch.randn(2, 3, 4), scores.softmax(-1)
+    calls = [
+        ((lens,), "length_mask(a, 5)"),
+        ((rows,), "length_mask(a, 5)"),
+        ((), "causal_mask(3, 5)"),
+        ((), "window_mask(5, 7, window=2)"),
+        ((rows,), "document_mask(a)"),
+        ((rows,), "padding_mask(a)"),
+        ((mask,), "combine_masks(a, None, a)"),
+        *(((a, b), "masked_softmax(a, b)") for a in (scores, heads) for b in (lens, rows)),
+        ((heads, mask), "masked_softmax(a, mask=b)"),
+        ((x, x, x, lens), "scaled_dot_product_attention(a, b, c, d)"),
+        ((x, x, x, mask[:, :3]), "scaled_dot_product_attention(a, b, c, mask=d)"),
+        ((x,), "rotate_by_position(a)"),
+        ((x,), "rotate_by_position(a, layout='halves')"),
+        ((), "sinusoidal_positions(5, 4)"),
+        ((x, x), "dot_scores(a, b)"),
+        ((x, x), "scaled_dot_scores(a, b)"),
+        ((weights,), "softmax_jacobian(a)"),
+        ((weights,), "entropy(a)"),
+        ((x,), "split_heads(a, 2)"),
+        ((heads,), "merge_heads(a)"),
+    ]
+    texts = [
+        (given, f"import attention_lib\nresult = attention_lib.{code}") for given, code in calls
+    ]
+    pairs = zip(texts, in_the_page(texts), strict=True)
+    differing = [
+        f"{call[1]}: {text}"
+        for call, found in pairs
+        if (text := difference(found, evaluated(*call)))
+    ]
+    assert not differing, "\n".join(differing)
+
+
 if __name__ == "__main__":
     found = [*compared(int(sys.argv[1]), int(sys.argv[2]))]
     print(len(found), *found[: int(sys.argv[3])], sep="\n")

@@ -22,7 +22,7 @@ export function clipped(whole, most) {
 }
 
 /** Which of `count` labels stand `gap` cells apart and leave room for the chosen one. */
-export function thinned(count, gap, chosen) {
+function thinned(count, gap, chosen) {
   const places = Array.from({ length: Math.ceil(count / gap) }, (_, i) => i * gap);
   return [...places.filter((place) => Math.abs(place - chosen) >= gap), chosen].sort(
     (a, b) => a - b,

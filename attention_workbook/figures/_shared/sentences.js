@@ -125,7 +125,7 @@ function likeness(a, b) {
 }
 
 /** Up to three known words to try for an unknown one: those spelled nearly alike. */
-export function nearWords(word, { words, readAs }) {
+function nearWords(word, { words, readAs }) {
   const couldBe = (known) =>
     2 * Math.min(known.length, word.length) > 0.6 * (known.length + word.length) - 1e-9;
   return [...words.slice(1), ...readAs.keys()]

@@ -4,7 +4,7 @@ import { between, sameShape } from "../_shared/index.js";
 import { DIVIDED, KEYS, MASKED, MIXTURE, SCORES, SOFTMAX } from "./steps.js";
 
 /** How long a step plays, in milliseconds: where something is computed, as long as it takes to see. */
-export const lengthOf = (step) =>
+const lengthOf = (step) =>
   ({ [KEYS]: 5200, [SCORES]: 6000, [SOFTMAX]: 5200, [MIXTURE]: 5600 })[step] ?? 1100;
 
 // When the marks of a kind go from the step before to this one; what is not named goes first. A pair

@@ -50,7 +50,7 @@ def write_files(folder):
 
 
 def write(app):
-    notebooks = {path.stem.replace("-", "_") for path in Path(app.srcdir).rglob("*.ipynb")}
+    notebooks = {path.stem.replace("-", "_") for path in Path(app.srcdir).glob("book/*.ipynb")}
     if notebooks.issuperset(export.chapters()):
         write_files(Path(app.outdir) / "_static" / STATIC)
 
