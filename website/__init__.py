@@ -3,8 +3,8 @@
 ``book`` holds _toc.yml against the files and builds; ``notebooks`` runs chapters and stores them
 in one form; ``pictures`` says whether two show the same; ``minutes`` computes how long a chapter
 takes; ``rules`` are those of the chapters; ``inert`` finds what stored HTML would load or run.
-``stills`` draws figures at rest, in ``browser``; ``copies`` and ``classroom`` make a class's notebooks;
-``npm`` has what the build takes from npm; ``seed_shift`` shifts the seeds of a test's kernels.
+``stills`` draws figures at rest, in ``browser``; ``copies`` and ``classroom`` make notebooks for a
+class; ``npm`` has what the build takes from npm; ``seed_shift`` shifts the seeds of tests.
 ``extensions`` is what the build adds to Sphinx; ``theme`` and ``static`` are what pages look like.
 """
 
