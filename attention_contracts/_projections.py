@@ -167,12 +167,9 @@ def _layouts(
     last = later[-1] if later else None
     matrices = tuple(x.matrix for x in inputs)
     last_matrix = None if last is None else last.matrix
-    if len(inputs) == 3:
-        widths = (inputs[0].width, inputs[1].width)
-        return [Projections(matrices, last_matrix, widths)]
-    if len(inputs) == 2:
-        widths = (inputs[0].width, inputs[1].width // 2)
-        return [Projections(matrices, last_matrix, widths)]
+    if len(inputs) > 1:  # of two the second has keys and values
+        width_of_keys = inputs[1].width // (2 if len(inputs) == 2 else 1)
+        return [Projections(matrices, last_matrix, (inputs[0].width, width_of_keys))]
     stacked_width = inputs[0].width
     width = last.width_in if last else stacked_width // 3
     widths = (width, (stacked_width - width) // 2)

@@ -286,9 +286,9 @@ class Subject:
             if self.length is None and before - begin + 4 * last > seconds:
                 return
             for length in (n, n // 8 * 8):  # some take whole blocks alone
-                longer = replace(self, lengths=(length, length // 2))
                 with suppress(Exception):  # of a length that it cannot take
                     if length > self.lengths[0]:
+                        longer = replace(self, lengths=(length, length // 2))
                         longer.call().output(*longer.draw(length, 1))
                         yield longer
                         break

@@ -56,6 +56,4 @@ def _device(subject: Subject) -> None:
     _runs_anywhere(on_meta.call().attend, *call.inputs)
 
 
-CONTRACTS = {
-    "any device": _device,
-}
+CONTRACTS = {"any device": _device}

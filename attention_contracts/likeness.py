@@ -119,6 +119,4 @@ def _linear(linear_layer: Any) -> Matrix:
     return weight, getattr(linear_layer, "bias", None)
 
 
-CONTRACTS = {
-    "like the reference": _gives_what_the_reference_gives,
-}
+CONTRACTS = {"like the reference": _gives_what_the_reference_gives}

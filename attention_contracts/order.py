@@ -7,14 +7,7 @@ import torch
 from torch import Tensor
 
 from attention_contracts._arguments import require_count, shape_of
-from attention_contracts._call import (
-    FIRST,
-    Attend,
-    Call,
-    called,
-    output_of,
-    require_poison,
-)
+from attention_contracts._call import FIRST, Attend, Call, called, output_of, require_poison
 from attention_contracts._masks import within_length
 from attention_contracts._report import Because, NotTested
 from attention_contracts._subject import CACHES, Subject
@@ -157,16 +150,11 @@ def _step_by_step(subject: Subject) -> None:
 
 def cause_of_step(start: int, size: int) -> str:
     """Return what usually makes a cache differ first at this step."""
-    if start == 0:
-        return (
-            "empty slots of a cache of fixed size are read, or the new token is not among its keys"
-        )
     if start > 2 * size:
         return f"a window of about {start} keys in the cache is one key short, or one too long"
-    return (
-        "positions do not count what is in the cache, or the triangle starts in the upper left; or "
-        "empty slots of the cache are read, or the new token is not among its keys"
-    )
+    slots = "empty slots of the cache are read, or the new token is not among its keys"
+    order = "positions do not count what is in the cache, or the triangle starts in the upper left"
+    return f"{order}; or {slots}" if start else slots
 
 
 def _cached(subject: Subject) -> None:

@@ -40,6 +40,28 @@ class MasksQueries(DroppedScores):
         return scores.softmax(-1) @ self.v(x)
 
 
+class TwoPlanes(DroppedScores):
+    """Masks that are the lowest number: two are added, or each place is hidden once."""
+
+    def __init__(self, once=False):
+        super().__init__()
+        self.once = once
+
+    def forward(self, x, real):
+        keys, queries, order = real[:, None, :], real[:, :, None], triangle(x.shape[1])
+        masks = [keys & queries & order] if self.once else [keys, queries, order]
+        scores = self.q(x) @ self.k(x).mT / 4
+        for mask in masks:
+            scores = scores + torch.zeros_like(scores).masked_fill(~mask, torch.finfo(x.dtype).min)
+        return scores.softmax(-1) @ self.v(x)
+
+
+class TimesTheMask(DroppedScores):
+    def forward(self, x, real):
+        scores = (self.q(x) @ self.k(x).mT / 4).masked_fill(~real[:, None, :], -torch.inf)
+        return scores.softmax(-1) @ self.v(x) * real[:, :, None]
+
+
 class Exchanged(DroppedScores):
     def forward(self, x):
         return attend(self.k(x), self.q(x), self.v(x))
@@ -80,6 +102,7 @@ def padding(valid_lens, length):
     return {"real": torch.arange(length) < valid_lens[:, None]}
 
 
+PADDED = {"causal": True, "padding": padding, "length": 8}
 one_more_after_the_largest = functools.partial(one_more, right=False)
 
 
@@ -88,7 +111,9 @@ one_more_after_the_largest = functools.partial(one_more, right=False)
     [
         (DroppedScores(), {"causal": True, "length": 8}, "training mode", "before the softmax"),
         (CausalInEvaluation(), {"causal": True, "length": 8}, "training mode", "not causal"),
-        (MasksQueries(), {"causal": True, "padding": padding, "length": 8}, "gradients", "NaN"),
+        (MasksQueries(), PADDED, "gradients", "NaN"),
+        (TwoPlanes(), PADDED, "masks in bfloat16", "-inf in a whole row"),
+        (TwoPlanes().bfloat16(), PADDED, "masks in bfloat16", "-inf in a whole row"),
         (Exchanged(), {"length": 8}, "queries apart", "queries and keys are exchanged"),
         (in_chunks_of_256, {"causal": True, "length": 258}, "causality", "up to 258 positions"),
         (mean_from_17_on, {"length": 18}, "reads queries", "up to 18 positions"),
@@ -107,6 +132,8 @@ def test_it_is_broken(subject, options, contract, says):
     [
         (attend, {"like": lambda x: attend(x, x, x)}),
         (one_more, {}),
+        (TwoPlanes(once=True), {"causal": True, "padding": padding}),
+        (TimesTheMask(), {"padding": padding}),
         (functools.partial(CausalInEvaluation(), causal=True), {"causal": True}),
     ],
 )
@@ -119,6 +146,11 @@ def test_what_was_asked_for_and_not_tested_is_no_good_news():
     report = contracts.check(attend, window=2048, length=8)
     assert not report.broken and not report
     assert [x.name for x in report.unmet] == ["window"]
+
+
+@pytest.mark.parametrize("length", [4, 7])
+def test_a_short_text_may_be_asked_for(length):
+    assert contracts.check(attend, length=length)
 
 
 def test_what_turns_nothing_is_not_called_turned():
@@ -167,3 +199,28 @@ def test_a_cache_in_a_tuple_is_found_and_a_window_one_short_is_named():
     assert "cached, one token" in {x.name for x in contracts.check_model(Cached(), 50).kept}
     broken = {x.name: x.means for x in contracts.check_model(Cached(True), 50).broken}
     assert "one key short" in broken["cached, one token"]
+
+
+class Packed(nn.Module):
+    """Reads its own text alone; its places go on from one text to the next."""
+
+    def __init__(self, leaks=False):
+        super().__init__()
+        torch.manual_seed(0)
+        self.leaks, self.table, self.places = leaks, nn.Embedding(50, 16), nn.Embedding(40, 16)
+
+    def forward(self, ids, document_ids=None):
+        x = self.table(ids) + self.places(torch.arange(ids.shape[1]))
+        seen = triangle(ids.shape[1])
+        if document_ids is not None and not self.leaks:
+            seen = seen & (document_ids[:, :, None] == document_ids[:, None, :])
+        return attend(x / 10, x, x, seen) @ self.table.weight.T
+
+
+def test_texts_that_do_not_meet_are_not_said_to_meet():
+    options = {"length": 16, "documents": lambda ids: {"document_ids": ids}}
+    apart = contracts.check_model(Packed(), 50, **options)
+    assert not apart and not apart.broken
+    assert "does not read the first" in apart.unmet[0].says
+    leaky = contracts.check_model(Packed(leaks=True), 50, **options)
+    assert [x.name for x in leaky.broken] == ["packed documents"]
