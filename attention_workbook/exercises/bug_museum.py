@@ -156,6 +156,7 @@ def _chunks(*shares: float) -> tuple[Tensor, Tensor]:
         "two chunks": _chunks(0.5, 0.25),
         "chunks that forget nothing": _chunks(1.0, 1.0, 1.0),
         "four chunks with unlike shares": _chunks(0.9, 0.5, 0.8, 0.3),
+        "fifty chunks that keep little": _chunks(*[0.1] * 50),
     },
     mistakes=[
         ("sum(dim=1)", "sum(dim=0)", "the sum runs over the chunks that read; sum what is read."),
@@ -315,9 +316,9 @@ def _tutorial(length: int, diagonal: int = 1, hidden: float = -torch.inf) -> Ten
     return torch.zeros(length, length).masked_fill(ahead, hidden)
 
 
-def _leak() -> Tensor:
+def _with(row: int, column: int | slice, value: float) -> Tensor:
     penalty = _tutorial(4)
-    penalty[0, 3] = 0.0
+    penalty[row, column] = value
     return penalty
 
 
@@ -329,7 +330,11 @@ def _leak() -> Tensor:
         "the mask turned around": (_tutorial(4).T,),
         "a right mask for one token": (_tutorial(1),),
         "a right mask for seven tokens": (_tutorial(7),),
-        "a mask with one leak in its first row": (_leak(),),
+        "a mask with one leak in its first row": (_with(0, 3, 0.0),),
+        "a mask with one leak in a middle row": (_with(1, 2, 0.0),),
+        "a mask with a row of zeros": (_with(1, slice(None), 0.0),),
+        "a mask with NaN where −∞ belongs": (_with(1, 3, torch.nan),),
+        "a mask with NaN where 0 belongs": (_with(2, 1, torch.nan),),
         "a mask that hides the first token from the last": (_tutorial(4) + _tutorial(4, 3).T,),
         "a mask of ones where −∞ belongs": (_tutorial(4, 1, 1.0),),
         "a mask of −10⁹ where −∞ belongs": (_tutorial(4, 1, -1e9),),

@@ -274,6 +274,16 @@ def update(
 _KEEP = "likely.cumsum(dim=-1) - likely < p"
 
 
+def _in_one_order(kept: Tensor, probabilities: Tensor, p: float) -> Tensor:
+    """Return what is kept with the largest shares first among equally probable letters."""
+    if kept.shape != probabilities.shape:
+        return kept
+    largest_first = kept.sort(descending=True).indices
+    likely = probabilities[largest_first].sort(descending=True, stable=True).indices
+    order = probabilities.sort(descending=True, stable=True).indices
+    return torch.zeros_like(kept).scatter(0, order, kept[largest_first[likely]])
+
+
 @exercise(
     cases=[
         (torch.tensor([0.15, 0.5, 0.05, 0.3]), 0.7),
@@ -281,7 +291,12 @@ _KEEP = "likely.cumsum(dim=-1) - likely < p"
         (draws(141)(11).softmax(dim=-1), 0.02),
         (draws(142, torch.float64)(5).softmax(dim=-1), 0.5),
     ],
-    special={"where the sum is exactly `p`": (torch.tensor([0.125, 0.5, 0.25, 0.125]), 0.75)},
+    special={
+        "where the sum is exactly `p`": (torch.tensor([0.125, 0.5, 0.25, 0.125]), 0.75),
+        "where letters are equal": (torch.tensor([0.125, 0.25, 0.125, 0.25, 0.25]), 0.5),
+    },
+    normalise=_in_one_order,
+    normalised="With the largest first among equal letters",
     mistakes=[
         (
             "descending=True",
@@ -316,6 +331,11 @@ _KEEP = "likely.cumsum(dim=-1) - likely < p"
             "one letter too many is kept where the sum is exactly `p`: it has been reached.",
         ),
         (_KEEP, "likely >= 1 - p", "`p` is a bound for the sum, not for a single letter."),
+        (
+            _KEEP,
+            "likely >= likely[(likely.cumsum(dim=-1) - likely < p).sum() - 1]",
+            "letters as probable as the last one are kept, too; of equal ones the fewest are.",
+        ),
     ],
 )
 def nucleus(probabilities: Tensor, p: float) -> Tensor:
@@ -323,7 +343,7 @@ def nucleus(probabilities: Tensor, p: float) -> Tensor:
 
     These are the fewest letters whose probabilities together reach ``p``.
     """
-    likely, order = probabilities.sort(dim=-1, descending=True)
+    likely, order = probabilities.sort(dim=-1, descending=True, stable=True)
     likely = likely * (likely.cumsum(dim=-1) - likely < p)
     kept = torch.zeros_like(probabilities).scatter(-1, order, likely)
     return kept / kept.sum(dim=-1, keepdim=True)

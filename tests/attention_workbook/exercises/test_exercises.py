@@ -300,6 +300,61 @@ def test_pages_are_shared_among_all_prompts():
     assert not MODULES["serving"].page_count(with_the_first_alone)
 
 
+def test_states_of_many_chunks_are_not_taken_from_one_long_product():
+    def by_a_quotient(added, kept):
+        product = kept.cumprod(dim=0)[:, None]
+        return product * (added / product).cumsum(dim=0)
+
+    assert not MODULES["bug_museum"].mended_case_6(by_a_quotient)
+
+
+def test_masks_are_judged_row_by_row():
+    def first_and_last(penalty):
+        right = torch.full_like(penalty, -torch.inf).triu(1)
+        return bool((penalty == right)[[0, -1]].all())
+
+    def some_of_each_row(penalty):
+        past = torch.ones_like(penalty).tril().bool()
+        hides = (penalty == -torch.inf).sum(dim=-1) == (~past).sum(dim=-1)
+        return bool((penalty[past] == 0).all() and hides[[0, -1]].all())
+
+    def without_a_comparison_that_holds(penalty):
+        past = torch.ones_like(penalty).tril().bool()
+        shown, hidden = penalty[past], penalty[~past]
+        wrong = (shown < 0).any() or (shown > 0).any()
+        return not (wrong or (hidden > -torch.inf).any())
+
+    for wrong in (first_and_last, some_of_each_row, without_a_comparison_that_holds):
+        assert not MODULES["bug_museum"].right_mask(wrong)
+
+
+def nucleus_of(choose):
+    def nucleus(probabilities, p):
+        likely = probabilities * choose(probabilities, p)
+        return likely / likely.sum()
+
+    return nucleus
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_of_equal_letters_any_are_kept_but_no_more_than_needed(backwards):
+    def fewest(probabilities, p):
+        x = probabilities.flip(0) if backwards else probabilities
+        likely, order = x.sort(descending=True, stable=True)
+        needed = (likely.cumsum(0) - likely < p).to(x.dtype)
+        kept = torch.zeros_like(x).scatter(0, order, needed)
+        return kept.flip(0) if backwards else kept
+
+    def as_likely_as_the_last(probabilities, p):
+        likely = probabilities.sort(descending=True).values
+        return probabilities >= likely[(likely.cumsum(0) - likely < p).sum() - 1]
+
+    nucleus = MODULES["one_block"].nucleus
+    assert nucleus(nucleus_of(fewest))
+    said = nucleus(nucleus_of(as_likely_as_the_last)).message
+    assert "equal" in said and said.startswith("letters as probable as the last one")
+
+
 def test_an_error_of_dtypes_says_how_to_meet_the_inputs():
     said = MODULES["soft_lookup"].lookup(
         lambda queries, keys, values, temperature: torch.zeros(1, keys.shape[-2]) @ values
