@@ -2,6 +2,7 @@
 
 import { startPython } from "./interpreter.js";
 import { lowered } from "./lowering.js";
+import { cleaned, unreadable } from "./reading.js";
 
 /** A number as Python's format writes it for the kinds g, f and e, with or without a precision. */
 export function formatted(value, spec) {
@@ -48,6 +49,11 @@ function hostOf(state) {
         match.index + match[0].length,
       ]),
     formatted,
+    /** Why a text that was refused cannot be read: line, reason, and whether only this page cannot. */
+    unreadable(text) {
+      const { line = 0, why = "", lacks = false } = unreadable(text) ?? {};
+      return [line, why, lacks];
+    },
     /** Note every tensor that is made, or return what was noted. */
     watch(on) {
       const notes = state.seen;
@@ -112,7 +118,8 @@ export async function startGrader({ load, module, engine, listener = {}, seconds
      * Judge the function that a reader's code defines: whether it is right, and the verdict. `mine` is
      * the text of the reader's earlier parts, whose names are `parts`.
      */
-    judge({ chapter, exercise, source, name, mine = "", parts = [] }) {
+    judge({ chapter, exercise, source: given, name, mine = "", parts = [] }) {
+      const source = cleaned(given);
       const before = chapters.get(chapter)[exercise] ?? "";
       const since = state.door.next;
       try {

@@ -5,7 +5,7 @@
 
 import { formattedText } from "./texts.js";
 
-const STRING = /^[rRbBuUfF]{0,2}("""|'''|"|')/;
+export const STRING = /^[rRbBuUfF]{0,2}("""|'''|"|')/;
 
 const BEFORE_DISPLAY = new Set([
   "return",
@@ -38,7 +38,7 @@ const BEFORE_OPERAND = new Set([
 ]);
 
 /** Where a string that begins at a place ends. */
-function stringEnd(source, start, quote) {
+export function stringEnd(source, start, quote) {
   let at = start;
   while (at < source.length && !source.startsWith(quote, at)) {
     if (quote.length === 1 && source[at] === "\n") return at;

@@ -144,7 +144,7 @@ def test_stars_and_assignments_are_lowered():
 # Bodies of a function of scores, and a piece of the sentence about each.
 SAID = {
     "    scores *= 2\n": "changes `scores`, which belongs to its caller",
-    "    if True:\n    scores = 1\n": "the line `scores = 1` (expected an indented block)",
+    "    if True:\n    scores = 1\n": "(expected an indented block after 'if' statement on line 2)",
     "    return scores.long().softmax(dim=-1)\n": "stops with a NotImplementedError in the line",
     "    return scores.shape[::2]\n": "this page cuts tuples and texts without a step only",
     "    return input('?')\n": "this page has no input; the notebook has it",
@@ -160,6 +160,41 @@ SAID = {
     ),
     "    from itertools import groupby\n": "this page does not know groupby; the notebook does",
 }
+
+
+# What cannot be read, and a piece of the sentence about it.
+UNREADABLE = {
+    "    x = [scores[0],\n    y = 1\n": "the line `x = [scores[0],` ('[' was never closed)",
+    "    x = (1, 2]\n": "closing parenthesis ']' does not match opening parenthesis '('",
+    "    x = 1)\n": "the line `x = 1)` (unmatched ')')",
+    "    for i in range(3)\n        x = i\n": "the line `for i in range(3)` (expected ':')",
+    "    if scores[0, 0] > 1  # then\n        x = 1\n": "> 1  # then` (expected ':')",
+    "    x = 1\n      y = 2\n": "the line `y = 2` (unexpected indent)",
+    "        x = 1\n": "`return scores` (unindent does not match any outer indentation level)",
+    "    x = 'a\n": "the line `x = 'a` (unterminated string literal)",
+    "    if x = 1:\n        y = 2\n": "Maybe you meant '==' or ':=' instead of '='?",
+    "    x = “a”\n": "invalid character '“' (U+201C): Python's quotes are straight",
+    "    x = scores × 2\n": "the line `x = scores × 2` (invalid character '×' (U+00D7))",
+    "    match 1:\n        case _:\n            x = 1\n": (
+        "this page does not know `match` in the line `match 1:`; the notebook does"
+    ),
+    "    def g[T](x):\n        return x\n": "does not know types in brackets after a name in",
+}
+
+
+def test_what_cannot_be_read_is_named_with_its_line():
+    ask = {"chapter": "soft_lookup", "exercise": "hard_lookup", "name": "f"}
+    codes = [f"def f(scores):\n{body}    return scores\n" for body in UNREADABLE]
+    sentences = judged([{**ask, "source": code} for code in codes])
+    for sentence, piece in zip(sentences, UNREADABLE.values(), strict=True):
+        assert piece in sentence
+
+
+def test_what_pasting_brings_along_is_left_out():
+    right = "def f(q, k, std):\n\u00a0\u00a0  return q @ k.mT /\u00a0(std**2 * q.shape[-1]"
+    right += " ** 0.5)\u200b\n\nexercise.unit_scores(f)\n"
+    ask = {"chapter": "variance", "exercise": "unit_scores", "name": "f", "source": right}
+    assert judged([ask])[0].startswith("Correct: ")
 
 
 def test_an_absent_module_stops_only_what_uses_it():

@@ -3,6 +3,7 @@
 import builtins
 import inspect
 
+import host
 import host_python
 import py_collections
 import py_math
@@ -194,6 +195,8 @@ def _judged(module, name, source, lowered, function, before, mine, parts):
             own = fresh_world()
             exec(mine, own)
             world.update({part: own[part] for part in parts if part != function})
+        if _has_odd_sign(source):  # MicroPython takes it for a letter
+            return False, _syntax(None)
         code = compile(lowered + "\n", ANSWER, "exec")
     except SyntaxError as error:
         return False, _syntax(Failure(error, None))
@@ -252,21 +255,22 @@ def _failed(failure):
     return "Not yet: " + failure.sentence().replace("your function stops", "your code stops", 1)
 
 
-def _syntax(failure):
-    line = failure.line
-    where = "the line `%s`" % line if line else "a line"
-    why = "expected an indented block" if _lacks_indent() else str(failure.error)
-    return "Not yet: Python cannot read %s (%s)." % (where, why)
-
-
-def _lacks_indent():
-    """Tell whether the line that stopped should stand to the right of the line above."""
-    lines = [line for line in running._source[: running._failed_at[0]] if line.strip()]
-    if len(lines) < 2:
+def _has_odd_sign(source):
+    if all(ord(letter) < 128 for letter in source):
         return False
-    above, line = lines[-2:]
-    margins = [len(x) - len(x.lstrip()) for x in (above, line)]
-    return above.rstrip().endswith(":") and margins[1] <= margins[0]
+    return list(host.unreadable(source))[1].startswith("invalid character")
+
+
+def _syntax(failure):
+    line = failure.line if failure else ""
+    number, why, lacks = list(host.unreadable("\n".join(running._source)))
+    if number:
+        running._failed_at[0] = int(number)
+        line = running._source[int(number) - 1].strip()
+    where = "the line `%s`" % line[:80] if line else "a line"
+    if lacks:
+        return "Not yet: this page does not know %s in %s; the notebook does." % (why, where)
+    return "Not yet: Python cannot read %s (%s)." % (where, why or failure.error)
 
 
 def _no_input(*given):
