@@ -132,16 +132,7 @@ def check(
         like=like,
     )
     require_flag("strict", strict)
-    asked = {
-        "causality": causal is True,
-        "window": window is not None,
-        "padding, values": padding is not None,
-        "mask is read": padding is not None,
-        "packed documents": documents is not None,
-        "scale": scale is not None,
-        "like the reference": like is not None,
-    }
-    asked_for = [name for name, given in asked.items() if given]
+    asked_for = _asked_for(causal, window, padding, documents, scale, like)
     required = names_required([*names_required(require, CONTRACTS), *asked_for], CONTRACTS)
     if not callable(attend):
         raise TypeError(f"attend: expected a callable (queries, keys, values), got {attend!r}")
@@ -158,6 +149,22 @@ def check(
         bound_reached = subject.bound(run.reached)
         title = f"{name}, called as {subject.adapted.kind}, causal={causal}, {bound_reached}"
         return run.report(title, _notes(subject), required)
+
+
+def _asked_for(
+    causal: bool, window: object, padding: object, documents: object, scale: object, like: object
+) -> list[str]:
+    """Return the contracts that a caller asks for by naming an option."""
+    named = {
+        "causality": causal is True,
+        "window": window is not None,
+        "padding, values": padding is not None,
+        "mask is read": padding is not None,
+        "packed documents": documents is not None,
+        "scale": scale is not None,
+        "like the reference": like is not None,
+    }
+    return [name for name, is_given in named.items() if is_given]
 
 
 def is_model(attend: object) -> bool:

@@ -1,6 +1,7 @@
 """Contracts about order: who may read whom."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -87,6 +88,9 @@ def _real_outputs(call: Call, lens: Tensor) -> Call:
 def _own_position(subject: Subject) -> None:
     subject.needs_causal()
     call = subject.apart()
+    queries, keys, values = call.inputs
+    # Small scores: in a steep softmax, without a scale, a position may rightly weigh next to nothing.
+    call = replace(call, inputs=(queries * 0.01, keys, values))
     for place in subject.places():
         key_slice = slice(place, place + 1)
         if not call.moved(call.changed(values=key_slice), key_slice):

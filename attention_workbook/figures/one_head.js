@@ -161,7 +161,7 @@ export function render({ model, el }) {
   const view = createView(
     { model, el },
     {
-      label: "One head",
+      label: "One head and its matrices",
       task: "Every word finds itself. Make “it” and “animal” find each other.",
       traits: MATRICES.map(([trait]) => trait),
       given: ["vectors"],

@@ -110,13 +110,13 @@ NUMBERS = [
     ("variance.html#SoftmaxSaturation.d=64", "max_weight", 0.931, "0.931"),
     ("variance.html#SoftmaxSaturation.d=128", "max_weight", 0.981, "0.981"),
     (
-        f"one-head.html#SentenceReader.text={SENTENCE}wide",
+        f"index.html#SentenceReader.text={SENTENCE}wide",
         "probability",
         0.9992,
         "with probability 1.00",
     ),
     (
-        f"one-head.html#SentenceReader.text={SENTENCE}dangerous",
+        f"index.html#SentenceReader.text={SENTENCE}dangerous",
         "probability",
         0.6434,
         "0.64 for the animal",
