@@ -89,7 +89,7 @@ def _own_position(subject: Subject) -> None:
     subject.needs_causal()
     call = subject.apart()
     queries, keys, values = call.inputs
-    # Small scores: in a steep softmax, without a scale, a position may rightly weigh next to nothing.
+    # Small scores: in a steep softmax a position may rightly weigh next to nothing.
     call = replace(call, inputs=(queries * 0.01, keys, values))
     for place in subject.places():
         key_slice = slice(place, place + 1)
