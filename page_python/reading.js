@@ -26,7 +26,7 @@ class Unreadable {
 /** A reader's text without what pasting brings along; its lines stay where they are. */
 export function cleaned(source) {
   return source
-    .replace(/[\u200b\u200c\u200d\u2060\ufeff]/g, "")
+    .replace(/\u200b|\u200c|\u200d|\u2060|\ufeff/g, "")
     .replace(ODD_SPACE, " ")
     .replace(CHECK, "");
 }
