@@ -209,6 +209,8 @@ const BITWISE = {
   bitwise_and: (a, b) => Number(BigInt(a) & BigInt(b)),
   bitwise_or: (a, b) => Number(BigInt(a) | BigInt(b)),
   bitwise_xor: (a, b) => Number(BigInt(a) ^ BigInt(b)),
+  bitwise_left_shift: (a, b) => a * 2 ** b,
+  bitwise_right_shift: (a, b) => Math.floor(a / 2 ** b),
 };
 const DIVIDED = { div: (a, b) => a / b, atan2: Math.atan2 };
 
@@ -249,7 +251,8 @@ export function binary(name, a, b) {
   if (name in LOGICAL) return combined(a, b, dtype, "bool", LOGICAL[name]);
   if (name in BITWISE) {
     broadcastShape(a.tensor.shape, b.tensor.shape);
-    if (isFloat(dtype)) missing(`${name}_cpu`, dtype);
+    const kernel = name.replace(/bitwise_(l|r)\w+_(shift)$/, "$1$2");
+    if (isFloat(dtype)) missing(`${kernel}_cpu`, dtype);
     return combined(a, b, dtype, dtype, BITWISE[name]);
   }
   if (name in DIVIDED) {

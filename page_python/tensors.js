@@ -75,7 +75,14 @@ export function store(size, dtype) {
   return new DTYPES[dtype].array(size);
 }
 
-export const empty = (shape, dtype) => new Tensor(store(product(shape), dtype), shape, dtype);
+export function empty(shape, dtype) {
+  const negative = shape.find((size) => size < 0);
+  if (negative !== undefined) {
+    const sizes = `${negative}: [${shape.join(", ")}]`;
+    refuse("RuntimeError", `Trying to create tensor with negative dimension ${sizes}`);
+  }
+  return new Tensor(store(product(shape), dtype), shape, dtype);
+}
 
 export function filled(shape, dtype, value) {
   const made = empty(shape, dtype);

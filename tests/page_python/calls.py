@@ -118,6 +118,7 @@ PAIRS = [
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
+    "bitwise_left_shift",
     "atan2",
     "logaddexp",
 ]

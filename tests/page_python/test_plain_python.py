@@ -23,6 +23,7 @@ list({x: x * x for x in [9, 2, 8, 3]}), list({1: 2, **d, 0: 3}.items()), {**d}, 
 f"{v.sum()}", f"{v.sum():.3f}", f"{v[0]:8.2f}|", "%.3f" % v.sum(), "%d" % n, f"{n:>4}", "%s" % n
 f"{v}", str(v.sum()), f"{v.sum().item()}", "{:.2f}".format(v[0]), f"{n!r} {d['a']}", f"{v[0]:.1e}"
 (lambda: (*a, 3))(), [*a, *a], v[*[0]], n << 1, n >> 1, 1 << n
+torch.arange(-3, 3) << 1, 1 << torch.arange(4), torch.arange(-5, 5) >> 1, torch.tensor([True]) << 2
 v.clone().mul_(2), v.clone().clamp_(0, 2), v.median(), torch.nn.Softmax(dim=-1)(v)
 round(2.567, 2), sum([v[0], v[1]]), abs(-v[0]), all([v[0] > 1]), any(v > 5), bool(v[0]), int(v[0])
 """
@@ -45,6 +46,9 @@ REFUSED = {
     "torch.tril_indices(3, 3)": "this page does not know torch.tril_indices: it has a part",
     "torch.sofmax(v, -1)": "this page does not know torch.sofmax; did you mean `softmax`?",
     "v.trasnpose(0, 1)": "this page does not know Tensor.trasnpose; did you mean `transpose`?",
+    "torch.zeros(-1)": "Trying to create tensor with negative dimension -1: [-1]",
+    "torch.ones(2, -3)": "Trying to create tensor with negative dimension -3: [2, -3]",
+    "v << 1": "\"lshift_cpu\" not implemented for 'Float'",
     "torch.Tensor(3)": "this page does not know torch.Tensor of a size",
 }
 

@@ -220,6 +220,7 @@ for _dunder, _name, _sign in (
     ("add", "add", "+"), ("sub", "sub", "-"), ("mul", "mul", "*"), ("truediv", "div", "/"),
     ("floordiv", "floor_divide", "//"), ("mod", "remainder", "%"), ("pow", "pow", "** or pow()"),
     ("and", "bitwise_and", "&"), ("or", "bitwise_or", "|"), ("xor", "bitwise_xor", "^"),
+    ("lshift", "bitwise_left_shift", "<<"), ("rshift", "bitwise_right_shift", ">>"),
 ):  # fmt: skip
     _apply = _operator(_name, _sign, False)
     setattr(Tensor, "__%s__" % _dunder, _apply)
