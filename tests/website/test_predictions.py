@@ -1,8 +1,10 @@
 """What answers a prediction is covered until the reader has guessed."""
 
 import json
+import re
 
 import pytest
+from bs4 import BeautifulSoup
 from docutils import nodes
 
 from website.extensions.exercises import predictions
@@ -27,15 +29,27 @@ def asks(text="Predict"):
     return nodes.paragraph("", "", nodes.strong(text=text), nodes.Text(" the weights."))
 
 
-def test_outputs_up_to_the_next_text_answer_a_prediction():
+def test_outputs_and_the_text_up_to_the_next_cell_answer_a_prediction():
     parts = [asks(), cell(""), cell("first"), cell("second"), nodes.paragraph(), cell("later")]
-    ((_, cells),) = predictions.predictions(section(*parts))
-    assert cells == parts[2:4]
+    ((_, cells, text),) = predictions.predictions(section(*parts))
+    assert cells == parts[2:4] and text == parts[4:5]
+
+
+def test_a_picture_with_a_caption_goes_along():
+    parts = [asks(), cell(), nodes.paragraph(text="So."), cell(), nodes.paragraph(text="Figure 1.")]
+    ((_, cells, text),) = predictions.predictions(section(*parts))
+    assert cells == parts[1:2] and text == parts[2:]
+
+
+def test_the_text_that_asks_the_next_question_stays():
+    parts = [asks(), cell(), nodes.paragraph(text="It is 3."), asks(), cell()]
+    (_, _, text), (_, _, rest) = predictions.predictions(section(*parts))
+    assert text == parts[2:3] and not rest
 
 
 def test_a_prediction_that_another_follows_covers_nothing():
     parts = [asks(), nodes.paragraph(text="It is 3."), asks("Predict:"), cell()]
-    ((paragraph, _),) = predictions.predictions(section(*parts))
+    ((paragraph, *_),) = predictions.predictions(section(*parts))
     assert paragraph is parts[2]
 
 
@@ -59,20 +73,117 @@ def test_each_choice_is_offered_and_one_of_each_row_is_right(site):
             assert sum(not why for _, why in row["choices"]) == 1, f"{chapter}: {row['asks']}"
 
 
+TEXT = ["h2", "h3", "h4", "p", "ul", "ol", "table", "pre"]
+
+
+def numbers(text):
+    """The numbers of three digits and more in a text: nobody prints them by chance."""
+    found = re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)", text)
+    return {number for number in found if sum(map(str.isdigit, number)) > 2}
+
+
+def lines(text):
+    return {line.strip(" []") for line in text.splitlines() if numbers(line)}
+
+
+def told(page, right):
+    """The texts that tell a covered answer: those below it, up to the next heading or question.
+
+    Below a covered output, text is an answer, whatever it says. After the next code or figure it
+    is one if it has the choice that is right or a number that so far only covered outputs print;
+    an output, if it prints a line of theirs again.
+    """
+    for place in page.select(".prediction"):
+        answers = page.select(f".of-{place['data-prediction']}")
+        choices = [one.text for one in place.select("[data-why]") if one.text in right]
+        tells = re.compile("|".join(rf"(?<!\w){re.escape(one)}(?!\w)" for one in choices) or "(?!)")
+        earlier = " ".join(one.text for one in place.find_all_previous(TEXT))
+        outputs = "\n".join(one.text for one in answers if "cell_output" in one["class"])
+        secrets = numbers(outputs) - numbers(earlier)
+        near = True
+        for part in answers[0].find_all_next([*TEXT, "div", "details"]):
+            text = part.text.strip()
+            if part.name in ("h2", "h3", "h4"):
+                break
+            asks_next = part.name == "p" and part.find("strong", string=re.compile("^Predict"))
+            near = near and not asks_next
+            if part.name in ("div", "details"):
+                marks = {*part.get("class", [])}
+                ends = {"cell", "attention-widget", "attention-parts"} & marks
+                near = near and (not ends or "answer" in marks)
+            elif part.find_parent(class_=["answer", "prediction", "cell_input"]):
+                continue
+            elif part.name == "pre":
+                if lines(text) & lines(outputs):
+                    yield f"{place['data-prediction']}: {text[:80]}"
+            elif "answer" not in part.get("class", []) and (
+                near or numbers(text) & secrets or tells.search(text)
+            ):
+                yield f"{place['data-prediction']}: {text[:80]}"
+            if asks_next:
+                break
+
+
+def choices_that_are_right():
+    for rows in predictions.guesses().values():
+        for row in rows:
+            yield from (text for text, why in row.get("choices", []) if not why)
+
+
+@pytest.mark.site
+def test_no_text_tells_a_covered_answer(site):
+    right = {*choices_that_are_right()}
+    assert not [line for page in site.pages.values() for line in told(page, right)]
+
+
+@pytest.mark.parametrize(
+    ("below", "tells"),
+    [
+        ("<p class='answer of-x'>It is 0.804.</p>", False),
+        ("<p>Whatever follows an output.</p>", True),
+        ("<div class='cell'></div><p>That was 0.804.</p>", True),
+        ("<div class='cell'></div><p>So the sea wins.</p>", True),
+        ("<div class='cell'></div><pre>[0.804]</pre>", True),
+        ("<div class='cell'></div><p>Another matter, of 0.512.</p>", False),
+        ("<h3>Next</h3><p>That was 0.804.</p>", False),
+    ],
+)
+def test_a_text_that_tells_is_found(below, tells):
+    page = BeautifulSoup(
+        "<p><strong>Predict</strong> it.</p><div class='cell'>"
+        "<div class='prediction' data-prediction='x'>"
+        "<button data-why=''>the sea wins</button></div>"
+        f"<div class='cell_output answer of-x'><pre>0.804</pre></div></div>{below}",
+        "html.parser",
+    )
+    assert bool([*told(page, {"the sea wins"})]) == tells
+
+
 @pytest.mark.browser
 @pytest.mark.site
 def test_an_output_stays_covered_until_one_guesses(visit):
     with visit("book/variance.html") as seen:
         page = seen.page
         output = page.locator(".answer").first
-        height = output.bounding_box()["height"]
-        assert output.evaluate("x => x.classList.contains('covered')")
+        caption = page.locator(".answer").nth(1)
+        assert not output.is_visible() and not caption.is_visible()
         page.locator(".prediction").first.get_by_role("button", name="0 and 2").click()
-        assert not output.evaluate("x => x.classList.contains('covered')")
-        assert output.bounding_box()["height"] == height
+        assert output.is_visible() and caption.is_visible()
         assert "2 is the typical distance" in page.locator(".prediction .why").first.inner_text()
+        assert page.locator(".prediction [aria-pressed=true]").inner_text() == "0 and 2"
         page.reload()
-        assert not page.locator(".answer").first.evaluate("x => x.classList.contains('covered')")
+        assert output.is_visible()
+        assert page.locator(".prediction [aria-pressed=true]").inner_text() == "0 and 2"
+
+
+@pytest.mark.browser
+@pytest.mark.site
+def test_on_paper_nothing_is_covered(visit):
+    with visit("book/variance.html") as seen:
+        assert not seen.page.locator(".answer").first.is_visible()
+        seen.page.emulate_media(media="print")
+        assert seen.page.locator(".answer").first.is_visible()
+        assert not seen.page.locator(".prediction, .always").first.is_visible()
 
 
 @pytest.mark.browser

@@ -20,19 +20,6 @@ const places = [...document.querySelectorAll(".prediction")];
 const guesses = read("predictions") ?? {};
 const always = () => read("always-show") === true;
 
-/** The outputs that answer a prediction: those marked in the cells that follow it. */
-function answers(place) {
-  const covered = [];
-  const first = place.closest(".cell") ?? place.nextElementSibling;
-  for (let cell = first; cell; cell = cell.nextElementSibling) {
-    if (cell !== first && cell.querySelector(".prediction")) break;
-    const marked = [...cell.querySelectorAll(".answer")];
-    if (covered.length && !marked.length) break;
-    covered.push(...marked);
-  }
-  return covered;
-}
-
 const element = (tag, className, ...children) => {
   const made = document.createElement(tag);
   made.className = className;
@@ -160,7 +147,7 @@ function drawing(place, changed) {
 
 function prepare(place) {
   const { prediction } = place.dataset;
-  const covered = answers(place);
+  const covered = document.getElementsByClassName(`of-${prediction}`);
   const line = place.querySelector(".why");
   const area = place.querySelector(".drawn");
   const compare = place.querySelector(".compare");
@@ -172,42 +159,50 @@ function prepare(place) {
   const buttons = [...place.querySelectorAll("button")];
 
   const show = () => {
-    for (const output of covered) output.classList.remove("covered");
-    for (const control of [...buttons, ...place.querySelectorAll("input:not(.always input)")])
-      control.disabled = true;
+    for (const part of covered) part.classList.remove("covered");
+    for (const control of [...buttons, ...place.querySelectorAll("input")]) control.disabled = true;
+    place.classList.add("shown");
     drawn?.reveal(guesses[prediction]?.values);
+    dispatchEvent(new Event("uncovered")); // slides fit what they show anew
   };
-  const guess = (text, why, values) => {
-    guesses[prediction] = { text, why, values };
+  const guess = (text, values) => {
+    guesses[prediction] = { text, values };
     write("predictions", guesses);
-    line.textContent = text ? `Your guess: ${text}. ${why}`.trim() : why;
+    const chosen = buttons.find((button) => "why" in button.dataset && button.textContent === text);
+    chosen?.setAttribute("aria-pressed", "true");
+    if (chosen) line.textContent = chosen.dataset.why ? `Not so. ${chosen.dataset.why}` : "Right.";
+    else if (values) line.textContent = compare.dataset.why;
+    else if (text) line.textContent = `Your guess: ${text}.`;
     show();
   };
 
   for (const button of buttons) {
     button.addEventListener("click", () => {
       if (button.type === "submit") return;
-      if (button.matches(".plain")) guess("", "");
-      else if (button === compare) guess("", compare.dataset.why, drawn.values());
-      else guess(button.textContent, button.dataset.why);
+      if (button.matches(".plain")) guess("");
+      else if (button === compare) guess("", drawn.values());
+      else guess(button.textContent);
     });
   }
   place.querySelector("form")?.addEventListener("submit", (event) => {
     event.preventDefault();
     const text = event.target.querySelector("input").value.trim();
-    if (text) guess(text, "");
+    if (text) guess(text);
   });
 
   const made = guesses[prediction];
-  if (made) guess(made.text, made.why, made.values);
-  else if (!always()) for (const output of covered) output.classList.add("covered");
+  if (made) guess(made.text, made.values);
+  else if (!always()) for (const part of covered) part.classList.add("covered");
   return { place, show };
 }
 
 const prepared = places.map(prepare);
 
-// One switch for the whole book.
-const box = document.querySelector(".prediction .always input");
+// One switch for the whole book, below the title of each page that asks.
+const box = element("input", "");
+box.type = "checkbox";
+const title = document.querySelector("article h1");
+title.after(element("label", "always", box, " Always show the answers of predictions"));
 box.checked = always();
 box.addEventListener("change", () => {
   write("always-show", box.checked);

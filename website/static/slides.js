@@ -33,7 +33,7 @@
     if (!strong || isCaption(paragraph)) return null;
     if (paragraph.childNodes.length === 1) return paragraph;
     const key = document.createElement("p");
-    key.className = "slide-key";
+    key.className = `slide-key ${paragraph.className}`; // what covers the paragraph covers it, too
     key.append(strong.cloneNode(true));
     paragraph.before(key);
     return key;
@@ -192,9 +192,22 @@
     history.replaceState(null, "", `?slides=${at + 1}`);
     if (at && slides[at].includes(walk)) location.replace(`#Walk.step=${at}`);
     scrollTo(0, 0);
+    uncoverAlone(slides[at]);
     dispatchEvent(new Event("resize")); // figures that were hidden had no size
     enlarge(slides[at]);
     showNotes();
+  }
+
+  /** A slide of nothing but covered answers: who went on to it has guessed on the slide before. */
+  function uncoverAlone([, ...shown]) {
+    const isCovered = (one) => one.matches(".covered") || one.querySelector(":scope > .covered");
+    if (!shown.length || !shown.every(isCovered)) return;
+    for (const row of article.querySelectorAll(".prediction:not(.shown)")) {
+      const answers = `.of-${row.dataset.prediction}`;
+      const isHere = (one) => one.matches(answers) || one.querySelector(answers);
+      if (shown.some(isHere) && !shown.some((one) => one.contains(row)))
+        row.querySelector(".plain").click();
+    }
   }
 
   /** Make what a slide shows as large as its room allows. */
@@ -372,6 +385,7 @@
     prepareForPaper();
     go(Number(new URLSearchParams(location.search).get("slides") || 1) - 1);
     addEventListener("resize", ({ isTrusted }) => isTrusted && go(at));
+    addEventListener("uncovered", () => enlarge(slides[at]));
   }
   const root = document.documentElement;
   const sheet = document.createElement("link");

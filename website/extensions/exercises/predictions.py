@@ -1,11 +1,14 @@
 """What answers a **Predict** is covered until the reader has guessed.
 
-A paragraph that says **Predict** asks for a guess, and the outputs of the code cells that follow it
-answer it. Here a row for the guess is put between the two, with choices, a field or something to
-draw, and ``predictions.js`` covers the outputs. Without a script nothing is covered and no row is
-shown. What can be guessed stands in ``website/predictions.toml``, under the name of the chapter:
-``asks`` is a piece of the paragraph, and each choice that is wrong has a line that says why. A
-curve or bars have a task and names for their values; the truth is a row of the output.
+A paragraph that says **Predict** asks for a guess. What answers it are the outputs of the code
+cells that follow it, and the text, captions and tables below them: up to the next heading, code
+cell, figure to take hold of or prediction. A picture with a caption goes along, and so do later
+outputs that print a line again. Here a row for the guess is put before the answer, with choices,
+a field or something to draw, and ``predictions.js`` covers the answer. Without a script, and on
+paper, nothing is covered and no row is shown. What can be guessed stands in
+``website/predictions.toml``, under the name of the chapter: ``asks`` is a piece of the paragraph,
+and each choice that is wrong has a line that says why. A curve or bars have a task and names for
+their values; the truth is a row of the output.
 """
 
 import json
@@ -23,7 +26,17 @@ TEXT_FIELD = (
     '<form><input type="text" autocomplete="off" aria-label="Your guess">'
     '<button type="submit">Compare</button></form>'
 )
-ALWAYS_SHOW = '<label class="always"><input type="checkbox"> Always show the outputs</label>'
+PROSE = (
+    nodes.paragraph,
+    nodes.bullet_list,
+    nodes.enumerated_list,
+    nodes.table,
+    nodes.math_block,
+    nodes.literal_block,
+    nodes.block_quote,
+    nodes.figure,
+    nodes.Admonition,
+)
 
 
 def guesses():
@@ -32,29 +45,58 @@ def guesses():
 
 
 def predictions(doctree):
-    """Each paragraph that asks for a prediction, with the cells that answer it."""
+    """Each paragraph that asks for a prediction, with the cells and the text that answer it."""
     for strong in doctree.findall(nodes.strong):
-        if strong.astext().rstrip(":") == "Predict" and (cells := answering_cells(strong.parent)):
-            yield strong.parent, cells
+        if strong.astext().rstrip(":") == "Predict":
+            cells, text = answer(strong.parent)
+            if cells:
+                yield strong.parent, cells, text
 
 
-def answering_cells(paragraph):
-    """The code cells after a paragraph, up to the text that follows the first output.
+def answer(paragraph):
+    """The code cells after a paragraph, and the text below the last of them.
 
-    A figure to take hold of gives nothing away by itself. It is passed over.
+    A figure to take hold of gives nothing away by itself. Above the cells it is passed over.
     """
-    cells = []
+    cells, text = [], []
     for node in paragraph.parent.children[paragraph.parent.index(paragraph) + 1 :]:
-        if is_figure(node):
+        if cells and not asks(node) and (isinstance(node, PROSE) or (text and has_caption(node))):
+            text.append(node)
+        elif isinstance(node, nodes.Invisible) or (is_figure(node) and not cells):
             continue
-        is_cell = isinstance(node, nodes.container) and "cell" in node["classes"]
-        if is_cell and outputs(node):
+        elif is_cell(node) and outputs(node) and not is_figure(node) and not text:
             cells.append(node)
-        elif cells or any(
-            part.astext().startswith("Predict") for part in node.findall(nodes.strong)
-        ):
+        elif cells or asks(node):
             break
-    return cells
+    return cells, text
+
+
+def lines(parts):
+    """The lines that outputs print, of matrices the rows."""
+    text = "\n".join(part.astext() for part in parts)
+    return {line.strip(" []") for line in text.splitlines() if len(line) > 8}
+
+
+def repeated(cell, known):
+    """The outputs of later cells that print a line again, up to the next prediction."""
+    for node in cell.parent.children[cell.parent.index(cell) + 1 :]:
+        if isinstance(node, nodes.section) or (isinstance(node, PROSE) and asks(node)):
+            return
+        if is_cell(node) and lines(outputs(node)) & known:
+            yield from outputs(node)
+
+
+def asks(node):
+    return any(part.astext().startswith("Predict") for part in node.findall(nodes.strong))
+
+
+def is_cell(node):
+    return isinstance(node, nodes.container) and "cell" in node["classes"]
+
+
+def has_caption(cell):
+    following = cell.next_node(nodes.Element, descend=False, siblings=True)
+    return is_cell(cell) and bool(following and re.match(r"(Figure|Table) \d", following.astext()))
 
 
 def is_figure(node):
@@ -69,7 +111,7 @@ def outputs(cell):
     ]
 
 
-def guess_row(name, guess, cells, switch):
+def guess_row(name, guess, cells):
     """The row in which one guesses, as HTML: choices, something to draw, or a field for text."""
     question, controls = "What do you think?", TEXT_FIELD
     if "choices" in guess:
@@ -83,7 +125,7 @@ def guess_row(name, guess, cells, switch):
         f'<div class="prediction" data-prediction="{name}"><div class="guess">'
         f"<span>{question}</span>{controls}"
         f'<button type="button" class="plain">Show</button></div>'
-        f'<p class="why" role="status"></p>{switch}</div>'
+        f'<p class="why" role="status"></p></div>'
     )
 
 
@@ -102,23 +144,23 @@ def drawing_area(guess, cells):
 
 
 def cover(doctree, chapter):
-    """Put the row for a guess before the outputs that answer it, and mark them."""
+    """Put the row for a guess before what answers it, and mark that with the row's name."""
     unplaced = list(guesses().get(chapter, []))
-    for number, (paragraph, cells) in enumerate(predictions(doctree)):
-        text = " ".join(paragraph.astext().split())
-        guess = next((guess for guess in unplaced if guess["asks"] in text), {})
+    for number, (paragraph, cells, text) in enumerate(predictions(doctree)):
+        question = " ".join(paragraph.astext().split())
+        guess = next((guess for guess in unplaced if guess["asks"] in question), {})
         unplaced = [other for other in unplaced if other is not guess]
-        row = guess_row(f"{chapter}-{number}", guess, cells, "" if number else ALWAYS_SHOW)
+        name = f"{chapter}-{number}"
+        row = guess_row(name, guess, cells)
         figure = next(filter(is_figure, paragraph.parent.children), None)
         index = paragraph.parent.index
-        if figure and index(paragraph) < index(figure) < index(cells[0]):
+        first, shown = cells[0], [output for cell in cells for output in outputs(cell)]
+        if figure and index(paragraph) < index(figure) < index(first):
             paragraph.parent.insert(index(figure), nodes.raw("", row, format="html"))
         else:
-            first_output = outputs(cells[0])[0]
-            cells[0].insert(cells[0].index(first_output), nodes.raw("", row, format="html"))
-        for cell in cells:
-            for output in outputs(cell):
-                output["classes"].append("answer")
+            first.insert(first.index(outputs(first)[0]), nodes.raw("", row, format="html"))
+        for part in [*shown, *text, *repeated(cells[-1], lines(shown))]:
+            part["classes"] += ["answer", f"of-{name}"]
     if unplaced:
         questions = ", ".join(repr(guess["asks"]) for guess in unplaced)
         raise ExtensionError(f"predictions.toml: {chapter} has no prediction that asks {questions}")
