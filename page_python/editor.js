@@ -79,13 +79,22 @@ function attach(place, session) {
 /** What an editor shows: code, a verdict, whether it is solved and whether its code is kept. */
 function displays({ place, notebook, field, verdictLine, kept, keeps, stub, owned }) {
   const part = partOf(place);
-  const show = (passed, text, line = 0) => {
+  const mark = (passed, line) => {
     place.classList.toggle("attention-right", passed === true);
     place.classList.toggle("attention-wrong", passed === false);
     field.parentElement.style.setProperty("--line", line - 1);
     field.parentElement.classList.toggle("marked", line > 0);
+  };
+  const show = (passed, text, line = 0) => {
+    mark(passed, line);
+    verdictLine.classList.remove("past");
     verdictLine.replaceChildren(...inline(text));
     notebook.hidden = !text.includes("notebook");
+  };
+  // it was said of other code, and still helps while one mends that
+  const fade = () => {
+    mark(null, 0);
+    verdictLine.classList.add("past");
   };
   const showSolved = () => {
     const solution = keeps.solution();
@@ -111,19 +120,19 @@ function displays({ place, notebook, field, verdictLine, kept, keeps, stub, owne
       ? "Kept in this browser, and sent nowhere."
       : "This browser keeps nothing: copy your code before you leave.";
   };
-  return { show, showSolved, fit, fill, tellKept, tellOwned };
+  return { show, fade, showSolved, fit, fill, tellKept, tellOwned };
 }
 
 function listen(editor) {
   const { place, keeps, stub, field, run, calls, owned } = editor;
-  const { show, showSolved, fit, fill, tellKept, tellOwned } = editor;
+  const { fade, showSolved, fit, fill, tellKept, tellOwned } = editor;
   const judge = judging(editor);
   const endReset = resetting(editor);
   run.addEventListener("click", judge);
   field.addEventListener("input", () => {
     fit();
     tellKept(keeps.keep(field.value));
-    show(null, "");
+    fade();
     endReset();
   });
   field.addEventListener("keydown", (event) => {
@@ -237,6 +246,7 @@ function judging({
       place.dataset.milliseconds = Math.round(performance.now() - started);
       run.textContent = "Run and check";
       running = false;
+      verdictLine.scrollIntoView({ block: "nearest" });
     }
   };
 }

@@ -91,6 +91,25 @@ def test_a_mistake_hears_the_notebooks_sentence_and_shows_its_line(visit):  # no
         assert field.evaluate("field => field.style.getPropertyValue('--line')") == "2"
 
 
+def test_the_verdict_comes_into_view_and_stays_while_one_types(visit):  # noqa: F811
+    with visit(PAGE) as seen:
+        exercise, page = Exercise(seen.page), seen.page
+        exercise.field.fill(f"{LOOKUP}    return 1\n" + "\n" * 18)
+        exercise.field.evaluate("field => field.scrollIntoView({ block: 'end' })")
+        page.keyboard.press("Control+Enter")
+        said = exercise.place.locator("output", has_text="Not yet").last
+        said.wait_for(timeout=60_000)
+        page.wait_for_timeout(100)
+        box = said.bounding_box()
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= page.viewport_size["height"] + 1
+        words, colour = exercise.said, "node => getComputedStyle(node).color"
+        before = said.evaluate(colour)
+        page.keyboard.type("x")
+        assert exercise.said == words and said.evaluate(colour) != before
+        assert "attention-wrong" not in exercise.place.get_attribute("class")
+
+
 def test_an_exercise_is_done_by_keyboard_and_heard(visit):  # noqa: F811
     with visit(PAGE) as seen:
         exercise, page = Exercise(seen.page), seen.page
