@@ -3,6 +3,7 @@
 import dis
 import functools
 import inspect
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ __all__ = ["Exercise", "exercise"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
+SLOW_SECONDS = 5.0  # for all cases together: a right answer takes milliseconds a case
 
 
 class Exercise:
@@ -119,14 +121,19 @@ class Exercise:
 
     def _judge(self, answer: Function) -> Verdict:
         expected = [attempt(self.right, case) for case in self.cases]  # an answer can spoil PyTorch
-        results, changed = [], []
+        results, changed, total = [], [], 0.0
         for i, case in enumerate(self.cases):
             arguments = copied(case)
+            start = time.time()
             results.append(run(answer, arguments, aloud=i == 0))
+            spent = time.time() - start
+            total += spent
             if is_unwritten(answer, results[-1]):
                 return Verdict.unwritten()
             if isinstance(results[-1], Failure) and results[-1].ends:
                 return Verdict(False, results[-1].sentence())
+            if i and total > SLOW_SECONDS and spent > SLOW_SECONDS / 10:  # imports come first
+                return Verdict(False, _too_slow(i + 1, len(self.cases), total))
             unchanged = zip(self._names(answer), same_inputs(arguments, case), strict=False)
             changed += [name for name, same in unchanged if not same]
         pairs = [*zip(results, expected, strict=True)]
@@ -202,7 +209,8 @@ class Exercise:
             shown = sorted(range(len(self.cases)), key=lambda i: (i != first, i not in wrong))
             others = [self.cases[i] for i in shown if i in runs]
             sentences += responses(answer, self.right, names, others, self.axes, _first_wrong(pair))
-        return self._message(answer, sentences[:2], self._first_difference(pair, names, case))
+        sentences = sentences[:2] or ["no single cause was found."]
+        return self._message(answer, sentences, self._first_difference(pair, names, case))
 
     def _first_difference(self, pair: tuple[Any, Any], names: Sequence[str], case: Case) -> str:
         """Say where a result differs first, and of which arguments it is the result."""
@@ -290,6 +298,13 @@ def is_unwritten(answer: Function, outcome: Any) -> bool:
         return outcome.is_stub
     stands = any(part is ... for part in parts(outcome))
     return stands or (outcome is None and _does_nothing(answer))
+
+
+def _too_slow(tried: int, count: int, seconds: float) -> str:
+    return (
+        f"your function took {seconds:.0f} seconds for {tried} of {count} cases; a right one takes "
+        "milliseconds for each."
+    )
 
 
 def _first_wrong(pair: tuple[Any, Any]) -> int:

@@ -16,7 +16,8 @@ from pathlib import Path
 BLIND = Path(__file__).with_name("blind")
 # A refusal is bare where it says only which number is wrong, or on which side.
 _SIDE = r"(where it is wrong, )?(some|all) numbers are too \w+(, and none is too \w+)?\. "
-BARE = re.compile(rf"(?i)({_SIDE})?(At .*?)?your result( number \d+)? is")
+_NONE = r"no single cause was found\. "
+BARE = re.compile(rf"(?i)({_SIDE}|{_NONE})?(At .*?)?your result( number \d+)? is")
 
 
 def chapters():

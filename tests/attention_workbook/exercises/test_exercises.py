@@ -155,6 +155,20 @@ def test_a_call_that_only_sleeps_is_left_at_the_limit(monkeypatch):
     assert time.monotonic() - start < 10
 
 
+def test_calls_that_are_slow_together_are_left_soon(monkeypatch):
+    monkeypatch.setattr(sys.modules[Exercise.__module__], "SLOW_SECONDS", 0.3)
+    start = time.monotonic()
+    said = MODULES["masking"].key_padding(lambda valid_lens, len_k: time.sleep(0.2) or 1)
+    assert "took 0 seconds for 2 of" in said.message
+    assert time.monotonic() - start < 2
+
+
+def test_where_no_cause_is_found_the_verdict_says_so():
+    graded = Exercise(powers, cases=[(NUMBERS, 3), (NUMBERS.T, 2)])
+    said = graded(lambda f, g: f.pow(g) + (9 * f).sin())
+    assert said.message.startswith("no single cause was found. At [0, 0]")
+
+
 def test_imports_do_not_count_as_time_of_the_answer(monkeypatch, tmp_path):
     monkeypatch.setattr(running, "SECONDS", 0.2)
     (tmp_path / "slow_to_import.py").write_text("import time\ntime.sleep(0.8)\nnumber = 3\n")
