@@ -199,10 +199,7 @@ function prepare(place) {
 const prepared = places.map(prepare);
 
 // One switch for the whole book, below the title of each page that asks.
-const box = element("input", "");
-box.type = "checkbox";
-const title = document.querySelector("article h1");
-title.after(element("label", "always", box, " Always show the answers of predictions"));
+const box = document.querySelector(".always > input");
 box.checked = always();
 box.addEventListener("change", () => {
   write("always-show", box.checked);

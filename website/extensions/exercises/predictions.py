@@ -143,15 +143,25 @@ def drawing_area(guess, cells):
     )
 
 
+SWITCH = (
+    '<label class="always"><input type="checkbox"> Always show the answers of predictions</label>'
+)
+
+
 def cover(doctree, chapter):
-    """Put the row for a guess before what answers it, and mark that with the row's name."""
+    """Put the row for a guess before what answers it, and mark that with the row's name.
+
+    Below the title stands one switch for the whole book.
+    """
     unplaced = list(guesses().get(chapter, []))
+    rows = []
     for number, (paragraph, cells, text) in enumerate(predictions(doctree)):
         question = " ".join(paragraph.astext().split())
         guess = next((guess for guess in unplaced if guess["asks"] in question), {})
         unplaced = [other for other in unplaced if other is not guess]
         name = f"{chapter}-{number}"
         row = guess_row(name, guess, cells)
+        rows.append(row)
         figure = next(filter(is_figure, paragraph.parent.children), None)
         index = paragraph.parent.index
         first, shown = cells[0], [output for cell in cells for output in outputs(cell)]
@@ -161,6 +171,8 @@ def cover(doctree, chapter):
             first.insert(first.index(outputs(first)[0]), nodes.raw("", row, format="html"))
         for part in [*shown, *text, *repeated(cells[-1], lines(shown))]:
             part["classes"] += ["answer", f"of-{name}"]
+    if rows:
+        doctree.next_node(nodes.title).parent.insert(1, nodes.raw("", SWITCH, format="html"))
     if unplaced:
         questions = ", ".join(repr(guess["asks"]) for guess in unplaced)
         raise ExtensionError(f"predictions.toml: {chapter} has no prediction that asks {questions}")
