@@ -13,57 +13,9 @@ from torch import Tensor
 
 from attention_workbook.exercises import draws, exercise, questions
 
-__all__ = ["darkest", "mean_ablated", "message", "quiz", "rollout", "value_weighted"]
+__all__ = ["darkest", "mean_ablated", "message", "quiz", "value_weighted"]
 
 darkest, message, quiz = questions("heatmaps")
-
-
-def _maps(layers: int, length: int) -> tuple[Tensor]:
-    return ((2 * draws(layers)(layers, length, length)).softmax(dim=-1),)
-
-
-_MIXED = "(layer + identity) / 2"
-
-
-@exercise(
-    axes="row column",
-    cases=[
-        (torch.tensor([[[1.0, 0.0], [0.5, 0.5]], [[1.0, 0.0], [0.25, 0.75]]]),),
-        *(_maps(layers, length) for layers, length in ((2, 3), (3, 5), (4, 7))),
-    ],
-    special={"where there is one layer": _maps(1, 3)},
-    mistakes=[
-        (
-            lambda weights: weights.mean(dim=0),
-            "layers follow one another, so they multiply; a mean treats them as alternatives.",
-        ),
-        (_MIXED, "layer", "the residual path is missing: each layer also passes its input on."),
-        (
-            "mixed @ total",
-            "total @ mixed",
-            "the order is reversed: the last layer stands leftmost.",
-        ),
-        (
-            "mixed @ total",
-            "(mixed * total if total is not identity else mixed)",
-            "the layers are multiplied entry by entry; a matrix product follows paths.",
-        ),
-        (
-            {_MIXED: "layer", "return total": "return (total + identity) / 2"},
-            "the identity is mixed in once, at the end; every layer has its residual path.",
-        ),
-        ("in weights", "in weights[1:]", "the first layer is left out."),
-        ("in weights", "in weights[:-1]", "the last layer is left out."),
-    ],
-)
-def rollout(weights: Tensor) -> Tensor:
-    """Return attention rollout, ``(len, len)`` (Abnar and Zuidema, 2020)."""
-    identity = torch.eye(weights.shape[-1], dtype=weights.dtype)
-    total = identity
-    for layer in weights:
-        mixed = (layer + identity) / 2
-        total = mixed @ total
-    return total
 
 
 _normal, _double = draws(51), draws(52, torch.float64)

@@ -9,9 +9,9 @@ Not yet: W_o is forgotten: the matrix that joins the heads.
 import torch
 from torch import Tensor
 
-from attention_workbook.exercises import Rule, draws, exercise, questions, without
+from attention_workbook.exercises import draws, exercise, questions
 
-__all__ = ["layer_parameters", "many_heads", "multi_head", "narrow_heads", "quiz"]
+__all__ = ["layer_parameters", "many_heads", "narrow_heads", "quiz"]
 
 layer_parameters, narrow_heads, quiz = questions("multi_head")
 
@@ -42,79 +42,11 @@ _UNSWAPPED = (
     "the axis of the heads still stands behind that of the positions, so at each position heads "
     "look at heads. Swap the two axes."
 )
-_PRODUCTS = ["matmul", "einsum", "softmax", "bmm", "mm", "tensordot"]
 _IN_TURNS = "a head gets every num_heads-th column, not a block of columns."
 _STRAIGHT = (
     "heads are cut with a plain `reshape`, which gives a head stretches of the sentence, not "
     "columns."
 )
-
-
-@exercise(
-    axes="position column",
-    cases=[
-        (_normal(*shape, d), *(_normal(d, d) / d**0.5 for _ in range(4)), num_heads)
-        for *shape, d, num_heads in [(1, 2, 2, 2), (2, 3, 10, 5), (3, 5, 6, 2), (2, 7, 12, 3)]
-    ]
-    + [(_double(2, 5, 4), *(_double(4, 4) for _ in range(4)), 1)],
-    rules=[
-        without(
-            *("split", "chunk", "transpose", "permute", "movedim", "swapaxes", "swapdims"),
-            *("own.split", "own.merge", "attention_lib.split_heads", "attention_lib.merge_heads"),
-            sentence="the result is right, but axes are split or swapped on the way. Split the "
-            "matrices, and let `torch.einsum` do the rest.",
-        ),
-        Rule(
-            "the result is right, but a loop takes one head after the other. One product makes "
-            "the queries of all heads.",
-            lambda trace: max(trace.called[f"torch.{name}"] for name in _PRODUCTS) < 12,
-            case=(_normal(1, 2, 24), *(_normal(24, 24) for _ in range(4)), 12),
-        ),
-    ],
-    mistakes=[
-        ("split", "_cut_straight", _STRAIGHT),
-        ("split", "_cut_in_turns", _IN_TURNS),
-        (
-            {"num_heads) for": "1) for", "Q.shape[-1]": "(X.shape[-1] // num_heads)"},
-            "nothing is cut into `num_heads`: that is one head of the whole width.",
-        ),
-        (
-            "Z.transpose(1, 2).flatten(-2)",
-            "Z.reshape(X.shape)",
-            "the heads are joined without swapping the axes back.",
-        ),
-        ("Q.shape[-1]", "num_heads", "the scale is the root of the number of heads, not of d_k."),
-        ("dim=-1", "dim=1", "the softmax runs over the heads; keys lie along the last axis."),
-        (
-            "Z.transpose(1, 2).flatten(-2)",
-            "Z.sum(dim=1).repeat(1, 1, num_heads)",
-            "the heads are added up; put them side by side.",
-        ),
-        (
-            {"X @ W": "X @ W.T", " @ W_o": " @ W_o.T"},
-            "the matrices are transposed; apply them from the right, as in `X @ W_q`.",
-        ),
-        (" @ W_o", " @ W_o + X", "the input is added; the residual connection is not asked for."),
-        (
-            "split(X @ W, num_heads)",
-            "(X[:, None] @ W.reshape(num_heads, X.shape[-1], -1))",
-            "a plain `reshape` deals out rows; of `W_q`, `W_k` and `W_v` a head owns columns.",
-        ),
-        (
-            "Q.shape[-1] ** 0.5",
-            "8",
-            "8 is the root of 64, the width in the chapter; the heads here have another.",
-        ),
-    ],
-)
-def multi_head(
-    X: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, num_heads: int
-) -> Tensor:
-    """Return the output ``(batch, len, d_model)`` of a layer without a mask."""
-    Q, K, V = (split(X @ W, num_heads) for W in (W_q, W_k, W_v))
-    weights = (Q @ K.mT / Q.shape[-1] ** 0.5).softmax(dim=-1)
-    Z = weights @ V
-    return Z.transpose(1, 2).flatten(-2) @ W_o
 
 
 def _tables(batch: int, len_q: int, len_k: int, d: int, num_heads: int) -> tuple[Tensor | int, ...]:
