@@ -26,9 +26,11 @@ FAMILIES = {"Book": "source-serif-4", "Book Sans": "source-sans-3", "Book Code":
 READING = Path(__file__).with_name("still.js")
 # A figure that waits until it is seen stays at its start.
 ASLEEP = "window.IntersectionObserver = class { observe() {} unobserve() {} disconnect() {} };"
-# A picture may be seen in wider letters than the book's: lines of words leave room for them. A
-# heatmap stands below its strands, where its cells have room for numbers.
+# A still is as wide as a figure in the book's column. A picture may be seen in wider letters than
+# the book's: lines of words leave room for them. A heatmap stands below its strands, where its
+# cells have room for numbers.
 STANDING = """
+.attention-view { max-width: 860px !important; }
 :root { --signs: "Book Sans", system-ui, sans-serif; }
 .attention-stage [data-drawn] { padding-right: 5%; letter-spacing: 0.1em; }
 .attention-stage .attention-looks { grid-template-columns: minmax(0, 1fr) !important; }

@@ -5,9 +5,7 @@ import {
   element,
   entropy,
   fixed,
-  isStill,
   roundedSoftmax,
-  setAttributes,
   setChildren,
   setText,
   short,
@@ -16,7 +14,8 @@ import {
 } from "./_shared/index.js";
 
 const DIVISORS = { 0: "not divided", 0.5: "divided by √d", 1: "divided by d" };
-const BARS = { height: 236, left: 20, right: 4, top: 22, bottom: 8 };
+const EXPONENTS = [0, 0.5, 1];
+const PLOT = { height: 300, left: 22, right: 4, top: 12, bottom: 8 };
 
 /** The standard deviation of q·k / d^exponent / temperature over keys of width d. */
 export function spread({ d, exponent, temperature }) {
@@ -63,19 +62,47 @@ export function measure(settings) {
   };
 }
 
-/** The finding in words. */
-export function words(settings, measured) {
-  const { dead, jacobian_norm: norm } = measured;
-  const size = norm > 0 && norm < 0.0005 ? "below 0.001" : fixed(norm);
-  const gradient =
-    dead.length === 0
-      ? "The gradient of softmax is not 0 in any dtype."
-      : `The gradient of softmax is exactly 0 in ${dead.join(", ")}.`;
-  return (
-    `Scores of standard deviation ${short(spread(settings))}: the largest of ` +
-    `${settings.len_k} weights is ${fixed(measured.max_weight)}, the entropy ${fixed(measured.entropy)} ` +
-    `(that of ${fixed(measured.effective_keys, 1)} equal weights), ‖J‖ ${size}. ${gradient}`
-  );
+/** The largest weight under each division, by exponent. */
+const largestOf = (settings) =>
+  EXPONENTS.map((exponent) => Math.max(...softmax(scores({ ...settings, exponent }))));
+
+const wide = {
+  task: "Widen the vectors until one key takes all. Which outline stays where it is?",
+  words(settings) {
+    const [bare, root, whole] = largestOf(settings).map((weight) => fixed(weight, 2));
+    const numbers = `${bare} not divided, ${root} divided by √d, ${whole} divided by d.`;
+    const isDone = Number(bare) >= 0.99 && settings.temperature === 1;
+    return (
+      `The largest of ${settings.len_k} weights is ${numbers}` +
+      (isDone ? " Done: one key takes all, and only the outline for √d has not moved." : "")
+    );
+  },
+};
+const many = {
+  task: "Add keys until the largest weight is below a tenth. Then bring it to half again, without removing a key.",
+  words(settings, { max_weight: largest }) {
+    const { len_k, temperature } = settings;
+    const said = `The largest of ${len_k} weights is ${fixed(largest, 2)} ${DIVISORS[settings.exponent]}.`;
+    if (temperature === 1) return largest < 0.1 ? `${said} Half done: now bring it to half.` : said;
+    const isDone =
+      largest >= 0.5 && Math.max(...softmax(scores({ ...settings, temperature: 1 }))) < 0.1;
+    return said + (isDone ? ` Done, by temperature ${short(temperature)}.` : "");
+  },
+};
+const pair = {
+  task: "The gradient is exactly 0 in float16. Bring it back by adding a key, then kill it in float32, too.",
+  words({ len_k }, { dead, max_weight: largest }) {
+    const said = `The largest of ${len_k} weights is ${fixed(largest)}.`;
+    if (dead.length === 0) return `${said} In every number type some gradient is left.`;
+    const isDone = len_k > 2 && dead.includes("float32");
+    return `${said} The gradient is exactly 0 in ${dead.join(", ")}.${isDone ? " Done." : ""}`;
+  },
+};
+
+/** What the figure asks: it depends on where it starts. */
+export function questionOf({ exponent, len_k }) {
+  if (exponent === 0.5) return many;
+  return len_k === 2 ? pair : wide;
 }
 
 /** What is set, for a still picture. */
@@ -85,51 +112,25 @@ export function setting({ d, exponent, temperature }) {
 
 export function render({ model, el }) {
   const traits = ["d", "exponent", "len_k", "temperature", "directions"];
+  const question = questionOf({ exponent: model.get("exponent"), len_k: model.get("len_k") });
   const view = createView(
     { model, el },
-    {
-      label: "Softmax saturation",
-      task: "Widen the vectors until one key takes all. Which picture hardly changes?",
-      traits,
-    },
+    { label: "Softmax saturation", task: question.task, traits },
   );
-
-  // The same scores three ways, side by side; a click takes the one that the sentence below is about.
-  const panels = Object.keys(DIVISORS)
-    .map(Number)
-    .sort()
-    .map((exponent) => {
-      const card = element(
-        "span",
-        { class: "attention-panel" },
-        element("span", { "data-drawn": true }, DIVISORS[exponent]),
-      );
-      const bars = view.plot({
-        height: BARS.height,
-        parent: card,
-        description: `Weights as bars from 0 to 1, scores ${DIVISORS[exponent]}`,
-      });
-      const [axes, columns, largest] = [
-        "attention-axes",
-        "attention-columns",
-        "attention-largest",
-      ].map((name) => bars.svg.appendChild(svg("g", { class: name })));
-      return { exponent, card, bars, axes, columns, largest };
-    });
-  const ways = view.choice({
-    trait: "exponent",
-    label: "Weights of the keys, with scores",
-    options: panels.map(({ exponent, card }) => [exponent, card]),
+  const plot = view.plot({
+    height: PLOT.height,
+    description:
+      "Weights of the keys from 0 to 1 as three outlines over one another: scores not divided, divided by √d, divided by d",
   });
-  view.stage.append(ways[0].closest("fieldset"));
-  setAttributes(ways[0].closest(".attention-options"), { "data-columns": panels.length });
+  const [axes, outlines, labels] = ["axes", "outlines", "largest"].map((name) =>
+    plot.svg.appendChild(svg("g", { class: `attention-${name}` })),
+  );
   const show = view.numbers({
     max_weight: "Largest weight",
     entropy: "Entropy",
     jacobian_norm: "Jacobian ‖J‖",
     effective_keys: "Effective keys",
   });
-
   const row = element("div", { class: "attention-row" });
   view.more.place.prepend(
     element("p", { class: "attention-name" }, "Gradient of softmax, as computed in"),
@@ -143,6 +144,7 @@ export function render({ model, el }) {
   view.slider({
     trait: "d",
     label: "Width d",
+    more: question !== wide,
     min: 0,
     max: 12,
     ...POWERS,
@@ -151,7 +153,7 @@ export function render({ model, el }) {
   view.slider({
     trait: "len_k",
     label: "Number of keys",
-    more: true,
+    more: question === wide,
     min: 2,
     max: 64,
     words: (len_k) => `${len_k} keys`,
@@ -159,7 +161,7 @@ export function render({ model, el }) {
   view.slider({
     trait: "temperature",
     label: "Temperature",
-    more: true,
+    more: question === wide,
     min: -5,
     max: 5,
     step: 0.5,
@@ -167,40 +169,16 @@ export function render({ model, el }) {
     text: (temperature) => short(temperature),
     words: (temperature) => `temperature ${short(temperature)}`,
   });
-
-  const widest = 4096;
-  let goal = widest;
-  const playing = view.play({
-    every: 350,
-    atEnd: () => model.get("d") >= goal,
-    rewind: () => view.set("d", 1),
-    next() {
-      if (model.get("d") < goal) view.set("d", Math.min(2 * model.get("d"), goal));
-      const further = model.get("d") < goal;
-      if (!further) goal = widest;
-      return further;
-    },
+  view.choice({
+    trait: "exponent",
+    label: "Filled, and in the numbers here: scores",
+    more: true,
+    options: EXPONENTS.map((exponent) => [exponent, DIVISORS[exponent]]),
   });
 
-  // On a page of ours: the first time that the figure is seen, d grows from 1 to where it stands.
-  const d = model.get("d");
-  const visibility = new IntersectionObserver(
-    ([{ isIntersecting }]) => {
-      if (!isIntersecting) return;
-      visibility.disconnect();
-      if (isStill() || !view.onPage || model.get("d") !== d) return; // or somebody has been here already
-      goal = d;
-      view.set("d", 1);
-      playing.play();
-    },
-    { threshold: 0.6 },
-  );
-  visibility.observe(view.root);
-  view.signal.addEventListener("abort", () => visibility.disconnect());
+  const y = (weight) => PLOT.height - PLOT.bottom - weight * (PLOT.height - PLOT.bottom - PLOT.top);
 
-  const y = (weight) => BARS.height - BARS.bottom - weight * (BARS.height - BARS.bottom - BARS.top);
-
-  function drawAxes({ bars, axes }) {
+  function drawAxes() {
     setChildren(
       axes,
       [0, 0.5, 1].flatMap((tick) => [
@@ -208,8 +186,8 @@ export function render({ model, el }) {
           "line",
           {
             class: "attention-grid",
-            x1: BARS.left,
-            x2: bars.width - BARS.right,
+            x1: PLOT.left,
+            x2: plot.width - PLOT.right,
             y1: y(tick),
             y2: y(tick),
           },
@@ -223,35 +201,57 @@ export function render({ model, el }) {
     );
   }
 
-  function drawBars({ bars, columns, largest }, weights) {
-    const step = (bars.width - BARS.left - BARS.right) / weights.length;
-    const wide = Math.min(step * 0.78, 44);
-    const middle = (i) => BARS.left + step * (i + 0.5);
+  /** A column a key, from its left edge to its right one. */
+  function columns(count) {
+    const step = (plot.width - PLOT.left - PLOT.right) / count;
+    const wide = Math.min(step - Math.min(step / 5, 6), 110);
+    return (i) => [-1, 1].map((side) => PLOT.left + (i + 0.5) * step + (side * wide) / 2);
+  }
+
+  const outline = (weights, column) =>
+    weights
+      .map((weight, i) => {
+        const [from, to] = column(i);
+        return `M${from} ${y(0)}V${y(weight)}H${to}V${y(0)}`;
+      })
+      .join("");
+
+  function drawWeights(weights, chosen) {
+    const column = columns(weights[0].length);
     setChildren(
-      columns,
-      weights.map((weight, i) => [
-        "rect",
+      outlines,
+      EXPONENTS.map((exponent, i) => [
+        "path",
         {
-          x: middle(i) - wide / 2,
-          width: wide,
-          rx: Math.min(2, wide / 4),
-          y: y(weight),
-          height: y(0) - y(weight),
+          d: outline(weights[i], column),
+          "data-exponent": exponent,
+          "data-filled": exponent === chosen,
         },
       ]),
     );
-    const most = Math.max(...weights);
-    setChildren(largest, [
-      [
-        "text",
-        {
-          x: Math.min(Math.max(middle(weights.indexOf(most)), 34), bars.width - 18),
-          y: y(most) - 6,
-          "text-anchor": "middle",
-        },
-        fixed(most, 2),
-      ],
-    ]);
+    // The three reach highest at the same key; their names stand beside it, the highest on top.
+    const tops = weights.map((row) => Math.max(...row));
+    const at = weights[0].indexOf(tops[0]);
+    const [from, to] = column(at);
+    const isRight = plot.width - to < 140 && from > plot.width - to;
+    let last = -Infinity;
+    setChildren(
+      labels,
+      [...EXPONENTS.keys()]
+        .sort((i, j) => tops[j] - tops[i])
+        .map((i) => {
+          last = Math.max(y(tops[i]) + 5, last + 17);
+          return [
+            "text",
+            {
+              x: isRight ? from - 6 : to + 6,
+              y: Math.min(last, y(0) - 5),
+              "text-anchor": isRight ? "end" : "start",
+            },
+            `${fixed(tops[i], 2)} ${DIVISORS[EXPONENTS[i]]}`,
+          ];
+        }),
+    );
   }
 
   view.start(() => {
@@ -262,15 +262,12 @@ export function render({ model, el }) {
       Math.log2(settings.d),
       Math.log2(settings.temperature),
     ]);
-    for (const panel of panels) {
-      view.part(`axes ${panel.exponent}`, String(panel.bars.width), () => drawAxes(panel));
-      drawBars(
-        panel,
-        softmax(
-          scores({ ...settings, d: 2 ** power, temperature: 2 ** heat, exponent: panel.exponent }),
-        ),
-      );
-    }
+    view.part("axes", String(plot.width), drawAxes);
+    const drawn = { ...settings, d: 2 ** power, temperature: 2 ** heat };
+    drawWeights(
+      EXPONENTS.map((exponent) => softmax(scores({ ...drawn, exponent }))),
+      settings.exponent,
+    );
     if (!view.hasArrived()) return;
     show(now);
     gradients.forEach(({ flows, zeros }, i) => {
@@ -279,7 +276,7 @@ export function render({ model, el }) {
       flows.card.classList.toggle("attention-strong", dead);
       setText(zeros, `zero weights: ${now.zeros[i]}`);
     });
-    view.say(words(settings, now), setting(settings));
+    view.say(question.words(settings, now), setting(settings));
   });
   return view.cleanup;
 }

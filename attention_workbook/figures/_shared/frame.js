@@ -1,4 +1,4 @@
-// What stands around every figure: title and task above it, More and the tools below.
+// What stands around every figure: title and task above it, its sentence, More and the tools below.
 
 import { element, setText } from "./elements.js";
 
@@ -22,7 +22,7 @@ export function createFrame({ title, aside, signal, link, reset }) {
   const finding = element("p", { class: "attention-finding", "aria-hidden": "true" });
   const spoken = element("p", { class: "attention-unseen", "aria-live": "polite" });
   const failure = element("p", { class: "attention-failure", role: "alert", hidden: true });
-  const tools = box("attention-tools");
+  const tools = box("attention-tools", folded);
   const note = element("span", { class: "attention-note", role: "status" });
   const root = element(
     "div",
@@ -36,7 +36,6 @@ export function createFrame({ title, aside, signal, link, reset }) {
         stage,
         controls,
         readouts,
-        folded,
       ),
       finding,
       failure,

@@ -157,7 +157,7 @@ def test_directions_can_be_drawn_anew():
 
 def hold_readouts(show, settings):
     """Set the figure to each of some settings and hold its readouts against the library."""
-    page = show(SoftmaxSaturation())
+    page = show(SoftmaxSaturation(), more=True)
     figure = page.figure()
     for d, exponent, len_k, temperature in settings:
         figure.set("d", math.log2(d))
@@ -170,16 +170,39 @@ def hold_readouts(show, settings):
 
 
 @pytest.mark.browser
-def test_three_ways_stand_side_by_side_and_each_shows_its_weights(show):
-    page = show(SoftmaxSaturation(d=256))
-    largest = page.locator(".attention-largest").all_text_contents()
-    wanted = [truth(figure_of((256, way, 16, 1.0)))["max_weight"] for way in (0.0, 0.5, 1.0)]
-    assert largest == [f"{weight:.2f}" for weight in wanted]
-    tops = [box.bounding_box()["y"] for box in page.locator(".attention-panel").all()]
-    assert max(tops) - min(tops) < 1
-    page.locator(".attention-columns").nth(1).locator("rect").first.click()
-    page.settle()
-    assert page.figure().read("max_weight") == pytest.approx(wanted[1], abs=1e-6)
+def test_three_outlines_stand_over_one_another_and_the_sentence_says_when_it_is_done(show):
+    page = show(SoftmaxSaturation(d=64))
+    for d in (64, 256):
+        page.figure().set("d", math.log2(d))
+        wanted = [truth(figure_of((d, way, 16, 1.0)))["max_weight"] for way in (0.0, 0.5, 1.0)]
+        labels = page.locator(".attention-largest > text").all_text_contents()
+        assert [label.split()[0] for label in labels] == [f"{weight:.2f}" for weight in wanted]
+        tops = page.locator(".attention-outlines > path").evaluate_all(
+            "paths => paths.map((path) => path.getBBox().height)"
+        )
+        assert tops == pytest.approx([280 * weight for weight in wanted], abs=0.1)
+        said = page.locator(".attention-finding").inner_text()
+        assert [f"{weight:.2f}" in said for weight in wanted] == [True] * 3
+        assert ("Done" in said) == (d == 256)
+
+
+@pytest.mark.parametrize(
+    ("start", "steps"),
+    [
+        ((512, 0.5, 4), [((4, 1.0), ""), ((60, 1.0), "Half done"), ((60, 1 / 8), "Done")]),
+        ((256, 0.0, 2), [((2, 1.0), "0 in float16."), ((3, 1.0), "left"), ((3, 1 / 32), "Done")]),
+    ],
+    ids=["many keys", "a pair"],
+)
+def test_the_figure_asks_what_its_start_is_about(node, start, steps):
+    d, exponent, len_k = start
+    begin = SoftmaxSaturation(d=d, exponent=exponent, len_k=len_k)
+    says = "(start, now) => questionOf(start).words(now, measure(now))"
+    for (len_k, temperature), wanted in steps:
+        now = figure_of((d, exponent, len_k, temperature))
+        pair = [[begin.state(), now.state()]]
+        (said,) = node("saturation.js", says, pair, ["questionOf", "measure"])
+        assert wanted in said and ("Done" in said) == (wanted == "Done"), said
 
 
 @pytest.mark.browser
