@@ -44,8 +44,7 @@ def _form_of(table):
 def _verdict_on(table, code, choices):
     """Return whether an answer is right, and what is said of it.
 
-    That is the grader's sentence. Where it only shows a case, the form may have a reason for some
-    of the choices.
+    That is the grader's sentence, unless the form has a reason for one of the choices.
     """
     chapter, name = table["exercise"].split(".")
     grader = getattr(importlib.import_module(f"{exercises.__name__}.{chapter}"), name)
@@ -54,8 +53,8 @@ def _verdict_on(table, code, choices):
     exec(code, world)
     verdict = grader(world[name])
     reasons = [text for choice, text in table.get("reasons", {}).items() if choice in choices]
-    if " Given " in verdict.message and reasons:
-        return [False, f"Not yet: {' Also, '.join(reasons)}"]
+    if reasons and not verdict.passed:
+        return [False, f"Not yet: {' Also, '.join(reasons[:2])}"]
     return [verdict.passed, repr(verdict)]
 
 

@@ -158,6 +158,12 @@ function lerp(a, b, weight) {
   );
 }
 
+function zeros(size, dtype) {
+  if (size.some((n) => n < 0))
+    refuse("RuntimeError", "zeros: Dimension size must be non-negative.");
+  return filled(size, dtype ?? "float32", 0);
+}
+
 const fullLike = (x, value, dtype) => {
   const made = empty([...x.shape], dtype ?? x.dtype);
   made.data.fill(flat(cast(value.tensor, made.dtype))[0]);
@@ -388,7 +394,8 @@ export const OPERATIONS = [
   ],
   ["linspace start:n end:n steps:i dtype:d=None", linspace],
   ["eye n:i m:I=None dtype:d=None", eye],
-  ["zeros size:l dtype:d=None", (size, dtype) => filled(size, dtype ?? "float32", 0)],
+  ["zeros size:l dtype:d=None", zeros],
+  ["_empty size:l dtype:d=None", (size, dtype) => filled(size, dtype ?? "float32", 0)],
   ["ones size:l dtype:d=None", (size, dtype) => filled(size, dtype ?? "float32", 1)],
   [
     "full size:l fill_value:o dtype:d=None",

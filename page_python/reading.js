@@ -14,6 +14,7 @@ const LACKING = [
   [/^case\b.*:$/, "`match`"],
   [/^except\s*\*/, "`except*`"],
   [/^type\s+\w+\s*=/, "`type`"],
+  [/^with\s*\(\)\s*:/, "brackets around what follows `with`"],
   [/^(?:def|class)\s+\w+\s*\[/, "types in brackets after a name"],
 ];
 

@@ -43,6 +43,9 @@ _UNSWAPPED = (
     "look at heads. Swap the two axes."
 )
 _IN_TURNS = "a head gets every num_heads-th column, not a block of columns."
+_EXCHANGED = (
+    "the two sizes of the cut are exchanged: there are as many heads as one should have columns."
+)
 _STRAIGHT = (
     "heads are cut with a plain `reshape`, which gives a head stretches of the sentence, not "
     "columns."
@@ -79,6 +82,7 @@ def _tables(batch: int, len_q: int, len_k: int, d: int, num_heads: int) -> tuple
         ({"split": "_cut_unswapped", ".transpose(1, 2)": ""}, _UNSWAPPED),
         ("split", "_cut_straight", _STRAIGHT),
         ("split", "_cut_in_turns", _IN_TURNS),
+        ({"num_heads) for": "queries.shape[-1] // num_heads) for"}, _EXCHANGED),
         (
             "Q.shape[-1] ** 0.5",
             "queries.shape[-1] ** 0.5",

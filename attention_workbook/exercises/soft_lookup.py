@@ -97,6 +97,11 @@ def lookup(queries: Tensor, keys: Tensor, values: Tensor, temperature: float) ->
             "a tie is not shared: keys with equal scores have equal weights at every temperature.",
         ),
         (
+            lambda scores: torch.nn.functional.one_hot(scores.argmax(dim=-1)),
+            "`one_hot` makes only as many columns as its largest number needs: give it the number "
+            "of keys, too. Then look at rows in which two keys tie.",
+        ),
+        (
             "best / best.sum(dim=-1, keepdim=True)",
             "best",
             "where two keys tie, the row sums to 2.",

@@ -15,6 +15,7 @@ from attention_workbook import exercises
 from page_python import export
 from page_python.bundle import bundled
 from page_python.translation import translated
+from tests.attention_workbook.exercises import sentences
 from tests.attention_workbook.exercises.test_exercises import made
 from website import ROOT, notebooks
 
@@ -149,6 +150,7 @@ SAID = {
     "    return scores.shape[::2]\n": "this page cuts tuples and texts without a step only",
     "    return input('?')\n": "this page has no input; the notebook has it",
     "    return scores - scores.max(dim=-1)\n": "take `.values`, or call `amax`",
+    "    return torch.zeros(-1)\n": "zeros: Dimension size must be non-negative.",
     "    return np.exp(scores)\n": "'np' is not defined: this page has `torch` and no `numpy`",
     "    import numpy as np\n    return np.exp(scores)\n": "np.exp(scores)`: this page has",
     "    import scipy.special as s\n    s.softmax(scores)\n": "this page has no module `scipy`",
@@ -178,6 +180,7 @@ UNREADABLE = {
     "    match 1:\n        case _:\n            x = 1\n": (
         "this page does not know `match` in the line `match 1:`; the notebook does"
     ),
+    "    with (torch.no_grad() as x):\n        y = 1\n": "brackets around what follows `with` in",
     "    def g[T](x):\n        return x\n": "does not know types in brackets after a name in",
 }
 
@@ -204,6 +207,15 @@ def test_an_absent_module_stops_only_what_uses_it():
     right = "def f(q, k, std):\n    return q @ k.mT / (std**2 * q.shape[-1] ** 0.5)\n"
     (said,) = judged([{**ask, "source": imports + helper + right}])
     assert said.startswith("Correct: ")
+
+
+def test_a_wrong_answer_hears_its_cause_in_the_page():
+    asked = [
+        {"chapter": chapter, "exercise": exercise, "name": "f", "source": code}
+        for chapter, exercise, code, _ in sentences.SAID
+    ]
+    for said, (*_, piece) in zip(judged(asked), sentences.SAID, strict=True):
+        assert piece in said
 
 
 def test_the_page_says_what_readers_of_python_expect():

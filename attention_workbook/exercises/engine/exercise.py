@@ -13,7 +13,7 @@ from torch import Tensor
 from attention_workbook.exercises.engine import words
 from attention_workbook.exercises.engine.compare import agree, difference, parts, wrong_kind
 from attention_workbook.exercises.engine.explain import Explanations
-from attention_workbook.exercises.engine.facts import broken, responses
+from attention_workbook.exercises.engine.facts import broken, nearly_right, responses
 from attention_workbook.exercises.engine.mine import keep_part
 from attention_workbook.exercises.engine.rules import Rule
 from attention_workbook.exercises.engine.running import (
@@ -186,8 +186,10 @@ class Exercise:
         )
         special = [i - len(self.cases) + len(self.special) for i in wrong]
         elsewhere = min(special) >= 0  # only special cases are wrong
+        kinds = [wrong_kind(results[i], expected[i]) for i in runs]
+        near = "" if any(kinds) else nearly_right([(results[i], expected[i]) for i in runs])
         with warnings.catch_warnings(action="ignore"):
-            causes = search.first(1 if elsewhere else 2 - len(sentences[:1]))
+            causes = search.first(1 if elsewhere or near else 2 - len(sentences[:1]))
         if elsewhere and not causes and not wrong_kind(*pair):
             where = " and ".join([*self.special][i] for i in special)
             sentences = [*sentences[:1], f"it is right elsewhere and wrong {where}."]
@@ -200,10 +202,13 @@ class Exercise:
             incomplete = search.incomplete and not wrong_kind(*pair)
             where = self._first_difference(pair, names, case) if incomplete else ""
             return self._message(answer, [*sentences[:1], *causes][:2], where)
-        for i in wrong:
-            if kind := wrong_kind(results[i], expected[i]):
+        for i, kind in zip(runs, kinds, strict=True):
+            if kind:
                 where = words.given(names, self.cases[i])
                 return self._message(answer, [*sentences, kind][:2], where)
+        if near:
+            where = self._first_difference(pair, names, case)
+            return self._message(answer, [*sentences, near][:2], where)
         sentences += broken([(results[i], expected[i]) for i in runs], self.axes)
         if len(sentences) < 2 and not self.normalise:
             shown = sorted(range(len(self.cases)), key=lambda i: (i != first, i not in wrong))

@@ -29,7 +29,7 @@ __all__ = ["Explanations", "declared_edits"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
-SEARCH_SECONDS = 2  # for two mistakes together, before the search is given up
+SEARCH_SECONDS = 2  # before the search is given up
 MOST_PAIRS = 2500  # of two mistakes, looked at before the search is given up
 FLOAT32_ROUNDING = 5e-5  # what numbers that were rounded to float32 on the way may lie apart
 
@@ -140,8 +140,19 @@ class Explanations:
         counts = [
             sum(x.numel() if isinstance(x, Tensor) else 1 for x in parts(y)) for y in self.expected
         ]
-        # large results that are wrong tell most
-        self.cases_by_evidence = sorted(range(len(cases)), key=lambda i: (fits[i], -counts[i]))
+        self.special = {
+            i: where
+            for i, case in enumerate(cases)
+            for where, special_case in special.items()
+            if case is special_case
+        }
+        # large results that are wrong tell most; the usual cases come first
+        self.cases_by_evidence = sorted(
+            range(len(cases)), key=lambda i: (i in self.special, fits[i], -counts[i])
+        )
+        # mistakes that explain the usual cases, and the first special one that they leave open
+        self.partly: tuple[Variant, int] | None = None
+        self.wrong_as_usual = not all(fits[i] for i in range(len(cases)) if i not in self.special)
 
     def first(self, most: int = 2) -> list[str]:
         """Return the sentences of the first explanation, or none.
@@ -151,10 +162,16 @@ class Explanations:
         most : int
             At most so many mistakes together.
         """
+        self.end = time.time() + SEARCH_SECONDS
         causes = next(self._single(), [])
         if not causes and most > 1 and not self.labelled and self._pairs_tell():
             causes = next(self._double(), [])
-        return causes
+        if not causes and most > 1 and self.partly:
+            variant, left_open = self.partly
+            still = f"with that mended, it is wrong {self.special[left_open]}."
+            causes, self.incomplete = [*variant.sentences, still][:2], True
+        # of two causes, a mask that is turned round is the one to mend first
+        return sorted(causes, key=lambda sentence: "turned round" not in sentence)
 
     def stops_in(self, cases: Sequence[Case]) -> bool:
         """Whether the single mistake that explains the results stops in these cases."""
@@ -172,6 +189,8 @@ class Explanations:
 
     def _single(self) -> Iterator[list[str]]:
         for variant in self.candidates:
+            if time.time() > self.end:
+                break
             if self._reproduces(variant):
                 self.cause = variant
                 yield [*variant.sentences]
@@ -183,14 +202,15 @@ class Explanations:
         most_telling = self.cases_by_evidence[0]
         variants = [v for v in self.candidates if not isinstance(v[most_telling], Failure)]
         pairs = sorted(combinations(range(len(variants)), 2), key=sum)
-        end = time.time() + SEARCH_SECONDS
         for a, b in pairs[:MOST_PAIRS]:
-            if time.time() > end:
+            if time.time() > self.end:
                 return
             combined = self._combined(variants[a], variants[b])
             if combined and self._reproduces(combined):
                 yield [*combined.sentences]
         for variant in variants:
+            if time.time() > self.end:
+                return
             yield from self._repairable(variant)
 
     def _changes(self) -> Iterator[Edit]:
@@ -233,10 +253,12 @@ class Explanations:
         """Whether a variant gives the answer's results on all inputs, and says something."""
         variant_results = []
         for i in self.cases_by_evidence:
-            variant_results.append(variant[i])
-            if not agree(self.returned[i], variant_results[-1], self.tolerance):
+            if not agree(self.returned[i], variant[i], self.tolerance):
+                if i in self.special and self.wrong_as_usual and _tells(variant_results):
+                    self.partly = self.partly or (variant, i)
                 return False
-        return any(_is_telling(part) for result in variant_results for part in parts(result))
+            variant_results.append(variant[i])
+        return _tells(variant_results)
 
     def _repair_explains(self, base: Variant, repair: Repair) -> bool:
         """Whether the answer, repaired, is a variant; not where a repair does not apply to it."""
@@ -321,6 +343,10 @@ def _repair_of_special(where: str, special: Case) -> Repair:
             right, case is special, dtype=torch.bool
         ),
     )
+
+
+def _tells(results: Sequence[Any]) -> bool:
+    return any(_is_telling(part) for result in results for part in parts(result))
 
 
 def _is_telling(result: Any) -> bool:

@@ -15,7 +15,7 @@ from attention_workbook.exercises.engine.changes import is_weights
 from attention_workbook.exercises.engine.compare import agree, as_tensor, equal_cells, parts
 from attention_workbook.exercises.engine.running import Failure, attempt, run
 
-__all__ = ["broken", "responses"]
+__all__ = ["broken", "nearly_right", "responses"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
@@ -58,6 +58,43 @@ def broken(pairs: Sequence[tuple[Any, Any]], axes: Sequence[str]) -> Iterator[st
     weights = all(b is not None and is_weights(b) for b in targets)
     if weights and any(a.isfinite().all() and not is_weights(a) for a, _ in wrong[:1]):
         yield "the rows of the result do not sum to 1."
+
+
+NEAR = 0.02  # of a number: an error of rounding or of an approximation
+
+
+def nearly_right(pairs: Sequence[tuple[Any, Any]]) -> str:
+    """Say that results are right but for a small error; an empty string if they are not.
+
+    Examples
+    --------
+    >>> nearly_right([(torch.tensor([4.0, 1.01]), torch.tensor([4.0, 1.0]))])
+    'every number is nearly right. Is something rounded or approximated on the way, as a \
+derivative by small steps is?'
+    """
+    errors: dict[bool, float] = {}  # the largest one in float64, and elsewhere
+    fine_results = 0  # in float64
+    for result, target in pairs:
+        for part, right_part in zip(parts(result), parts(target), strict=True):
+            b = torch.as_tensor(right_part)
+            a = as_tensor(part, b)
+            if a is None or a.shape != b.shape or not b.is_floating_point() or not b.numel():
+                return ""
+            is_fine = b.dtype == torch.float64
+            error = ((a - b).abs() / (b.abs() + 0.05 * b.abs().max() + 1e-3)).max().item()
+            errors[is_fine] = max(errors.get(is_fine, 0.0), error if error == error else 1.0)
+            fine_results += is_fine
+    if max(errors.values()) < NEAR:
+        return (
+            "every number is nearly right. Is something rounded or approximated on the way, as a "
+            "derivative by small steps is?"
+        )
+    if len(errors) == 2 <= fine_results and errors[True] < NEAR:
+        return (
+            "it is nearly right in float64, and wrong in float32: a difference of two nearly equal "
+            "numbers, as over a very small step, loses its digits there."
+        )
+    return ""
 
 
 def _properties_of(wrong: Sequence[tuple[Tensor, Tensor]]) -> list[str]:

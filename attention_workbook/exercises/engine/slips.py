@@ -61,13 +61,7 @@ def _scale(source: Source, node: ast.AST) -> Variants:
     for new, sentence in _SCALES:
         yield [(slash, end, new.format(size))], sentence
     for name in source.arguments:
-        width, length = f"{name}.shape[-1]", f"{name}.shape[-2]"
-        for other, what in ((width, "width"), (length, "last axis but one")):
-            if size != other:
-                yield (
-                    [(slash, end, f"/ {other} ** 0.5")],
-                    f"the root is taken of the {what} of `{name}`: another width sets the scale.",
-                )
+        width = f"{name}.shape[-1]"
         if size != width:
             yield (
                 [(slash, end, f"/ {width}")],
@@ -78,6 +72,27 @@ def _scale(source: Source, node: ast.AST) -> Variants:
                 [(slash, end, f"* {width} ** 0.5")],
                 f"the scores are multiplied by the root of the width of `{name}`; they are to "
                 "be divided, by another root.",
+            )
+
+
+def _root(source: Source, node: ast.AST) -> Variants:
+    """The root is taken of another size."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Pow):
+        return
+    size, span = source.code(node.left), source.span(node.left)
+    if source.code(node.right) != "0.5" or ".shape[" not in size:
+        return
+    for name in source.arguments:
+        width, length = f"{name}.shape[-1]", f"{name}.shape[-2]"
+        if size != width:
+            sentence = f"the root is taken of the width of `{name}`: another width sets the scale."
+            yield [(*span, width)], sentence
+        if size != length:
+            rows = "keys" if name == "keys" else f"rows of `{name}`"
+            yield (
+                [(*span, length)],
+                f"`{length}` is the number of {rows}; the scale is the root of a width, the last "
+                "axis.",
             )
 
 
@@ -173,27 +188,63 @@ def _operation(source: Source, node: ast.AST) -> Variants:
         names = {part.id for part in ast.walk(side) if isinstance(part, ast.Name)}
         code = source.code(side)
         short = names <= {*source.arguments} and len(code) <= 12  # more is half the solution
-        yield [span], with_code.format(f"`{code}`") if short else without_code
+        described = f"`{code}`" if short else _made_of(source, side)
+        yield [span], (with_code if short else without_code).format(described)
     if sign in _OPPOSITE:
         other, sentence = _OPPOSITE[sign]
-        yield [(sign_start, sign_end, other)], sentence
+        yield [(sign_start, sign_end, other)], sentence.format(_made_of(source, node.right))
+
+
+def _made_of(source: Source, node: ast.AST) -> str:
+    """Say from which arguments a piece of code is made, through names that were assigned before."""
+    made_of = {name: {name} for name in source.arguments}
+
+    def behind(node: ast.AST) -> set[str]:
+        names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+        return set().union(*(made_of.get(name, set()) for name in names))
+
+    for statement in source.tree.body:
+        if isinstance(statement, ast.Assign) and statement.lineno < node.lineno:  # type: ignore
+            for part in ast.walk(statement):
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                    made_of[part.id] = behind(statement.value)
+    found = behind(node)
+    names = [f"`{name}`" for name in source.arguments if name in found]
+    if not names:
+        return "numbers alone"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 _BOTH = "one of two conditions is missing; both must hold."
 _EITHER = "one of two conditions is missing; either is enough."
 # an operation: its sign, what to say where a side of it is forgotten, how many sides may be
 _OPERATIONS = {
-    ast.Mult: ("*", "{} is missing as a factor.", "a factor is missing.", 2),
-    ast.MatMult: ("@", "the product with {} is missing.", "a matrix product is missing.", 2),
-    ast.Div: ("/", "the division by {} is missing.", "a division is missing.", 1),
-    ast.Sub: ("-", "{} is not subtracted.", "something is not subtracted that should be.", 1),
-    ast.Add: ("+", "{} is not added.", "something is not added that should be.", 2),
+    ast.Mult: ("*", "{} is missing as a factor.", "a factor made of {} is missing.", 2),
+    ast.MatMult: (
+        "@",
+        "the product with {} is missing.",
+        "a matrix product with something made of {} is missing.",
+        2,
+    ),
+    ast.Div: (
+        "/",
+        "the division by {} is missing.",
+        "the division by something made of {} is missing.",
+        1,
+    ),
+    ast.Sub: (
+        "-",
+        "{} is not subtracted.",
+        "a term made of {} is not subtracted, and should be.",
+        1,
+    ),
+    ast.Add: ("+", "{} is not added.", "a term made of {} is not added, and should be.", 2),
     ast.BitAnd: ("&", _BOTH, _BOTH, 2),
     ast.BitOr: ("|", _EITHER, _EITHER, 2),
 }
 _OPPOSITE = {
-    "+": ("-", "something is subtracted where it should be added: look at the signs."),
-    "-": ("+", "something is added, not subtracted: look at the signs."),
+    "+": ("-", "a term made of {} is subtracted; it should be added."),
+    "-": ("+", "a term made of {} is added; it should be subtracted."),
     "&": ("|", "one of two conditions is enough for you; both must hold."),
     "|": ("&", "you ask for two conditions at once; one of them is enough."),
 }
@@ -221,6 +272,7 @@ def _argument(source: Source, node: ast.AST) -> Variants:
 
 _FAMILIES: list[Callable[[Source, ast.AST], Variants]] = [  # common ones first
     _scale,
+    _root,
     _divisor,
     _method,
     _comparison,

@@ -51,7 +51,7 @@ def arange(start, end=None, step=1, dtype=None, device=None):
 
 
 def empty(*size, dtype=None, device=None):
-    return operation("zeros")(*size, dtype=dtype)
+    return operation("_empty")(*size, dtype=dtype)
 
 
 def empty_like(x, dtype=None):

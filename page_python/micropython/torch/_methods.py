@@ -219,10 +219,10 @@ METHODS.update(
         "copy": lambda x, other, non_blocking=False: (
             other.to(x.dtype) if x.shape == other.shape else (x.zero() + other).to(x.dtype)
         ),
-        "new_zeros": _new("zeros"),
+        "new_zeros": _new("_empty"),
         "new_ones": _new("ones"),
         "new_full": _new("full"),
-        "new_empty": _new("zeros"),
+        "new_empty": _new("_empty"),
         "new_tensor": lambda x, data, dtype=None: tensor(data, dtype or x.dtype),
         "logit": lambda x: (x / (1 - x)).log(),
         "dist": lambda x, other, p=2: (x - other).norm(p),

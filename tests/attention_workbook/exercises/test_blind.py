@@ -5,7 +5,7 @@ One answer in four is tried here, all of them in ``tests/nightly/test_blind.py``
 
 import pytest
 
-from tests.attention_workbook.exercises import answers
+from tests.attention_workbook.exercises import answers, sentences
 
 
 def troubles(chapter, every=1):
@@ -21,3 +21,8 @@ def troubles(chapter, every=1):
 @pytest.mark.parametrize("chapter", answers.chapters())
 def test_blind_answers_are_judged_rightly_and_hear_a_cause(chapter):
     assert [*troubles(chapter, every=4)] == []
+
+
+@pytest.mark.parametrize(("chapter", "exercise", "code", "piece"), sentences.SAID)
+def test_a_wrong_answer_hears_its_cause(chapter, exercise, code, piece):
+    assert piece in sentences.verdict(chapter, exercise, code)
