@@ -2,7 +2,7 @@
 # make book PYTHON=/path/to/python3.12 chooses the interpreter that .venv is made from.
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book test quick nightly class nbgrader retrain lab serve notebooks bench lint format clean
+.PHONY: help environment book test quick nightly ebook class nbgrader retrain lab serve notebooks bench lint format clean
 
 HOST ?= 127.0.0.1
 PORT ?= 8000
@@ -54,6 +54,9 @@ nightly: environment ## try the rest: all pages in every way, random calls, fres
 	echo "ATTENTION_SEED_SHIFT=$(SHIFT)"; ATTENTION_SEED_SHIFT=$(SHIFT) $(PYTEST) --nbval-lax book; seeds=$$?; \
 	MKL_CBWR=COMPATIBLE ATTENTION_THREADS=2 $(PYTEST) book; arithmetic=$$?; \
 	exit $$((book || nightly || seeds || arithmetic))
+
+ebook: book ## Part I as EPUB and, where a Chromium is, as PDF, in _build/ebook
+	@$(IN_VENV) -m website.ebook
 
 class: environment ## copies and an assignment for a class, in _build/class; CHAPTER="masking cost", WITHOUT="4"
 	@$(IN_VENV) -m website.classroom $(CHAPTER) --without $(WITHOUT)
