@@ -41,6 +41,9 @@ class Figure(AnyWidget):
     # ipywidgets 7 would display itself through this method, and leave the still picture out.
     _ipython_display_ = None
 
+    task = traitlets.Unicode(help="What to do, where a chapter asks something of its own.")
+    task.tag(sync=True)
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         for name, trait in vars(cls).items():
             if isinstance(trait, traitlets.TraitType) and hasattr(AnyWidget, name):
@@ -71,7 +74,7 @@ class Figure(AnyWidget):
             if issubclass(cls, Figure)
             for name, trait in vars(cls).items()
             if isinstance(trait, traitlets.TraitType) and trait.metadata.get("sync")
-            if not name.startswith("_")
+            if not name.startswith("_") and (name != "task" or self.task)
         }
 
     def to_html(self) -> str:

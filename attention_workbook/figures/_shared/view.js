@@ -68,7 +68,8 @@ export function createView(
       for (const act of starting) act();
     },
   });
-  setText(taskLine, task);
+  const ask = (text) => setText(taskLine, model.get("task") || text);
+  ask(task);
   const controls = createControls({ model, set, signal, onReset, place, further: more.controls });
 
   /** Take what the page's address has for this figure; the rest is as at the start. */
@@ -292,10 +293,8 @@ export function createView(
         the picture and never lead it. One that follows a held control closely counts as arrived. */
     hasArrived: () => held || !motion.isMoving(),
 
-    /** What is to be done, where that depends on what stands. */
-    task(text) {
-      setText(taskLine, text);
-    },
+    /** What is to be done, where that depends on what stands and the chapter asks nothing else. */
+    task: ask,
 
     /** A button that plays a process; see `createPlay`. */
     play(process) {
