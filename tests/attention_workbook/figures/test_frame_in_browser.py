@@ -19,6 +19,15 @@ def state(page, trait, number=0):
     return page.evaluate(STATE.format(number, trait))
 
 
+@pytest.mark.parametrize("task", ["", "Widen them & see."])
+def test_a_chapter_may_ask_something_of_its_own(show, task):
+    page = show(MaskLab(fill="0", task=task))
+    asked = page.locator(".attention-task").inner_text()
+    assert asked == (task or "Stop the leak.")
+    page.set({"dtype": "float16"})
+    assert page.locator(".attention-task").inner_text() == asked
+
+
 # ---------------------------------------------------------------- the address
 
 
