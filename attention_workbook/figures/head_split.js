@@ -1,7 +1,6 @@
 import {
   POWERS,
   createView,
-  element,
   isStill,
   press,
   setAttributes,
@@ -11,7 +10,8 @@ import {
 
 const SIDE = 95; // of a cell of 100
 const [FLIGHT, ALL, FADING] = [450, 900, 700]; // milliseconds: of a number, until the last one starts, of its trail
-const HUES = [1, 3, 2, 4]; // of the heads, the first two far apart on light and dark
+const WAYS = { right: "right: cut, then swap axes", wrong: "wrong: reshape at once" };
+const SMALLEST = 20; // pixels of a cell, as long as right and wrong stand side by side
 
 /** Which number stands at each head, position and column; the right place of each; by number, the
     `place` where it lands, and whether it is `stray` there; and where the followed one does. */
@@ -41,15 +41,17 @@ export function measure({ length, d_model, num_heads, wrong, number }) {
 }
 
 /** The finding in words. */
-export function words({ length, d_model, wrong }, { number, head, position, column, misplaced }) {
-  const way = wrong ? "Straight to the final shape" : "Cut the columns, then swap the axes";
-  const verdict = misplaced
-    ? `${misplaced} of ${length * d_model} numbers are not where they belong.`
-    : "Every number is where it belongs.";
-  return (
-    `${way}: number ${number} of position ${Math.floor(number / d_model)} lands in head ${head} ` +
-    `at position ${position}, column ${column}. ${verdict}`
-  );
+export function words(
+  { length, d_model, num_heads, wrong },
+  { number, head, position, misplaced },
+) {
+  const own = Math.floor(number / d_model);
+  const lands = `number ${number} of position ${own} lands in head ${head} at position ${position}`;
+  if (!wrong)
+    return `N${lands.slice(1)}: each head gets ${d_model / num_heads} numbers of every position.`;
+  if (misplaced === 0)
+    return "Done: with one head, both ways are the same, and a test that uses one sees nothing.";
+  return `The wrong way puts ${misplaced} of ${length * d_model} numbers in the wrong place: ${lands}.`;
 }
 
 /** The look of a number in a cell at x, y. */
@@ -64,7 +66,7 @@ function tile({ value, head, chosen, stray, x = 0, y = 0 }) {
         height: SIDE,
         rx: 8,
         "data-number": value,
-        class: `attention-hue-${HUES[head]}`,
+        class: `attention-hue-${head + 1}`,
         stroke: `var(--aw-${stray ? "nan" : "ink"})`,
         "stroke-width": chosen ? 4 : stray ? 2.5 : 0,
       },
@@ -75,13 +77,6 @@ function tile({ value, head, chosen, stray, x = 0, y = 0 }) {
       String(value),
     ],
   ];
-}
-
-/** What is to be done: what it asks to be foretold is not in sight yet. */
-function task({ num_heads }, { misplaced }) {
-  if (misplaced > 0) return "Choose the right way, and watch the numbers go home.";
-  if (num_heads === 1) return "Choose more heads under More: with one, both ways are the same.";
-  return "Say which numbers the wrong way will leave in their place, then choose it.";
 }
 
 /** What is set, for a still picture. */
@@ -96,65 +91,46 @@ export function render({ model, el }) {
     height: 400,
     description: "The numbers of a matrix, and the head, position and column that each lands in",
   });
-  // Cells lie in a grid of 100 units, so that a change of size moves two groups, not every cell.
-  const grid = {
-    class: "attention-tiles",
-    "text-anchor": "middle",
-    "dominant-baseline": "central",
-  };
-  const trails = plot.svg.appendChild(svg("g", { class: "attention-trails" }));
-  const matrix = plot.svg.appendChild(svg("g", grid));
-  const split = plot.svg.appendChild(svg("g", grid));
-  const tiles = []; // of the heads, by number
+  // Cells lie in a grid of 100 units, so that a change of size moves a few groups, not every cell.
+  const group = (name) =>
+    plot.svg.appendChild(
+      svg("g", {
+        class: `attention-${name}`,
+        "text-anchor": "middle",
+        "dominant-baseline": "central",
+      }),
+    );
+  const matrix = group("tiles");
+  const splits = Object.keys(WAYS).map((way) => ({
+    way,
+    trails: group("trails"),
+    cells: group("tiles"),
+    tiles: [], // by number
+  }));
+  const names = plot.svg.appendChild(svg("g"));
   let layout; // as it was cut last
   let cuts = 0; // how often it was cut anew
-  const names = plot.svg.appendChild(svg("g"));
-  view.stage.append(
-    element(
-      "div",
-      { class: "attention-legend" },
-      element(
-        "span",
-        {},
-        `Each row is made from the whole word, its queries for all heads side by side; keys and values are cut alike. ${press()} a number to follow it. Colour: its head; red frame: the wrong place.`,
-      ),
-    ),
-  );
+  const show = view.numbers({
+    misplaced: "In the wrong place",
+    head: "Lands in head",
+    position: "At position",
+    column: "In column",
+  });
 
-  const misplaced = view.readout({
-    name: "misplaced",
-    label: "numbers are not where they belong",
-    large: true,
-  });
-  const lands = view.numbers(
-    { head: "Lands in head", position: "At position", column: "In column" },
-    view.readouts,
-  );
-
-  const ways = view.choice({
-    trait: "wrong",
-    label: "From (len, d_model) to (num_heads, len, d_k)",
-    options: [
-      [false, "right: cut the columns, then swap axes"],
-      [true, "wrong: reshape straight to the shape"],
-    ],
-  });
-  view.stage.prepend(ways[0].closest("fieldset")); // it comes first
-  view.slider({
-    trait: "number",
-    label: "Follow the number",
-    more: true,
-    min: 0,
-    max: () => model.get("length") * model.get("d_model") - 1,
-    words: (number) => `number ${number}`,
-  });
   view.slider({
     trait: "length",
     label: "Positions",
-    more: true,
     min: 2,
     max: 5,
     words: (length) => `${length} positions`,
+  });
+  view.slider({
+    trait: "num_heads",
+    label: "Heads",
+    min: 0,
+    max: 2,
+    ...POWERS,
+    words: (num_heads) => `${num_heads} ${num_heads > 1 ? "heads" : "head"}`,
   });
   view.slider({
     trait: "d_model",
@@ -166,14 +142,14 @@ export function render({ model, el }) {
     words: (d_model) => `width ${d_model}`,
   });
   view.slider({
-    trait: "num_heads",
-    label: "Heads",
+    trait: "number",
+    label: "Follow the number",
     more: true,
     min: 0,
-    max: 2,
-    ...POWERS,
-    words: (num_heads) => `${num_heads} ${num_heads > 1 ? "heads" : "head"}`,
+    max: () => model.get("length") * model.get("d_model") - 1,
+    words: (number) => `number ${number}`,
   });
+  view.toggle({ trait: "wrong", label: "Show the wrong way beside the right one", more: true });
 
   // Click a number to follow it.
   plot.svg.addEventListener(
@@ -189,25 +165,28 @@ export function render({ model, el }) {
     100 * (head * (d_k + 0.5) + column),
     100 * position,
   ];
-  function drawTiles({ places, number, d_k }, areThere) {
+  const home = (value, { d_k }) => Math.floor((value % model.get("d_model")) / d_k);
+  function drawTiles({ tiles, cells }, cut, areThere) {
+    const { places, number, d_k } = cut;
     while (tiles.length > places.length) tiles.pop().remove();
     places.forEach((place, value) => {
-      const { head, stray } = place;
-      tiles[value] ??= split.appendChild(svg("g"));
-      const look = { value, head, stray: stray && areThere, chosen: value === number };
+      tiles[value] ??= cells.appendChild(svg("g"));
+      const stray = place.stray && areThere;
+      const look = { value, head: home(value, cut), stray, chosen: value === number };
       setChildren(tiles[value], tile(look));
       const [x, y] = placeOf(place, d_k);
       setAttributes(tiles[value], { transform: `translate(${x} ${y})` });
     });
   }
 
-  /** Let the numbers go from the matrix, which stands so far above the heads, to their heads: one after
+  /** Let the numbers go from the matrix, which stands so far left and above, to their heads: one after
       the other, each with a trail. */
-  function fly({ places, d_k }, d_model, above) {
+  function fly({ tiles, trails }, cut, d_model, [aside, above]) {
+    const { places, d_k } = cut;
     trails.replaceChildren();
     places.forEach((place, value) => {
       const [x, y] = placeOf(place, d_k);
-      const [x0, y0] = [100 * (value % d_model), 100 * Math.floor(value / d_model) - above];
+      const [x0, y0] = [100 * (value % d_model) - aside, 100 * Math.floor(value / d_model) - above];
       const delay = (ALL * value) / places.length;
       tiles[value].animate(
         [{ transform: `translate(${x0}px, ${y0}px)` }, { transform: `translate(${x}px, ${y}px)` }],
@@ -216,7 +195,7 @@ export function render({ model, el }) {
       const middle = SIDE / 2;
       const trail = svg("path", {
         d: `M${x0 + middle} ${y0 + middle}L${x + middle} ${y + middle}`,
-        class: `attention-hue-${HUES[place.head]}`,
+        class: `attention-hue-${home(value, cut) + 1}`,
         pathLength: 1,
         "stroke-dasharray": 1,
       });
@@ -229,86 +208,112 @@ export function render({ model, el }) {
     });
   }
 
+  /** The size of a cell, and where the matrix and the two ways of cutting it stand. */
+  function place({ length, d_model, num_heads, wrong }) {
+    const margin = plot.width > 420 ? 74 : 16;
+    const room = plot.width - margin;
+    const across = d_model + (num_heads - 1) / 2;
+    const beside = wrong && room / (2 * across + 1.5) >= SMALLEST;
+    const cell = Math.min(room / (beside ? 2 * across + 1.5 : across), 46);
+    const left = margin + (room - (beside ? 2 * across + 1.5 : across) * cell) / 2;
+    const [top, tall] = [26, length * cell + 50];
+    const second = beside ? [left + (across + 1.5) * cell, top + tall] : [left, top + 2 * tall];
+    const first = [left, top + tall];
+    const ofMatrix = [beside ? left + (across + 0.75 - d_model / 2) * cell : left, top];
+    return {
+      cell,
+      ofMatrix,
+      ofSplits: [first, second],
+      height: Math.ceil((wrong ? second : first)[1] + tall - 28),
+    };
+  }
+
   view.start(() => {
     const settings = view.state();
-    const { length, d_model, num_heads } = settings;
+    const { length, d_model, num_heads, wrong } = settings;
     const measured = measure(settings);
-
-    // One width for all: the matrix, and the heads side by side with half a cell between.
-    const wide = plot.width > 420;
-    const margin = wide ? 74 : 18;
-    const across = d_model + (num_heads - 1) / 2;
-    const cell = Math.min((plot.width - margin) / across, 52);
-    const left = (plot.width + margin - across * cell) / 2; // in the middle
-    const size = Math.min(Math.max(cell * 0.46, 9), 15);
-    const top = 30;
-    const below = top + length * cell + 46;
+    const { cell, ofMatrix, ofSplits, height } = place(settings);
+    const shown = splits.slice(0, wrong ? 2 : 1);
     setChildren(
       matrix,
-      measured.places.flatMap(({ head }, value) =>
-        tile({
-          value,
-          head,
-          chosen: value === measured.number,
-          x: 100 * (value % d_model),
-          y: 100 * Math.floor(value / d_model),
-        }),
-      ),
+      measured.places
+        .map((_, value) => value)
+        .flatMap((value) =>
+          tile({
+            value,
+            head: home(value, measured),
+            chosen: value === measured.number,
+            x: 100 * (value % d_model),
+            y: 100 * Math.floor(value / d_model),
+          }),
+        ),
     );
-    const now = JSON.stringify([length, d_model, num_heads, settings.wrong]);
+    const now = JSON.stringify([length, d_model, num_heads, wrong]);
     const isCut = layout !== undefined && layout !== now;
     layout = now;
     if (isCut) cuts += 1;
     view.glide("flight", cuts, { length: ALL + FLIGHT });
     const areThere = !view.isMoving();
-    view.part("heads", JSON.stringify([measured, areThere]), () => drawTiles(measured, areThere));
-    if (isCut && !isStill()) fly(measured, d_model, (100 * (below - top)) / cell);
-    for (const [group, y] of [
-      [matrix, top],
-      [split, below],
-      [trails, below],
-    ]) {
-      setAttributes(group, {
-        transform: `translate(${left} ${y}) scale(${cell / 100})`,
-        "font-size": (100 * size) / cell,
+    const scale = (one, [x, y]) =>
+      setAttributes(one, {
+        transform: `translate(${x} ${y}) scale(${cell / 100})`,
+        "font-size": (100 * Math.min(Math.max(cell * 0.46, 9), 15)) / cell,
       });
-    }
+    scale(matrix, ofMatrix);
+    splits.forEach((one, i) => {
+      const cut = measure({ ...settings, wrong: i === 1 });
+      setAttributes(one.cells, { display: shown.includes(one) ? null : "none" });
+      view.part(one.way, JSON.stringify([cut, areThere]), () => drawTiles(one, cut, areThere));
+      const away = ofSplits[i].map((at, axis) => ((at - ofMatrix[axis]) * 100) / cell);
+      if (isCut && shown.includes(one) && !isStill()) fly(one, cut, d_model, away);
+      for (const part of [one.cells, one.trails]) scale(part, ofSplits[i]);
+    });
 
-    const name = (text, across, down, anchor) => [
+    const name = (text, x, y, anchor = "start", look = "attention-muted") => [
       "text",
-      { x: across, y: down, "text-anchor": anchor, class: "attention-muted" },
+      { x, y, "text-anchor": anchor, class: look },
       text,
     ];
-    setChildren(names, [
-      name(
-        `${wide ? "queries made for all heads" : "queries of all heads"}: ${length} × ${d_model}`,
-        left,
-        top - 10,
-        "start",
-      ),
-      ...measured.heads.map((_, head) =>
+    const rows = ([x, y]) =>
+      Array.from({ length }, (_, row) =>
         name(
-          measured.d_k * cell > 50 ? `head ${head}` : String(head),
-          left + head * (measured.d_k + 0.5) * cell,
-          below + length * cell + 16,
-          "start",
+          plot.width > 420 ? `position ${row}` : String(row),
+          x - 8,
+          y + (row + 0.5) * cell + 4,
+          "end",
         ),
-      ),
-      ...[top, below].flatMap((y) =>
-        Array.from({ length }, (_, row) =>
-          name(wide ? `position ${row}` : String(row), left - 8, y + (row + 0.5) * cell + 3, "end"),
-        ),
-      ),
+      );
+    const isBeside = wrong && ofSplits[0][1] === ofSplits[1][1];
+    setChildren(names, [
+      name(`queries of all heads, ${length} × ${d_model}`, ofMatrix[0], ofMatrix[1] - 9),
+      ...[ofMatrix, ...ofSplits.slice(0, isBeside ? 1 : shown.length)].flatMap(rows),
+      ...shown.flatMap(({ way }, i) => {
+        const [x, y] = ofSplits[i];
+        return [
+          ...(wrong ? [name(WAYS[way], x, y - 9, "start", "attention-chosen")] : []),
+          ...measured.heads.map((_, head) =>
+            name(
+              measured.d_k * cell > 50 ? `head ${head}` : String(head),
+              x + head * (measured.d_k + 0.5) * cell,
+              y + length * cell + 15,
+            ),
+          ),
+        ];
+      }),
     ]);
-    plot.setHeight(Math.ceil(below + length * cell + 24));
+    plot.setHeight(height);
     if (!areThere) return; // what is said comes when the last number has landed
-    misplaced(measured.misplaced, String(measured.misplaced));
-    lands(measured, {
+    view.task(
+      wrong
+        ? "Find a setting in which the wrong way does no harm."
+        : `${press()} a number in the matrix: which head gets it?`,
+    );
+    show(measured, {
+      misplaced: String(measured.misplaced),
       head: String(measured.head),
       position: String(measured.position),
       column: String(measured.column),
     });
-    view.task(task(settings, measured));
     view.say(words(settings, measured), setting(settings));
   });
   return view.cleanup;

@@ -74,15 +74,15 @@ def test_wrong_values_are_refused(trait, value, says):
 
 def hold_readouts(show, settings):
     """Set the figure to each of some settings and hold its readouts against the library."""
-    page = show(HeadSplit())
+    page = show(HeadSplit(), more=True)
     figure = page.figure()
-    ways = figure.control("wrong").locator("input")
+    is_wrong = figure.control("wrong").locator("input")
     for number, (length, d_model, num_heads, wrong) in enumerate(settings):
         figure.set("length", length)
         figure.set("d_model", d_model)
         figure.set("num_heads", math.log2(num_heads))
         figure.set("number", number)
-        ways.nth(int(wrong)).check()
+        is_wrong.set_checked(wrong)
         page.settle()
         setting = (length, d_model, num_heads, wrong)
         assert figure.readouts() == truth(setting, min(number, length * d_model - 1)), setting
@@ -95,18 +95,18 @@ def test_readouts_agree_with_the_library(show):
 
 
 @pytest.mark.browser
-def test_the_figure_starts_with_the_wrong_reshape_and_its_task_is_the_right_one(show):
-    figure = HeadSplit()
-    page = show(figure)
-    assert page.figure().read("misplaced") == truth((3, 4, 2, True), 4)["misplaced"] > 0
-    task = page.locator(".attention-task")
-    assert task.inner_text() == "Choose the right way, and watch the numbers go home."
-    page.get_by_label("right: cut the columns").check()
-    page.settle()
-    figure.wrong = False
-    wanted = "Say which numbers the wrong way will leave in their place, then choose it."
-    assert task.inner_text() == wanted
-    assert page.figure().read("misplaced") == 0
+def test_right_and_wrong_stand_side_by_side_until_a_setting_makes_them_equal(show):
+    page = show(HeadSplit())
+    groups = page.locator(".attention-tiles").all()
+    right, wrong = (group.bounding_box() for group in groups[1:])
+    assert abs(right["y"] - wrong["y"]) < 3 and right["x"] + right["width"] < wrong["x"]
+    strays = page.locator("rect[stroke='var(--aw-nan)']")
+    said = page.locator(".attention-finding")
+    assert strays.count() == truth((3, 4, 2, True), 4)["misplaced"] > 0
+    assert "8 of 12 numbers" in said.inner_text()
+    page.figure().set("num_heads", 0)
+    assert strays.count() == 0
+    assert said.inner_text().startswith("Done: with one head")
 
 
 @pytest.mark.browser
