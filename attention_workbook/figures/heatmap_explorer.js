@@ -215,23 +215,17 @@ export function render({ model, el }) {
       ]),
     );
   }
+  function pointAt(axis, position) {
+    pointed = [axis, position];
+    go({ [axis]: position });
+    view.again();
+  }
   const aim = (event) => {
     const { axis, position } = event.target.dataset ?? {};
-    if (axis === undefined) return;
-    pointed = [axis, Number(position)];
-    go({ [axis]: Number(position) });
-    drawLines();
+    if (axis !== undefined) pointAt(axis, Number(position));
   };
   for (const type of ["pointermove", "pointerdown"])
     lookers.svg.addEventListener(type, aim, { signal: view.signal });
-  lookers.svg.addEventListener(
-    "pointerleave",
-    () => {
-      pointed = null;
-      drawLines();
-    },
-    { signal: view.signal },
-  );
   looks.prepend(lookers.svg.parentNode);
 
   const sliders = AXES.map((trait, i) => {
@@ -297,7 +291,7 @@ export function render({ model, el }) {
           return { picture, card };
         });
   const stripName = element("p", { class: "attention-name" });
-  const stripPlace = element("div", {}, stripName, strip);
+  const stripPlace = element("div", { class: "attention-heads" }, stripName, strip);
   if (heads > 1) view.controls.prepend(stripPlace);
   const error = content.levels > 4095 ? "less than 10⁻⁷" : `at most 1/${2 * content.levels}`;
   const note = element(
@@ -345,15 +339,21 @@ export function render({ model, el }) {
     for (const plot of [lookers, map.plot, second?.plot]) plot?.fit();
   }
 
-  // The cell under the pointer is read; arrow keys go from cell to cell.
+  // The cell under the pointer is read, or a row or a column at its name; arrow keys go from cell to
+  // cell.
   function point({ plot, place }, event) {
     if (event.type === "pointermove" && event.pointerType !== "mouse" && event.buttons === 0)
       return;
     const box = plot.svg.getBoundingClientRect();
     const key = Math.floor((event.clientX - box.left - place.left) / place.side);
     const query = Math.floor((event.clientY - box.top - place.top) / place.side);
-    if (key < 0 || key >= now.shape[3] || query < 0 || query >= now.shape[2]) return;
+    const [isRow, isColumn] = [query >= 0 && query < now.shape[2], key >= 0 && key < now.shape[3]];
+    if (isRow && key < 0) pointAt("query", query);
+    if (isColumn && query < 0) pointAt("key", key);
+    if (!isRow || !isColumn) return;
+    pointed = null;
     go({ query, key });
+    view.again();
   }
   function go(cell) {
     for (const [trait, position] of Object.entries(cell)) {
@@ -373,7 +373,7 @@ export function render({ model, el }) {
     }[key];
     if (!cell || ctrlKey || altKey || metaKey || shiftKey) return;
     event.preventDefault();
-    event.stopPropagation(); // in a notebook, arrows would go to the next cell of the notebook
+    pointed = null;
     go(cell);
   }
 
@@ -421,7 +421,7 @@ export function render({ model, el }) {
     const column = `Mean of column ${clipped(named(now.key, now.key_tokens), 150).text}`;
     setText(mean.card.firstChild, column);
     setAttributes(mean.card.lastChild, { "aria-label": column });
-    view.say(words(view.state(), measured, now), setting(now));
+    view.say(words(view.state(), measured, now, pointed?.[0]), setting(now));
   });
   return view.cleanup;
 }

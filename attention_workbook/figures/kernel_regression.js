@@ -7,14 +7,16 @@ import {
   fixed,
   setAttributes,
   setChildren,
-  setText,
   short,
   svg,
 } from "./_shared/index.js";
 
 const END = 5; // keys and query lie from 0 to here
 const PLACES = Array.from({ length: 251 }, (_, i) => (END * i) / 250);
-const SIZE = { left: 40, right: 8, top: 24, middle: 284, bars: 302, base: 392, height: 424 };
+const SIZE = { left: 40, right: 8, top: 24, middle: 262, bars: 280, base: 370, height: 402 };
+
+const POWER = { min: -5, max: 2, step: 0.25 }; // of 2: the bandwidths on the slider
+const [DOT, LARGEST] = [2.5, 9]; // radius of a value's dot with weight 0, and with a third or more
 
 // The height of a kernel at a distance u in bandwidths. A Gaussian is taken relative to the nearest
 // key, as softmax takes scores to the largest: its heights do not end where exp underflows.
@@ -51,36 +53,51 @@ export function curve(settings, places) {
   });
 }
 
+/** The mean squared error of the curve at the keys. */
+function errorOf(settings) {
+  const { key_points } = settings;
+  return (
+    curve(settings, key_points).reduce(
+      (sum, estimate, i) => sum + (estimate - truth(key_points[i])) ** 2,
+      0,
+    ) / key_points.length
+  );
+}
+
+/** The bandwidth on the slider whose error is least. */
+export function bestBandwidth(settings) {
+  const { min, max, step } = POWER;
+  const tried = Array.from({ length: (max - min) / step + 1 }, (_, i) => 2 ** (min + i * step));
+  const errors = tried.map((bandwidth) => errorOf({ ...settings, bandwidth }));
+  return tried[errors.indexOf(Math.min(...errors))];
+}
+
 /** Everything the figure shows of the query; a row without weights has estimate 0, as in the library.
     A Gaussian reaches all keys, however small their weights. */
 export function measure(settings) {
-  const { query, kernel, key_points } = settings;
+  const { query, kernel } = settings;
   const weights = weightsAt(query, settings);
   const in_reach =
     kernel === "Gaussian" ? weights.length : weights.filter((weight) => weight > 0).length;
-  const errors = curve(settings, key_points).map(
-    (estimate, i) => (estimate - truth(key_points[i])) ** 2,
-  );
   return {
     weights,
     in_reach,
     estimate: mix(weights, valuesOf(settings)),
     effective_keys: in_reach > 0 ? Math.exp(entropy(weights)) : 0,
-    mean_squared_error: errors.reduce((sum, error) => sum + error, 0) / errors.length,
+    mean_squared_error: errorOf(settings),
   };
 }
 
 /** The finding in words. */
-export function words(
-  { query },
-  { weights, estimate, in_reach, effective_keys, mean_squared_error },
-) {
-  const readings =
-    in_reach > 0
-      ? `The estimate is ${fixed(estimate)}, the true value ${fixed(truth(query))}: ${in_reach} of ` +
-        `${weights.length} points are in reach, as good as ${fixed(effective_keys, 1)} of equal weight. `
-      : "No point is in reach: a row with nothing to attend to. Its weights are 0, and the curve has a gap. ";
-  return `${readings}Mean squared error of the curve at the points: ${fixed(mean_squared_error)}.`;
+export function words({ kernel, bandwidth }, { in_reach, mean_squared_error }, best) {
+  const error = `Squared error ${fixed(mean_squared_error)} at bandwidth ${short(bandwidth)}.`;
+  if (in_reach === 0)
+    return `No point is in reach: a row with nothing to attend to, and a gap in the curve. ${error}`;
+  const isDone = bandwidth === best;
+  return (
+    error +
+    (isDone ? ` Done: of the bandwidths here, none has less with this ${kernel} kernel.` : "")
+  );
 }
 
 /** What is set, for a still picture. */
@@ -133,20 +150,12 @@ export function render({ model, el }) {
     view.set("query", Math.min(Math.max(x, 0), END));
   });
 
-  const shown = view.numbers(
-    { mean_squared_error: "Squared error", estimate: "Estimate" },
-    view.readouts,
-  );
-  const further = view.numbers({ effective_keys: "Effective keys", in_reach: "Points in reach" });
-  let best = { error: Infinity }; // of what the reader has tried
-  const tried = new Set();
-  const note = view.readouts.appendChild(element("p", { class: "attention-note" }));
-  view.onReset(() => {
-    best = { error: Infinity };
-    tried.clear();
-    view.again();
+  const shown = view.numbers({
+    mean_squared_error: "Squared error",
+    estimate: "Estimate",
+    effective_keys: "Effective keys",
+    in_reach: "Points in reach",
   });
-
   view.choice({
     trait: "kernel",
     label: "Kernel",
@@ -155,9 +164,7 @@ export function render({ model, el }) {
   view.slider({
     trait: "bandwidth",
     label: "Bandwidth",
-    min: -5,
-    max: 2,
-    step: 0.25,
+    ...POWER,
     ...POWERS,
     text: (bandwidth) => short(bandwidth),
     words: (bandwidth) => `bandwidth ${short(bandwidth)}`,
@@ -174,6 +181,7 @@ export function render({ model, el }) {
 
   let up; // from a value to its height
   let steps; // of PLACES, in pixels
+  let best; // bandwidth of the kernel
   let outlier; // the point that lies highest above the true function
   const label = (name, kind, x, y, anchor) => [
     "text",
@@ -206,7 +214,7 @@ export function render({ model, el }) {
       line(SIZE.bars),
       line((SIZE.bars + SIZE.base) / 2),
       line(SIZE.base),
-      ...[0, 0.5, 1].map((weight) =>
+      ...[0.5, 1].map((weight) =>
         label(
           short(weight),
           "muted",
@@ -265,11 +273,15 @@ export function render({ model, el }) {
     const nearness = measured.weights.map((weight) =>
       kernel !== "Gaussian" && weight === 0 ? "attention-far" : null,
     );
+    const area = (weight) => DOT ** 2 + (LARGEST ** 2 - DOT ** 2) * Math.min(3 * weight, 1);
+    setChildren(
+      values,
+      places.map((cx, i) => [
+        "circle",
+        { class: nearness[i], cx, cy: up(points[i]), r: Math.sqrt(area(there.weights[i])) },
+      ]),
+    );
     view.part("dots", `${nearness} ${scene}`, () => {
-      setChildren(
-        values,
-        places.map((cx, i) => ["circle", { class: nearness[i], cx, cy: up(points[i]), r: 4.5 }]),
-      );
       setChildren(
         keys,
         places.map((cx, i) => ["circle", { class: nearness[i], cx, cy: SIZE.base + 7, r: 3 }]),
@@ -303,6 +315,9 @@ export function render({ model, el }) {
     });
     grip([[middle, SIZE.base + 7]]);
     const beside = middle > plot.width - 100 ? [-12, "end"] : [12, "start"];
+    // Names of what is all over the picture stand on the side where the query is not.
+    const aside = (y) =>
+      drawn.query > END / 2.2 ? [SIZE.left + 4, y, "start"] : [plot.width - SIZE.right, y, "end"];
     setChildren(names, [
       label(
         "query",
@@ -318,29 +333,24 @@ export function render({ model, el }) {
         up(there.estimate) + 20,
         beside[1],
       ),
-      label("true function", "truth-name", plot.width - SIZE.right, up(truth(4.1)), "end"),
+      label("true function", "truth-name", ...aside(SIZE.top - 8)),
       label(
         "a noisy value",
         "value",
-        across(key_points[outlier]),
-        up(points[outlier]) - 9,
+        Math.max(across(key_points[outlier]), SIZE.left + 40),
+        up(points[outlier]) - 12,
         "middle",
       ),
-      label("keys", "key", SIZE.left - 8, SIZE.base + 20, "end"),
-      label("kernel and weights", "weight", SIZE.left + 4, SIZE.bars - 4, "start"),
+      label("keys", "key", SIZE.left - 8, SIZE.base + 11, "end"),
+      label("kernel and weights", "weight", ...aside(SIZE.bars - 4)),
     ]);
     if (!view.hasArrived()) return;
-    if (measured.mean_squared_error < best.error)
-      best = { error: measured.mean_squared_error, kernel, bandwidth };
-    tried.add(`${kernel} ${bandwidth}`);
-    setAttributes(note, { hidden: tried.size < 2 });
-    setText(
-      note,
-      `Least so far: ${fixed(best.error)}, with ${best.kernel} and bandwidth ${short(best.bandwidth)}`,
-    );
-    shown(measured, { estimate: measured.in_reach === 0 ? "none" : undefined });
-    further(measured, { in_reach: String(measured.in_reach) });
-    view.say(words(settings, measured), setting(settings));
+    view.part("best", `${kernel} ${scene}`, () => (best = bestBandwidth(settings)));
+    shown(measured, {
+      estimate: measured.in_reach === 0 ? "none" : undefined,
+      in_reach: String(measured.in_reach),
+    });
+    view.say(words(settings, measured, best), setting(settings));
   });
   return view.cleanup;
 }

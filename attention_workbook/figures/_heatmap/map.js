@@ -3,7 +3,7 @@
 import { fixed, readableOn, setAttributes, setChildren } from "../_shared/index.js";
 import { visible } from "./numbers.js";
 
-export const TALLEST = 360; // of the cells, in pixels
+export const TALLEST = 300; // of the cells, in pixels
 const LARGEST = 60; // side of a cell
 const ROOMY = 38; // side of a cell in which every face has room for 0.00
 
@@ -65,7 +65,7 @@ export function fit({ plot, canvas, titles, lines }, now) {
   const flat = widest(across) + 6 <= Math.min((plot.width - left - 2) / len_k, LARGEST);
   const right = flat ? 2 : widest(across) / 2;
   let side = Math.min((plot.width - left - right) / len_k, TALLEST / len_q, LARGEST);
-  if (side >= 4) side = Math.floor(side);
+  side = side >= 4 ? Math.floor(side) : Math.max(side, 0.5); // a place may have no width yet
   const top = flat ? 42 : Math.ceil(widest(across) * 0.87) + 34;
   const [width, height] = [side * len_k, side * len_q];
   for (const [name, value] of Object.entries({ left, top, width, height })) {
@@ -144,7 +144,7 @@ export function drawNumbers(
   { steps, allowed, levels, len_k },
   color,
 ) {
-  const shown = side < 32 ? [] : [...steps.keys()].filter((i) => allowed[i]);
+  const shown = side < 30 ? [] : [...steps.keys()].filter((i) => allowed[i]);
   setChildren(
     numbers,
     shown.map((i) => [

@@ -89,15 +89,20 @@ export function measure(state, table, now = given(state)) {
     steps.subarray(query * len_k, (query + 1) * len_k),
     (step) => step / levels,
   );
-  let column = 0;
-  for (let i = key; i < steps.length; i += len_k) column += steps[i] / levels;
+  const column = Array.from(
+    { length: steps.length / len_k },
+    (_, i) => steps[i * len_k + key] / levels,
+  );
+  const column_max = Math.max(...column);
   const row_max = Math.max(...row);
   return {
     weight: row[key],
     row_max,
     row_entropy: entropy(row),
     effective_keys: Math.exp(entropy(row)),
-    column_mean: column / (steps.length / len_k),
+    column_max,
+    column_mean: column.reduce((sum, weight) => sum + weight, 0) / column.length,
+    looker: column.indexOf(column_max),
     largest: row.indexOf(row_max),
     masked: allowed[query * len_k + key] === 0,
     other: beside < 0 ? null : tables(beside).steps[query * len_k + key] / levels,
@@ -115,28 +120,41 @@ export function named(position, tokens) {
 
 export const headName = (names, head) => names[head] ?? `head ${head}`;
 
-/** The finding in words. */
-export function words(state, measured, now = given(state)) {
+/** The finding in words: where the query looks or, along the `axis` of keys, who looks at the key. */
+export function words(state, measured, now = given(state), axis = "query") {
   const { shape, layer, head, beside, head_names, query, key, query_tokens, key_tokens } = now;
   const where = [shape[0] > 1 && `layer ${layer}`, shape[1] > 1 && headName(head_names, head)]
     .filter(Boolean)
     .join(", ");
-  const queryInWords = `${where && `${where}: `}query ${named(query, query_tokens)}`;
-  const keyInWords = `key ${named(key, key_tokens)}`;
-  let cell = `gives ${keyInWords} the weight ${fixed(measured.weight)}.`;
-  if (measured.masked) {
-    cell = `may not attend to ${keyInWords}${measured.weight === 0 ? "." : `, yet gives it the weight ${fixed(measured.weight)}: a leak.`}`;
+  const said = (text) => {
+    const whole = `${where && `${where}: `}${text}`;
+    const other =
+      beside < 0
+        ? ""
+        : ` Beside it: ${headName(head_names, beside)}, where this cell has ${fixed(measured.other)}.`;
+    return `${whole[0].toUpperCase()}${whole.slice(1)}${other}`;
+  };
+  const [asking, asked] = [`query ${named(query, query_tokens)}`, `key ${named(key, key_tokens)}`];
+  if (axis === "key") {
+    const looker = `query ${named(measured.looker, query_tokens)}`;
+    const most =
+      measured.column_max === 0 ? "by nobody" : `most by ${looker} (${fixed(measured.column_max)})`;
+    return said(
+      `${asked} is looked at ${most}, and by all queries ${fixed(measured.column_mean)} on average.`,
+    );
   }
-  const row =
-    measured.row_max === 0
-      ? "This row has no weight at all."
-      : `The largest weight of this row is ${fixed(measured.row_max)}, at key ${named(measured.largest, key_tokens)}; ` +
-        `its entropy is ${fixed(measured.row_entropy)}, that of ${fixed(measured.effective_keys, 1)} equal weights.`;
-  const other =
-    beside < 0
-      ? ""
-      : ` Beside it: ${headName(head_names, beside)}, where this cell has ${fixed(measured.other)}.`;
-  return `${queryInWords[0].toUpperCase()}${queryInWords.slice(1)} ${cell} ${row}${other}`;
+  const weight = `${asking} gives ${asked} the weight ${fixed(measured.weight)}`;
+  const largest = ` The largest of its row is ${fixed(measured.row_max)}, at key ${named(measured.largest, key_tokens)}.`;
+  if (measured.masked) {
+    const leak =
+      measured.weight === 0 ? "." : `, yet gives it the weight ${fixed(measured.weight)}: a leak.`;
+    const row = measured.row_max === 0 ? " This row has no weight at all." : largest;
+    return said(`${asking} may not attend to ${asked}${leak}${row}`);
+  }
+  if (measured.row_max === 0) return said(`${weight}. This row has no weight at all.`);
+  return said(
+    measured.largest === key ? `${weight}, the largest of its row.` : `${weight}.${largest}`,
+  );
 }
 
 /** What is set, for a still picture. */

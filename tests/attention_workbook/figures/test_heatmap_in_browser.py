@@ -134,6 +134,24 @@ def test_a_tap_chooses_a_cell_and_a_small_picture_a_head(show):
     assert "Head 2" in page.locator(".attention-finding").inner_text()
 
 
+def test_the_sentence_follows_the_hand_to_a_row_or_a_column(show, node):
+    figure = explorer("heads")
+    page = show(figure)
+    shown, _ = shown_by(node, figure)
+    box = page.locator(".attention-map canvas").bounding_box()
+    side = box["width"] / 7
+    said = page.locator(".attention-finding")
+    page.mouse.move(box["x"] + side * 4.5, box["y"] - 12)  # the name of key 4
+    page.settle()
+    column = shown[0, 0, :, 4]
+    wanted = rf"key 4 .*looked at most by query {column.argmax()}\b.*\({column.max():.3f}\)"
+    assert re.search(wanted, said.inner_text())
+    page.mouse.move(box["x"] - 12, box["y"] + side * 2.5)  # the name of query 2
+    page.settle()
+    wanted = rf"query 2\b.* gives key 4\b.* the weight {shown[0, 0, 2, 4]:.3f}"
+    assert re.search(wanted, said.inner_text())
+
+
 def test_tokens_are_text(show):
     tokens = ["<img src=x onerror=alert(1)>", "</script>", "注意力机制", " ", "$x$"]
     figure = HeatmapExplorer(softmax((2, 5, 5)), tokens, query=1, key=0)
@@ -149,7 +167,7 @@ def test_tokens_are_text(show):
     assert re.findall(r"<(\w+)", markup) == ["figure", "figcaption"]
 
 
-@pytest.mark.parametrize("width", [320, 860])
+@pytest.mark.parametrize("width", [600, 860])
 def test_tokens_between_lines_are_whole_words_that_do_not_touch(show, width):
     figure = HeatmapExplorer()
     texts = show(figure, width=width).locator("text[data-axis]")

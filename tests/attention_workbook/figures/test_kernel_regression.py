@@ -156,7 +156,7 @@ def test_wrong_values_are_refused(trait, value, says):
 
 def hold_readouts(show, settings):
     """Set the figure to each of some settings and hold its readouts against the library."""
-    page = show(KernelRegression())
+    page = show(KernelRegression(), more=True)
     figure = page.figure()
     for setting in settings:
         kernel, power, query = setting
@@ -239,17 +239,24 @@ def test_whatever_is_drawn_has_its_name_beside_it(show, width):
 
 
 @pytest.mark.browser
-def test_the_least_error_tried_is_remembered_until_the_reset(show):
+def test_the_sentence_says_when_no_bandwidth_has_a_smaller_error(show):
     page = show(KernelRegression())
-    tried = {}
-    for power in (-3, 0, -2):
-        page.figure().set("bandwidth", power)
-        tried[power] = page.figure().read("mean_squared_error")
-    page.figure().set("bandwidth", 2)
-    least = min(tried, key=tried.get)
-    said = page.locator(".attention-readouts > .attention-note").inner_text()
-    wanted = f"Least so far: {tried[least]:.3f}, with Gaussian and bandwidth {2.0**least:g}"
-    assert said == wanted
-    page.get_by_role("button", name="Reset").click()
-    page.settle()
-    assert not page.locator(".attention-readouts > .attention-note").is_visible()
+    errors = {}
+    for power in range(-20, 9):
+        page.figure().set("bandwidth", power / 4)
+        errors[page.figure().read("mean_squared_error")] = page.locator(
+            ".attention-finding"
+        ).inner_text()
+    assert [error for error, said in errors.items() if "Done" in said] == [min(errors)]
+
+
+@pytest.mark.browser
+def test_points_are_as_large_as_their_weight(show):
+    figure = figure_of(("Gaussian", -2, 1.5))
+    page = show(figure)
+    radii = page.locator(".attention-value-dots > circle").evaluate_all(
+        "dots => dots.map((dot) => dot.r.baseVal.value)"
+    )
+    (weights,), _, _ = library(figure, [1.5])
+    wanted = [(6.25 + 74.75 * min(3 * w, 1)) ** 0.5 for w in weights.tolist()]
+    assert radii == pytest.approx(wanted, abs=0.006)
