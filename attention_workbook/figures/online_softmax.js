@@ -1,33 +1,37 @@
-import { createView, fixed, setAttributes, setChildren, short, svg } from "./_shared/index.js";
+import {
+  createView,
+  fixed,
+  setAttributes,
+  setChildren,
+  setText,
+  short,
+  svg,
+} from "./_shared/index.js";
 
-const HEIGHT = 526;
+const HEIGHT = 398;
 const [LEFT, RIGHT] = [34, 4]; // of what is drawn; the scales stand left of it
-// Where the blocks of scores and of weights stand, top to bottom, and in them the bars; the two bars
-// of the normaliser, one below the other; and the output.
-const SCORES = { top: 22, bottom: 156, inset: 12 };
-const WEIGHTS = { top: 190, bottom: 310, inset: 10, base: 286 };
-const TOTAL = { top: 344, bottom: 390, bar: 16 };
-const OUTPUT = { top: 440, bottom: HEIGHT - 8, inset: 0 };
+// Where the scores stand, the powers below them, and the output, top to bottom, and in them the bars.
+const SCORES = { top: 22, bottom: 132, inset: 10 };
+const POWERS = { top: 162, bottom: 288, inset: 10, base: 264 };
+const OUTPUT = { top: 318, bottom: HEIGHT - 10 };
 
 const blocksOf = ({ block_size, scores }) => Math.ceil(scores.length / block_size);
 
-/** Maximum, normaliser and output after `step` blocks, read one by one; the weights they imply; the
-    normaliser `before` the last block, and the `factor` that it was multiplied by. */
+/** Maximum, normaliser and output after `step` blocks, read one by one; the weights they imply; and
+    the `factor` that the last block multiplied by what stood before. */
 export function measure({ block_size, step, scores, outcomes }) {
   const blocks = blocksOf({ block_size, scores });
   const read = Math.min(step, blocks);
   let maximum = -Infinity;
   let normaliser = 0;
-  let before = 0;
   let total = 0;
   let factor = 1;
-  let raised = 0; // blocks after the first that brought a new maximum
+  let least = 1; // of the factors, after the first block
   for (let block = 0; block < read; block += 1) {
     const here = scores.slice(block * block_size, (block + 1) * block_size);
     const larger = Math.max(maximum, ...here);
     factor = Math.exp(maximum - larger); // 0 before the first block
-    if (block > 0 && factor < 1) raised += 1;
-    before = normaliser;
+    if (block > 0) least = Math.min(least, factor);
     normaliser *= factor;
     total *= factor;
     here.forEach((score, i) => {
@@ -45,9 +49,8 @@ export function measure({ block_size, step, scores, outcomes }) {
     keysRead,
     maximum,
     normaliser,
-    before,
     factor,
-    raised,
+    least,
     weights,
     output: read ? total / normaliser : 0,
   };
@@ -60,25 +63,18 @@ function ticksOf(low, high) {
   return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, i) => (first + i) * step);
 }
 
-/** The finding in words. */
-export function words(
-  { block_size },
-  { blocks, read, keysRead, maximum, normaliser, output, factor, raised },
-) {
-  if (read === 0) return `No block of ${block_size} read yet: no maximum, normaliser 0, output 0.`;
-  const end =
-    read === blocks
-      ? "the whole softmax, in one pass"
-      : `of ${keysRead} ${keysRead === 1 ? "key" : "keys"} so far`;
-  let rescaled = `what stood before was multiplied by ${fixed(factor)}`;
-  if (factor === 1) rescaled = "the maximum stayed, nothing was rescaled";
+/** The finding in words; `least` is the smallest factor of all blocks. */
+export function words({ block_size }, { blocks, read, output, factor }, least) {
+  if (read === 0) return `No block of ${block_size} read yet.`;
+  const so = `${read} of ${blocks} ${blocks === 1 ? "block" : "blocks"} of ${block_size} read`;
+  let what = `a new maximum, and the bars before it are multiplied by ${fixed(factor)}.`;
+  if (factor === 1) what = "the maximum stays, and nothing is rescaled.";
+  if (read === 1) what = "nothing stood before it.";
+  if (block_size === 1 && read > 1 && factor === least)
+    what += " Done: no other key shrinks them so much.";
   if (read === blocks)
-    rescaled = `later blocks that raised the maximum and rescaled: ${raised} of ${blocks - 1}`;
-  if (read === 1) rescaled = "nothing stood before";
-  return (
-    `${read} of ${blocks} ${blocks === 1 ? "block" : "blocks"} of ${block_size} read. Maximum ${fixed(maximum)}, ` +
-    `normaliser ${fixed(normaliser)}, output ${fixed(output)}: ${end}; ${rescaled}.`
-  );
+    what += ` The output, ${fixed(output)}, is the whole softmax’s, in one pass.`;
+  return `${so}: ${what}`;
 }
 
 export function render({ model, el }) {
@@ -87,13 +83,14 @@ export function render({ model, el }) {
     { model, el },
     {
       label: "Softmax in one pass",
-      task: "Read the blocks, and watch the output come to the full answer, the lower dashed line.",
+      task: "Set the block to one key and read on: which key shrinks the bars before it most?",
       traits,
     },
   );
   const plot = view.plot({
     height: HEIGHT,
-    description: "Scores read block by block, and the weights of those read so far",
+    description:
+      "Scores read block by block; below them e to the power of score minus maximum so far, and the output so far",
   });
   const ground = plot.svg.appendChild(svg("g"));
   const bars = plot.svg.appendChild(svg("g"));
@@ -104,12 +101,18 @@ export function render({ model, el }) {
     svg("text", { class: "attention-muted", "text-anchor": "end" }, "╌╌ maximum so far"),
   );
 
-  const sums = plot.svg.appendChild(svg("g", { class: "attention-totals" }));
+  const factorName = plot.svg.appendChild(
+    svg("text", { class: "attention-weight", "text-anchor": "middle" }),
+  );
   const track = plot.svg.appendChild(svg("g"));
 
-  const shown = view.numbers({ output: "Output so far", factor: "Rescaled by" }, view.readouts);
-  const further = view.numbers({ maximum: "Maximum", normaliser: "Normaliser" });
-  const full = view.readout({ name: "full", label: "The full answer" });
+  const shown = view.numbers({
+    output: "Output so far",
+    factor: "Rescaled by",
+    maximum: "Maximum",
+    normaliser: "Normaliser",
+    full: "The full answer",
+  });
   view.slider({
     trait: "step",
     label: "Blocks read",
@@ -135,63 +138,19 @@ export function render({ model, el }) {
     },
   });
 
-  /** The normaliser before the last block, what the factor leaves of it, and what the block adds. */
-  function drawTotals({ read, factor }, totals, largest) {
-    const [left, most] = [LEFT, plot.width - LEFT - RIGHT];
-    const [old, kept, end] = totals.map((total) => (total / largest) * most);
-    const [upper, lower] = [TOTAL.top, TOTAL.bottom - TOTAL.bar];
-    const bar = (x, y, width, colors) => [
-      "rect",
-      { x: left + x, y, width, height: TOTAL.bar, ...colors },
-    ];
-    const room = old < most - 80; // for the factor beside the bar, and not in it
-    setChildren(sums, [
-      [
-        "text",
-        { class: "attention-muted", x: left, y: TOTAL.top - 8 },
-        "normaliser before the block, and with it",
-      ],
-      ...(read > 1
-        ? [
-            [
-              "path",
-              {
-                d: `M${left + old} ${upper + TOTAL.bar}L${left + kept} ${lower}`,
-                stroke: "var(--aw-weight)",
-              },
-            ],
-            bar(0, upper, old, { fill: "none", stroke: "var(--aw-weight)" }),
-            [
-              "text",
-              {
-                class: "attention-chosen",
-                x: left + old + (room ? 8 : -8),
-                y: upper + 13,
-                "text-anchor": room ? "start" : "end",
-              },
-              `× ${fixed(factor)}`,
-            ],
-          ]
-        : []),
-      ...(read > 0
-        ? [
-            bar(0, lower, kept, { fill: "var(--aw-weight)" }),
-            bar(kept, lower, end - kept, { fill: "var(--aw-weight)", "fill-opacity": 0.3 }),
-          ]
-        : []),
-    ]);
-  }
-
   view.start(() => {
     const state = view.state();
     const { scores, outcomes, block_size } = state;
     const now = measure(state);
     // As a new maximum arrives, the bars before it shrink together, and the output moves.
-    const [weights, lift, totals] = view.glide("totals", [
-      scores.map((_, i) => now.weights[i] ?? 0),
-      now.read ? now.maximum : 0,
-      [now.before, now.before * now.factor, now.normaliser],
-    ]);
+    const powersOf = ({ weights, normaliser }) =>
+      scores.map((_, i) => (weights[i] ?? 0) * normaliser);
+    const [powers, lift] = view.glide("powers", [powersOf(now), now.read ? now.maximum : 0], {
+      length: 600,
+    });
+    // How high the bars stood before the last block shrank them.
+    const before =
+      now.factor < 1 && now.read > 1 ? powersOf(measure({ ...state, step: now.read - 1 })) : [];
     const [left, right] = [LEFT, plot.width - RIGHT];
     const room = (right - left) / scores.length;
     const x = (i) => left + room * i;
@@ -205,15 +164,13 @@ export function render({ model, el }) {
       .filter((key) => now.read === 0 || (key !== block && key !== block + block_size))
       .map(x);
     const along = Array.from({ length: now.blocks }, (_, i) => measure({ ...state, step: i + 1 }));
-    const largest = Math.max(...along.map(({ normaliser }) => normaliser));
     const tick = (number, y) => [
       ["line", { class: "attention-grid", x1: left, x2: right, y1: y, y2: y }],
       ["text", { class: "attention-muted", x: left - 6, y: y + 4.5, "text-anchor": "end" }, number],
     ];
-    const weightAt = (weight) =>
-      WEIGHTS.base - weight * (WEIGHTS.base - WEIGHTS.top - WEIGHTS.inset);
+    const powerAt = (power) => POWERS.base - power * (POWERS.base - POWERS.top - POWERS.inset);
     setChildren(ground, [
-      ...[SCORES, WEIGHTS].map(({ top, bottom }) => [
+      ...[SCORES, POWERS].map(({ top, bottom }) => [
         "rect",
         {
           x: x(Math.max(block, 0)) + 1,
@@ -226,36 +183,27 @@ export function render({ model, el }) {
           visibility: now.read ? null : "hidden",
         },
       ]),
-      ...[SCORES, WEIGHTS].flatMap(({ top, bottom }) =>
+      ...[SCORES, POWERS].flatMap(({ top, bottom }) =>
         between.map((place) => [
           "line",
           { class: "attention-grid", x1: place, x2: place, y1: top, y2: bottom },
         ]),
       ),
       ...ticksOf(lowest, highest).flatMap((score) => tick(short(score), y(score))),
-      ...[0, 0.5, 1].flatMap((weight) => tick(short(weight), weightAt(weight))),
-      ...ticksOf(0, largest).map((number) => [
-        "text",
-        {
-          class: "attention-muted",
-          x: left + (number / largest) * (right - left),
-          y: TOTAL.bottom + 16,
-          "text-anchor": "middle",
-        },
-        short(number),
-      ]),
+      ...[0, 0.5, 1].flatMap((power) => tick(short(power), powerAt(power))),
       ["text", { class: "attention-muted", x: left, y: 16 }, "scores"],
       [
         "text",
-        { class: "attention-muted", x: left, y: WEIGHTS.top - 8 },
-        "weights so far, above their values",
+        { class: "attention-muted", x: left, y: POWERS.top - 8 },
+        plot.width > 420
+          ? "e to the power of (score − maximum so far), above the values"
+          : "e^(score − maximum), above the values",
       ],
     ]);
     setChildren(
       bars,
       scores.flatMap((score, i) => {
         const known = i < now.keysRead;
-        const height = WEIGHTS.base - weightAt(weights[i]);
         return [
           [
             "rect",
@@ -273,16 +221,29 @@ export function render({ model, el }) {
             {
               x: x(i) + room * 0.16,
               width: room * 0.68,
-              y: WEIGHTS.base - height,
-              height,
+              y: powerAt(powers[i]),
+              height: POWERS.base - powerAt(powers[i]),
               fill: "var(--aw-weight)",
+            },
+          ],
+          [
+            "rect",
+            {
+              x: x(i) + room * 0.16,
+              width: room * 0.68,
+              y: powerAt(before[i] ?? 0),
+              height: POWERS.base - powerAt(before[i] ?? 0),
+              fill: "none",
+              stroke: "var(--aw-weight)",
+              "stroke-dasharray": "3 3",
+              visibility: before[i] ? null : "hidden",
             },
           ],
           [
             "text",
             {
               x: x(i) + room / 2,
-              y: WEIGHTS.base + 18,
+              y: POWERS.base + 18,
               "text-anchor": "middle",
               class: known ? "" : "attention-muted",
             },
@@ -304,12 +265,16 @@ export function render({ model, el }) {
       y: 16,
       visibility: now.read ? "visible" : "hidden",
     });
+    setAttributes(factorName, {
+      x: x(block / 2),
+      y: Math.max(Math.min(...before.map(powerAt), POWERS.base) - 7, POWERS.top + 12),
+      visibility: before.length ? "visible" : "hidden",
+    });
+    setText(factorName, `× ${fixed(now.factor)}`);
     const answer = along.at(-1).output;
     const [least, most] = [Math.min(...outcomes), Math.max(...outcomes)];
     const up = (value) =>
-      OUTPUT.bottom -
-      OUTPUT.inset -
-      ((value - least) / (most - least || 1)) * (OUTPUT.bottom - OUTPUT.top - 2 * OUTPUT.inset);
+      OUTPUT.bottom - ((value - least) / (most - least || 1)) * (OUTPUT.bottom - OUTPUT.top);
     const ends = along
       .slice(0, now.read)
       .map(({ output: value }, i) => [
@@ -365,12 +330,15 @@ export function render({ model, el }) {
         },
       ]),
     ]);
-    drawTotals(now, totals, largest);
-    full(answer);
     if (!view.hasArrived()) return;
-    shown(now, { factor: now.read < 2 ? "none" : undefined });
-    further(now, { maximum: now.read < 1 ? "none" : undefined });
-    view.say(words(state, now));
+    shown(
+      { ...now, full: answer },
+      {
+        factor: now.read < 2 ? "none" : undefined,
+        maximum: now.read < 1 ? "none" : undefined,
+      },
+    );
+    view.say(words(state, now, along.at(-1).least));
   });
   return view.cleanup;
 }

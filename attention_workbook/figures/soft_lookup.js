@@ -15,7 +15,7 @@ import {
   writeTable,
 } from "./_shared/index.js";
 
-const TALLEST = 380; // of a plane, in pixels, and its name below
+const [TALLEST, LOW] = [366, 262]; // of a plane, in pixels, where there is room and on a phone; its name below
 const NAME = 22;
 
 /** The weights of the keys for the query, and the mixture of the values. */
@@ -35,13 +35,13 @@ export function measure({ query_x, query_y, temperature, key_points, value_point
 /** The finding in words. */
 export function words({ tokens }, { weights, output_x, output_y }, isDone = false) {
   const top = Math.max(...weights);
-  let kind = "It lies inside the tinted area between the values.";
-  if (top > 0.99)
-    kind = `Nearly a hard lookup: it sits on the value of ${tokens[weights.indexOf(top)]}.`;
+  const winner = tokens[weights.indexOf(top)];
+  let where = `${winner} has the largest weight, and the output lies between the values`;
+  if (top > 0.99) where = `Nearly a hard lookup: the output sits on the value of ${winner}`;
   else if (top < 1 / weights.length + 0.01)
-    kind = "Nearly the mean: every value has the same share.";
-  const done = isDone ? `Done: ${tokens[weights.indexOf(top)]} wins. ` : "";
-  return `${done}Output (${fixed(output_x)},\u00a0${fixed(output_y)}). ${kind}`;
+    where = "Nearly the mean: every value has the same share of the output";
+  const done = isDone ? `Done: ${winner} wins. ` : "";
+  return `${done}${where}, at (${fixed(output_x)},\u00a0${fixed(output_y)}).`;
 }
 
 /** The corners of the convex hull, in order (Andrew's monotone chain). */
@@ -89,7 +89,7 @@ function createPlane(view, parent, name, description) {
   const title = plot.svg.appendChild(
     svg("text", { class: "attention-muted", "text-anchor": "middle" }, name),
   );
-  const height = () => Math.min(plot.width + NAME, TALLEST);
+  const height = () => Math.min(plot.width + NAME, plot.width < 340 ? LOW : TALLEST);
   const middle = () => (height() - NAME) / 2;
   // Points stay within 2 of the middle, and the rings around them within the picture.
   const unit = () => (Math.min(plot.width / 2, middle()) - GRIP - 1) / 2;
@@ -332,7 +332,11 @@ export function render({ model, el }) {
     view.part("cards", JSON.stringify(tokens), () => {
       for (const { card } of shares) card.remove();
       shares = tokens.map((token, i) =>
-        view.readout({ name: `weight_${i}`, label: `Weight of ${token}` }),
+        view.readout({
+          name: `weight_${i}`,
+          label: `Weight of ${token}`,
+          parent: view.more.readouts,
+        }),
       );
     });
     if (!view.hasArrived()) return;

@@ -22,8 +22,7 @@ def truth(figure):
     keys_read = min(figure.step * figure.block_size, 12)
     before = (math.ceil(keys_read / figure.block_size) - 1) * figure.block_size
     if keys_read == 0:
-        nothing = {"maximum": -math.inf, "normaliser": 0.0, "before": 0.0}
-        return nothing | {"factor": 1.0, "output": 0.0}
+        return {"maximum": -math.inf, "normaliser": 0.0, "factor": 1.0, "output": 0.0}
     weights = masked_softmax(scores.unsqueeze(0), mask=(torch.arange(12) < keys_read).unsqueeze(0))[
         0
     ]
@@ -32,7 +31,6 @@ def truth(figure):
     return {
         "maximum": maximum.item(),
         "normaliser": (scores[:keys_read] - maximum).exp().sum().item(),
-        "before": (scores[:before] - earlier).exp().sum().item(),
         "factor": (earlier - maximum).exp().item(),
         "output": (weights @ values).item(),
     }
@@ -40,22 +38,18 @@ def truth(figure):
 
 def readouts_of(figure):
     """What the figure's readouts are to show."""
-    shown = truth(figure)
-    del shown["before"]
-    return shown | {"full": truth(OnlineSoftmax(block_size=12, step=1))["output"]}
+    return truth(figure) | {"full": truth(OnlineSoftmax(block_size=12, step=1))["output"]}
 
 
 def bars_of(figure):
-    """What is written at the normaliser's bars, and their lengths, the longest at any step 1."""
-    now, read = truth(figure), min(figure.step, math.ceil(12 / figure.block_size))
-    largest = max(
-        truth(OnlineSoftmax(block_size=figure.block_size, step=step))["normaliser"]
-        for step in range(1, 13)
-    )
-    kept = now["before"] * now["factor"]
-    lengths = [now["before"]] * (read > 1) + [kept, now["normaliser"] - kept] * (read > 0)
-    told = [f"× {now['factor']:.3f}"] * (read > 1)
-    return told, [length / largest for length in lengths]
+    """The heights of the filled bars, and of the outlines that show how high they stood before."""
+    scores = torch.tensor(figure.scores, dtype=torch.float64)
+    keys_read = min(figure.step * figure.block_size, 12)
+    before = (math.ceil(keys_read / figure.block_size) - 1) * figure.block_size
+    now = (scores[:keys_read] - scores[:keys_read].max()).exp().tolist() if keys_read else []
+    rescaled = before > 0 and truth(figure)["factor"] < 1
+    earlier = (scores[:before] - scores[:before].max()).exp().tolist() if rescaled else []
+    return now + [0] * (12 - len(now)), earlier + [0] * (12 - len(earlier))
 
 
 def figure_of(setting):
@@ -116,17 +110,30 @@ def hold_readouts(show, settings):
         figure.set("step", min(step, math.ceil(12 / block_size)))
         wanted = figure_of((block_size, step))
         assert figure.readouts() == pytest.approx(readouts_of(wanted), abs=1e-6), wanted
-        told, lengths = bars_of(wanted)
-        bars = page.locator(".attention-totals")
-        assert bars.locator("text").all_text_contents()[1:] == told
-        widths = bars.locator("rect").evaluate_all(
-            "bars => bars.map(bar => Number(bar.getAttribute('width')))"
+        heights = page.locator(".attention-frame rect[stroke='var(--aw-key)'] ~ rect").evaluate_all(
+            "bars => bars.filter((bar) => bar.getAttribute('stroke') !== 'var(--aw-key)')"
+            ".map((bar) => bar.height.baseVal.value)"
         )
-        room = page.locator(".attention-frame svg").evaluate("svg => svg.clientWidth - 38")
-        assert [width / room for width in widths] == pytest.approx(lengths, abs=1e-4), wanted
-        shown = figure.locator.locator("[data-readout=factor]").inner_text()
-        assert shown == (told[0].removeprefix("× ") if told else "none")
+        filled, outlines = bars_of(wanted)
+        assert heights[::2] == pytest.approx([92 * height for height in filled], abs=0.006), wanted
+        assert heights[1::2] == pytest.approx([92 * height for height in outlines], abs=0.006)
     assert page.errors == []
+
+
+def test_the_sentence_says_which_key_shrinks_the_bars_most(node):
+    calls = [
+        [
+            OnlineSoftmax(block_size=1, step=step).state(),
+            OnlineSoftmax(block_size=1, step=12).state(),
+        ]
+        for step in range(1, 13)
+    ]
+    says = "(now, end) => words(now, measure(now), measure(end).least)"
+    said = node("online_softmax.js", says, calls, ["words", "measure"])
+    factors = [truth(figure_of((1, step)))["factor"] for step in range(2, 13)]
+    smallest = factors.index(min(factors)) + 1
+    assert [i for i, sentence in enumerate(said) if "Done" in sentence] == [smallest]
+    assert f"multiplied by {min(factors):.3f}" in said[smallest]
 
 
 @pytest.mark.browser
