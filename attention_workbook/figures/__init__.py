@@ -12,6 +12,7 @@ from attention_workbook.figures.head_split import HeadSplit
 from attention_workbook.figures.heatmap_explorer import HeatmapExplorer
 from attention_workbook.figures.kernel_regression import KernelRegression
 from attention_workbook.figures.mask_lab import MaskLab
+from attention_workbook.figures.mask_trainer import MaskTrainer
 from attention_workbook.figures.one_head import OneHead
 from attention_workbook.figures.online_softmax import OnlineSoftmax
 from attention_workbook.figures.saturation import SoftmaxSaturation
@@ -25,6 +26,7 @@ __all__ = [
     "HeatmapExplorer",
     "KernelRegression",
     "MaskLab",
+    "MaskTrainer",
     "OneHead",
     "OnlineSoftmax",
     "ScoringPlane",

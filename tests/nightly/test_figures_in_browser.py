@@ -20,6 +20,7 @@ from tests.attention_workbook.figures import (
     test_scoring_plane,
     test_soft_lookup,
 )
+from tests.attention_workbook.figures.test_figures_in_browser import BUTTONS
 from tests.attention_workbook.figures.test_heatmap_explorer import LARGE, shown_by, softmax, truth
 from tests.attention_workbook.figures.test_values_in_browser import (
     STATE,
@@ -30,9 +31,9 @@ from tests.attention_workbook.figures.test_values_in_browser import (
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(params=[name for name in FIGURES if name not in ("OneHead", "Scissors")])
+@pytest.fixture(params=[name for name in FIGURES if name not in BUTTONS])
 def sliding(request):
-    """Each figure that has a slider; what the two others have is tested beside them."""
+    """Each figure that has a slider; what the others have is tested beside them."""
     return FIGURES[request.param]()
 
 
@@ -224,7 +225,8 @@ def test_two_of_a_kind_are_independent(show, every_figure):
             slider.press("Home")
             slider.press("ArrowRight")
         if not sliders:
-            one.locator.get_by_role("button", name="wide", exact=True).press("Enter")
+            button = BUTTONS[type(figure).__name__]
+            one.locator.get_by_role("button", name=button, exact=True).press("Enter")
         page.settle()
         assert one.readouts() != before, figure
         assert other.readouts() == before, figure

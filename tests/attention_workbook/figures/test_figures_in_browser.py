@@ -1,6 +1,7 @@
 """What every figure with sliders owes its reader on a page, whatever it shows."""
 
 import itertools
+import json
 import re
 
 import pytest
@@ -19,6 +20,12 @@ pytestmark = pytest.mark.browser
 SET_THEME = "theme => { document.documentElement.dataset.theme = theme; }"
 # The figure that stands for all where they share the code; tests/nightly tries every one.
 ONE = "MaskLab"
+# Figures without a slider, each with a button that changes it.
+BUTTONS = {
+    "MaskTrainer": "Hide what comes later",
+    "OneHead": "Exchange the columns of W_q",
+    "Scissors": "wide",
+}
 
 
 def test_a_figure_answers_its_reader_and_leaves_nothing_behind(show):
@@ -116,8 +123,8 @@ def sliders_answer_to_the_pointer_and_reset_takes_all_back(page, figure):
         end = 0.95 if float(value) < float(slider.get_attribute("max")) else 0.05
         slider.click(position={"x": box["width"] * end, "y": box["height"] / 2})
         assert slider.input_value() != value
-    if "cuts" in figure.state():  # it has no slider
-        page.get_by_role("button", name="wide", exact=True).click()
+    if button := BUTTONS.get(type(figure).__name__):
+        page.get_by_role("button", name=button, exact=True).press("Enter")
     page.settle()
     changed = page.figure().readouts(), page.locator(".attention-finding").inner_text()
     assert changed != before
@@ -175,13 +182,30 @@ def test_figures_fit_their_place_again_when_it_becomes_narrower(show, every_figu
 
 
 # Move the first slider from end to end; where there is none, cut a line and mend it.
-CHANGE = """() => {
+# Of figures without a slider a trait, and two values of it.
+OTHERS = {
+    "MaskTrainer": ["mask", [[1] * 9] * 8, [[0] * 9] * 8],
+    "OneHead": ["W_q", [[3, 0], [0, 3]], [[0, 3], [3, 0]]],
+    "Scissors": ["cuts", "", "1:12-7"],
+}
+TRAIT = f"""() => {{
+    const slider = document.querySelector('label:has(input[type=range])');
+    const name = document.querySelector('figure').dataset.widget;
+    return slider?.dataset.trait ?? ({json.dumps(OTHERS)})[name][0];
+}}"""
+CHANGE = f"""() => {{
+    const others = {json.dumps(OTHERS)};"""
+CHANGE += """
     const slider = document.querySelector('input[type=range]');
     const model = attentionWidgets.model(document.querySelector('figure'));
     if (slider) {
         slider.value = slider.value === slider.min ? slider.max : slider.min;
         slider.dispatchEvent(new Event('input'));
-    } else model.set('cuts', model.get('cuts') === '' ? '1:12-7' : '');
+    } else {
+        const [trait, one, other] = others[document.querySelector('figure').dataset.widget];
+        const isOne = JSON.stringify(model.get(trait)) === JSON.stringify(one);
+        model.set(trait, isOne ? other : one);
+    }
 }"""
 
 
@@ -262,11 +286,10 @@ def a_draw_writes_nothing_that_stands_already(page, figure):
     )  # it may choose what is shown
     page.wait_for_timeout(100)
     written = page.evaluate(
-        f"""async () => {{ const change = {CHANGE};"""
+        f"""async () => {{ const [change, traitOf] = [{CHANGE}, {TRAIT}];"""
         """
         const model = attentionWidgets.model(document.querySelector('figure'));
-        const trait =
-            document.querySelector('label:has(input[type=range])')?.dataset.trait ?? 'cuts';
+        const trait = traitOf();
         const options = { subtree: true, childList: true, attributes: true, characterData: true };
         const frame = () => new Promise(requestAnimationFrame);
         const seen = [];
