@@ -63,7 +63,7 @@ def contents(app, pagename, pathto):
             page = {"name": name, "title": title or env.titles[name].astext()}
             pages.append(page | {"link": pathto(name), "number": number if is_chapter else 0})
         caption = listed["caption"]
-        folds = re.match("Part I[IV]|Appendix", caption)
+        folds = re.match("Part I[IV]|Appendix", caption or "")
         is_here = any(page["name"] == pagename for page in pages)
         parts.append({"caption": caption, "pages": pages, "folds": folds, "is_here": is_here})
     return parts
