@@ -24,7 +24,10 @@ except ModuleNotFoundError:
         """In anywidget's place where it is not installed: figures stand still, and say why."""
 
         def _repr_mimebundle_(self, **kwargs: Any) -> Bundle:
-            missing = "For sliders: pip install anywidget, restart the kernel, run this cell again."
+            missing = (
+                "For sliders: run %pip install anywidget, reload this page in the browser, then "
+                "restart the kernel and run all cells."
+            )
             return {"text/plain": repr(self), "text/html": f"<p>{missing}</p>"}, {}
 
 

@@ -25,7 +25,9 @@ CHAPTERS = [path.stem for path in chapters()]
 SOME = ["one-head"]  # it has a trained model; tests/nightly runs all
 NAMED = ("torch", "numpy", "matplotlib", "ipykernel")  # by the README, and what runs a notebook
 # What a live figure says, and what it says where its widgets are not installed.
-NO_SLIDERS = "regex: <p>(For sliders: pip install|Open the notebook to move the sliders:)[^<]+</p>"
+NO_SLIDERS = (
+    "regex: <p>(For sliders: run %pip install|Open the notebook to move the sliders:)[^<]+</p>"
+)
 LINKS = re.compile(r"\]\(([^)\s]+)\)")
 INSTALLED = Path(sysconfig.get_path("purelib"))
 

@@ -39,8 +39,9 @@ LINK = re.compile(  # [words](page.kind#anchor); the words may hold one more pai
     r"(?<!!)\[((?:[^][]|\[[^][]*\])*)\]\(([\w/.-]+)\.(md|ipynb)(#[^)\s]*)?\)"
 )
 NOTE = """\
-*This copy of the chapter runs alone. The cell below, folded, carries the parts of the book's \
-library that the chapter uses, for machines that do not have just these; it installs nothing.*
+*This copy of the chapter runs alone. Run the first cell first, and again after a restart of the \
+kernel: folded, it carries the parts of the book's library that the chapter uses, for machines \
+that do not have just these. It installs nothing.*
 
 *© The Attention Workbook contributors; text and figures: \
 [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/), code: \
