@@ -51,13 +51,53 @@ function isRight(rules, number) {
   return rounds && number === Number(rules.right.toExponential(digits - 1));
 }
 
+// what people do to a right number, and what is said of it; `numbers.py` has the same
+const SLIPS = [
+  [(x) => -x, "that has the wrong sign."],
+  [(x) => 1 / x, "that is upside down: divide 1 by it."],
+  [(x) => (x > 0 && x < 1 ? 1 - x : NaN), "that is 1 minus the right number."],
+  [(x) => x * x, "that is the square of the right number: a root is missing."],
+  [(x) => Math.abs(x) ** 0.5, "that is a root of the right number: one root too many."],
+  [(x) => Math.exp(Math.min(x, 99)), "a logarithm is still to be taken."],
+  [(x) => Math.log(Math.abs(x)), "that is the logarithm of the right number."],
+];
+const upTo = (count, made) => Array.from({ length: count }, (_, i) => made(i));
+const FACTORS = [
+  ...upTo(15, (i) => i + 2),
+  ...upTo(26, (i) => 2 ** (i + 5)),
+  ...upTo(11, (i) => 10 ** (i + 2)),
+];
+
+/** Which usual slip makes a number of the right one, or how far it is; "" if neither. */
+function slipIn(number, right) {
+  if (!right || !Number.isFinite(number)) return "";
+  if (Number.isInteger(right) && Math.abs(number - right) === 1) {
+    return `that is one too ${number > right ? "many" : "few"}.`;
+  }
+  const isNear = (value) => Math.abs(number - value) <= 2e-3 * Math.abs(value);
+  const slip = SLIPS.find(([change]) => isNear(change(right)));
+  if (slip) return slip[1];
+  for (const factor of FACTORS) {
+    if (isNear(right * factor)) return `that is ${factor} times the right number.`;
+    if (isNear(right / factor)) return `the right number is ${factor} times as large.`;
+  }
+  const ratio = number / right;
+  const side = number > right ? "large" : "small";
+  if (ratio > 0.9 && ratio < 1.1) return `that is too ${side}, by less than a tenth.`;
+  if (ratio > 10 || (ratio > 0 && ratio < 0.1)) {
+    return `that is more than ten times too ${ratio > 1 ? "large" : "small"}.`;
+  }
+  return "";
+}
+
 function judgeNumber(rules, number) {
   if (isRight(rules, number)) return { passed: true, message: rules.correct };
   const distance = (value) => Math.abs(number - value);
   const near = rules.mistakes.filter(({ value, tolerance }) => distance(value) <= tolerance);
   near.sort((a, b) => distance(a.value) - distance(b.value));
-  const direction = number < rules.right ? rules.small : rules.large;
-  return { passed: false, message: near.length ? near[0].message : direction };
+  if (near.length) return { passed: false, message: near[0].message };
+  const side = number < rules.right ? rules.small : rules.large;
+  return { passed: false, message: slipIn(number, rules.right) || side };
 }
 
 /** Judge what a reader wrote or chose: whether it is right, and what to say of it. */

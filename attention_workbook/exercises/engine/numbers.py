@@ -2,9 +2,10 @@
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["digits_of", "number_of", "read_numbers"]
+__all__ = ["digits_of", "number_of", "read_numbers", "slip_in"]
 
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
@@ -85,3 +86,51 @@ def digits_of(number: float) -> int:
     """
     digits = repr(float(number)).split("e")[0].replace("-", "").replace(".", "")
     return len(digits.strip("0"))
+
+
+# what people do to a right number, and what is said of it
+_SLIPS: list[tuple[Callable[[float], float], str]] = [
+    (lambda x: -x, "that has the wrong sign."),
+    (lambda x: 1 / x, "that is upside down: divide 1 by it."),
+    (lambda x: 1 - x if 0 < x < 1 else math.nan, "that is 1 minus the right number."),
+    (lambda x: x * x, "that is the square of the right number: a root is missing."),
+    (lambda x: abs(x) ** 0.5, "that is a root of the right number: one root too many."),
+    (lambda x: math.exp(min(x, 99)), "a logarithm is still to be taken."),
+    (lambda x: math.log(abs(x)), "that is the logarithm of the right number."),
+]
+_FACTORS = [*range(2, 17), *(2**n for n in range(5, 31)), *(10**n for n in range(2, 13))]
+
+
+def slip_in(number: float, right: float) -> str:
+    """Say which usual slip makes a number of the right one, or how far it is; "" if neither.
+
+    Examples
+    --------
+    >>> slip_in(4.0, 0.25), slip_in(24, 12)
+    ('that is upside down: divide 1 by it.', 'that is 2 times the right number.')
+    >>> slip_in(12.5, 12), slip_in(500, 12), slip_in(20, 12)
+    ('that is too large, by less than a tenth.', 'that is more than ten times too large.', '')
+    """
+    if not right or not math.isfinite(number):
+        return ""
+    if right == round(right) and abs(number - right) == 1:
+        return f"that is one too {'many' if number > right else 'few'}."
+
+    def is_near(value: float) -> bool:
+        return abs(number - value) <= 2e-3 * abs(value)
+
+    for change, sentence in _SLIPS:
+        if is_near(change(right)):
+            return sentence
+    for factor in _FACTORS:
+        if is_near(right * factor):
+            return f"that is {factor} times the right number."
+        if is_near(right / factor):
+            return f"the right number is {factor} times as large."
+    ratio = number / right
+    side = "large" if number > right else "small"
+    if 0.9 < ratio < 1.1:
+        return f"that is too {side}, by less than a tenth."
+    if ratio > 10 or 0 < ratio < 0.1:
+        return f"that is more than ten times too {'large' if ratio > 1 else 'small'}."
+    return ""

@@ -16,7 +16,7 @@ from string import ascii_lowercase
 from typing import Any
 
 from attention_workbook.exercises.engine.form import VIEW, form_of, inline
-from attention_workbook.exercises.engine.numbers import digits_of, number_of
+from attention_workbook.exercises.engine.numbers import digits_of, number_of, slip_in
 from attention_workbook.exercises.engine.verdict import UNWRITTEN, Verdict
 
 __all__ = ["Choice", "Number", "Question", "Quiz", "questions"]
@@ -148,7 +148,8 @@ Not yet: NaN is not a number.)
         near = [(distance, m) for distance, m in away if distance <= m["tolerance"]]
         if near:
             return False, min(near, key=itemgetter(0))[1]["message"]
-        return False, rules["small"] if number < rules["right"] else rules["large"]
+        side = rules["small"] if number < rules["right"] else rules["large"]
+        return False, slip_in(number, rules["right"]) or side
 
     def _is_right(self, number: float) -> bool:
         """Whether a number is the right one, or a large whole one rounded to three digits."""

@@ -283,6 +283,40 @@ def test_a_quiz_reads_without_a_script():
     assert "<summary>Answer</summary><p>b: yes" in page
 
 
+# what people do to a right number
+SLIPS = [
+    (0.2, -0.2, "that has the wrong sign."),
+    (0.2, 5, "that is upside down: divide 1 by it."),
+    (0.2, 0.8, "that is 1 minus the right number."),
+    (36, 1296, "that is the square of the right number: a root is missing."),
+    (36, 6, "that is a root of the right number: one root too many."),
+    (1.0986, 3, "a logarithm is still to be taken."),
+    (8, 2.079, "that is the logarithm of the right number."),
+    (8, 9, "that is one too many."),
+    (8, 7, "that is one too few."),
+    (36, 72, "that is 2 times the right number."),
+    (36, 12, "the right number is 3 times as large."),
+    (1610612736, 1572864, "the right number is 1024 times as large."),
+    (36, 37.5, "that is too large, by less than a tenth."),
+    (36, 0.9, "that is more than ten times too small."),
+    (36, 61, "that is too large."),
+]
+
+
+@pytest.mark.parametrize(("right", "answer", "said"), SLIPS)
+def test_a_usual_slip_is_named(right, answer, said):
+    assert Number("?", right)(answer).message == said
+
+
+def slips_of(right):
+    changed = [-right, right**2, abs(right) ** 0.5, right + 1, right - 1, 1.05 * right, 50 * right]
+    return [
+        *changed,
+        *(right * factor for factor in (2, 0.1, 1024, 1000)),
+        *([1 / right] if right else []),
+    ]
+
+
 def answers_to(question):
     """Answers of all kinds to a question: right, wrong in each known way, and beside it."""
     rules = question.rules
@@ -299,6 +333,7 @@ def answers_to(question):
     return [
         *near,
         *mistakes,
+        *slips_of(rules["right"]),
         rounded,
         1.001 * rounded,
         *far,
