@@ -1,9 +1,10 @@
 // Exercises that are done in the page: an editor for each, whose code is run and graded there.
 
+import { behind } from "./behind.js";
 import { Session, Trouble } from "./session.js";
 import { formOf } from "./forms.js";
 import { keepsOf, mine } from "./keeping.js";
-import { withManners } from "./manners.js";
+import { indent, withManners } from "./manners.js";
 import { taken } from "./mine.js";
 import { earlier, keepPart, ownParts, whose } from "./parts.js";
 
@@ -13,7 +14,8 @@ const LIGHTER = {
   mend: "A lighter way: mend code that runs",
   arrange: "A lighter way: put lines in order",
 };
-const KEYS = ["@", ".", "(", ")", "[", "]", ":", ",", "=", "_", "-1", "dim=", ".mT"];
+const INDENT = "⇥";
+const KEYS = [INDENT, "@", ".", "(", ")", "[", "]", ":", ",", "=", "_", "-1", "dim=", ".mT"];
 
 export function attachCode(page, base) {
   const session = new Session(base);
@@ -77,13 +79,12 @@ function attach(place, session) {
 }
 
 /** What an editor shows: code, a verdict, whether it is solved and whether its code is kept. */
-function displays({ place, notebook, field, verdictLine, kept, keeps, stub, owned }) {
+function displays({ place, notebook, field, back, verdictLine, kept, keeps, stub, owned }) {
   const part = partOf(place);
   const mark = (passed, line) => {
     place.classList.toggle("attention-right", passed === true);
     place.classList.toggle("attention-wrong", passed === false);
-    field.parentElement.style.setProperty("--line", line - 1);
-    field.parentElement.classList.toggle("marked", line > 0);
+    back.mark(line);
   };
   const show = (passed, text, line = 0) => {
     mark(passed, line);
@@ -113,6 +114,7 @@ function displays({ place, notebook, field, verdictLine, kept, keeps, stub, owne
   };
   const fill = (text) => {
     field.value = text;
+    back.draw();
     fit();
   };
   const tellKept = (works) => {
@@ -209,7 +211,6 @@ function judging({
   let running = false;
   const hear = {
     printed(line) {
-      printed.hidden = false;
       printed.append(`${line}\n`);
     },
     thinking: () => show(null, "It ran. Looking for the reason …"),
@@ -222,7 +223,6 @@ function judging({
     running = true;
     run.textContent = "Stop";
     printed.replaceChildren();
-    printed.hidden = true;
     const isHere = session.files.has("python.packed");
     show(null, isHere ? "Running …" : "Fetching Python, once (300 kB) …");
     const started = performance.now();
@@ -328,7 +328,8 @@ function fields(title, id) {
     button.addEventListener("pointerdown", (event) => event.preventDefault()); // the field stays
     button.addEventListener("click", () => {
       field.focus();
-      document.execCommand("insertText", false, key);
+      if (key === INDENT) indent(field);
+      else document.execCommand("insertText", false, key);
     });
     keys.append(button);
   }
@@ -336,16 +337,18 @@ function fields(title, id) {
   const reset = make("button", { type: "button", textContent: "Reset" });
   const kept = make("span", { className: "kept" });
   const verdictLine = make("output", { className: "attention-said" });
-  const printed = make("pre", { className: "printed", hidden: true });
+  const printed = make("pre", { className: "printed" });
+  printed.setAttribute("role", "log"); // new lines are read out
   printed.setAttribute("aria-label", "Printed");
   const take = make("button", { type: "button", textContent: "Copy a link to this draft" });
   const buttons = make("p", { className: "buttons" }, run, reset, take, kept);
   const calls = make("p", { className: "calls" });
   const show = make("button", { type: "button", textContent: "Show it" });
   const owned = make("p", { className: "owned" }, "Your mine.py has this function. ", show);
-  const written = make("div", { className: "field" }, field);
+  const back = behind(field);
+  const written = make("div", { className: "field" }, back.layer, field);
   const all = [calls, written, keys, manners, buttons, printed, verdictLine];
-  return { field, run, reset, take, verdictLine, printed, kept, calls, owned, all };
+  return { field, back, run, reset, take, verdictLine, printed, kept, calls, owned, all };
 }
 
 /** A link takes a draft to another device. */

@@ -95,13 +95,17 @@ function choosing({ kind, between, places, verdicts }, changed) {
     for (const i of order) field.append(make("option", { value: i, textContent: choices[i] }));
     field.value = kind === "mend" ? "0" : "";
     field.addEventListener("change", () => {
-      if (kind === "mend") {
-        for (const other of fields) if (other !== field) other.value = "0";
-      }
-      changed();
+      const undone = kind === "mend" && field.value !== "0" ? othersUndone(field) : -1;
+      changed(undone < 0 ? "" : `Only one place may change: part ${undone + 1} is as it was.`);
     });
     return field;
   });
+  /** Take back what was changed in another place; return which one, or -1. */
+  const othersUndone = (field) => {
+    const undone = fields.findIndex((other) => other !== field && other.value !== "0");
+    if (undone >= 0) fields[undone].value = "0";
+    return undone;
+  };
   const code = between.flatMap((text, i) => (i < fields.length ? [text, fields[i]] : [text]));
   return {
     parts: [linesOf(code)],
@@ -124,7 +128,7 @@ function choosing({ kind, between, places, verdicts }, changed) {
  * answer that was checked last, and its `keep` is given each one, with the program if it is right.
  */
 export function formOf(form, show, kept) {
-  const changed = () => show(null, "");
+  const changed = (said = "") => show(null, said);
   const { parts, judge, answer, fill, text } =
     form.kind === "arrange" ? arranging(form, changed) : choosing(form, changed);
   const check = make("button", { type: "button", className: "check", textContent: "Check" });

@@ -28,12 +28,23 @@ function indentLines(field, outwards) {
   field.setSelectionRange(Math.max(start, selectionStart + first), selectionEnd + all);
 }
 
+/** Indent the selected lines, or go to the next step where nothing is selected. */
+export function indent(field) {
+  const { value, selectionStart, selectionEnd } = field;
+  if (selectionStart !== selectionEnd) indentLines(field, false);
+  else
+    insert(field, " ".repeat(STEP - ((selectionStart - lineStart(value, selectionStart)) % STEP)));
+}
+
+/** Begin a line: deeper after a colon, and a step back after what ends a block. */
 function enter(field) {
   const { value, selectionStart } = field;
   const line = value.slice(lineStart(value, selectionStart), selectionStart);
   const indented = /^ */.exec(line)[0].length;
-  const deeper = /:\s*(#.*)?$/.test(line) ? STEP : 0;
-  insert(field, `\n${" ".repeat(indented + deeper)}`);
+  const isOpen = line.split(/[([{]/).length > line.split(/[)\]}]/).length;
+  const ends = !isOpen && /^ *(return|raise|break|continue|pass)\b/.test(line);
+  const step = /:\s*(#.*)?$/.test(line) ? STEP : ends ? -STEP : 0;
+  insert(field, `\n${" ".repeat(Math.max(0, indented + step))}`);
 }
 
 /** Take back a whole step where nothing but indentation stands before the caret. */
@@ -54,12 +65,8 @@ export function withManners(field) {
     if (event.key === "Escape") leaves = true;
     else if (event.key === "Tab" && plain && !leaves) {
       event.preventDefault();
-      const several = field.selectionStart !== field.selectionEnd;
-      if (several || event.shiftKey) indentLines(field, event.shiftKey);
-      else {
-        const column = field.selectionStart - lineStart(field.value, field.selectionStart);
-        insert(field, " ".repeat(STEP - (column % STEP)));
-      }
+      if (event.shiftKey) indentLines(field, true);
+      else indent(field);
     } else if (event.key === "Enter" && plain && !event.shiftKey) {
       event.preventDefault();
       enter(field);

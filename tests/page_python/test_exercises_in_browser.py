@@ -87,8 +87,75 @@ def test_a_mistake_hears_the_notebooks_sentence_and_shows_its_line(visit):  # no
         said = exercise.judged(f"{LOOKUP}    print('here')\n    return queries @ keys\n")
         assert "stops with a RuntimeError in the line return queries @ keys" in said
         assert exercise.place.locator(".printed").inner_text().strip() == "here"
-        field = exercise.place.locator(".field")
-        assert field.evaluate("field => field.style.getPropertyValue('--line')") == "2"
+        assert exercise.place.locator(".behind .marked").inner_text() == "    return queries @ keys"
+
+
+def test_the_letters_behind_a_field_are_its_own_and_move_with_it(visit):  # noqa: F811
+    with visit(PAGE, width=390) as seen:
+        exercise, page = Exercise(seen.page), seen.page
+        exercise.field.fill(f'{LOOKUP}    x = \'é\\\'#\' + """a\n# b"""  # c\n' + "y" * 200)
+        behind = exercise.place.locator(".behind")
+        lines = behind.locator(".line").evaluate_all("all => all.map(one => one.textContent)")
+        assert "\n".join(lines) == exercise.field.input_value()
+        assert behind.locator(".s").all_inner_texts() == ["'é\\'#'", '"""a', '# b"""']
+        exercise.field.focus()
+        page.keyboard.press("Control+End")
+        page.wait_for_timeout(100)
+        moved = exercise.field.evaluate("field => [field.scrollLeft, field.scrollTop]")
+        assert moved[0] > 0
+        assert behind.evaluate("one => [one.scrollLeft, one.scrollTop]") == moved
+        left = "(one, i) => { const range = document.createRange(); range.selectNodeContents(one); "
+        left += "return range.getBoundingClientRect().left; }"
+        text = behind.locator(".text").last.evaluate(left)
+        styles = "field => parseFloat(getComputedStyle(field).paddingLeft) + field.clientLeft"
+        start = exercise.field.bounding_box()["x"] + exercise.field.evaluate(styles) - moved[0]
+        assert abs(text - start) < 1
+
+
+def test_in_forced_colours_the_line_that_stopped_has_an_outline(visit):  # noqa: F811
+    with visit(PAGE, forced_colors="active") as seen:
+        exercise = Exercise(seen.page)
+        exercise.judged(f"{LOOKUP}    return queries @ keys\n")
+        style = "line => getComputedStyle(line).outlineStyle"
+        assert exercise.place.locator(".behind .marked").evaluate(style) == "solid"
+        assert exercise.place.locator(".behind .line").first.evaluate(style) == "none"
+
+
+def test_a_verdict_on_code_that_has_changed_is_dropped(visit):  # noqa: F811
+    with visit(PAGE) as seen:
+        exercise = Exercise(seen.page)
+        exercise.judged()
+        exercise.field.fill(RIGHT)
+        typed = "new InputEvent('input', { bubbles: true })"
+        exercise.place.evaluate(
+            "place => { const field = place.querySelector('textarea');"
+            "place.querySelector('.run').click(); field.value += 'x';"
+            f"field.dispatchEvent({typed}); }}"
+        )
+        exercise.place.locator(".run", has_text="Run and check").wait_for(timeout=60_000)
+        assert exercise.said == "Your code has changed while this ran. Run it again."
+        assert "attention-right" not in exercise.place.get_attribute("class")
+
+
+def test_what_is_stored_and_no_json_removes_no_editor(visit):  # noqa: F811
+    with visit(PAGE) as seen:
+        page = seen.page
+        page.evaluate("localStorage.setItem('attention-code soft_lookup.lookup answer', '{x')")
+        page.evaluate("localStorage.setItem('answers', '[')")
+        page.reload()
+        assert page.locator(".attention-code textarea").count() == 2
+        assert Exercise(page).judged(RIGHT).startswith("Correct")
+        assert seen.faults == []
+
+
+def test_code_that_sleeps_is_answered_at_the_limit(visit):  # noqa: F811
+    with visit(PAGE) as seen:
+        exercise = Exercise(seen.page)
+        exercise.judged()
+        for seconds in (3, 60):
+            sleeps = f"import time\n\n\n{LOOKUP}    time.sleep({seconds})\n    return values\n"
+            assert "seconds" in exercise.judged(sleeps)
+            assert int(exercise.place.get_attribute("data-milliseconds")) < 9000
 
 
 def test_the_verdict_comes_into_view_and_stays_while_one_types(visit):  # noqa: F811
@@ -118,12 +185,12 @@ def test_an_exercise_is_done_by_keyboard_and_heard(visit):  # noqa: F811
         page.keyboard.type("def my_lookup(queries, keys, values, temperature):")
         page.keyboard.press("Enter")
         page.keyboard.type("return 1")
-        page.keyboard.press("Enter")
+        page.keyboard.press("Enter")  # after `return` a step back
         page.keyboard.press("Tab")
         page.keyboard.type("x")
         page.keyboard.press("Backspace")
         page.keyboard.press("Backspace")
-        assert exercise.field.input_value() == f"{LOOKUP}    return 1\n    "
+        assert exercise.field.input_value() == f"{LOOKUP}    return 1\n"
         page.keyboard.press("Escape")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.className") == "run"
@@ -168,8 +235,9 @@ def test_the_editor_fits_a_phone(visit):  # noqa: F811
     with visit(PAGE, width=320, has_touch=True) as seen:
         exercise = Exercise(seen.page)
         exercise.field.tap()
-        exercise.place.get_by_role("button", name="dim=", include_hidden=True).tap()
-        assert exercise.field.input_value().endswith("dim=")
+        for key in ("dim=", "⇥"):
+            exercise.place.get_by_role("button", name=key, include_hidden=True).tap()
+        assert exercise.field.input_value().endswith("dim=    ")
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= 320
         size = exercise.field.evaluate("field => parseFloat(getComputedStyle(field).fontSize)")
         assert size >= 16  # smaller ones are magnified by phones
@@ -217,6 +285,18 @@ def test_a_light_form_is_done_by_touch_and_without_python(visit):  # noqa: F811
         assert place.locator(".program li").count() == 3
         assert said.inner_text() == "You have solved this one."
         assert seen.faults == []
+
+
+def test_a_second_change_takes_back_the_first_and_says_so(visit):  # noqa: F811
+    with visit("book/heatmaps.html") as seen:
+        place = seen.page.locator(".attention-code[data-form]").first
+        place.locator("summary").first.click()
+        first, second = place.get_by_label("Part 1"), place.get_by_label("Part 2")
+        first.select_option("1")
+        second.select_option("1")
+        said = place.locator("output").first.inner_text()
+        assert said == "Only one place may change: part 1 is as it was."
+        assert first.input_value() == "0"
 
 
 def test_without_a_script_the_page_says_where_the_exercise_runs(visit):  # noqa: F811
