@@ -24,6 +24,10 @@ export function attachCode(page, base) {
   const bring = () => editors.map(takeDraft).find(Boolean)?.scrollIntoView();
   bring();
   addEventListener("hashchange", bring);
+  // a figure in which a model learns asks for the reader's own rule
+  page.addEventListener("attention-rule", ({ detail }) => {
+    detail.find = async () => (await import(new URL("updating.js", base))).ruleOf(page, base);
+  });
   return session;
 }
 

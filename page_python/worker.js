@@ -1,6 +1,7 @@
 // The worker in which a page's Python runs: it is ended where code does not end by itself.
 
 import { startGrader } from "./grader.js";
+import { startRule } from "./rule.js";
 import { startWriter } from "./writing.js";
 
 // at once, so that a worker that waits for its turn needs no network then
@@ -10,6 +11,7 @@ const MOST_LETTERS = 2000; // of a line
 
 let grader;
 let writer;
+let rule;
 let printed = 0;
 console.error = () => {}; // the interpreter complains there of every memory that it does not get
 
@@ -47,6 +49,11 @@ async function answer({ kind, ...given }) {
   if (kind === "parts") return { kind: "done", said: writer.take(given.mine) };
   if (kind === "begin writing") writer.begin(given.who, given.breakage);
   if (kind === "step") return { kind: "done", ...writer.step(given.who, given.what, given.given) };
+  if (kind === "rule") {
+    rule = startRule(grader);
+    return { kind: "done", said: rule.take(given) };
+  }
+  if (kind === "update") return { kind: "done", ...rule.step(given) };
   if (kind !== "judge") return { kind: "done" };
   printed = 0;
   return { kind: "verdict", ...grader.judge(given) };

@@ -15,7 +15,8 @@ ORIGIN = "http://book.test/"
 # The policy that the website can be served with: no script, style or request of any other origin,
 # nothing inline; the still pictures are data.
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; worker-src blob:"
 )
 
 FONT = """

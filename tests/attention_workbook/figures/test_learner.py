@@ -1,11 +1,16 @@
 """The model that learns in the page: its loss and its gradients are torch's, tensor by tensor."""
 
+import json
+
 import pytest
 import torch
 from torch.nn import functional as F
 
 from attention_lib import causal_mask, generator, rotate_by_position
+from attention_workbook.figures.learner import STORED, Learner
+from tools.learner import learned
 
+STATE = "attentionWidgets.model(document.querySelector('figure'))"
 MODEL = "_training/transformer.js"
 TRAINED = """(values, ids, targets, length, options) => {
     const p = createParameters(%d, %d, %d, () => 0.5);
@@ -78,3 +83,88 @@ def test_each_gradient_is_torchs(node, options):
         mine = torch.tensor(ours["gradients"][name], dtype=torch.float64).view(x.shape)
         error = (mine - x.grad).abs().max() / x.grad.abs().max()
         assert error < 1e-10, f"{name}: {error:.1e}"
+
+
+def test_the_stored_run_is_one_of_this_trainer():
+    stored = json.loads(STORED.read_text(encoding="utf-8"))
+    again = learned(50, rule="adam", rate=0.004, seed=1)
+    assert again["losses"] == [pytest.approx(pair, abs=0.02) for pair in stored["losses"][:5]]
+    assert again["samples"][0] == stored["samples"][0]
+
+
+FIRST_STEPS = {
+    "sign": ({"hasMoved": True, "isUphill": True, "size": 1}, "uphill"),
+    "rate squared": ({"hasMoved": True, "isUphill": False, "size": 0.004}, "250 times as small"),
+    "a copy": ({"hasMoved": False, "isUphill": False, "size": 0}, "moves nothing"),
+    "no state": (
+        {"hasMoved": True, "isUphill": False, "size": 1, "remembers": False},
+        "remembers nothing",
+    ),
+    "right": ({"hasMoved": True, "isUphill": False, "size": 1, "remembers": True}, ""),
+}
+
+
+def test_a_wrong_rule_is_known_by_its_first_step(node):
+    found = node("learner.js", "remark", [[step] for step, _ in FIRST_STEPS.values()])
+    for sentence, (_, words) in zip(found, FIRST_STEPS.values(), strict=True):
+        assert words in sentence if words else sentence == ""
+
+
+def test_a_first_step_is_measured_in_rates(node):
+    before, gradients = [1.0, 2.0, 3.0], [0.5, -2.0, 0.0]
+    steps = {
+        "adam": [0.9, 2.1, 3.0],
+        "uphill": [1.1, 1.9, 3.0],
+        "none": before,
+    }
+    data = [[before, after, gradients, 0.1] for after in steps.values()]
+    adam, uphill, none = node("_training/worker.js", "firstStep", data)
+    assert adam == {"hasMoved": True, "isUphill": False, "size": pytest.approx(1)}
+    assert uphill["isUphill"] and not none["hasMoved"]
+
+
+def until(page, step):
+    """Wait until a run has reported of this step, or of a later one."""
+    page.get_by_role("button", name="Pause").wait_for()
+    while page.figure().read("step") in (1500, *range(step)):  # the stored run's last is 1500
+        page.wait_for_timeout(50)
+
+
+@pytest.mark.browser
+def test_a_press_of_train_fetches_learns_writes_and_pauses(show):
+    page = show(Learner(rule="adam"))
+    finding = page.locator(".attention-finding")
+    assert "stored run" in finding.inner_text()
+    assert not page.evaluate(f"{STATE}.get('prose')")
+    page.get_by_role("button", name="Train").press("Enter")
+    until(page, 50)
+    assert page.figure().read("loss") < 3.07
+    assert "better than counting letters" in finding.inner_text()
+    assert page.locator(".attention-written").last.text_content().startswith("The query ")
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_timeout(400)
+    before = page.figure().read("step")
+    page.wait_for_timeout(600)
+    assert page.figure().read("step") == before
+    page.get_by_role("radio", name="plain descent").check()
+    page.settle()
+    page.get_by_role("button", name="Train anew").click()
+    until(page, 10)
+    assert page.locator(".attention-run-name").all_text_contents() == [
+        "plain descent, rate 0.5",
+        "Adam, rate 0.004",
+        "a stored run: Adam, rate 0.004",
+    ]
+    page.get_by_role("button", name="Reset").click()
+    page.settle()
+    assert "stored run" in finding.inner_text()
+    assert page.errors == [] and page.refused == []
+
+
+@pytest.mark.browser
+def test_without_a_rule_of_the_readers_ours_runs_and_it_is_said(show):
+    page = show(Learner())
+    page.get_by_role("button", name="Train").click()
+    until(page, 1)
+    assert "No my_update of yours" in page.locator(".attention-finding").inner_text()
+    assert page.errors == []

@@ -43,6 +43,7 @@ def policy(*scripts):
             "img-src 'self' data:",
             "font-src 'self'",
             "connect-src 'self'",
+            "worker-src 'self' blob:",  # a figure that trains starts its program from its own text
             "form-action 'self'",
             "base-uri 'none'",
         ]

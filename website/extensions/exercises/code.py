@@ -37,6 +37,7 @@ def write_files(folder):
         "panel.js": f"{{\n{bundled('panel')}\nmodule_panel.attachPanel{call}}}\n",
         "writer.json": export.written(export.writer()),
         "worker.js": f"{bundled('worker')}\n",
+        "updating.js": f"{bundled('updating')}\nexport const {{ ruleOf }} = module_updating;\n",
         "editor.css": (FOLDER / "editor.css").read_text(encoding="utf-8"),
     }
     for name in export.chapters():
