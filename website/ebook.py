@@ -122,8 +122,13 @@ class Edition:
             tag.decompose()
         for guess in content.select(".prediction"):
             question = guess.span.get_text().removeprefix("What do you think?")
-            choices = " · ".join(tag.get_text() for tag in guess.select("button"))
-            guess.replace_with(element("p", f"{question} {choices}".strip(), "guess"))
+            choices = [tag.get_text() for tag in guess("button")]
+            if all(len(choice) == 1 for choice in choices):  # letters of what the text lists
+                choices = []
+            text = f"{question} {' · '.join(choices)}".strip()
+            if text:
+                guess.insert_before(element("p", text, "guess"))
+            guess.decompose()
         if name in self.chapters:
             content.h1.insert(0, f"{self.chapters.index(name) + 1}. ")
         for picture in content.select("img"):
@@ -279,6 +284,9 @@ def set_formula(formula, paper):
         space = element("mspace")
         space["width"] = "0" if application.find_next(string=True) == "(" else "0.17em"
         application.replace_with(space)
+    for minus in mathml.find_all("mo", string="−"):  # of a number, not between two
+        if (before := minus.find_previous_sibling()) and before.name == "mo":
+            minus["form"] = "prefix"
     formula.replace_with(mathml)
 
 
