@@ -16,6 +16,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from attention_workbook.exercises import (
+    it_learns,
     kv_cache,
     masking,
     multi_head,
@@ -34,7 +35,9 @@ Function = Callable[..., Any]
 
 PARTS: dict[str, Exercise] = {
     exercise.part: exercise
-    for module in (soft_lookup, one_head, masking, variance, multi_head, one_block, kv_cache)
+    for module in (
+        *(soft_lookup, one_head, masking, variance, multi_head, one_block, it_learns, kv_cache),
+    )
     for exercise in vars(module).values()
     if isinstance(exercise, Exercise) and exercise.part
 }

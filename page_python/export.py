@@ -50,7 +50,7 @@ NEEDS_PYTORCH = {
 }
 _BLOCK = ("my_unit_scores", "my_masked_softmax", "my_many_heads", "my_block")
 # by chapter, the parts that run the stored writer there
-PARTS_THAT_WRITE = {"one_block": (*_BLOCK, "my_loss"), "kv_cache": (*_BLOCK, "my_cached_heads")}
+PARTS_THAT_WRITE = {"one_block": _BLOCK, "kv_cache": (*_BLOCK, "my_cached_heads")}
 PANEL = "attention-parts"  # the place where they do, on the page of such a chapter
 ROWS, ROW = 2, 128  # rows of the held-out text on which the page measures a loss, and their letters
 # a grader's call at the end of a cell

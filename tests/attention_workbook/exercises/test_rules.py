@@ -9,10 +9,10 @@ from attention_lib import masked_softmax, scaled_dot_product_attention, split_he
 from attention_workbook.exercises import (
     after_training,
     fewer_numbers,
+    it_learns,
     linear_attention,
     masking,
     multi_head,
-    one_block,
     one_head,
     scoring_functions,
     soft_lookup,
@@ -107,7 +107,7 @@ BROKEN = [
         "a softmax of PyTorch",
     ),
     (
-        one_block.loss,
+        it_learns.loss,
         lambda scores, targets: torch.nn.functional.cross_entropy(
             scores.flatten(0, 1), targets.flatten()
         ),
