@@ -13,7 +13,7 @@ from website.minutes import LEVEL
 TEXT = (ROOT / "book" / "teaching.md").read_text(encoding="utf-8")
 LETTERS = re.compile(r"head (?=\d)")  # tiles are named by a head's number
 LINK = re.compile(r"\[([^\]]+)\]\(([\w-]+)\.(?:ipynb|md)(?:#[\w-]+)?\)")
-TASK = re.compile(r"Exercise (\d)(?: of (?:chapter (\d)|the same chapter))?(?: \((\d+)\b)?")
+TASK = re.compile(r"Exercise (\d)(?: of (?:chapter (\d+)|the same chapter))?(?: \((\d+)\b)?")
 CHAPTERS = dict(enumerate(book.parts()[1][1], 1))  # of Part I, by number
 # Where what stands on screens is written.
 SHOWN = [
@@ -57,9 +57,9 @@ def test_links_name_pages_by_their_titles_and_numbers():
         for name, target in LINK.findall(f"{heading}\n{text}"):
             if name[0].isupper() and name != "On paper":
                 assert prose(target).startswith(f"# {name}"), f"{target} is not called {name}"
-        if number := re.match(r"Chapter (\d)", heading):
+        if number := re.match(r"Chapter (\d+)", heading):
             assert CHAPTERS[int(number[1])] == f"book/{page}"
-    for number, page in re.findall(r"(\d) · \[[^\]]+\]\(([\w-]+)\.ipynb\)", TEXT):
+    for number, page in re.findall(r"(\d+) · \[[^\]]+\]\(([\w-]+)\.ipynb\)", TEXT):
         assert CHAPTERS[int(number)] == f"book/{page}"
 
 
