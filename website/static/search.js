@@ -1,4 +1,5 @@
-// Looks through every section of the book for the words in the address, `?q=…`: definitions first,
+// Looks through every section of the book for what stands in a search field, while one types there:
+// definitions first,
 // then headings, then text; in English and Chinese, names of code and what else a thing is called;
 // a word that the book does not have is read as its nearest with one letter changed.
 
@@ -255,27 +256,80 @@ function excerpt({ prose: text }, wanted) {
   return paragraph;
 }
 
-const query = new URLSearchParams(location.search).get("q")?.trim() ?? "";
-document.querySelector("article .search").elements.q.value = query;
-if (query) {
-  const { found, patterns, wanted } = search(query, window.searchIndex);
+/** The address of a section, with the first word found in it for the browser to mark. */
+function addressOf({ address, anchor, prose }, patterns) {
+  const [first] = patterns
+    .map((pattern) => [...prose.matchAll(pattern)][0])
+    .filter(Boolean)
+    .sort((a, b) => a.index - b.index);
+  const root = new URL("..", scripts);
+  if (!first) return new URL(`${address}#${anchor}`, root);
+  const said = (text) => encodeURIComponent(text).replaceAll("-", "%2D");
+  const before = prose.slice(0, first.index).trim().split(/\s+/).slice(-3).join(" ");
+  const text = (before && `${said(before)}-,`) + said(first[0]);
+  return new URL(`${address}#${anchor}:~:text=${text}`, root);
+}
+
+/** What was found as items of a list, at most so many pages and sections of each. */
+function itemsOf({ found, patterns }, pages, sections) {
+  return found.slice(0, pages).map((page) => {
+    const item = document.createElement("li");
+    for (const section of page.sections.slice(0, sections)) {
+      const link = document.createElement("a");
+      link.href = addressOf(section, patterns);
+      link.textContent =
+        section.heading === page.title ? page.title : `${page.title}: ${section.heading}`;
+      item.append(link, excerpt(section, patterns));
+    }
+    return item;
+  });
+}
+
+/** On the page of the search: all that was found, and how much that is. */
+function showAll(query, list) {
+  const result = query ? search(query, window.searchIndex) : { found: [], wanted: [] };
+  const { found, wanted } = result;
   const asked = wanted.every((word) => query.toLowerCase().includes(word))
     ? query
     : wanted.join(" ");
   document.querySelector(".found").textContent = found.length
     ? `${found.length} ${found.length === 1 ? "page has" : "pages have"} “${asked}”, the best first.`
-    : `No page has “${query}”. A shorter word may.`;
-  document.querySelector(".results").append(
-    ...found.map((page) => {
-      const item = document.createElement("li");
-      for (const section of page.sections) {
-        const link = document.createElement("a");
-        link.href = `${page.address}#${section.anchor}`;
-        link.textContent =
-          section.heading === page.title ? page.title : `${page.title}: ${section.heading}`;
-        item.append(link, excerpt(section, patterns));
-      }
-      return item;
-    }),
-  );
+    : query && `No page has “${query}”. A shorter word may.`;
+  list.replaceChildren(...itemsOf(result, found.length, 3));
+}
+
+/** Below a field of any page: the best few while one types. */
+const showFew = (query, list) =>
+  list.replaceChildren(...(query ? itemsOf(search(query, window.searchIndex), 6, 1) : []));
+
+/** Let a field show in a list what it finds, a moment after the last key. */
+function follow(field, list, show) {
+  let later;
+  field.addEventListener("input", () => {
+    clearTimeout(later);
+    later = setTimeout(() => show(field.value.trim(), list), 150);
+  });
+  field.form.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const stops = [field, ...list.querySelectorAll("a")];
+    if (event.key === "Escape") list.replaceChildren();
+    if (!step || !list.childElementCount) return;
+    event.preventDefault();
+    stops[Math.max(0, stops.indexOf(document.activeElement) + step)]?.focus();
+  });
+  if (field.value.trim()) show(field.value.trim(), list);
+}
+
+const scripts = document.currentScript.src;
+for (const field of document.querySelectorAll(".search input")) {
+  const results = document.querySelector("article .results");
+  if (field.closest("article")) {
+    field.value ||= new URLSearchParams(location.search).get("q") ?? "";
+    follow(field, results, showAll);
+  } else if (!results) {
+    const list = document.createElement("ol");
+    list.className = "hits";
+    field.form.append(list);
+    follow(field, list, showFew);
+  }
 }

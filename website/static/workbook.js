@@ -253,6 +253,22 @@ if (new URLSearchParams(location.search).has("slides")) {
   document.head.append(script);
 }
 
+// The first visit to the search field of a page fetches what it looks through.
+const here = document.currentScript.src;
+document.querySelector(".bar .search input")?.addEventListener(
+  "focus",
+  () => {
+    if (document.querySelector("article .results")) return; // the search's own page has it
+    for (const name of ["search-index.js", "search.js"]) {
+      const script = document.createElement("script");
+      script.src = new URL(name, here);
+      script.async = false; // in this order
+      document.head.append(script);
+    }
+  },
+  { once: true },
+);
+
 // "/" goes to the search field, as in many books.
 addEventListener("keydown", (event) => {
   if (

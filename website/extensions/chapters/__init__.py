@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx import addnodes
 from sphinx.environment.adapters.toctree import TocTree
 from yaml import safe_load
@@ -175,8 +176,21 @@ def add_context(app, pagename, templatename, context, doctree):
             context["notebook"] = downloads.link(app, pagename)
 
 
+def leave_out_drawing_code(app, doctree, docname):
+    """Show no folded code that only draws a picture, places a figure or asks: notebooks have it."""
+    if app.builder.format != "html":
+        return
+    for cell in doctree.findall(nodes.container):
+        if "tag_hide-input" in cell["classes"]:
+            markup = "".join(raw.astext() for raw in cell.findall(nodes.raw))
+            if any(cell.findall(nodes.image)) or 'class="attention-' in markup:
+                for code in list(cell.findall(HideCodeCellNode)):
+                    code.parent.remove(code)
+
+
 def setup(app):
     app.connect("html-page-context", add_context)
+    app.connect("doctree-resolved", leave_out_drawing_code)
     for module in (bibliography, front, downloads, addresses):
         module.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,6 +1,7 @@
 """What the sources write plainly and the pages set well, so that notebooks stay plain Markdown.
 
-Numbers such as ``20 000`` are held together by a thin space; Chinese words say that they are
+Numbers such as ``20 000`` are held together by a thin space, and points such as ``(1.04, 0)`` stay
+in one line; Chinese words say that they are
 Chinese, so that they are read aloud and drawn as such; code has one blank line at a time.
 """
 
@@ -10,12 +11,14 @@ from docutils import nodes
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
 THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:[ \N{NO-BREAK SPACE}]\d{3})+(?![\d])")
+POINT = re.compile(r"\([−\d.]+(?:, [−\d.]+)+\)")
 CHINESE = re.compile(r"([\u3400-\u9fff][\u3000-\u9fff\uff00-\uffef]*)")
 LEFT_ALONE = (nodes.literal, nodes.math, nodes.FixedTextElement, nodes.raw)
 
 
 def grouped(text):
-    """Return text whose large numbers do not break between their groups of digits."""
+    """Return text whose large numbers and points do not break."""
+    text = POINT.sub(lambda point: point[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
     return THOUSANDS.sub(lambda number: re.sub(r"\s", THIN, number[0]), text)
 
 
