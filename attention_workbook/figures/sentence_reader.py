@@ -55,6 +55,7 @@ class SentenceReader(Figure):
         A sentence that the reader can read, with "it" in it once.
     hop : int
         How much is drawn: 1, what *it* reads in layer 1; 2, in layer 2, too; 3, where it points.
+        With 0 it plays all three when it is seen, and then exchanges *tired* for *wide*.
     head : int
         -1 draws these. Otherwise the head whose weights are drawn: 0 is the pointing head, whose
         row of *it* is the conclusion; 1 and on are the heads of the first layer, then those of the
@@ -87,7 +88,7 @@ class SentenceReader(Figure):
     _script = "sentence_reader.js"
 
     text = _Text(EXAMPLES[0]).tag(sync=True)
-    hop = Whole(3, min=1, max=3).tag(sync=True)
+    hop = Whole(3, min=0, max=3).tag(sync=True)
     head = _Head(-1, min=-1, max=6).tag(sync=True)
     word = Whole(-1, min=-1, max=19).tag(sync=True)
     wanted = Switch(False).tag(sync=True)

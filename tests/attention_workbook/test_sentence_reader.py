@@ -1,5 +1,6 @@
 """The figure SentenceReader: the reader's own numbers, in the page as in PyTorch."""
 
+import itertools
 import json
 
 import pytest
@@ -164,46 +165,127 @@ def exchange(page, word, other):
 
 @pytest.mark.browser
 def test_changing_tired_to_wide_turns_the_conclusion(show):
-    page = show(SentenceReader())
+    page = show(SentenceReader(), more=True)
     figure = page.figure()
     assert figure.read("meant") == 2 and figure.read("weight_2") > 0.9
-    exchange(page, "tired", "wide")
+    page.get_by_label("Read “wide” in place of “tired”").click()
     page.settle()
     assert figure.read("meant") == 7 and figure.read("weight_7") > 0.9
-    assert "“It” means street" in page.locator(".attention-finding").inner_text()
+    assert "and means street" in page.locator(".attention-finding").inner_text()
     page.get_by_role("button", name="Reset").click()
     page.settle()
     assert figure.read("meant") == 2
 
 
+SWING = """async (button) => {
+  button.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  const seen = [];
+  const start = performance.now();
+  while (performance.now() - start < 900) {
+    await new Promise(requestAnimationFrame);
+    const [arc] = document.querySelectorAll(".attention-arcs [data-strand=output]");
+    const isWhole = arc && !arc.hasAttribute("stroke-dasharray");
+    seen.push([isWhole, arc?.getPointAtLength(arc.getTotalLength()).x]);
+  }
+  return seen;
+}"""
+
+
 @pytest.mark.browser
-def test_a_word_exchanged_plays_all_three_steps(show):
+def test_the_answer_swings_from_word_to_word_when_one_is_exchanged(show):
+    """It is whole in every frame, and passes over what lies between the two nouns."""
     page = show(SentenceReader(), reduced_motion="no-preference")
-    exchange(page, "tired", "wide")
-    for hop in (1, 2, 3):
-        page.locator(f"[data-trait=hop] input[value='{hop}']:checked").wait_for(timeout=5000)
+    page.wait_for_timeout(300)
+    animal, street = (
+        page.locator(f"[data-place='{place}']").evaluate(
+            "word => word.x.baseVal.value + word.width.baseVal.value / 2"
+        )
+        for place in (2, 7)
+    )
+    wide = page.get_by_label("Read “wide” in place of “tired”")
+    whole, ends = zip(*wide.evaluate(SWING), strict=True)
+    assert all(whole) and list(ends) == sorted(ends)
+    assert [ends[0], ends[-1]] == pytest.approx([animal, street], abs=60)
+    assert any(animal + 60 < end < street - 60 for end in ends)
 
 
 @pytest.mark.browser
-def test_the_way_to_it_is_drawn_hop_by_hop(show):
-    page = show(SentenceReader())
+def test_another_sentence_is_drawn_in_three_steps(show):
+    page = show(SentenceReader(), reduced_motion="no-preference")
+    page.locator(".attention-typed").fill("The ball broke the table because it was too heavy.")
+    page.locator(".attention-typed").press("Enter")
+    finding = page.locator(".attention-finding")
+    for said in ("“It” looks at “", "”, then at “", "”, and means ball."):
+        finding.filter(has_text=said).wait_for(timeout=3000)
+    assert finding.inner_text().endswith("and means ball.")
+
+
+@pytest.mark.browser
+def test_the_way_to_it_is_drawn_step_by_step(show):
     drawn = {}
     for hop in (1, 2, 3):
-        page.locator(f"[data-trait=hop] input[value='{hop}']").check()
-        page.settle()
-        arcs = page.locator(".attention-arcs path").evaluate_all(
-            "paths => paths.map((path) => path.dataset.strand)"
-        )
-        drawn[hop] = [arcs.count("weight"), arcs.count("output")]
+        page = show(SentenceReader(hop=hop))
+        arcs = page.locator(".attention-arcs path")
+        strands = arcs.evaluate_all("(paths) => paths.map((path) => path.dataset.strand)")
+        drawn[hop] = [strands.count("weight"), strands.count("output")]
     first, second, third = drawn.values()
     assert first[0] < second[0] == third[0]
     assert (first[1], second[1], third[1]) == (0, 0, 1)
 
 
 @pytest.mark.browser
+def test_a_cover_plays_once_and_then_exchanges_the_pair_itself(show):
+    page = show(SentenceReader(hop=0), reduced_motion="no-preference")
+    task, finding = page.locator(".attention-task"), page.locator(".attention-finding")
+    for said in ("and means animal.", "and means street."):
+        finding.filter(has_text=said).wait_for(timeout=4000)
+    task.filter(has_text="Your turn").wait_for(timeout=1000)
+    page.wait_for_timeout(1500)
+    assert page.figure().read("meant") == 7
+
+
+@pytest.mark.browser
+def test_a_cover_leaves_the_word_to_a_reader_who_has_begun(show):
+    page = show(SentenceReader(hop=0), reduced_motion="no-preference")
+    page.locator(".attention-typed").press("Shift")
+    page.wait_for_timeout(3500)
+    assert page.figure().read("meant") == 2
+    assert page.locator(".attention-task").inner_text().startswith("Your turn")
+
+
+@pytest.mark.browser
+def test_a_cover_stands_at_its_end_for_readers_who_want_less_motion(show):
+    page = show(SentenceReader(hop=0))
+    assert page.figure().read("meant") == 2
+    assert page.locator(".attention-finding").inner_text().endswith("and means animal.")
+    assert page.locator(".attention-task").inner_text().startswith("Your turn")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [320, 390, 700, 1100])
+def test_words_and_arcs_stay_in_the_picture(show, width):
+    """In one row or in lines, no word lies on another and no arc leaves the picture."""
+    for text in (EXAMPLES[0], EXAMPLES[3], "it was raining"):
+        page = show(SentenceReader(text=text), width=width)
+        picture, *boxes = page.evaluate(
+            """() => ["svg", ".attention-word, .attention-arcs path"].flatMap((which) =>
+              [...document.querySelectorAll(`.attention-sentence ${which}`)])
+              .filter((node) => getComputedStyle(node).visibility !== "hidden")
+              .map((node) => [node.getBoundingClientRect().toJSON(), node.localName])"""
+        )
+        inside = picture[0]
+        for box, kind in boxes:
+            assert box["left"] >= inside["left"] - 1 and box["right"] <= inside["right"] + 1, kind
+            assert box["top"] >= inside["top"] - 1 and box["bottom"] <= inside["bottom"] + 1, kind
+        words = [box for box, kind in boxes if kind == "rect"]
+        for a, b in itertools.pairwise(words):
+            assert a["right"] <= b["left"] + 1 or a["bottom"] <= b["top"] + 1
+
+
+@pytest.mark.browser
 def test_nothing_gives_the_answer_away_before_it_is_drawn(show):
     """Of the moving figure, from its first frame to the last: words, readouts and highlights."""
-    page = show(SentenceReader(), reduced_motion="no-preference", more=True)
+    page = show(SentenceReader(hop=0), reduced_motion="no-preference", more=True)
     seen = page.evaluate(
         """async () => {
           const frames = [];
@@ -212,7 +294,7 @@ def test_nothing_gives_the_answer_away_before_it_is_drawn(show):
             await new Promise(requestAnimationFrame);
             const arcs = [...document.querySelectorAll('.attention-arcs [data-strand=output]')];
             const view = document.querySelector('.attention-view').cloneNode(true);
-            const words = view.querySelectorAll('.attention-own, .attention-cells-of-words');
+            const words = view.querySelectorAll('.attention-samples, .attention-cells-of-words');
             for (const part of words) part.remove();
             const told = view.textContent.match(/.{0,40}(means animal|meansanimal).{0,9}/)?.[0]
               ?? document.querySelector('[data-meant=true]')?.outerHTML;
@@ -273,11 +355,11 @@ def test_a_page_fetches_its_words_for_a_sentence_that_may_need_them(show):
 
 @pytest.mark.browser
 def test_the_readout_names_the_place_before_the_sentence_as_the_finding_does(show):
-    page = show(SentenceReader(text="the dog slept because it was cold"))
+    page = show(SentenceReader(text="the dog slept because it was cold"), more=True)
     finding = page.locator(".attention-finding").inner_text()
     shown = page.locator("[data-readout=meant]").inner_text()
-    assert finding.startswith("Unsure: none of these words 0.5")
-    assert finding.startswith(shown)
+    assert shown.startswith("“It” is unsure: none of these words 0.5")
+    assert finding.endswith(f"and {shown.removeprefix('“It” ')}")
 
 
 def saved_state(figure, folder):
@@ -306,7 +388,6 @@ def test_a_file_of_a_reader_of_ones_own_has_the_words_of_that_reader(tmp_path):
 @pytest.mark.browser
 def test_typing_a_sentence_reads_it_and_an_unknown_word_is_named(show):
     page = show(SentenceReader(head=2))
-    page.get_by_text("Your own sentence").click()
     figure = page.figure()
     field = page.locator(".attention-typed")
     field.fill("The wolf feared the bear because it was fierce.")
@@ -332,14 +413,14 @@ def test_an_address_with_an_unknown_word_says_so_and_leaves_a_sentence_to_read(s
     assert (
         "does not know the word “zzz”" in page.locator(".attention-own [role=alert]").inner_text()
     )
-    assert page.locator(".attention-finding").inner_text().startswith("“It” means animal")
+    assert page.locator(".attention-finding").inner_text().endswith("and means animal.")
     assert page.locator(".attention-word").count() > 5 and page.errors == []
 
 
 @pytest.mark.browser
 def test_known_words_are_one_click_away(show):
     page = show(SentenceReader())
-    page.get_by_text("Your own sentence").click()
+    page.get_by_label("More").click()
     page.locator(".attention-known summary").click()
     page.locator(".attention-known", has_text="Read as dog: ").wait_for()  # the list is made now
     assert "tired" in page.locator(".attention-known").inner_text()

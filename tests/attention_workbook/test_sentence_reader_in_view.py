@@ -5,14 +5,10 @@ import pytest
 from attention_workbook.figures.sentence_reader import SentenceReader
 from tests.attention_workbook.test_sentence_reader import SCRIPT
 
-READS = {layer: f"In layer {layer}, “it” reads mostly" for layer in (1, 2)}
 STEPS = [
-    (
-        1,
-        [0.03, 0.31, 0.39, 0.06],
-        [f"{READS[1]} a and b:", "it does not know yet."],
-    ),
-    (2, [0.03, 0.01, 0.01, 0.95], [f"{READS[2]} c."]),
+    ([0.03, 0.31, 0.39, 0.06], "“b” and “a”"),
+    ([0.03, 0.01, 0.01, 0.95], "“c”"),
+    ([0.0, 0.0, 0.0, 0.0], ""),
 ]
 MENU = """() => {
   const list = document.querySelector('.attention-menu');
@@ -30,17 +26,16 @@ MENU = """() => {
 }"""
 
 
-@pytest.mark.parametrize(("layer", "weights", "lines"), STEPS)
-def test_a_step_is_said_in_words_that_are_computed(node, layer, weights, lines):
+@pytest.mark.parametrize(("weights", "said"), STEPS)
+def test_a_step_is_said_in_words_that_are_computed(node, weights, said):
     words = ["(nothing)", "a", "b", "c"]
-    (title,) = node(SCRIPT, "titleOfLayer", [[layer, weights, words]], ["titleOfLayer"])
-    assert title == lines
+    assert node(SCRIPT, "mostRead", [[weights, words]], ["mostRead"]) == [said]
 
 
 def play_in_view(show, height):
     """Scroll until its picture is in view in a window of this height: it plays then, not before."""
     above = {"test.css": "body { margin: 900px 0 }"}
-    page = show(SentenceReader(), reduced_motion="no-preference", files=above)
+    page = show(SentenceReader(hop=0), reduced_motion="no-preference", files=above)
     page.set_viewport_size({"width": 860, "height": height})
     picture = page.locator(".attention-sentence svg")
     for share in (0.4, 0.65):  # of the window's height, from below
@@ -52,8 +47,8 @@ def play_in_view(show, height):
         page.wait_for_timeout(300)
         assert page.locator(".attention-arcs path").count() == 0, share
     picture.evaluate("(svg) => svg.scrollIntoView({ block: 'start', behavior: 'instant' })")
-    for line in (READS[1], READS[2], "“It” means animal"):
-        page.locator(".attention-answer", has_text=line).first.wait_for()
+    for said in ("“It” looks at", "then at “tired”", "and means animal."):
+        page.locator(".attention-finding", has_text=said).wait_for()
 
 
 @pytest.mark.browser

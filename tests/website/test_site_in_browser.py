@@ -134,6 +134,30 @@ def test_a_page_teaches_without_scripts(visit, name):
 INDEX = "book/index.html"
 
 
+COVER = """() => {
+  const wanted = ["h1", "h2", ".attention-sentence svg", ".attention-typed", ".doors"];
+  return {
+    parts: wanted.map((part) => document.querySelector(part).getBoundingClientRect().bottom),
+    isListBeside: document.querySelector("#contents").checkVisibility(),
+    width: document.documentElement.scrollWidth,
+  };
+}"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 720), (390, 844)])
+def test_the_cover_fits_the_first_screen(visit, width, height):
+    """Question, sentence, field and doors stand one below the other, with nothing beside them."""
+    device = {"is_mobile": True, "has_touch": True} if width < 500 else {}
+    with visit(INDEX, width=width, reduced_motion="reduce", **device) as seen:
+        seen.page.set_viewport_size({"width": width, "height": height})
+        seen.page.locator(".attention-word").first.wait_for()
+        seen.page.evaluate("document.fonts.ready")
+        cover = seen.page.evaluate(COVER)
+        assert cover["parts"] == sorted(cover["parts"]) and cover["parts"][-1] <= height
+        assert not cover["isListBeside"] and cover["width"] == width
+        assert seen.faults == []
+
+
 SMUGGLED = {
     "<script>document.title = 'smuggled'</script>": "script-src-elem refuses inline",
     "<img alt='' src='data:,' onerror='document.title = 1'>": "script-src-attr refuses inline",

@@ -4,7 +4,7 @@
 import { areListed, element, parseSentence, textField, wordsOf } from "../_shared/index.js";
 
 /**
- * The field and what belongs to it, as a `node`. `reading()` is the reader with its words, `opened()`
+ * The field, as a `node`, and what belongs under More, as `further`. `reading()` is the reader with its words, `opened()`
  * makes it anew when all words have come, and `read(text)` reads a sentence.
  * `canRead(text, next)` says whether all words of a text are here. If not, it asks a kernel or the
  * page's host for them, which sets `read_as`, and goes on with `next`.
@@ -15,11 +15,13 @@ export function createOwn({ view, model, given, reading, opened, read }) {
   const waiting = new Set(); // what goes on when they are here
 
   const field = textField({
-    label: "A sentence of your own, with “it” in it once; Enter reads it",
+    label: "A sentence of your own",
     class: "attention-typed",
-    "aria-label": "A sentence of your own",
+    placeholder: "Your own sentence, with “it” in it once",
+    enterkeyhint: "go",
   });
   const typed = field.input;
+  const enter = element("button", { type: "button", class: "attention-button" }, "Read it");
   const tries = element("div", { class: "attention-tries", hidden: true });
   const list = element(
     "details",
@@ -90,20 +92,21 @@ export function createOwn({ view, model, given, reading, opened, read }) {
     );
     return button;
   }
-  /** Let what was typed go: the sentence that is read stands in the field. */
+  /** Let what was typed go, unless it is what is read now. */
   function settle() {
     for (const next of [take, view.again]) waiting.delete(next);
-    typed.value = model.get("text");
+    if (wordsOf(typed.value).join(" ") !== model.get("text")) typed.value = "";
     refuse("");
   }
   view.onChange("text", settle);
   view.onReset(settle);
-  typed.addEventListener("change", take, { signal: view.signal });
+  typed.addEventListener("change", () => typed.value && take(), { signal: view.signal });
   typed.addEventListener(
     "keydown",
     ({ key }) => key === "Enter" && typed.value === lacking && take(),
     { signal: view.signal },
   );
+  enter.addEventListener("click", take, { signal: view.signal });
 
   function tell() {
     if (!list.open || list.children.length > 1 || !fetchWords(tell)) return;
@@ -124,35 +127,24 @@ export function createOwn({ view, model, given, reading, opened, read }) {
   list.addEventListener("toggle", tell, { signal: view.signal });
 
   samples.append(
-    element("p", { class: "attention-name" }, "Or one of these"),
+    element("p", { class: "attention-name" }, "Read one of these"),
     ...given.examples.map((text) => {
       const button = element("button", { type: "button", class: "attention-sample" }, text);
       button.addEventListener("click", () => read(text), { signal: view.signal });
       return button;
     }),
   );
-  const node = element(
-    "details",
-    { class: "attention-own" },
-    element("summary", { class: "attention-button" }, "Your own sentence"),
-    field.node,
-    tries,
-    samples,
-    list,
-  );
+  const node = element("div", { class: "attention-own" }, field.node, enter, tries);
   return {
     node,
+    further: [samples, list],
     canRead,
     /** Say why a sentence that stands in an address cannot be read. */
-    refuse(problem) {
-      node.open = true;
-      refuse(problem);
-    },
+    refuse,
     show(words) {
-      typed.value = words.join(" ");
       refuse("");
       for (const button of samples.querySelectorAll("button"))
-        button.setAttribute("aria-pressed", String(button.textContent === typed.value));
+        button.setAttribute("aria-pressed", String(button.textContent === words.join(" ")));
     },
   };
 }

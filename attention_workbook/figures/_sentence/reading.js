@@ -75,24 +75,22 @@ export const nameOf = (words, place) => (place === 0 ? "none of these words" : w
 export const rivals = ({ words, meant, second, shares }) =>
   [meant, second].map((place) => `${nameOf(words, place)} ${fixed(shares[place], 2)}`).join(", ");
 
-/** What the reader concludes, in a sentence. */
-export function conclusion(measured) {
-  if (measured.probability < SURE) return `Unsure: ${rivals(measured)}.`;
-  return `“It” means ${nameOf(measured.words, measured.meant)} (probability ${fixed(measured.probability, 2)}).`;
-}
-
-/** The conclusion as a title of the picture, where the number stands at the word. */
-export const titleOf = (measured) =>
+/** What the reader concludes: in a sentence, or as the end of one. */
+const concluded = (measured) =>
   measured.probability < SURE
-    ? `Unsure: ${rivals(measured)}`
-    : `“It” means ${nameOf(measured.words, measured.meant)}.`;
+    ? `is unsure: ${rivals(measured)}`
+    : `means ${nameOf(measured.words, measured.meant)}`;
+export const conclusion = (measured) => `“It” ${concluded(measured)}.`;
 
-/** What *it* reads in a layer, 1 or 2, as a title in one or two lines; layer 1 does not answer yet. */
-export function titleOfLayer(layer, weights, words) {
+/** The one or two words that a row of weights reads most; none where it reads nothing much. */
+export function mostRead(weights, words) {
   const most = Math.max(...weights);
-  const read = words.filter((_, place) => weights[place] > most / 2).slice(0, 3);
-  const first = `In layer ${layer}, “it” reads mostly ${read.join(" and ")}`;
-  return layer === 1 ? [`${first}:`, "it does not know yet."] : [`${first}.`];
+  const order = weights.map((_, place) => place).sort((a, b) => weights[b] - weights[a]);
+  return order
+    .slice(0, 2)
+    .filter((place) => weights[place] > most / 2 && weights[place] >= 0.05)
+    .map((place) => `“${words[place]}”`)
+    .join(" and ");
 }
 
 /** The words that another word stands for, in a sentence. */
@@ -108,32 +106,21 @@ export function replaced(all, { lexicon: { ids, forms, readAs }, lexicon }) {
     : "";
 }
 
-const mostOf = (weights, words) => {
-  const order = weights.map((_, place) => place).sort((a, b) => weights[b] - weights[a]);
-  return order
-    .slice(0, 2)
-    .filter((place) => weights[place] >= 0.05)
-    .map((place) => `“${words[place]}” ${fixed(weights[place], 2)}`)
-    .join(", ");
-};
-
-/** The finding in words, as far as it is drawn. */
+/** The finding in words: a sentence that grows with the picture, step by step. */
 export function words(state, measured) {
-  if (state.head < 0 && state.hop < 3) {
-    const weights = wayOf(state, measured)[state.hop - 1];
-    return `In layer ${state.hop}, “it” reads most: ${mostOf(weights, measured.words)}.`;
-  }
-  const conclusionInWords = conclusion(measured) + measured.replaced;
   if (state.head < 0) {
-    const second = wayOf(state, measured)[1];
-    const best = second.indexOf(Math.max(...second));
-    return `${conclusionInWords} In layer 2, “it” reads mostly “${measured.words[best]}” (${fixed(second[best], 2)}).`;
+    const [first, second] = wayOf(state, measured).map((row) => mostRead(row, measured.words));
+    const looks = [first && `looks at ${first}`, second && `then at ${second}`];
+    const parts = [...looks, `and ${concluded(measured)}.`].slice(0, state.hop);
+    const said = `“It” ${parts.filter(Boolean).join(", ")}`;
+    return state.hop < 3 ? said : said + measured.replaced;
   }
   const { asking, weights } = rowOf(state, measured);
   const most = Math.max(...weights);
   return (
-    `${conclusionInWords} In ${headNames(state.num_heads)[state.head]}, “${measured.words[asking]}” looks most at ` +
-    `“${measured.words[weights.indexOf(most)]}” (weight ${fixed(most)}).`
+    `${conclusion(measured)}${measured.replaced} In ${headNames(state.num_heads)[state.head]}, ` +
+    `“${measured.words[asking]}” looks most at “${measured.words[weights.indexOf(most)]}” ` +
+    `(weight ${fixed(most)}).`
   );
 }
 

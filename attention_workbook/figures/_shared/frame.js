@@ -3,7 +3,7 @@
 import { element, setText } from "./elements.js";
 
 /** The frame of a figure, as elements; `tools` has the buttons that the place allows. */
-export function createFrame({ title, aside, signal, link, reset }) {
+export function createFrame({ title, aside, isQuiet, signal, link, reset }) {
   const box = (names, ...children) => element("div", { class: names }, ...children);
   const [stage, controls, readouts] = [
     "attention-stage",
@@ -15,9 +15,10 @@ export function createFrame({ title, aside, signal, link, reset }) {
   const folded = element(
     "details",
     { class: "attention-more" },
-    element("summary", {}, "More"),
+    element("summary", isQuiet ? { "aria-label": "More" } : {}, isQuiet ? "…" : "More"),
     more.place,
   );
+  more.folded = folded;
   const task = element("p", { class: "attention-task" });
   const finding = element("p", { class: "attention-finding", "aria-hidden": "true" });
   const spoken = element("p", { class: "attention-unseen", "aria-live": "polite" });
@@ -39,11 +40,11 @@ export function createFrame({ title, aside, signal, link, reset }) {
       ),
       finding,
       failure,
-      tools,
     ),
     spoken,
   );
 
+  (isQuiet ? more.place : root.firstChild).append(tools);
   function tool(text, act) {
     const button = tools.appendChild(
       element("button", { type: "button", class: "attention-tool" }, text),

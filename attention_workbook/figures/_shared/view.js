@@ -20,11 +20,12 @@ import { download, pageOf } from "./save.js";
  * model by `view.state()`: the values of `traits`, which a reader sets, and of those that are `given`
  * by Python. It runs when the figure is on the page, and before the next paint whenever one of
  * `traits` has changed or the figure's width has. With `aside`, the readouts stand beside the stage
- * where there is room; one that `isScrolled` by the page's text scrolls the page itself.
+ * where there is room; one that `isScrolled` by the page's text scrolls the page itself; one that
+ * `isQuiet` has its tools under More, and "…" in place of that word.
  */
 export function createView(
   { model, el },
-  { label, task = "", traits, given = [], aside = false, isScrolled = false },
+  { label, task = "", traits, given = [], aside = false, isScrolled = false, isQuiet = false },
 ) {
   const controller = new AbortController();
   const { signal } = controller;
@@ -61,6 +62,7 @@ export function createView(
   } = createFrame({
     title: label,
     aside,
+    isQuiet,
     signal,
     link: address && (() => writeAddress(address, valuesOf(traits), initial)),
     reset() {

@@ -1,13 +1,12 @@
 """The map of the chapters: ``{chapter-map}`` on a page becomes the list of all, part by part.
 
-Each is there with its title, the sentence under it, and its minutes, all from its notebook; which
-parts there are and what is in them says ``_toc.yml``. So a chapter that is listed there is on the
-map. Part I is the book; the other parts are folded below it. The role ``{sittings}`` says how a
-part can be read: {sittings}`Part I` is "8 sittings of 25 to 40 minutes".
+Each is a line with its title and its minutes, both from its notebook; which parts there are and
+what is in them says ``_toc.yml``. So a chapter that is listed there is on the map. Part I is the
+book; the other parts are folded below it. The role ``{sittings}`` says how a part can be read:
+{sittings}`Part I` is "8 chapters of 25 to 40 minutes".
 """
 
 import json
-import re
 from pathlib import Path
 
 from docutils import nodes
@@ -19,20 +18,14 @@ from website import book, minutes
 
 
 def entry(number, path):
-    """The lines of Markdown that show one chapter."""
+    """The line of Markdown that shows one chapter."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    title, *paragraphs = "".join(notebook["cells"][0]["source"]).split("\n\n")
-    sentence = " ".join(re.sub(r"\*\*[^*]+\*\*", "", paragraphs[0]).split()) if paragraphs else ""
+    title = "".join(notebook["cells"][0]["source"]).partition("\n")[0].removeprefix("# ")
     reading, practice = minutes.minutes(notebook)
-    time = f"{reading} min to read"
+    time = f"{reading} min"
     if practice:
-        time = f"{reading} min to read, {practice} min of exercises"
-    return [
-        f"{number}. [{title.removeprefix('# ')}]({path.name}) *{time}*",
-        "",
-        f"{'':{len(str(number)) + 2}}{sentence}",
-        "",
-    ]
+        time = f"{reading} + {practice} min"
+    return f"{number}. [{title}]({path.name}) *{time}*"
 
 
 # What the parts after the first are for; they are folded.
@@ -55,9 +48,8 @@ class ChapterMap(SphinxDirective):
                 continue
             part = nodes.section(ids=[nodes.make_id(caption)], names=[caption])
             part += nodes.title(text=caption)
-            lines = []
-            for number, path in enumerate(paths, number + 1):  # noqa: B020  (numbers go on)
-                lines += entry(number, path)
+            lines = [entry(number + i, path) for i, path in enumerate(paths, 1)]
+            number += len(paths)
             purpose = FURTHER.get(caption.partition(":")[0])
             if purpose:
                 count = f"{len(paths)} chapters" if len(paths) > 1 else "1 chapter"
@@ -71,7 +63,7 @@ class ChapterMap(SphinxDirective):
 
 
 def sittings(root, part):
-    """How many sittings a part takes, one a chapter; ``part`` is how its caption begins."""
+    """How many chapters a part has, and how long; ``part`` is how its caption begins."""
     parts = dict(book.parts(root))
     names = (name for caption in parts if caption.startswith(f"{part}:") for name in parts[caption])
     paths = [path for name in names if (path := root / f"{name}.ipynb").is_file()]
@@ -81,7 +73,7 @@ def sittings(root, part):
             f"got {', '.join(parts) or 'no parts'}"
         )
     times = [minutes.minutes(json.loads(path.read_text(encoding="utf-8")))[0] for path in paths]
-    return f"{len(times)} sittings of {min(times)} to {max(times)} minutes"
+    return f"{len(times)} chapters of {min(times)} to {max(times)} minutes"
 
 
 class Sittings(SphinxRole):
