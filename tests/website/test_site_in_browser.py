@@ -150,7 +150,7 @@ def test_the_cover_fits_the_first_screen(visit, width, height):
     device = {"is_mobile": True, "has_touch": True} if width < 500 else {}
     with visit(INDEX, width=width, reduced_motion="reduce", **device) as seen:
         seen.page.set_viewport_size({"width": width, "height": height})
-        seen.page.locator(".attention-word").first.wait_for()
+        seen.page.locator(".attention-typed").wait_for()
         seen.page.evaluate("document.fonts.ready")
         cover = seen.page.evaluate(COVER)
         assert cover["parts"] == sorted(cover["parts"]) and cover["parts"][-1] <= height

@@ -23,7 +23,7 @@ export function createFrame({ title, aside, isQuiet, signal, link, reset }) {
   const finding = element("p", { class: "attention-finding", "aria-hidden": "true" });
   const spoken = element("p", { class: "attention-unseen", "aria-live": "polite" });
   const failure = element("p", { class: "attention-failure", role: "alert", hidden: true });
-  const tools = box("attention-tools", folded);
+  const tools = box("attention-tools", isQuiet ? null : folded);
   const note = element("span", { class: "attention-note", role: "status" });
   const root = element(
     "div",
