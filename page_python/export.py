@@ -40,7 +40,7 @@ WRITER = CHAPTERS.parent / "writer" / "weights.safetensors"
 SHARED = {
     "running": {"SECONDS", "Failure", "copied", "same_inputs", "_ERRORS", "_of_error"},
     "edits": {"Edit", "HELPERS", "_quotient", "_by_largest"},
-    "rules": {"EXITS", "Trace", "Rule", "without", "calls", "asks_once", "makes"},
+    "rules": {"EXITS", "Trace", "Rule", "without", "asks_once", "makes"},
 }
 WHOLE = ["cases", "verdict", "words", "compare", "changes", "facts", "explain", "exercise"]
 

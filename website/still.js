@@ -117,9 +117,8 @@
 
   /** The colours of a map from left to right, as the ramp of a legend. */
   function ramp(node) {
-    const map = node.classList.contains("attention-scores") ? "score" : "weight";
-    const colors = variable(`--aw-${map}-map`).split(", "); // more of them by day than in the dark
-    const id = nameOf(`ramp of ${map}`);
+    const colors = variable("--aw-weight-map").split(", "); // more of them by day than in the dark
+    const id = nameOf("ramp");
     const stops = Array.from({ length: 11 }, (_, i) =>
       shape("stop", {
         offset: number(i / 10),

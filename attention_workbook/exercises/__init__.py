@@ -10,7 +10,7 @@ from attention_workbook.exercises.engine.cases import draws
 from attention_workbook.exercises.engine.edits import Source
 from attention_workbook.exercises.engine.exercise import Exercise, exercise
 from attention_workbook.exercises.engine.questions import questions
-from attention_workbook.exercises.engine.rules import Rule, asks_once, calls, makes, without
+from attention_workbook.exercises.engine.rules import Rule, asks_once, makes, without
 from attention_workbook.exercises.engine.slips import slips
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "Rule",
     "Source",
     "asks_once",
-    "calls",
     "draws",
     "exercise",
     "makes",

@@ -2,10 +2,10 @@
 
 Examples
 --------
->>> scaled_scores(lambda queries, keys: queries @ keys.mT / keys.shape[-1])
-Not yet: the scale is the width itself, and not its root.
->>> gaussian_by_product(lambda q, k: -(q[:, :, None] - k[:, None]).square().sum(dim=-1) / 2).passed
+>>> nearest(lambda q, k, v, bandwidth: (q @ k.mT / bandwidth**2).softmax(dim=-1) @ v).passed
 False
+>>> moved_keys("b")
+Not yet: a moved key points in another direction.
 """
 
 import math
@@ -14,53 +14,30 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attention_workbook.exercises import Rule, calls, draws, exercise, makes, questions, without
-from attention_workbook.exercises.engine.cases import PAIRS, STEEP_PAIRS
+from attention_workbook.exercises import Rule, draws, exercise, makes, questions, without
 from attention_workbook.exercises.engine.rules import Trace
 
 __all__ = [
     "frugal_additive_scores",
-    "gaussian_by_product",
     "moved_keys",
+    "nearest",
     "quiz",
-    "scaled_scores",
 ]
 
 moved_keys, quiz = questions("scoring_functions")
 
 
-@exercise(
-    axes="batch query key",
-    cases=[*PAIRS, *STEEP_PAIRS],
-    rules=[
-        calls("einsum", "the result is right; the task asks for `torch.einsum`."),
-        without(
-            *("matmul", "bmm", "mm", "mT", "T"),
-            sentence="the result is right, but `@` or `.mT` took part; the task asks for "
-            "`torch.einsum` alone.",
-        ),
-    ],
-    mistakes=[
-        (
-            "queries.shape[-1] ** 0.5",
-            "2**0.5",
-            "the root of 2 divides, whatever the width; take the root of the width.",
-        ),
-    ],
-)
-def scaled_scores(queries: Tensor, keys: Tensor) -> Tensor:
-    """Return the scaled dot product of every query with every key, ``(batch, len_q, len_k)``."""
-    return queries @ keys.mT / queries.shape[-1] ** 0.5
-
-
-def _less_mean(scores: Tensor, *_: Tensor) -> Tensor:
-    """Return scores without what softmax cancels: each row's mean becomes 0."""
-    return scores - scores.mean(dim=-1, keepdim=True) if scores.dim() else scores
-
-
 _normal, _double = draws(0), draws(1, torch.float64)
 _BATCH, _LEN_Q, _LEN_K, _WIDTH = 2, 31, 29, 23
 _PAIRED = _BATCH * _LEN_Q * _LEN_K
+
+
+def _lookup(
+    random: Callable[..., Tensor], bandwidth: float, *sizes: int
+) -> tuple[Tensor, Tensor, Tensor, float]:
+    batch, len_q, len_k, d_k, d_v = sizes
+    queries, keys = random(batch, len_q, d_k), random(batch, len_k, d_k)
+    return queries, keys, random(batch, len_k, d_v), bandwidth
 
 
 def _makes_few_differences(trace: Trace) -> bool:
@@ -74,59 +51,83 @@ def _makes_few_differences(trace: Trace) -> bool:
 
 
 @exercise(
-    normalise=_less_mean,
-    normalised="With each row's mean subtracted",
-    axes="batch query key",
-    cases=PAIRS,
+    part="my_nearest",
+    given=["my_lookup"],
+    axes="batch query column",
+    cases=[
+        (
+            torch.tensor([[[0.0], [1.0]]]),
+            torch.tensor([[[-2.0], [0.0], [1.0], [2.0]]]),
+            torch.tensor([[[10.0], [20.0], [30.0], [40.0]]]),
+            1.0,
+        ),
+        _lookup(_normal, 1.0, 2, 3, 5, 2, 7),
+        _lookup(_normal, 2.0, 3, 5, 2, 3, 1),
+        _lookup(_double, 0.5, 2, 7, 3, 5, 2),
+    ],
     rules=[
         without(
             *("cdist", "pairwise_distance", "pdist"),
-            sentence="the weights are right, but PyTorch computes the distances. The task asks for "
-            "a matrix product in their place.",
+            sentence="the output is right, but PyTorch computes the distances. The task asks for "
+            "products in their place.",
         ),
         Rule(
-            "the weights are right, but the differences of all pairs are made: for "
+            "the output is right, but the differences of all pairs are made: for "
             f"{_BATCH} times {_LEN_Q} queries and {_LEN_K} keys of width {_WIDTH} they are "
             f"{_PAIRED * _WIDTH} numbers; a matrix product makes {_PAIRED}.",
             _makes_few_differences,
-            case=(_normal(_BATCH, _LEN_Q, _WIDTH), _normal(_BATCH, _LEN_K, _WIDTH)),
+            case=_lookup(_normal, 1.0, _BATCH, _LEN_Q, _LEN_K, _WIDTH, 3),
             inside=True,
         ),
     ],
     mistakes=[
         (
-            " - squares[:, None] / 2",
-            "",
-            "these are the dot product's weights. Softmax cancels the query's squared length, but "
-            "not the keys'.",
+            "-squares / 2",
+            "-squares",
+            "the key's whole squared length is subtracted; half of it belongs there.",
         ),
         (
-            "squares[:, None]",
-            "squares.sqrt()[:, None]",
+            "-squares / 2",
+            "squares / 2",
+            "the sign of the new number: a long key has to lose by its own length.",
+        ),
+        (
+            "-squares / 2",
+            "-squares.sqrt() / 2",
             "the key's length is taken there, and not its square.",
         ),
         (
-            "scores = queries @ keys.mT - squares[:, None] / 2",
-            "scores = -torch.cdist(queries, keys) / 2",
+            "bandwidth**2",
+            "bandwidth",
+            "the distance is divided by the bandwidth before it is squared, so the scores are "
+            "divided by the bandwidth's square.",
+        ),
+        (
+            "wider_queries @ wider_keys.mT",
+            "queries @ keys.mT",
+            "that is the dot product's output. Softmax cancels the query's squared length, but "
+            "not the keys'.",
+        ),
+        (
+            "wider_queries @ wider_keys.mT",
+            "-torch.cdist(queries, keys) / 2",
             "the distance is not squared.",
         ),
         (
-            "_less_mean(scores)",
-            "_less_mean(scores.softmax(dim=-1))",
-            "these are the weights. Scores are asked for; the softmax comes afterwards.",
-        ),
-        (
-            "queries @ keys.mT",
-            "queries @ keys.mT / keys.shape[-1] ** 0.5",
+            "torch.cat([queries, ones]",
+            "torch.cat([queries / queries.shape[-1] ** 0.5, ones]",
             "the dot product is divided by the root of the width; here it stands as it is.",
         ),
     ],
 )
-def gaussian_by_product(queries: Tensor, keys: Tensor) -> Tensor:
-    """Return scores with the Gaussian's weights, ``(batch, len_q, len_k)``."""
-    squares = keys.square().sum(dim=-1)
-    scores = queries @ keys.mT - squares[:, None] / 2
-    return _less_mean(scores)
+def nearest(queries: Tensor, keys: Tensor, values: Tensor, bandwidth: float) -> Tensor:
+    """Return the output of a lookup by distance, ``(batch, len_q, d_v)``."""
+    ones = torch.ones_like(queries[..., :1])
+    squares = keys.square().sum(dim=-1, keepdim=True)
+    wider_queries = torch.cat([queries, ones], dim=-1)
+    wider_keys = torch.cat([keys, -squares / 2], dim=-1)
+    scores = wider_queries @ wider_keys.mT / bandwidth**2
+    return scores.softmax(dim=-1) @ values
 
 
 def _sides(random: Callable[..., Tensor], *sizes: int) -> tuple[Tensor, ...]:

@@ -1,174 +1,227 @@
 import {
   GRIP,
-  colorMap,
   createView,
   element,
-  fadeOut,
   fixed,
-  pixelMap,
   placeNames,
+  readLines,
+  readNumber,
   setAttributes,
   setChildren,
-  setText,
   svg,
   writeTable,
 } from "./_shared/index.js";
-import {
-  CELL,
-  KINDS,
-  scaleOf,
-  formula,
-  moved,
-  scorer,
-  measure,
-  agreement,
-  reachable,
-  agreed,
-  words,
-  contours,
-  readKeys,
-  setting,
-} from "./_plane/scores.js";
 
-const HEIGHT = 280;
+const TALLEST = 380;
 const REACH = 3.5; // of the plane, up and down from the origin; points stay within 3
+const FAR = 40; // beyond every edge of the plane
 
-/** An arrow as thick as a weight, from the rim of one dot to the rim of another. */
-function arrow([x1, y1], [x2, y2], weight) {
-  const length = Math.hypot(x2 - x1, y2 - y1);
-  const half = 0.75 + 5.5 * weight;
-  const head = 6 + 12 * weight;
-  const [start, end] = [9, length - 8];
-  if (end - start < head) return "";
-  const [ux, uy] = [(x2 - x1) / length, (y2 - y1) / length];
-  const corners = [
-    [start, half],
-    [end - head, half],
-    [end - head, half + 3 + 2 * weight],
-    [end, 0],
-    [end - head, -half - 3 - 2 * weight],
-    [end - head, -half],
-    [start, -half],
-  ].map(
-    ([along, across]) =>
-      `${(x1 + ux * along - uy * across).toFixed(1)} ${(y1 + uy * along + ux * across).toFixed(1)}`,
+const dot = ([a, b], [x, y]) => a * x + b * y;
+const apart = ([a, b], [x, y]) => Math.hypot(a - x, b - y);
+const unitOf = ([x, y]) => [x, y].map((number) => number / (Math.hypot(x, y) || 1));
+
+// The three scores, and where a query gives key k at least the score of key l: all q with q · a ≥ b.
+// Each is a half-plane, so the queries for which two scores crown one key form a polygon.
+const SCORES = {
+  dot: {
+    label: "Dot product: reach along the query",
+    of: dot,
+    half: ([a, b], [x, y]) => [[a - x, b - y], 0],
+  },
+  cosine: {
+    label: "Cosine: direction alone",
+    of: (query, key) => dot(unitOf(query), unitOf(key)),
+    half: (k, l) => SCORES.dot.half(unitOf(k), unitOf(l)),
+  },
+  gaussian: {
+    label: "Gaussian: distance alone",
+    of: (query, key) => -(apart(query, key) ** 2) / 2,
+    half: (k, l) => [SCORES.dot.half(k, l)[0], (dot(k, k) - dot(l, l)) / 2],
+  },
+};
+
+const pointsOf = ({ query_x, query_y, key_points }) => [
+  [query_x, query_y],
+  key_points.map(([, x, y]) => [x, y]),
+];
+
+/** Each score's numbers for the keys, and which key it crowns; -1 where several are best. */
+export function measure(settings) {
+  const [query, keys] = pointsOf(settings);
+  return Object.fromEntries(
+    Object.entries(SCORES).map(([name, { of }]) => {
+      const scores = keys.map((key) => of(query, key));
+      const best = Math.max(...scores);
+      const ties = scores.filter((score) => best - score < 1e-9).length;
+      return [name, { scores, best, crowned: ties > 1 ? -1 : scores.indexOf(best) }];
+    }),
   );
-  return `M${corners.join("L")}Z`;
 }
 
-const SMALL = 33; // places across a small plane
-const smallAt = (i) => ((i + 0.5) / SMALL - 0.5) * 2 * REACH;
+/** How many scores crown each key. */
+export function votes(settings) {
+  const crowned = Object.values(measure(settings)).map((score) => score.crowned);
+  return settings.key_points.map((_, key) => crowned.filter((one) => one === key).length);
+}
 
-/** Paint a score on a canvas, a pixel for each place of the plane: `across` and `up` say where a column
-    and a row stand. Returns the scores, row by row. */
-function paintField(canvas, settings, shades, across, up) {
-  const { width } = canvas;
-  const image = new ImageData(width, canvas.height);
-  const pixels = new Uint32Array(image.data.buffer);
-  const score = scorer(settings);
-  const [limit] = scaleOf(settings);
-  const field = Float64Array.from(pixels, (_, i) =>
-    score(across(i % width), up(Math.floor(i / width))),
+/** The finding in words. */
+export function words(settings) {
+  const counts = votes(settings);
+  const most = Math.max(...counts);
+  const name = settings.key_points[counts.indexOf(most)][0];
+  if (most === 3)
+    return `Done: all three crown ${name}. It reaches farthest along the query, lies nearest to its direction, and is nearest to it.`;
+  if (most === 2) return `Two of the three crown ${name}.`;
+  if (settings.query_x === 0 && settings.query_y === 0)
+    return "A query at the origin has no direction: dot product and cosine give all keys the same.";
+  return "No two of them crown the same key.";
+}
+
+/** What is left of a polygon where q · a ≥ b (Sutherland and Hodgman, 1974). */
+function clipped(corners, [a, b]) {
+  return corners.flatMap((corner, i) => {
+    const next = corners[(i + 1) % corners.length];
+    const [here, there] = [dot(corner, a) - b, dot(next, a) - b];
+    const share = here / (here - there);
+    const crossing = corner.map((number, axis) => number + share * (next[axis] - number));
+    return [...(here >= 0 ? [corner] : []), ...(here >= 0 !== there >= 0 ? [crossing] : [])];
+  });
+}
+
+/** Polygons of the queries for which two scores crown one key; where all three do, three overlap. */
+export function agreeing({ key_points }) {
+  const keys = key_points.map(([, x, y]) => [x, y]);
+  const all = [
+    [-FAR, -FAR],
+    [FAR, -FAR],
+    [FAR, FAR],
+    [-FAR, FAR],
+  ];
+  const pairs = [
+    ["dot", "cosine"],
+    ["dot", "gaussian"],
+    ["cosine", "gaussian"],
+  ];
+  return keys.flatMap((key, i) =>
+    pairs.map((pair) =>
+      keys
+        .filter((_, j) => j !== i)
+        .flatMap((other) => pair.map((name) => SCORES[name].half(key, other)))
+        .reduce(clipped, all),
+    ),
   );
-  for (let i = 0; i < field.length; i += 1) {
-    const share = field[i] / limit;
-    pixels[i] = shades[share <= -1 ? 0 : share >= 1 ? 255 : Math.round(127.5 + 127.5 * share)];
-  }
-  canvas.getContext("2d").putImageData(image, 0, 0);
-  return field;
+}
+
+/** Two to eight keys as a reader has written them, a line each: name, across, up. */
+export function readKeys(text) {
+  const lines = readLines(text.replaceAll('"', ""));
+  if (lines.length < 2 || lines.length > 8)
+    throw new Error(`These are ${lines.length} lines; two to eight keys are needed.`);
+  return lines.map((parts) => {
+    if (parts.length < 3) throw new Error(`“${parts.join(" ")}” is not a name and two numbers.`);
+    const [x, y] = parts.slice(-2).map((part) => readNumber(part, { min: -3, max: 3 }));
+    return [parts.slice(0, -2).join(" "), x, y];
+  });
+}
+
+/** What is set, for a still picture. */
+function setting({ query_x, query_y, key_points }, measured) {
+  const winners = Object.entries(measured).map(
+    ([name, { crowned }]) => `${name}: ${key_points[crowned]?.[0] ?? "a tie"}`,
+  );
+  return `Query (${fixed(query_x, 2)}, ${fixed(query_y, 2)}). ${winners.join(", ")}.`;
+}
+
+/** Where a key would have each score's best: a line, two rays, a circle, as they are drawn. */
+function drawContours(contours, query, bests, at, unit) {
+  const path = (points) => `M${points.map((point) => at(point).join(" ")).join("L")}`;
+  const [a, b] = unitOf(query);
+  const length = Math.hypot(...query);
+  const foot = bests.dot / length;
+  const angle = Math.acos(Math.min(Math.max(bests.cosine, -1), 1));
+  const ray = (turn) => {
+    const [cos, sin] = [Math.cos(turn), Math.sin(turn)];
+    return [FAR * (a * cos - b * sin), FAR * (a * sin + b * cos)];
+  };
+  setAttributes(contours.dot, {
+    d: length
+      ? path([
+          [foot * a - FAR * b, foot * b + FAR * a],
+          [foot * a + FAR * b, foot * b - FAR * a],
+        ])
+      : "",
+  });
+  setAttributes(contours.cosine, { d: length ? path([ray(angle), [0, 0], ray(-angle)]) : "" });
+  const [cx, cy] = at(query);
+  setAttributes(contours.gaussian, { cx, cy, r: unit * Math.sqrt(-2 * bests.gaussian) });
 }
 
 export function render({ model, el }) {
-  const traits = ["query_x", "query_y", "score", "key_points", "W", "W_q", "W_k", "w_v"];
+  const traits = ["query_x", "query_y", "key_points"];
   const view = createView(
     { model, el },
     {
-      label: "Six ways to score",
-      task: "Drag the query until all six scores crown the same key.",
+      label: "Three scores, three winners",
+      task: "Drag the query until all three scores crown the same key.",
       traits,
       aside: true,
     },
   );
   const plot = view.plot({
-    height: HEIGHT,
+    height: TALLEST,
     description:
-      "The query and the keys in the plane, arrows as thick as the weights; colours and contours show the score of every place",
+      "The query and the keys in the plane, with a line, two rays and a circle through the keys that win; where two scores agree, the plane is tinted",
   });
-  const frame = plot.svg.parentNode;
-  frame.classList.add("attention-field");
-  const canvas = element("canvas", { "aria-hidden": "true" });
-  frame.prepend(canvas);
+  plot.svg.parentNode.classList.add("attention-field");
   const add = (tag, attributes) => plot.svg.appendChild(svg(tag, attributes));
+  const tints = add("g", { class: "attention-agreeing" });
   const across = add("line", { class: "attention-axis" });
   const down = add("line", { class: "attention-axis" });
-  const lines = add("path", { class: "attention-contour", transform: "scale(0.1)" });
-  const winning = add("path", {
-    class: "attention-contour attention-strong",
-    transform: "scale(0.1)",
-  });
+  const contours = {
+    dot: add("path", { class: "attention-contour", "data-part": "dot" }),
+    cosine: add("path", { class: "attention-contour", "data-part": "cosine" }),
+    gaussian: add("circle", { class: "attention-contour", "data-part": "gaussian" }),
+  };
   const reach = add("path", { class: "attention-reach" });
-  const arrows = add("g", { class: "attention-arrows" });
-  const crown = add("circle", { class: "attention-crown", r: 14 });
+  const crowns = add("g", { class: "attention-crown" });
   const dots = add("g");
   const labels = add("g");
-
-  const low = element("span");
-  const high = element("span");
-  const steps = element("span");
   view.stage.append(
     element(
       "div",
       { class: "attention-legend", "data-drawn": true },
-      element("span", {}, "score"),
-      low,
-      element("span", { class: "attention-ramp attention-scores" }),
-      high,
-      steps,
-      element("span", {}, "━━ as good as the best key"),
+      element(
+        "span",
+        {},
+        "As good as the winner: a line (dot product), two rays (cosine), a circle (Gaussian). Tint: queries for which two of them agree, darker where all three do.",
+      ),
     ),
   );
+  const winners = Object.fromEntries(
+    Object.entries(SCORES).map(([name, { label }]) => [name, view.readout({ name, label })]),
+  );
 
-  const height = () => Math.min(HEIGHT, plot.width);
-  const unit = () => Math.min(height() / 2 / REACH, plot.width / 2 / REACH);
+  const height = () => Math.min(TALLEST, plot.width);
+  const unit = () => height() / 2 / REACH;
   const at = ([x, y]) => [plot.width / 2 + unit() * x, height() / 2 - unit() * y];
 
-  // Drag the query, or a key. Sliders and the field under More do the same for keyboards.
-  const grip = plot.drag((x, y, thing) => {
-    const place = (distance) =>
-      Math.min(Math.max(Math.round((distance / unit()) * 20) / 20, -3), 3);
-    const point = [place(x - plot.width / 2), place(height() / 2 - y)];
-    if (thing === 0) view.setAll({ query_x: point[0], query_y: point[1] });
+  const move = (thing, point) => {
+    const [x, y] = point.map((number) => Math.min(Math.max(Math.round(number * 20) / 20, -3), 3));
+    if (thing === 0) view.setAll({ query_x: x, query_y: y });
     else
       view.set(
         "key_points",
-        model.get("key_points").map((key, i) => (i === thing - 1 ? [key[0], ...point] : key)),
+        model.get("key_points").map((key, i) => (i === thing - 1 ? [key[0], x, y] : key)),
       );
-  });
-
-  const show = view.numbers({ max_weight: "Largest weight", entropy: "Entropy" });
-  const among = view.readouts.appendChild(element("p", { class: "attention-agreed" }));
-  const sign = view.readouts.appendChild(element("p", { class: "attention-formula" }));
-  let shares = [];
-
-  // Six planes, small: each with its field, and the name of the key that wins there.
-  const small = Object.entries(KINDS).map(([score, { hint }]) => {
-    const picture = element("canvas", { width: SMALL, height: SMALL, "aria-hidden": "true" });
-    const winner = element("span", { class: "attention-winner" });
-    const card = element(
-      "span",
-      { class: "attention-small" },
-      picture,
-      element("span", {}, score),
-      element("span", { class: "attention-note" }, hint),
-      winner,
-    );
-    return { score, picture, winner, card };
-  });
-  view.choice({
-    trait: "score",
-    label: "Score, and the key that it crowns",
-    options: small.map(({ score, card }) => [score, card]),
-  });
+  };
+  const grip = plot.drag(
+    (x, y, thing) => move(thing, [(x - plot.width / 2) / unit(), (height() / 2 - y) / unit()]),
+    (right, up, thing) => {
+      const [query, keys] = pointsOf(view.state());
+      const [x, y] = [query, ...keys][thing];
+      move(thing, [x + right / 20, y + up / 20]);
+    },
+  );
   for (const [trait, label] of [
     ["query_x", "Query, across"],
     ["query_y", "Query, up"],
@@ -183,7 +236,6 @@ export function render({ model, el }) {
       text: (value) => fixed(value, 2),
     });
   }
-
   view.field({
     trait: "key_points",
     label: "Your own keys, one a line: name, across, up; from −3 to 3",
@@ -192,124 +244,64 @@ export function render({ model, el }) {
     read: readKeys,
   });
 
-  // The canvas: a pixel for each place where the score is computed, and what is written there.
-  const shades = pixelMap(colorMap(view.root, "--aw-score-map")); // from -1 to 1
-  let most; // scores that can agree
-  let isPainted = false;
   function fit() {
-    const [columns, rows] = [plot.width, height()].map(
-      (size) => 8 * Math.ceil(size / CELL / 8) + 1,
-    );
-    Object.assign(canvas, { width: columns, height: rows });
-    // The middle of a pixel stands where its score was computed.
-    for (const [name, value] of Object.entries({
-      width: columns * CELL,
-      height: rows * CELL,
-      left: -CELL / 2,
-      top: -CELL / 2,
-    })) {
-      canvas.style.setProperty(name, `${value}px`);
-    }
     plot.setHeight(height());
     const [x, y] = at([0, 0]);
     setAttributes(across, { x1: 0, x2: plot.width, y1: y, y2: y });
     setAttributes(down, { x1: x, x2: x, y1: 0, y2: height() });
   }
 
-  function paint(settings, best) {
-    const [, step, stride] = scaleOf(settings);
-    const [[left, top], size] = [at([0, 0]), unit()];
-    const field = paintField(
-      canvas,
-      settings,
-      shades(),
-      (column) => (column * CELL - left) / size,
-      (row) => (top - row * CELL) / size,
-    );
-    const [first, last] = [Math.min(...field), Math.max(...field)].map((bound) =>
-      Math.ceil(bound / step),
-    );
-    const levels = Array.from({ length: last - first }, (_, i) => (first + i) * step);
-    setAttributes(lines, { d: contours(field, canvas.width, levels, stride) });
-    setAttributes(winning, { d: contours(field, canvas.width, [best], 1) });
-  }
-
-  function describe(settings) {
-    const [limit, step] = scaleOf(settings);
-    sign.replaceChildren(
-      ...formula(settings).map((line, first) =>
-        element(
-          "span",
-          {},
-          first === 0 ? "score = " : "",
-          ...line.split(/_(\w)/).map((text, i) => (i % 2 ? element("sub", {}, text) : text)),
-        ),
-      ),
-    );
-    setText(low, fixed(-limit, 0));
-    setText(high, fixed(limit, 0));
-    setText(steps, `── contours, ${step} apart`);
-  }
-
   view.start(() => {
     const settings = view.state();
-    const { query_x, query_y, key_points, score, ...matrices } = settings;
-    const measured = measure(settings);
-    const [place, ...keys] = view.glide("places", [
+    const { query_x, query_y, key_points } = settings;
+    view.part("frame", String(plot.width), fit);
+    const [query, ...keys] = view.glide("places", [
       [query_x, query_y],
       ...key_points.map(([, x, y]) => [x, y]),
     ]);
-    const [middle, query] = [at([0, 0]), at(place)];
-    view.part("frame", String(plot.width), fit);
-    view.part("formula", JSON.stringify([score, matrices]), () => {
-      describe(settings);
-      if (isPainted) fadeOut(canvas);
-    });
     const drawn = {
-      ...settings,
-      query_x: place[0],
-      query_y: place[1],
+      query_x: query[0],
+      query_y: query[1],
       key_points: key_points.map(([name], i) => [name, ...keys[i]]),
     };
-    paint(drawn, Math.max(...measure(drawn).scores));
-    isPainted = true;
-    setAttributes(reach, { d: `M${middle.join(" ")}L${query.join(" ")}` });
-    const points = keys.map(at);
-    const thickness = view.glide("weights", measured.weights);
-    view.part("small", JSON.stringify([query_x, query_y, key_points, matrices]), () => {
-      view.part("reachable", JSON.stringify([key_points, matrices]), () => {
-        most = reachable(settings);
-      });
-      const { crowned, count, key } = agreement(settings);
-      small.forEach(({ score: kind, picture, winner }, i) => {
-        setText(winner, key_points[crowned[i]]?.[0] ?? "a tie");
-        paintField(
-          picture,
-          { ...settings, score: kind },
-          shades(),
-          smallAt,
-          (row) => -smallAt(row),
-        );
-      });
-      setText(among, agreed({ count, most, name: key_points[key][0] }));
-      among.classList.toggle("attention-won", count === 6);
-    });
-    setChildren(
-      arrows,
-      points.map((point, i) => ["path", { d: arrow(query, point, thickness[i]) }]),
+    const now = measure(drawn);
+    view.part("tints", JSON.stringify([keys, plot.width]), () =>
+      setChildren(
+        tints,
+        agreeing(drawn).map((corners) => [
+          "polygon",
+          {
+            points: corners
+              .map((corner) =>
+                at(corner)
+                  .map((n) => n.toFixed(1))
+                  .join(),
+              )
+              .join(" "),
+          },
+        ]),
+      ),
     );
-    const top = measured.weights.indexOf(measured.max_weight);
-    const named = points.map((point, i) => ({
-      at: point,
+    const bests = Object.fromEntries(Object.entries(now).map(([name, { best }]) => [name, best]));
+    drawContours(contours, query, bests, at, unit());
+    setAttributes(reach, { d: `M${at([0, 0]).join(" ")}L${at(query).join(" ")}` });
+    const named = keys.map((key, i) => ({
+      at: at(key),
       color: "key",
       name: key_points[i][0],
-      r: i === top ? 10 : 7,
+      r: 7,
       clear: GRIP,
     }));
-    setAttributes(crown, { cx: points[top][0], cy: points[top][1] });
-    if (score === "bilinear")
-      named.push({ at: at(moved(settings)), color: "query", name: "Wᵀq", r: 5 });
-    named.push({ at: query, color: "query", name: "query", r: 9, clear: GRIP });
+    named.push({ at: at(query), color: "query", name: "query", r: 9, clear: GRIP });
+    setChildren(
+      crowns,
+      votes(drawn).flatMap((count, i) =>
+        Array.from({ length: count }, (_, ring) => {
+          const [cx, cy] = named[i].at;
+          return ["circle", { cx, cy, r: 11 + 4 * ring }];
+        }),
+      ),
+    );
     setChildren(
       dots,
       named.map(({ at: [cx, cy], color, r }) => [
@@ -318,22 +310,12 @@ export function render({ model, el }) {
       ]),
     );
     setChildren(labels, placeNames(named, plot.width, height()));
-    grip([query, ...points]);
-
-    view.part("cards", JSON.stringify(key_points.map(([name]) => name)), () => {
-      for (const share of shares) share.card.remove();
-      shares = key_points.map(([name], i) =>
-        view.readout({ name: `weight_${i}`, label: `Weight of ${name}` }),
-      );
-      view.readouts.append(sign);
-    });
+    grip([query, ...keys].map(at), ["query", ...key_points.map(([name]) => `key of ${name}`)]);
     if (!view.hasArrived()) return;
-    shares.forEach((share, i) => {
-      share(measured.weights[i]);
-      share.card.classList.toggle("attention-won", i === top);
-    });
-    show(measured);
-    view.say(words(settings, measured), setting(settings, measured));
+    const measured = measure(settings);
+    for (const [name, { best, crowned }] of Object.entries(measured))
+      winners[name](best, key_points[crowned]?.[0] ?? "a tie");
+    view.say(words(settings), setting(settings, measured));
   });
   return view.cleanup;
 }

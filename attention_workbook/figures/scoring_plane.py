@@ -1,4 +1,4 @@
-"""Scoring plane: a query among keys, and what each score function makes of every place."""
+"""Scoring plane: a query among keys, and the key that each of three scores crowns."""
 
 from typing import Any
 
@@ -6,10 +6,9 @@ import numpy as np
 import traitlets
 
 from attention_workbook.figures._figure import Figure
-from attention_workbook.figures._traits import Numbers, OneOf, Real, refusal
+from attention_workbook.figures._traits import Real, refusal
 
 _REACH = 3
-_KINDS = ("dot", "scaled dot", "cosine", "Gaussian", "bilinear", "additive")
 
 
 class _NamedPoints(traitlets.List[Any]):
@@ -31,43 +30,29 @@ class _NamedPoints(traitlets.List[Any]):
 
 
 class ScoringPlane(Figure):
-    r"""A query and keys in the plane; the score of every place, and the weights of the keys.
+    """A query and keys in the plane, and the key that each of three scores crowns.
 
-    The colours show what score a key would have at each place: a contour joins the places
-    that the score function cannot tell apart. As it is by default, the figure shows the query,
-    the keys and the matrices of the chapter on score functions.
+    A line, two rays and a circle show where a key would have the best score under the dot product,
+    the cosine and the Gaussian. The plane is tinted where a query makes two of them agree, and
+    darker where it makes all three.
 
     Parameters
     ----------
     query_x, query_y : float
         The query, each from -3 to 3.
-    score : str
-        ``"dot"``, ``"scaled dot"`` (divided by :math:`\sqrt 2`), ``"cosine"``, ``"Gaussian"``
-        (of bandwidth 1), ``"bilinear"`` or ``"additive"``.
     key_points : sequence of (str, float, float)
         Two to eight keys: name and coordinates, which are from -3 to 3.
-    W : sequence
-        Matrix of the bilinear score :math:`\mathbf q^\top\mathbf W\mathbf k`, shape ``(2, 2)``.
-    W_q, W_k, w_v : sequence
-        Of the additive score
-        :math:`\mathbf w_v^\top\tanh(\mathbf W_q\mathbf q+\mathbf W_k\mathbf k)`, shapes
-        ``(2, 2)``, ``(2, 2)`` and ``(2,)``. Numbers of matrices are from -2 to 2.
 
     Examples
     --------
-    >>> ScoringPlane(score="cosine")
-    ScoringPlane(query_x=2.0, query_y=0.0, score='cosine')
+    >>> ScoringPlane(query_y=1.5)
+    ScoringPlane(query_x=2.0, query_y=1.5)
     """
 
     _script = "scoring_plane.js"
 
     query_x = Real(2.0, min=-_REACH, max=_REACH).tag(sync=True)
     query_y = Real(0.0, min=-_REACH, max=_REACH).tag(sync=True)
-    score = OneOf(list(_KINDS), "dot").tag(sync=True)
     key_points = _NamedPoints(
-        [["short", 1.0, 0.0], ["near", 2.0, 0.5], ["long", 3.0, 2.0], ["away", -1.0, 1.0]]
+        [["ant", 1.0, 0.0], ["animal", 2.0, 0.5], ["street", 3.0, 2.0], ["river", 2.5, -2.0]]
     ).tag(sync=True)
-    W = Numbers([[-1.0, 1.0], [0.0, 1.0]], shape=(2, 2), min=-2, max=2).tag(sync=True)
-    W_q = Numbers([[-1.0, 0.0], [0.0, 1.0]], shape=(2, 2), min=-2, max=2).tag(sync=True)
-    W_k = Numbers([[1.0, 0.0], [0.0, 1.0]], shape=(2, 2), min=-2, max=2).tag(sync=True)
-    w_v = Numbers([1.0, 1.0], shape=(2,), min=-2, max=2).tag(sync=True)

@@ -17,7 +17,6 @@ from tests.attention_workbook.figures import (
     test_mask_lab,
     test_online_softmax,
     test_saturation,
-    test_scoring_plane,
     test_soft_lookup,
 )
 from tests.attention_workbook.figures.test_figures_in_browser import BUTTONS
@@ -54,16 +53,6 @@ ALL = {
 def test_readouts_agree_with_the_library_at_every_setting(show, name):
     module, settings = ALL[name]
     module.hold_readouts(show, settings)
-
-
-@pytest.mark.parametrize("others", [{}, test_scoring_plane.OTHERS], ids=["chapter", "others"])
-def test_the_scores_of_the_plane_agree_at_every_setting(show, others):
-    test_scoring_plane.hold_readouts(show, test_scoring_plane.SETTINGS, others)
-
-
-@pytest.mark.parametrize("score", test_scoring_plane.SCORES)
-def test_the_plane_is_painted_with_every_score(show, score):
-    test_scoring_plane.hold_ground(show, score)
 
 
 def test_every_cell_of_a_mask_agrees_with_pytorch(node):

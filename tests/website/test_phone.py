@@ -11,10 +11,8 @@ TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 CHAPTERS = [
     one["file"] for part in TOC["parts"][:4] for one in part["chapters"] if "api" not in one["file"]
 ]
-# The coloured ground of a plane is cut at its frame on purpose; what is drawn on it is not.
 TOO_WIDE = """async () => {
   for (const details of document.querySelectorAll('article details')) details.open = true;
-  for (const ground of document.querySelectorAll('.attention-field > canvas')) ground.remove();
   await document.fonts.ready;
   await new Promise((resolve) => setTimeout(resolve, 100));
   const all = 'article :is(div.formula, table, .cell_output > img, figure, .attention-frame)';

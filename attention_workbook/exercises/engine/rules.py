@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode, resolve_name
 import attention_lib
 from attention_workbook.exercises.engine.running import Failure, copied, run
 
-__all__ = ["Rule", "Trace", "asks_once", "calls", "makes", "without"]
+__all__ = ["Rule", "Trace", "asks_once", "makes", "without"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
@@ -117,19 +117,6 @@ def without(*names: str, sentence: str) -> Rule:
     """
     full = {name if "." in name else f"torch.{name}" for name in names}
     return Rule(sentence, lambda trace: not full & trace.called.keys())
-
-
-def calls(name: str, sentence: str) -> Rule:
-    """Demand that a function of PyTorch is called.
-
-    Examples
-    --------
-    >>> import torch
-    >>> rule = calls("einsum", "the task asks for `einsum`.")
-    >>> rule.broken(lambda x: x.sum(), (torch.zeros(2),))
-    'the task asks for `einsum`.'
-    """
-    return Rule(sentence, lambda trace: f"torch.{name}" in trace.called)
 
 
 def asks_once(sentence: str) -> Rule:

@@ -74,9 +74,19 @@ def keys_of_heads(queries, latents, W_k, W_v):
     return (queries @ keys.mT / queries.shape[-1] ** 0.5).softmax(dim=-1) @ values
 
 
-def one_query_at_a_time(queries, keys):
-    rows = [-(keys - q[:, None]).square().sum(dim=-1) / 2 for q in queries.unbind(1)]
-    return torch.stack(rows, dim=1)
+def by_differences(queries, keys, values, bandwidth):
+    squares = (queries[:, :, None] - keys[:, None]).square().sum(dim=-1)
+    return (-squares / 2 / bandwidth**2).softmax(dim=-1) @ values
+
+
+def one_query_at_a_time(queries, keys, values, bandwidth):
+    rows = [(keys - q[:, None]).square().sum(dim=-1) for q in queries.unbind(1)]
+    return (-torch.stack(rows, dim=1) / 2 / bandwidth**2).softmax(dim=-1) @ values
+
+
+def by_cdist(queries, keys, values, bandwidth):
+    distances = torch.cdist(queries, keys, compute_mode="donot_use_mm_for_euclid_dist")
+    return (-((distances / bandwidth) ** 2) / 2).softmax(dim=-1) @ values
 
 
 def wide_additive(queries, keys, W_q, W_k, w_v):
@@ -114,23 +124,9 @@ BROKEN = [
         "`cross_entropy` or `nll_loss` made it",
     ),
     (one_head.head, one_head.head.right, "queries or keys are made"),
-    (scoring_functions.scaled_scores, scoring_functions.scaled_scores.right, "`torch.einsum`"),
-    (
-        scoring_functions.scaled_scores,
-        lambda q, k: torch.einsum("bqd,bdk->bqk", q, k.mT) / q.shape[-1] ** 0.5,
-        "`@` or `.mT` took part",
-    ),
-    (
-        scoring_functions.gaussian_by_product,
-        lambda q, k: -(q[:, :, None] - k[:, None]).square().sum(dim=-1) / 2,
-        "the differences of all pairs",
-    ),
-    (scoring_functions.gaussian_by_product, one_query_at_a_time, "the differences of all pairs"),
-    (
-        scoring_functions.gaussian_by_product,
-        lambda q, k: -(torch.cdist(q, k, compute_mode="donot_use_mm_for_euclid_dist") ** 2) / 2,
-        "PyTorch computes the distances",
-    ),
+    (scoring_functions.nearest, by_differences, "the differences of all pairs"),
+    (scoring_functions.nearest, one_query_at_a_time, "the differences of all pairs"),
+    (scoring_functions.nearest, by_cdist, "PyTorch computes the distances"),
     (scoring_functions.frugal_additive_scores, wide_additive, "more than 154"),
     (masking.masked_softmax, lambda s, m: masked_softmax_by_hand(s, m), "`masked_softmax_by_hand`"),
     (masking.masked_softmax, lambda s, m: masked_softmax(s, mask=m), "the library's"),
