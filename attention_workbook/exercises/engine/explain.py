@@ -29,6 +29,7 @@ __all__ = ["Explanations", "declared_edits"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
+clock = getattr(time, "process_time", time.time)  # a busy machine may take longer
 SEARCH_SECONDS = 2  # before the search is given up
 MOST_PAIRS = 2500  # of two mistakes, looked at before the search is given up
 FLOAT32_ROUNDING = 5e-5  # what numbers that were rounded to float32 on the way may lie apart
@@ -110,6 +111,7 @@ class Explanations:
         *,
         labelled: bool = False,
     ) -> None:
+        self.end = clock() + SEARCH_SECONDS
         self.right, self.cases, self.normalising = right, cases, normalising
         self.source, self.returned = Source(right), returned
         self.correct = Variant(cases, right)
@@ -162,7 +164,6 @@ class Explanations:
         most : int
             At most so many mistakes together.
         """
-        self.end = time.time() + SEARCH_SECONDS
         causes = next(self._single(), [])
         if not causes and most > 1 and not self.labelled and self._pairs_tell():
             causes = next(self._double(), [])
@@ -189,7 +190,7 @@ class Explanations:
 
     def _single(self) -> Iterator[list[str]]:
         for variant in self.candidates:
-            if time.time() > self.end:
+            if clock() > self.end:
                 break
             if self._reproduces(variant):
                 self.cause = variant
@@ -199,17 +200,19 @@ class Explanations:
             yield from self._repairable(self.correct)
 
     def _double(self) -> Iterator[list[str]]:
+        if clock() > self.end:
+            return
         most_telling = self.cases_by_evidence[0]
         variants = [v for v in self.candidates if not isinstance(v[most_telling], Failure)]
         pairs = sorted(combinations(range(len(variants)), 2), key=sum)
         for a, b in pairs[:MOST_PAIRS]:
-            if time.time() > self.end:
+            if clock() > self.end:
                 return
             combined = self._combined(variants[a], variants[b])
             if combined and self._reproduces(combined):
                 yield [*combined.sentences]
         for variant in variants:
-            if time.time() > self.end:
+            if clock() > self.end:
                 return
             yield from self._repairable(variant)
 

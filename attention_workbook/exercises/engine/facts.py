@@ -4,6 +4,7 @@ Each is seen on the answer and on the right solution: how their numbers compare,
 respond where a part of the arguments changes.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ __all__ = ["broken", "nearly_right", "responses"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
+SECONDS = 0.5
+clock = getattr(time, "process_time", time.time)
 
 
 def broken(pairs: Sequence[tuple[Any, Any]], axes: Sequence[str]) -> Iterator[str]:
@@ -178,7 +181,7 @@ def responses(
     """Yield how an answer responds to a change of its arguments, where the right one does not.
 
     The first of the cases is the one that the verdict shows, and ``part`` counts, from 0, the
-    result that is wrong, where there are several.
+    result that is wrong, where there are several. After half a second no other change is tried.
 
     Examples
     --------
@@ -186,19 +189,26 @@ def responses(
     >>> next(responses(lambda x, y: x * x, lambda x, y: x + y, ["x", "y"], cases, []))
     'changing `y` never changes the result.'
     """
+    end = clock() + SECONDS
     comparison = _Comparison(answer, right, part, cases[0])
     if not any(x is not None and x.any() for x in comparison.answers(cases[:4])):
         return  # zeros do not respond
     result = comparison.result
     for place, name in enumerate(names[: len(cases[0])]):
+        if clock() > end:
+            return
         changes = [*_changes(comparison, cases[:3], place, _whole(name))]
         stays = bool(changes) and all(agree(*change.answers) for change in changes)
         if stays and sum(not agree(*change.right) for change in changes) > 1:
             yield f"changing `{name}` never changes {result}."
             return
     for place, name in enumerate(names[: len(cases[0])]):
+        if clock() > end:
+            return
         yield from _scaled(name, result, [*_changes(comparison, cases[:4], place, _doubled(name))])
     for place, name in enumerate(names[: len(cases[0])]):
+        if clock() > end:
+            return
         for change in _changes(comparison, cases[:1], place, _slices(name)):
             for cells, response in zip(change.moved(), _RESPONSES, strict=True):
                 if cells.any():

@@ -163,6 +163,29 @@ def test_calls_that_are_slow_together_are_left_soon(monkeypatch):
     assert time.monotonic() - start < 2
 
 
+def test_a_search_that_finds_no_cause_ends_after_two_seconds():
+    """A right solution that takes its time is tried with one mistake after the other."""
+    right = MODULES["kv_cache"].cached_heads
+
+    def wrong(*arguments):
+        output, keys, values = right.right(*arguments)
+        return output + (9 * output).sin(), keys, values
+
+    def slow(*arguments):
+        end = time.process_time() + 0.1
+        while time.process_time() < end:
+            pass
+        return right.right(*arguments)
+
+    cases = right.cases
+    search = Explanations(right.right, right.mistakes, cases, [wrong(*case) for case in cases], {})
+    for variant in search.candidates:
+        variant.function = slow
+    start = time.process_time()
+    assert search.first() == []
+    assert time.process_time() - start < 4
+
+
 def test_where_no_cause_is_found_the_verdict_says_so():
     graded = Exercise(powers, cases=[(NUMBERS, 3), (NUMBERS.T, 2)])
     said = graded(lambda f, g: f.pow(g) + (9 * f).sin())
