@@ -5,14 +5,13 @@ import inspect
 import pytest
 import torch
 
-from attention_lib import masked_softmax, scaled_dot_product_attention, split_heads
+from attention_lib import masked_softmax, scaled_dot_product_attention
 from attention_workbook.exercises import (
     after_training,
     fewer_numbers,
     it_learns,
     linear_attention,
     masking,
-    multi_head,
     one_head,
     scoring_functions,
     soft_lookup,
@@ -32,24 +31,6 @@ def masked_softmax_by_hand(scores, mask):
 
 def helper(scores):
     return torch.nn.functional.softmax(scores, dim=-1)
-
-
-def loops_over_heads(X, W_q, W_k, W_v, W_o, num_heads):
-    heads = zip(*(W.unflatten(-1, (num_heads, -1)).unbind(1) for W in (W_q, W_k, W_v)), strict=True)
-    rows = W_o.unflatten(0, (num_heads, -1))
-    out = 0
-    for i, (q, k, v) in enumerate(heads):
-        Q = torch.einsum("bld,dk->blk", X, q)
-        scores = torch.einsum("bqk,bjk->bqj", Q, torch.einsum("bld,dk->blk", X, k))
-        weights = (scores / q.shape[-1] ** 0.5).softmax(dim=-1)
-        out = out + torch.einsum("bqj,bjk,kd->bqd", weights, X @ v, rows[i])
-    return out
-
-
-def splits_words(X, W_q, W_k, W_v, W_o, num_heads):
-    Q, K, V = (split_heads(X @ W, num_heads) for W in (W_q, W_k, W_v))
-    output = scaled_dot_product_attention(Q, K, V)[0]
-    return torch.einsum("bhlk,hkd->bld", output, W_o.unflatten(0, (num_heads, -1)))
 
 
 def sink_by_appending(scores):
@@ -130,8 +111,6 @@ BROKEN = [
     (scoring_functions.frugal_additive_scores, wide_additive, "more than 154"),
     (masking.masked_softmax, lambda s, m: masked_softmax_by_hand(s, m), "`masked_softmax_by_hand`"),
     (masking.masked_softmax, lambda s, m: masked_softmax(s, mask=m), "the library's"),
-    (multi_head.multi_head, loops_over_heads, "a loop takes one head after the other"),
-    (multi_head.multi_head, splits_words, "axes are split or swapped"),
     (after_training.softmax_with_sink, sink_by_appending, "a key is appended"),
     (softmax_gradient.softmax_backward, by_the_matrix, "the matrix `J` is made"),
     (fewer_numbers.absorbed, keys_of_heads, "keys or values of all heads"),
