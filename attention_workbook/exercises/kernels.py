@@ -21,6 +21,11 @@ _FORMS = [
         "(distances / bandwidth / 2).square()",
         "the 2 is squared along with the rest: (u/2)² is not u²/2.",
     ),
+    (
+        "(distances / bandwidth).square()",
+        "distances.abs() / bandwidth**2",
+        "the distance stands where its square belongs.",
+    ),
 ]
 
 

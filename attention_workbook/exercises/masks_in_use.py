@@ -25,6 +25,11 @@ __all__ = ["prefix_rule", "quiz", "restarting_positions", "window_rule"]
             "(-behind >= 0) & (-behind < window)",
             "the window looks ahead: i − j is the query's position less the key's.",
         ),
+        (
+            "(behind >= 0)",
+            "(behind > -window)",
+            "the window reaches to both sides; what comes after a token is to be hidden, too.",
+        ),
     ],
 )
 def window_rule(len_q: int, len_k: int, window: int) -> Tensor:

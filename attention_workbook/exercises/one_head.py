@@ -5,7 +5,7 @@ Examples
 >>> swapped_twice(0.5)
 Not yet: the scores are 0.71 and 0, so the weights are not equal.
 >>> head(lambda x, W_q, W_k, W_v: ((x @ W_q) @ (x @ W_k).mT).softmax(dim=-1) @ x @ W_v)
-Not yet: the scale is missing: nothing is divided by the root of the width.
+Not yet: the scale is missing: the scores are not divided by the root of the width.
 """
 
 import torch

@@ -50,6 +50,10 @@ def _drawn(len_k: int, d: int, d_v: int) -> tuple[Tensor, Tensor, Tensor]:
             {"p @ values": "values.mean(dim=0)", "p @ keys": "keys.mean(dim=0)"},
             "the means to subtract are weighted by p, not plain.",
         ),
+        (
+            {"values - p @ values": "values", "keys - p @ keys": "keys"},
+            "no mean is subtracted: that is the mean of the products, and not their covariance.",
+        ),
         ("p[:, None] * ", "", "the sum over the keys is not weighted by p yet."),
         (
             "len(query) ** 0.5",
@@ -107,6 +111,12 @@ def _weights_and_gradient(*shape: int) -> tuple[Tensor, Tensor]:
             "weights * (gradient -",
             "(weights * gradient -",
             "the sum, too, is to be multiplied by the weights.",
+        ),
+        (
+            "(weights * gradient).sum(dim=-1, keepdim=True)",
+            "weights * gradient",
+            "that is the diagonal of `J` alone: a weight depends on the other scores of its row, "
+            "too.",
         ),
     ],
 )

@@ -97,7 +97,7 @@ def _root(source: Source, node: ast.AST) -> Variants:
 
 
 _SCALES = [
-    ("", "the scale is missing: nothing is divided by the root of the width."),
+    ("", "the scale is missing: the scores are not divided by the root of the width."),
     ("/ {}", "the scale is the width itself, and not its root."),
     ("* {} ** 0.5", "the root of the width should divide, and it multiplies."),
     ("/ {} ** 0.25", "the fourth root of the width divides; it should be the square root."),

@@ -72,6 +72,43 @@ SAID = [
     ("softmax_gradient", "query_gradient", _STEPS.format("1e-2"), "every number is nearly right."),
     ("softmax_gradient", "query_gradient", _STEPS.format("1e-6"), "wrong in float32: a difference"),
     (
+        "softmax_gradient",
+        "query_gradient",
+        "def f(query, keys, values):\n    p = (keys @ query / len(query) ** 0.5).softmax(0)\n"
+        "    return (values * p[:, None]).T @ keys / len(query) ** 0.5\n",
+        "no mean is subtracted",
+    ),
+    (
+        "softmax_gradient",
+        "softmax_backward",
+        "def f(weights, gradient):\n    return weights * (1 - weights) * gradient\n",
+        "that is the diagonal of `J` alone",
+    ),
+    (
+        "masks_in_use",
+        "window_rule",
+        "def f(len_q, len_k, window):\n"
+        "    i = torch.arange(len_q)[:, None] + len_k - len_q\n"
+        "    return (i - torch.arange(len_k)).abs() < window\n",
+        "the window reaches to both sides",
+    ),
+    (
+        "kernels",
+        "regression",
+        "def f(queries, keys, values, bandwidth):\n"
+        "    distances = (queries[:, None] - keys).abs()\n"
+        "    return (-distances / (2 * bandwidth**2)).softmax(1) @ values\n",
+        "the distance stands where its square belongs.",
+    ),
+    (
+        "one_head",
+        "cross_head",
+        "def f(target, source, W_q, W_k, W_v):\n    keys = source @ W_k\n"
+        "    weights = (target @ W_q @ keys.mT).softmax(-1)\n"
+        "    return weights @ (source @ W_v)\n",
+        "the scale is missing: the scores are not divided by the root of the width.",
+    ),
+    (
         "flash_attention",
         "one_step",
         "def f(largest, total, mixture, scores, values):\n"
