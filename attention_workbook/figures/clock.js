@@ -1,12 +1,4 @@
-import {
-  createView,
-  element,
-  fixed,
-  grouped,
-  setAttributes,
-  setChildren,
-  svg,
-} from "./_shared/index.js";
+import { createView, element, grouped, setAttributes, setChildren, svg } from "./_shared/index.js";
 
 const WIDTH = 128; // of queries and keys
 const PAIRS = Array.from({ length: WIDTH / 2 }, (_, j) => j);
@@ -70,7 +62,7 @@ export function measure({ query, key, base, method }) {
 }
 
 /** The finding in words. */
-export function words({ method }, { distance, score, isNew }) {
+export function words({ method }, { distance, isNew }) {
   const how = {
     unchanged: "",
     interpolation: "With interpolation, ",
@@ -79,7 +71,8 @@ export function words({ method }, { distance, score, isNew }) {
   }[method];
   const hands = ["no hand is", "1 of the 64 hands is"][isNew] ?? `${isNew} of the 64 hands are`;
   const sentence = `${how}${hands} at an angle that training never showed.`;
-  return `${sentence[0].toUpperCase()}${sentence.slice(1)} The score of two equal vectors ${tokens(distance)} tokens apart is ${fixed(score, 2)} of what it is side by side. Move query and key together, and it stays the same.`;
+  const isDone = isNew === 0 && method !== "unchanged" && distance > TRAINED;
+  return `${sentence[0].toUpperCase()}${sentence.slice(1)}${isDone ? ` Done, for a distance of ${tokens(distance)} tokens.` : ""}`;
 }
 
 // ---------------------------------------------------------------- the view
@@ -89,11 +82,12 @@ function sizes(width) {
   const columns = width >= 560 ? 8 : 4;
   const each = width / columns;
   const radius = Math.min(each * 0.4, 44);
-  const high = 2 * radius + 46;
-  const top = 118;
+  const high = 2 * radius + (columns === 4 ? 54 : 46);
+  const top = 132;
   return {
     width,
     radius,
+    roomy: each > 90,
     height: top + (high * DRAWN.length) / columns,
     x: (position) => 14 + (position / LONGEST) * (width - 28),
     position: (x) => ((x - 14) / (width - 28)) * LONGEST,
@@ -179,7 +173,7 @@ export function render({ model, el }) {
     element(
       "p",
       { class: "attention-note", "data-drawn": true },
-      "Each clock is a pair of coordinates, and its number says in how many tokens it goes round. Its hands have the colours of query and key. The shaded part is where the key’s hand could be in training, seen from the query’s.",
+      "Each clock is a pair of coordinates. Shaded: the angles between its hands that training showed.",
     ),
   );
 
@@ -302,7 +296,25 @@ export function render({ model, el }) {
           hand(query, "query"),
           hand(key, "key"),
           ["circle", { cx: x, cy: y, r: 3, class: "attention-clock-hub" }],
-          ["text", { ...label, y: y + at.radius + 16, class: "attention-muted" }, tokens(turn)],
+          [
+            "text",
+            { ...label, y: y + at.radius + 16, class: "attention-muted" },
+            `${tokens(turn)}${i === 0 || at.roomy ? " tokens" : ""}`,
+          ],
+          ...(i === 0 || i === DRAWN.length - 1
+            ? [
+                [
+                  "text",
+                  {
+                    x: i === 0 ? x - at.radius : x + at.radius,
+                    y: y - at.radius - 7,
+                    "text-anchor": i === 0 ? "start" : "end",
+                    class: "attention-chosen",
+                  },
+                  i === 0 ? "fast: once round in" : "slow: once round in",
+                ],
+              ]
+            : []),
           [
             "text",
             {

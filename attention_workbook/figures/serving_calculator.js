@@ -3,6 +3,7 @@ import { createView, element, grouped, readNumber, setChildren, svg } from "./_s
 const OWN = "my own numbers";
 const WINDOW = 1024; // of the three layers of four that forget
 const LATENT = 512 + 64; // numbers of a layer that keeps one vector for all heads
+const WANTED = 500; // users, of the task
 const CURES = [
   ["eight_bits", "8 bits a number", "8 bits"],
   ["windows", "windows of 1024 in 3 layers of 4", "windows"],
@@ -27,24 +28,24 @@ function groupsOf({ model, models, layers, kv_heads, width }, { windows, latent 
   );
 }
 
-/** Bytes of one reader's cache, and on average of each of its tokens; how many readers fit. */
+/** Bytes of one user's cache, and on average of each of its tokens; how many users fit. */
 export function served(state, changes) {
   const bytes = changes.eight_bits ? 1 : 2;
-  const perReader = groupsOf(state, changes).reduce(
+  const perUser = groupsOf(state, changes).reduce(
     (sum, [many, numbers, window]) =>
       sum + many * numbers * bytes * Math.min(state.context, window || state.context),
     0,
   );
-  return fitting(state, perReader);
+  return fitting(state, perUser);
 }
 
 /** How many caches of so many bytes fit beside the weights. */
-function fitting({ memory, weights, context }, perReader) {
+function fitting({ memory, weights, context }, perUser) {
   const free = Math.max(memory - weights, 0) * 1e9;
   return {
-    one: perReader,
-    token: perReader / context,
-    readers: Math.floor(free / perReader),
+    one: perUser,
+    token: perUser / context,
+    users: Math.floor(free / perUser),
   };
 }
 
@@ -60,14 +61,19 @@ export function measure(state) {
 
 const size = (bytes) =>
   bytes >= 1e9 ? `${(bytes / 1e9).toFixed(2)}\u00a0GB` : `${(bytes / 1e6).toFixed(1)}\u00a0MB`;
-const many = (readers) => (readers === 1 ? "1 reader fits" : `${grouped(readers)} readers fit`);
+const sumOf = ({ weights }, one, users) =>
+  `${weights} GB of weights + ${grouped(users)} × ${size(one)} = ${(weights + (users * one) / 1e9).toFixed(1)} GB`;
+const many = (users) => (users === 1 ? "1 user fits" : `${grouped(users)} users fit`);
 
 /** The finding in words. */
 export function words(state, { now, plain }) {
-  const chosen = CURES.filter(([name]) => state[name]).map(([, title]) => title);
-  const how = chosen.length ? `, with ${chosen.join(" and ")}` : "";
-  const before = chosen.length ? ` (${grouped(plain.readers)} without)` : "";
-  return `At ${grouped(state.context)} tokens each, ${many(now.readers)} beside the weights${before}. A token takes ${grouped(now.token)} bytes and a whole text ${size(now.one)}${how}.`;
+  const count = CURES.filter(([name]) => state[name]).length;
+  const isDone = now.users >= WANTED && count <= 2;
+  const before = count ? `, ${grouped(plain.users)} without the changes` : "";
+  return (
+    `${isDone ? "Done: " : ""}${grouped(now.users)} users of ${grouped(state.context)} tokens fit${before}. ` +
+    `A token takes ${grouped(now.token)} bytes, a user ${size(now.one)}.`
+  );
 }
 
 // ---------------------------------------------------------------- the view
@@ -76,8 +82,8 @@ export function render({ model, el }) {
   const view = createView(
     { model, el },
     {
-      label: "How many readers at once?",
-      task: "Press the changes, and see how many readers the machine can serve.",
+      label: "How many users at once?",
+      task: `Two of these changes make room for ${WANTED} users. Which two?`,
       traits: [
         ...["model", "layers", "kv_heads", "width", "context", "memory", "weights"],
         ...["windows", "latent", "eight_bits"],
@@ -86,9 +92,9 @@ export function render({ model, el }) {
     },
   );
   const plot = view.plot({
-    height: 336,
+    height: 244,
     description:
-      "The machine’s memory with the weights and each reader’s cache, and what each change makes of a token",
+      "The machine’s memory: the weights and each user’s cache add up to it; below it the changes, to be switched on",
   });
   const [memory, rows] = ["attention-serving-memory", "attention-serving-rows"].map((kind) =>
     plot.svg.appendChild(svg("g", { class: kind })),
@@ -135,7 +141,7 @@ export function render({ model, el }) {
   );
   view.slider({
     trait: "context",
-    label: "Tokens of each reader’s text",
+    label: "Tokens of each user’s text",
     min: 8,
     max: 20,
     step: 0.5,
@@ -163,16 +169,16 @@ export function render({ model, el }) {
   field("width", "Width of a head", 4096, 1, { model: OWN });
   const numbers = view.numbers({
     token: "Bytes a token",
-    one: "Bytes of a reader",
-    readers: "Readers at once",
+    one: "Bytes of a user",
+    users: "Readers at once",
   });
 
-  function drawMemory(state, { one, readers }, width) {
+  function drawMemory(state, { one, users }, width) {
     const unit = (width - 2) / state.memory;
     const taken = Math.min(state.weights, state.memory) * unit;
     const each = (one / 1e9) * unit;
-    const drawn = Math.min(readers, 400);
-    const step = drawn < readers ? (each * readers) / drawn : each;
+    const drawn = Math.min(users, 400);
+    const step = drawn < users ? (each * users) / drawn : each;
     const gap = step > 4 ? 1.5 : step > 1.5 ? 0.5 : 0;
     setChildren(memory, [
       [
@@ -190,41 +196,26 @@ export function render({ model, el }) {
           y: 32,
           width: Math.max(step - gap, 0.3),
           height: 48,
-          class: "attention-serving-reader",
+          class: "attention-serving-user",
         },
       ]),
       ["text", { x: 1, y: 20, class: "attention-muted" }, `${grouped(state.memory)} GB of memory`],
-      ...(state.weights > 0
-        ? [["text", { x: 1, y: 97, class: "attention-muted" }, "weights"]]
-        : []),
-      ...(readers > 0 && taken < width - 60
-        ? [
-            [
-              "text",
-              {
-                x: state.weights > 0 ? Math.max(taken + 1, 58) : 1,
-                y: 97,
-                class: "attention-muted",
-              },
-              "readers",
-            ],
-          ]
-        : []),
+      ["text", { x: 1, y: 100, class: "attention-muted" }, sumOf(state, one, users)],
       [
         "text",
         { x: width - 1, y: 20, "text-anchor": "end", class: "attention-serving-count" },
-        many(readers),
+        many(users),
       ],
     ]);
   }
 
-  function drawRows(state, { plain, alone }, width) {
-    const [top, high] = [110, 54];
-    const unit = (width - 2) / Math.max(plain.token, ...alone.map(({ token }) => token));
-    const row = (i, title, { token, readers }, change) => {
+  /** The changes as switches, each with what it leaves of a token alone. */
+  function drawRows(state, { alone }, width) {
+    const [top, high] = [116, 42];
+    const row = ([name, title, short], i) => {
       const y = top + i * high;
-      const isChosen = change && state[change];
-      const label = change ? `${isChosen ? "✓ " : "+ "}${title}` : title;
+      const isOn = state[name];
+      const said = `${grouped(alone[i].token)} bytes a token${width > 560 ? ", with this change alone" : ""}`;
       return [
         [
           "rect",
@@ -232,43 +223,42 @@ export function render({ model, el }) {
             x: 1,
             y,
             width: width - 2,
-            height: high - 8,
-            rx: 6,
+            height: high - 6,
+            rx: 8,
             class: "attention-serving-row",
-            ...(change && {
-              "data-change": change,
-              tabindex: 0,
-              role: "button",
-              "aria-pressed": String(isChosen),
-              "aria-label": title,
-            }),
+            "data-change": name,
+            tabindex: 0,
+            role: "switch",
+            "aria-checked": String(isOn),
+            "aria-label": title,
           },
         ],
         [
           "rect",
           {
-            x: 6,
-            y: y + 26,
-            width: Math.max(token * unit - 10, 2),
-            height: 14,
-            rx: 3,
-            class: "attention-serving-token",
+            x: 10,
+            y: y + 9,
+            width: 32,
+            height: 18,
+            rx: 9,
+            class: "attention-switch",
+            "data-on": String(isOn),
           },
         ],
-        ["text", { x: 8, y: y + 18, class: isChosen ? "attention-chosen" : "" }, label],
+        ["circle", { cx: isOn ? 33 : 19, cy: y + 18, r: 6.5, class: "attention-switch-knob" }],
         [
           "text",
-          { x: width - 8, y: y + 18, "text-anchor": "end", class: "attention-muted" },
-          `${grouped(token)} bytes a token, ${grouped(readers)} readers`,
+          { x: 52, y: y + 23, class: isOn ? "attention-chosen" : "" },
+          width > 560 ? title : short,
+        ],
+        [
+          "text",
+          { x: width - 10, y: y + 23, "text-anchor": "end", class: "attention-muted" },
+          said,
         ],
       ];
     };
-    setChildren(rows, [
-      ...row(0, width > 480 ? `${state.model}, as it is` : state.model, plain),
-      ...CURES.flatMap(([name, title, short], i) =>
-        row(i + 1, width > 560 ? title : short, alone[i], name),
-      ),
-    ]);
+    setChildren(rows, CURES.flatMap(row));
   }
 
   view.start(() => {
@@ -284,7 +274,7 @@ export function render({ model, el }) {
     numbers(measured.now, {
       token: grouped(measured.now.token),
       one: size(measured.now.one),
-      readers: grouped(measured.now.readers),
+      users: grouped(measured.now.users),
     });
     view.say(words(state, measured));
   });

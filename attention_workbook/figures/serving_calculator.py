@@ -1,4 +1,4 @@
-"""Serving calculator: how many readers a machine serves at once, by what its cache keeps."""
+"""Serving calculator: how many users a machine serves at once, by what its cache keeps."""
 
 import re
 from typing import Any
@@ -22,7 +22,7 @@ class _Name(traitlets.Unicode[str, str]):
 
 
 class ServingCalculator(Figure):
-    """Bytes a token leaves in the cache, and how many readers fit into a machine's memory.
+    """Bytes a token leaves in the cache, and how many users fit into a machine's memory.
 
     The models are those of ``attention_workbook.published.MODELS``. The cache holds 2 bytes a
     number, or 1
@@ -36,7 +36,7 @@ class ServingCalculator(Figure):
     layers, kv_heads, width : int
         Layers, key heads of a layer, and the width of a head's keys and values.
     context : int
-        Tokens that each reader's text has, 256 to 1048576.
+        Tokens that each user's text has, 256 to 1048576.
     memory, weights : int
         Of the machine, and what the model's weights take of it, in GB (10⁹ bytes).
     windows : bool

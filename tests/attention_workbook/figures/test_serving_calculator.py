@@ -1,4 +1,6 @@
-"""The figure ServingCalculator: bytes and readers are those of the chapter and its table."""
+"""The figure ServingCalculator: bytes and users are those of the chapter and its table."""
+
+import itertools
 
 import pytest
 import traitlets
@@ -21,13 +23,13 @@ def test_a_published_models_cache_is_that_of_the_table(node, name, context):
     (model,) = (one for one in MODELS if one.name == name)
     seen = measured(node, model=name, context=context, memory=10_000, weights=0)
     assert seen["now"]["one"] == pytest.approx(model.cache_bytes(context))
-    assert seen["now"]["readers"] == int(10_000e9 // model.cache_bytes(context))
+    assert seen["now"]["users"] == int(10_000e9 // model.cache_bytes(context))
 
 
 def test_the_numbers_of_the_chapter_come_out(node):
     llama = cost.cache_bytes(32, 8, 128)
     seen = measured(node)
-    assert (seen["plain"]["token"], seen["plain"]["readers"]) == (llama, 59)
+    assert (seen["plain"]["token"], seen["plain"]["users"]) == (llama, 59)
     eight_bits, windows, latent = seen["alone"]
     assert eight_bits["token"] == llama / 2
     assert windows["token"] == pytest.approx(llama / 4 * (1 + 3 * 1024 / 8192))
@@ -39,7 +41,7 @@ def test_ones_own_numbers_and_all_changes_together(node):
     seen = measured(node, **own, windows=True, latent=True, eight_bits=True)
     assert seen["plain"]["token"] == cost.cache_bytes(40, 4, 64)
     assert seen["now"]["one"] == pytest.approx(576 * (10 * 8192 + 30 * 1024))
-    assert measured(node, memory=16, weights=16)["now"]["readers"] == 0
+    assert measured(node, memory=16, weights=16)["now"]["users"] == 0
 
 
 def test_an_unknown_model_is_refused():
@@ -47,18 +49,30 @@ def test_an_unknown_model_is_refused():
         ServingCalculator(model="Lama")
 
 
+def test_two_pairs_of_changes_make_room_for_five_hundred_users(node):
+    """The task has an answer, and the sentence says so for it alone."""
+    changes = ["eight_bits", "windows", "latent"]
+    done = []
+    for chosen in itertools.chain(*(itertools.combinations(changes, n) for n in range(4))):
+        state = ServingCalculator(**dict.fromkeys(chosen, True)).state()
+        says = "(state) => words(state, measure(state))"
+        (said,) = node("serving_calculator.js", says, [[state]], ["words", "measure"])
+        done += [chosen] * said.startswith("Done")
+    assert done == [("windows", "latent")]
+
+
 @pytest.mark.browser
 def test_rows_are_pressed_and_the_address_carries_the_numbers(show):
     page = show(ServingCalculator())
-    page.get_by_role("button", name="8 bits a number").press("Enter")
+    page.get_by_role("switch", name="8 bits a number").press("Enter")
     page.settle()
-    assert page.figure().read("readers") == 119
-    page.get_by_role("button", name="windows of 1024 in 3 layers of 4").click()
+    assert page.figure().read("users") == 119
+    page.get_by_role("switch", name="windows of 1024 in 3 layers of 4").click()
     page.settle()
-    assert page.figure().read("readers") > 300
+    assert page.figure().read("users") > 300
     page.locator("[data-trait=model] select").select_option("Gemma 3 27B")
     page.settle()
-    assert "(23 without)" in page.locator(".attention-finding").inner_text()
+    assert "23 without the changes" in page.locator(".attention-finding").inner_text()
     page = show(
         ServingCalculator(),
         address="#ServingCalculator.layers=16&ServingCalculator.model=my own numbers",
