@@ -1,7 +1,6 @@
 import {
   attend,
   createView,
-  element,
   fixed,
   linear,
   mixture,
@@ -85,17 +84,23 @@ function hopsOf({ place }, { letters, weights, probabilities }) {
   return { asking, second, target, first, before: first.indexOf(Math.max(...first)), next, most };
 }
 
+/** Whether a text of the reader's own is copied: the letter that comes stood after the same one before. */
+const isCopied = ({ letters }, { asking, target, before, next, most }) =>
+  before < asking &&
+  letters[before] === letters[asking] &&
+  letters[target] === LETTERS[most] &&
+  next[most] > 0.5;
+
 /** The finding in words. */
-export function words(
-  { without },
-  { letters },
-  { asking, second, target, first, before, next, most },
-) {
+export function words({ without, text }, measured, hops, begun = text) {
+  const { letters } = measured;
+  const { asking, second, target, first, before, next, most } = hops;
   const off = without ? ` Layer ${without} is switched off: it looks, but adds nothing.` : "";
+  const done = text !== begun && isCopied(measured, hops) ? " Done: it copies your text." : "";
   return (
-    `In layer 2, “${letters[asking]}” (letter ${asking + 1}) looks most at “${letters[target]}” (letter ${target + 1}, ` +
-    `weight ${fixed(second[target], 2)}). In layer 1, that one looked most at “${letters[before]}” (letter ${before + 1}, ` +
-    `weight ${fixed(first[before], 2)}). What comes next: “${LETTERS[most]}” (probability ${fixed(next[most], 2)}).${off}`
+    `In layer 2, “${letters[asking]}” looks most at “${letters[target]}” (${fixed(second[target], 2)}), ` +
+    `which in layer 1 looked most at “${letters[before]}” (${fixed(first[before], 2)}): ` +
+    `next comes “${LETTERS[most]}” (probability ${fixed(next[most], 2)}).${off}${done}`
   );
 }
 
@@ -136,20 +141,17 @@ export function render({ model, el }) {
     height: 92,
     description: "The probability of each of the 26 letters to come next",
   });
-  const verdict = view.stage.appendChild(element("div", { class: "attention-verdict" }));
-  const show = view.numbers(
-    {
-      next: "Next letter",
-      probability: "Probability",
-      second: "Layer 2, largest weight",
-      first: "Layer 1, largest weight there",
-    },
-    verdict,
-  );
+  const show = view.numbers({
+    next: "Next letter",
+    probability: "Probability",
+    second: "Layer 2, largest weight",
+    first: "Layer 1, largest weight there",
+  });
 
-  // As few rows as there is room for, and all of one length.
-  const rows = () => Math.ceil((measured.letters.length * LEAST) / plot.width);
-  const columns = () => Math.ceil(measured.letters.length / rows());
+  // As few rows as there is room for, and all of one length: of the letters and the one that comes.
+  const places = () => measured.letters.length + 1;
+  const rows = () => Math.ceil((places() * LEAST) / plot.width);
+  const columns = () => Math.ceil(places() / rows());
   const across = () => Math.min(plot.width / columns(), MOST); // from letter to letter
   const at = (place) => [
     ((place % columns()) + 0.5) * across(),
@@ -186,7 +188,7 @@ export function render({ model, el }) {
 
   /** Lines from one letter to others, as thick as the weights; `side` is −1 above and 1 below. A line to
       another row runs between the rows, so that it crosses no letter. */
-  function strands(from, weights, side, color) {
+  function strands(from, weights, side) {
     const edge = side < 0 ? 0 : CELL;
     const [x1, y1] = at(from);
     return weights.flatMap((weight, key) => {
@@ -195,21 +197,25 @@ export function render({ model, el }) {
       if (y1 !== y2) {
         const [top, low] = y1 < y2 ? [y1 + CELL, y2] : [y1, y2 + CELL];
         const middle = (top + low) / 2;
-        return [
-          strand(`M${x1} ${top}C${x1} ${middle} ${x2} ${middle} ${x2} ${low}`, weight, color),
-        ];
+        return [strand(`M${x1} ${top}C${x1} ${middle} ${x2} ${middle} ${x2} ${low}`, weight)];
       }
       const bend = side * Math.min(12 + Math.abs(x2 - x1) / 6, side < 0 ? ABOVE - 4 : BELOW);
       const d =
         key === from
           ? `M${x1 - 5} ${y1 + edge}c-9 ${side * 20} 19 ${side * 20} 10 0`
           : `M${x1} ${y1 + edge}C${x1} ${y1 + edge + bend} ${x2} ${y2 + edge + bend} ${x2} ${y2 + edge}`;
-      return [strand(d, weight, color)];
+      return [strand(d, weight)];
     });
   }
-  const strand = (d, weight, stroke) => [
+  const strand = (d, weight) => [
     "path",
-    { d, fill: "none", stroke, "stroke-width": 0.75 + 5.5 * weight, "stroke-linecap": "round" },
+    {
+      d,
+      fill: "none",
+      stroke: "var(--aw-weight)",
+      "stroke-width": 0.75 + 5.5 * weight,
+      "stroke-linecap": "round",
+    },
   ];
 
   view.start(() => {
@@ -220,39 +226,59 @@ export function render({ model, el }) {
     const hops = hopsOf(state, measured);
     plot.setHeight(rows() * (ABOVE + CELL + BELOW));
     setChildren(lines, [
-      ...strands(hops.asking, view.glide("second", hops.second), -1, "var(--aw-weight)"),
-      ...strands(hops.target, view.glide("first", hops.first), 1, "var(--aw-key)"),
+      ...strands(hops.asking, view.glide("second", hops.second), -1),
+      ...strands(hops.target, view.glide("first", hops.first), 1),
+      ...["layer 2", "layer 1"].map((name, i) => [
+        "text",
+        {
+          x: 0,
+          y: i ? ABOVE + CELL + BELOW - 6 : 12,
+          class: "attention-muted",
+          visibility: rows() > 1 ? "hidden" : null,
+        },
+        name,
+      ]),
     ]);
-    setChildren(
-      boxes,
-      [...measured.letters].flatMap((letter, place) => {
-        const [x, y] = at(place);
-        const role =
-          place === hops.asking
-            ? "query"
-            : place === hops.target
-              ? "weight"
-              : place === hops.before
-                ? "key"
-                : "grid";
-        return [
-          [
-            "rect",
-            {
-              x: x - across() / 2 + 0.75,
-              y,
-              width: across() - 1.5,
-              height: CELL,
-              rx: 4,
-              fill: "var(--aw-paper)",
-              stroke: `var(--aw-${role})`,
-              "stroke-width": role === "grid" ? 1 : 2,
-            },
-          ],
-          ["text", { x, y: y + CELL - 6, "text-anchor": "middle" }, letter],
-        ];
+    const cell = (place, letter, role, rest) => {
+      const [x, y] = at(place);
+      return [
+        [
+          "rect",
+          {
+            x: x - across() / 2 + 0.75,
+            y,
+            width: across() - 1.5,
+            height: CELL,
+            rx: 4,
+            fill: "var(--aw-paper)",
+            stroke: `var(--aw-${role})`,
+            "stroke-width": role === "grid" ? 1 : 2,
+            ...rest,
+          },
+        ],
+        [
+          "text",
+          {
+            x,
+            y: y + CELL - 6,
+            "text-anchor": "middle",
+            class: role === "grid" ? null : `attention-${role}`,
+          },
+          letter,
+        ],
+      ];
+    };
+    const isLast = hops.asking === measured.letters.length - 1;
+    setChildren(boxes, [
+      ...[...measured.letters].flatMap((letter, place) => {
+        const looked = place === hops.target || place === hops.before ? "weight" : "grid";
+        return cell(place, letter, place === hops.asking ? "query" : looked);
       }),
-    );
+      // The guess stands where it would go on.
+      ...(isLast
+        ? cell(measured.letters.length, LETTERS[hops.most], "output", { "stroke-dasharray": "3 2" })
+        : []),
+    ]);
     const step = bars.width / LETTERS.length;
     setChildren(
       bars.svg,
@@ -285,7 +311,7 @@ export function render({ model, el }) {
       { next: most, probability: next[most], second: second[target], first: other[before] },
       { next: LETTERS[most] },
     );
-    view.say(words(state, measured, hops));
+    view.say(words(state, measured, hops, first.text));
   });
   return view.cleanup;
 }
