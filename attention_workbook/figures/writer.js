@@ -14,7 +14,7 @@ import {
 
 const WINDOW = 128; // letters that a head sees, as in network.py
 const LONGEST = 400; // letters of a text, as in writer.py
-const SHOWN = 6; // candidates for the next letter
+const SHOWN = 5; // candidates for the next letter
 const [CELL, LINE, BAR] = [9.6, 27, 22]; // a letter, a line of letters, a line of candidates
 
 // ---------------------------------------------------------------- the model
@@ -175,18 +175,20 @@ export function headName({ head, num_heads }) {
   return `layer ${Math.floor((head - 1) / num_heads) + 1}, head ${((head - 1) % num_heads) + 1}`;
 }
 
-/** The finding in words. */
+/** The finding in words: what comes next, or why a letter came that stands. */
 export function words(state, { logits, weights }) {
   const probabilities = chances(logits, state.temperature);
   const most = Math.max(...weights);
   const target = weights.lastIndexOf(most);
-  const back = placeOf(state) - target;
+  const place = placeOf(state);
   const likely = Math.max(...probabilities);
-  return (
-    `For letter ${placeOf(state) + 1}, it expects “${visible(state.letters[probabilities.indexOf(likely)])}” ` +
-    `(probability ${fixed(likely)} at this temperature). Through ${headName(state)}, it looks most at ` +
-    `“${visible(state.text[target])}”, ${back} back (weight ${fixed(most)}).`
-  );
+  const expected = `“${visible(state.letters[probabilities.indexOf(likely)])}” (${fixed(likely, 2)})`;
+  const back = place - target === 1 ? "the letter before" : `${place - target} letters back`;
+  const look = `through ${headName(state)}, at “${visible(state.text[target])}”, ${back} (${fixed(most, 2)})`;
+  if (place === state.text.length) return `Next it expects ${expected}. It looks most, ${look}.`;
+  const letter = state.text[place];
+  const share = fixed(probabilities[state.letters.indexOf(letter)], 2);
+  return `Before “${visible(letter)}” it looked most, ${look}. It gave “${visible(letter)}” ${share}, and most to ${expected}.`;
 }
 
 // ---------------------------------------------------------------- where everything is
@@ -221,13 +223,14 @@ export function render({ model, el }) {
     { model, el },
     {
       label: "A writer at work",
-      task: "Press Write, then try another temperature or a beginning of your own.",
+      task: "Press Write. Then click a letter that surprises you: why did it come?",
       traits,
       given: ["letters", "num_heads", "num_layers", "logits", "weights"],
     },
   );
   const first = view.state();
   let writer = null;
+  let begun = 0; // letters that the reader wrote; the others are the writer's
   let timer = 0;
   let hasRoom = false; // for all that may be written, so that nothing below moves meanwhile
 
@@ -236,16 +239,17 @@ export function render({ model, el }) {
     node,
     refuse,
   } = textField({ label: "A beginning of your own", maxlength: LONGEST });
-  view.stage.append(node);
+  view.controls.append(node);
   const page = view.plot({
     height: LINE,
     description: "The text, each letter as green as it is looked at",
   });
   const candidates = view.plot({ height: BAR, description: "The most probable next letters" });
-  const show = view.numbers(
-    { expected: "It expects", probability: "Probability", weight: "Largest weight" },
-    view.readouts,
-  );
+  const show = view.numbers({
+    expected: "It expects",
+    probability: "Probability",
+    weight: "Largest weight",
+  });
   const columns = () => Math.max(Math.floor((page.width - 2) / CELL), 2);
   page.svg.classList.add("attention-writing");
   page.svg.addEventListener(
@@ -283,7 +287,11 @@ export function render({ model, el }) {
               "fill-opacity": 0.55 * (shares[place] ?? 0),
             },
           ],
-          ["text", { x: x + CELL / 2, y: y + 17.5 }, letter],
+          [
+            "text",
+            { x: x + CELL / 2, y: y + 17.5, class: place < begun ? null : "attention-by-writer" },
+            letter,
+          ],
           ...(place === askedPlace
             ? [["rect", { x, y, width: CELL, height: LINE - 2, rx: 2, class: "attention-asked" }]]
             : []),
@@ -335,14 +343,14 @@ export function render({ model, el }) {
     timer = setInterval(step, 60);
     return setText(button, "Stop");
   });
-  page.svg.parentNode.before(button);
-  /** Let what was typed go: the text that stands is in the field. */
+  /** Let what was typed go: the text that stands is the beginning. */
   function settle() {
     typed.value = model.get("text");
+    begun = typed.value.length;
     refuse("");
   }
   view.onChange("text", () => {
-    if (document.activeElement !== typed) settle();
+    if (document.activeElement !== typed && !model.get("text").startsWith(typed.value)) settle();
   });
   settle();
   typed.addEventListener(
@@ -355,7 +363,9 @@ export function render({ model, el }) {
           ? `The writer has never seen ${unknown.map((letter) => `“${letter}”`).join(", ")}.`
           : "",
       );
-      if (text && unknown.length === 0) view.setAll({ text, place: -1 });
+      if (!text || unknown.length) return;
+      begun = text.length;
+      view.setAll({ text, place: -1 });
     },
     { signal: view.signal },
   );
@@ -373,6 +383,7 @@ export function render({ model, el }) {
     min: 0,
     max: first.num_heads * first.num_layers,
     text: (head) => headName({ ...first, head }),
+    more: true,
   });
   view.slider({
     trait: "place",

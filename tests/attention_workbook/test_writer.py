@@ -78,10 +78,29 @@ def test_pressing_write_fetches_the_model_and_writes(show):
     page.get_by_role("button", name="Stop").click()
     page.settle()
     assert [url.rpartition("/")[2] for url in asked] == ["Writer.data.js"]
-    written = page.get_by_label("A beginning of your own").input_value()
+    written = page.evaluate("attentionWidgets.model(document.querySelector('figure')).get('text')")
+    own = page.locator(".attention-writing > text:not(.attention-by-writer)").all_text_contents()
+    assert "".join(own) == page.get_by_label("A beginning of your own").input_value() == before
     model = load_writer()
     assert written == write(model, Writer().text, len(written) - len(Writer().text), temperature=0)
     assert page.errors == []
+
+
+@pytest.mark.browser
+def test_a_click_on_a_letter_says_why_it_came(show):
+    page = show(Writer())
+    place = Writer().text.index("s,")
+    page.locator(".attention-writing > text").nth(place).click()
+    said = page.locator(".attention-finding")
+    page.wait_for_function(
+        "document.querySelector('.attention-finding').innerText.startsWith('Before')"
+    )
+    assert f"and most to “{likeliest(Writer(place=place))}”" in said.inner_text()
+    assert "It gave “s” " in said.inner_text()
+
+
+def likeliest(figure):
+    return figure.letters[figure.logits.index(max(figure.logits))]
 
 
 @pytest.mark.browser
