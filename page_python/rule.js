@@ -31,8 +31,8 @@ export function startRule({ python, door }) {
       const source = cleaned(given.source);
       return call("take", source, lowered(source), kept(given.values));
     },
-    step({ gradients, step, rate }) {
-      const { failed, made, remembers } = call("step", kept(gradients), step, rate);
+    step({ gradients, rate }) {
+      const { failed, made, remembers } = call("step", kept(gradients), rate);
       if (failed) return { failed };
       door.release(since, ...made);
       const values = shapes.map((_, i) => flat(door.get(made[3 * i])));

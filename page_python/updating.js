@@ -26,8 +26,8 @@ export function ruleOf(page, base) {
       const { said } = await session.ask({ kind: "rule", source, shapes, values });
       if (said) throw new Trouble(said);
     },
-    async step(gradients, step, rate) {
-      const answer = await session.ask({ kind: "update", gradients, step, rate });
+    async step(gradients, rate) {
+      const answer = await session.ask({ kind: "update", gradients, rate });
       if (answer.failed) throw new Trouble(answer.failed);
       return answer;
     },

@@ -2,11 +2,11 @@ import { createView, fixed, grouped, setChildren, setText, short } from "./_shar
 
 const USUAL = { adam: 0.004, descent: 0.5 }; // rates that suit the rules
 const NAMES = { mine: "your my_update", adam: "Adam", descent: "plain descent" };
-// Losses of tables that count what follows nothing, one letter, four letters; see the chapter.
+// Losses of tables that count what follows no letter, one, and four.
 const TABLES = [
   [3.07, "counting letters"],
-  [2.37, "counting pairs"],
-  [1.31, "counting five letters"],
+  [2.38, "counting pairs"],
+  [1.29, "counting five in a row"],
 ];
 const MOST = 5; // nats, at the chart's upper edge
 const SIZE = { left: 30, right: 6, top: 10, base: 214, texts: 252, row: 38 };
@@ -101,7 +101,7 @@ function startRun({ program, prose, settings }, rule, hear) {
     try {
       if (kind === "ready" && rule) await rule.begin(given.shapes, given.values);
       if (kind === "gradients") {
-        const answer = await rule.step(given.gradients, given.step, given.rate);
+        const answer = await rule.step(given.gradients, given.rate);
         remembers ??= answer.remembers;
         worker.postMessage({ kind: "values", values: answer.values });
       }

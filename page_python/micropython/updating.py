@@ -27,9 +27,9 @@ def take(source, lowered, numbers):
     return ""
 
 
-def step(numbers, count, rate):
+def step(numbers, rate):
     """Let the rule make a step with these gradients; return the numbers of all tensors."""
-    outcome = running.run(lambda: _stepped(numbers, count, rate), ())
+    outcome = running.run(lambda: _stepped(numbers, rate), ())
     if not isinstance(outcome, Failure):
         return outcome
     if isinstance(outcome.error, Unfit):
@@ -37,14 +37,13 @@ def step(numbers, count, rate):
     return {"failed": outcome.sentence().replace("your function", "`my_update`", 1)}
 
 
-def _stepped(numbers, count, rate):
-    remembers = count > 1
+def _stepped(numbers, rate):
+    remembers = False
     for state, number in zip(_states, numbers, strict=True):
-        before = state[1].clone() if count == 1 else None
+        before = state[1].clone()
         gradient = torch.Tensor(number, True)
-        state[:] = _fit(_rule[0](state[0], gradient, state[1], state[2], count, rate), state)
-        if count == 1 and not remembers:
-            remembers = bool((state[1] != before).any())
+        state[:] = _fit(_rule[0](state[0], gradient, state[1], state[2], rate), state)
+        remembers = remembers or bool((state[1] != before).any())
     return {"made": [x._n for state in _states for x in state], "remembers": remembers}
 
 

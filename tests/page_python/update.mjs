@@ -1,7 +1,7 @@
 // Let texts with `my_update` make steps, for the tests: JSON in, JSON out.
 //
 // in: {folder, micropython, engine, shapes, values, gradients: [of each step], rate, sources}
-// out: for each source {said} or {failed} or {values, remembers, milliseconds of a step}
+// out: for each source {said} or {failed} or {values, remembers, tensors: how many are kept}
 
 import fs from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -20,8 +20,8 @@ function run(source) {
   if (said) return { said };
   let answer;
   let remembers;
-  for (const [i, gradient] of gradients.entries()) {
-    answer = rule.step({ gradients: Float32Array.from(gradient), step: i + 1, rate });
+  for (const gradient of gradients) {
+    answer = rule.step({ gradients: Float32Array.from(gradient), rate });
     if (answer.failed) return { failed: answer.failed };
     remembers ??= answer.remembers;
   }

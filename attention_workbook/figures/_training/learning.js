@@ -2,13 +2,13 @@
 
 import { softmaxRow, surprise } from "./losses.js";
 import { createRandom } from "./random.js";
-import { adam, createState, descent } from "./rules.js";
+import { createState, descent, uncorrected } from "./rules.js";
 import { backward, createParameters, forward } from "./transformer.js";
 
 const [WIDTH, HIDDEN, HEADS, LENGTH, BATCH] = [48, 192, 4, 32, 8];
 const STRETCHES = 128; // of the held-out text, evenly spread: the loss is measured on them
 const TEMPERATURE = 0.8;
-const RULES = { adam, descent };
+const RULES = { adam: uncorrected, descent };
 
 /** Every tenth paragraph is held out, as attention_workbook.writer.split_prose does it. */
 export function splitProse(prose) {

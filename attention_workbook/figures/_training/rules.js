@@ -21,3 +21,12 @@ export function adam(parameter, gradient, { mean, square }, step, rate, keep = 0
     parameter[i] -= (rate * (mean[i] / meanShare)) / (Math.sqrt(square[i] / squareShare) + 1e-8);
   }
 }
+
+/** Adam without the corrections, as chapter “It learns” writes it. */
+export function uncorrected(parameter, gradient, { mean, square }, step, rate) {
+  for (let i = 0; i < parameter.length; i += 1) {
+    mean[i] = 0.9 * mean[i] + 0.1 * gradient[i];
+    square[i] = 0.99 * square[i] + 0.01 * gradient[i] ** 2;
+    parameter[i] -= (rate * mean[i]) / (Math.sqrt(square[i]) + 1e-8);
+  }
+}

@@ -68,7 +68,7 @@ export function listen(port) {
     const before = run.step === 1 && joined(run.parameters, "values");
     if (rule === "mine") {
       const gradients = joined(run.parameters, "gradient");
-      port.postMessage({ kind: "gradients", step: run.step, rate, gradients });
+      port.postMessage({ kind: "gradients", rate, gradients });
       spread(run.parameters, await new Promise((resolve) => (receive = resolve)));
     } else run.update();
     if (!before) return;
