@@ -58,6 +58,8 @@ export function remark({ hasMoved, isUphill, size, remembers = true }) {
   return "";
 }
 
+const inNats = (loss) => (loss < 100 ? fixed(loss, 2) : "over 100");
+
 /** What is seen, in words. `other` is the loss of the stored run at the same step. */
 export function words({ step, loss, first, settings, other }) {
   if (!Number.isFinite(loss)) return "The numbers have become too large to compute with.";
@@ -359,7 +361,7 @@ export function render({ model, el }) {
         text(
           0,
           y,
-          `${step === 1 ? "After 1 step" : `After ${grouped(step)} steps`}, ${fixed(loss, 2)} nats`,
+          `${step === 1 ? "After 1 step" : `After ${grouped(step)} steps`}, ${inNats(loss)} nats`,
           "muted",
         ),
         ...linesOf(written, columns, most).map((line, j) =>
@@ -400,7 +402,7 @@ export function render({ model, el }) {
       ...drawTexts(samples),
     ]);
     const [step, loss] = (current ?? stored).losses.at(-1);
-    show({ step, loss }, { step: grouped(step), loss: fixed(loss, 2) });
+    show({ step, loss }, { step: grouped(step), loss: inNats(loss) });
     view.say(finding(), `Rule: ${nameOf(settings)}.`);
   });
 
