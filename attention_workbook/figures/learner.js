@@ -84,11 +84,15 @@ export function linesOf(text, columns, most) {
   );
 }
 
-/** The rule of the reader's, where the page has one: it is asked by an event. */
+const NONE_KEPT = "No my_update of yours is kept on this device, so ours runs: Adam.";
+const NO_PAGE = "Your my_update runs on the book's own page; here ours does: Adam.";
+
+/** The reader's own rule, which the page is asked for by an event; or why there is none. */
 async function findRule(el) {
   const asked = {};
   el.dispatchEvent(new CustomEvent("attention-rule", { bubbles: true, detail: asked }));
-  return (await asked.find?.()) ?? null;
+  if (!asked.find) return { rule: null, why: NO_PAGE };
+  return { rule: await asked.find(), why: NONE_KEPT };
 }
 
 // ---------------------------------------------------------------- a run in its worker
@@ -203,7 +207,8 @@ export function render({ model, el }) {
     view.again();
     const hear = hearing(begun);
     try {
-      const rule = settings.rule === "mine" ? await findRule(el) : null;
+      const { rule, why } = settings.rule === "mine" ? await findRule(el) : { rule: null, why: "" };
+      begun.remark = rule ? "" : why;
       if (run !== begun) return rule?.end();
       begun.worker = startRun(made(begun, rule), rule, hear);
       if (begun.isGoing) begun.worker.go();
@@ -416,12 +421,10 @@ export function render({ model, el }) {
     if (!run)
       return "A stored run: at first random letters, then groups of letters, then words of the book.";
     const [step, loss] = current.losses.at(-1);
-    const own = current.isOurs
-      ? "No my_update of yours is kept on this device, so ours runs: Adam. "
-      : `${current.remark ?? ""} `;
     const other = lossAt(stored.losses, step);
     const seen = { step, loss, first: current.losses[0][1], settings: current.settings, other };
-    return `${own}${words(seen)}`.trim();
+    const isEarly = !current.isOurs && step < 50;
+    return [current.remark, current.remark && isEarly ? "" : words(seen)].filter(Boolean).join(" ");
   }
   return view.cleanup;
 }

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from attention_lib import causal_mask, generator, rotate_by_position
 from attention_workbook.figures.learner import STORED, Learner
+from attention_workbook.parts import of_the_book
 from tools.learner import learned
 
 STATE = "attentionWidgets.model(document.querySelector('figure'))"
@@ -83,6 +84,24 @@ def test_each_gradient_is_torchs(node, options):
         mine = torch.tensor(ours["gradients"][name], dtype=torch.float64).view(x.shape)
         error = (mine - x.grad).abs().max() / x.grad.abs().max()
         assert error < 1e-10, f"{name}: {error:.1e}"
+
+
+def test_our_rule_is_the_chapters_update(node):
+    numbers = generator(5)
+    start = torch.randn(7, generator=numbers, dtype=torch.float64)
+    gradients = torch.randn(20, 7, generator=numbers, dtype=torch.float64)
+    steps = """(start, gradients, rate) => {
+        const [parameter, state] = [Float64Array.from(start), createState(start.length)];
+        for (const gradient of gradients) uncorrected(parameter, gradient, state, 0, rate);
+        return [...parameter];
+    }"""
+    data = [[start.tolist(), gradients.tolist(), 0.03]]
+    (ours,) = node("_training/rules.js", steps, data, names=["createState", "uncorrected"])
+    update = of_the_book("my_update")
+    parameter, mean, square = start, torch.zeros_like(start), torch.zeros_like(start)
+    for gradient in gradients:
+        parameter, mean, square = update(parameter, gradient, mean, square, 0.03)
+    assert ours == pytest.approx(parameter.tolist(), rel=1e-10)
 
 
 def test_the_stored_run_is_one_of_this_trainer():
@@ -166,5 +185,5 @@ def test_without_a_rule_of_the_readers_ours_runs_and_it_is_said(show):
     page = show(Learner())
     page.get_by_role("button", name="Train").click()
     until(page, 1)
-    assert "No my_update of yours" in page.locator(".attention-finding").inner_text()
+    assert "Your my_update runs on the book" in page.locator(".attention-finding").inner_text()
     assert page.errors == []
