@@ -151,6 +151,8 @@ export function render({ model, el }) {
   const show = view.numbers({ step: "Step", loss: "Loss on unseen text" });
   const first = view.state();
   const stored = { ...first.stored, name: "a stored run: Adam, rate 0.004" };
+  // A page shows nothing of it before its reader trains: what is learned first would be no surprise.
+  const atRest = view.onPage ? { losses: stored.losses.slice(0, 1), samples: [] } : stored;
   const before = []; // runs that have ended, the last one first
   let run = null; // the one that learns, or pauses: what it has measured, and its worker
   let seed = 1; // the stored run's
@@ -360,6 +362,8 @@ export function render({ model, el }) {
     const most = columns < 80 ? 2 : 1;
     const row = 18 * (most + 1) + 4;
     plot.setHeight(SIZE.texts + shownTexts() * row - 12);
+    if (samples.length === 0)
+      return [text(0, SIZE.texts, "What it writes after “The query ” will stand here.", "muted")];
     return samples.flatMap(([step, loss, written], i) => {
       const y = SIZE.texts + row * i;
       return [
@@ -386,27 +390,23 @@ export function render({ model, el }) {
   view.start(() => {
     const settings = settingsNow();
     setText(button, nameButton());
-    const current = run?.losses.length ? run : null;
-    const furthest = Math.max(
-      ...[current, stored, ...before].map((one) => one?.losses.at(-1)[0] ?? 0),
-    );
+    const shown = run?.losses.length ? run : atRest;
+    const furthest = Math.max(...[shown, ...before].map(({ losses }) => losses.at(-1)[0]));
     last = 1500 * 2 ** Math.max(0, Math.ceil(Math.log2(furthest / 1500)));
-    const samples = chosen((current ?? stored).samples, shownTexts());
+    const samples = chosen(shown.samples, shownTexts());
     const runs = [
-      [stored, "attention-run-stored", stored.name],
+      ...(run || !view.onPage ? [[stored, "attention-run-stored", stored.name]] : []),
       ...before.map((one, i) => [one, `attention-run-${i + 1}`, one.name]).reverse(),
       ...(run ? [[run, "attention-run-now", run.name]] : []),
     ];
     const named = runs.map(([, kind, name]) => [kind, name]);
     setChildren(plot.svg, [
       ...drawAxes(),
-      ...runs.flatMap(([one, kind]) =>
-        drawRun(one, kind, one === (current ?? stored) ? samples : []),
-      ),
+      ...runs.flatMap(([one, kind]) => drawRun(one, kind, one === shown ? samples : [])),
       ...drawNames(named.reverse()),
       ...drawTexts(samples),
     ]);
-    const [step, loss] = (current ?? stored).losses.at(-1);
+    const [step, loss] = shown.losses.at(-1);
     show({ step, loss }, { step: grouped(step), loss: inNats(loss) });
     view.say(finding(), `Rule: ${nameOf(settings)}.`);
   });
@@ -418,6 +418,7 @@ export function render({ model, el }) {
     if (run && !current) return "It begins with random numbers.";
     if (!run && traits.some((trait) => model.get(trait) !== first[trait]))
       return `Press Train to see what becomes of it: ${nameOf(settingsNow())}.`;
+    if (!run && view.onPage) return "It has read nothing yet, and its numbers are random.";
     if (!run)
       return "A stored run: at first random letters, then groups of letters, then words of the book.";
     const [step, loss] = current.losses.at(-1);
