@@ -11,24 +11,21 @@ import {
   roundedSoftmax,
   setAttributes,
   setChildren,
+  short,
   svg,
   writeTable,
 } from "./_shared/index.js";
 
-// What is written over a masked score, as it is shown and as it is read out.
+// What is written over a masked score.
 const FILLS = {
-  0: { value: 0, text: "0", words: "0" },
-  "-1e-6": { value: -1e-6, text: "−10⁻⁶", words: "minus ten to the minus 6" },
-  "-1e6": { value: -1e6, text: "−10⁶", words: "minus ten to the 6" },
-  "-1e9": { value: -1e9, text: "−10⁹", words: "minus ten to the 9" },
-  "-inf": { value: -Infinity, text: "−∞", words: "minus infinity" },
-  safe: {
-    value: -Infinity,
-    text: "−∞, and 0 for an empty row",
-    words: "minus infinity, and 0 for an empty row",
-  },
+  0: { value: 0, text: "0" },
+  "-1": { value: -1, text: "−1" },
+  "-inf": { value: -Infinity, text: "−∞" },
+  "-1e6": { value: -1e6, text: "−10⁶" },
+  "-1e9": { value: -1e9, text: "−10⁹" },
+  safe: { value: -Infinity, text: "−∞, and 0 for an empty row" },
 };
-const ORDER = Object.keys(FILLS);
+const IN_SIGHT = 3; // of them; the others stand under More
 // Half of the lowest finite number: what the low row's scores are lowered by.
 const LOW = {
   float16: -32752,
@@ -115,7 +112,7 @@ export function words({ fill }, { leak, leaks, nan_cells, empty_rows, masked, ov
     sentences.push("Nothing is masked.");
   } else if (leak > 0) {
     const reasons = [
-      leaks.plain && `e to the power of ${FILLS[fill].text} is ${fill === "0" ? "" : "nearly "}1`,
+      leaks.plain && `e to the power of ${FILLS[fill].text} is ${short(Math.exp(fill), 2)}`,
       leaks.low && "the low row lies below the fill",
       leaks.empty && "a row with nothing to attend to is shared out evenly among them",
     ].filter(Boolean);
@@ -234,17 +231,26 @@ export function render({ model, el }) {
     marks: ["0", "1", "2", "3", "4", "5"],
     words: (count) => `${count} of 5 keys ${count === 1 ? "is" : "are"} valid`,
   });
-  view.slider({
+  const fills = view.choice({
     trait: "fill",
     label: "Fill value",
-    min: 0,
-    max: ORDER.length - 1,
-    value: (position) => ORDER[position],
-    position: (fill) => ORDER.indexOf(fill),
-    marks: ORDER.map((fill) => (fill === "safe" ? "safe" : FILLS[fill].text)),
-    text: (fill) => FILLS[fill].text,
-    words: (fill) => FILLS[fill].words,
+    options: Object.entries(FILLS).map(([fill, { text }]) => [fill, text]),
   });
+  const further = fills.filter(
+    ({ value }, i) => i >= IN_SIGHT && value !== model.get("fill"), // what is set is in sight
+  );
+  view.more.controls.append(
+    element(
+      "fieldset",
+      { class: "attention-control" },
+      element("legend", { class: "attention-name" }, "Other fill values"),
+      element(
+        "div",
+        { class: "attention-options" },
+        ...further.map((input) => input.closest("label")),
+      ),
+    ),
+  );
   view.choice({
     trait: "dtype",
     label: "Computed in",
@@ -302,7 +308,7 @@ export function render({ model, el }) {
     numbers.forEach((row, i) =>
       row.forEach((value, j) => {
         const [x, y] = [left + j * across, top + i * down];
-        const cell = (fill, edge) => [
+        const cell = (fill, edge, isLeak) => [
           "rect",
           {
             x: x + edge,
@@ -311,6 +317,7 @@ export function render({ model, el }) {
             height: down - gap - 2 * edge,
             rx: 3,
             fill,
+            class: isLeak && "attention-leak",
           },
         ];
         const edge = allowed[i][j] ? 0 : inset;
@@ -326,16 +333,20 @@ export function render({ model, el }) {
           leaks && Math.abs(shades[i][j] - value) > 0.001 ? shades[i][j] : value,
           narrow ? 2 : 3,
         );
-        drawn.push(cell(edge > 0 ? fills.masked : "none", 0), cell(ground, edge), [
-          "text",
-          {
-            class: `attention-cell ${kind}${narrow && (text.length > 5 || text.includes("e")) ? " attention-long" : ""}`,
-            x: x + (across - gap) / 2,
-            y: y + (down - gap) / 2 + 4.5,
-            "text-anchor": "middle",
-          },
-          text,
-        ]);
+        drawn.push(
+          cell(edge > 0 ? fills.masked : "none", 0),
+          cell(ground, edge, edge > 0 && leaks && value > 0),
+          [
+            "text",
+            {
+              class: `attention-cell ${kind}${narrow && (text.length > 5 || text.includes("e")) ? " attention-long" : ""}`,
+              x: x + (across - gap) / 2,
+              y: y + (down - gap) / 2 + 4.5,
+              "text-anchor": "middle",
+            },
+            text,
+          ],
+        );
       }),
     );
     setChildren(content, drawn);
@@ -351,14 +362,17 @@ export function render({ model, el }) {
     const start = after.plot.width < left + 245 ? 0 : left;
     const items = [
       [0, "masked", masked],
-      [96, "a leak", masked, `rgb(${color(Math.max(0, ...leaks))})`],
+      [96, "a leak", masked, `rgb(${color(Math.max(0, ...leaks))})`, "attention-leak"],
     ];
     if (nan_cells > 0) items.push([182, "NaN", nan]);
     setChildren(
       legend,
-      items.flatMap(([x, text, ground, middle = "none"]) => [
+      items.flatMap(([x, text, ground, middle = "none", kind = null]) => [
         ["rect", { x: start + x, y: bottom + 10, width: 26, height: 18, rx: 3, fill: ground }],
-        ["rect", { x: start + x + 6, y: bottom + 15, width: 14, height: 8, rx: 1, fill: middle }],
+        [
+          "rect",
+          { x: start + x + 6, y: bottom + 15, width: 14, height: 8, fill: middle, class: kind },
+        ],
         ["text", { class: "attention-muted", x: start + x + 31, y: bottom + 23.5 }, text],
       ]),
     );

@@ -8,11 +8,11 @@ _SIZE = len(_TOKENS)
 # No weight they give is closer to a tie of float16 or bfloat16 than 2e-5 of itself, whatever the
 # mask: the exponentials of different machines round to the same weights.
 _SCORES = [
-    [0.828, -0.208, 0.372, -0.579, 0.106],
-    [-0.458, 1.261, 0.644, 0.088, -0.755],
-    [0.228, 1.017, -0.301, 0.534, -0.121],
-    [-0.682, 0.422, 0.706, 1.105, 0.279],
-    [0.309, 1.472, -0.571, -0.179, 0.850],
+    [0.834, -0.208, 0.372, -0.579, 0.106],
+    [-0.458, 1.266, 0.644, 0.088, -0.755],
+    [0.228, 1.017, -0.298, 0.534, -0.121],
+    [-0.685, 0.420, 0.706, 1.105, 0.279],
+    [0.310, 1.469, -0.579, -0.170, 0.862],
 ]
 
 
@@ -29,7 +29,7 @@ class MaskLab(Figure):
     valid_len : int
         Number of keys that are no padding, 0 to 5.
     fill : str
-        What masked scores become: ``"0"``, ``"-1e-6"``, ``"-1e6"``, ``"-1e9"``, ``"-inf"``, or
+        What masked scores become: ``"0"``, ``"-1"``, ``"-1e6"``, ``"-1e9"``, ``"-inf"``, or
         ``"safe"``, that is -inf, and weights of 0 for a row with nothing to attend to.
     dtype : str
         ``"float16"``, ``"bfloat16"``, ``"float32"`` or ``"float64"``.
@@ -53,7 +53,7 @@ class MaskLab(Figure):
     _script = "mask_lab.js"
 
     valid_len = Whole(3, min=0, max=_SIZE).tag(sync=True)
-    fill = OneOf(["0", "-1e-6", "-1e6", "-1e9", "-inf", "safe"], "0").tag(sync=True)
+    fill = OneOf(["0", "-1", "-1e6", "-1e9", "-inf", "safe"], "0").tag(sync=True)
     dtype = OneOf(list(DTYPES), "float32").tag(sync=True)
     causal = Switch(False).tag(sync=True)
     left = Switch(False).tag(sync=True)

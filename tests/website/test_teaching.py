@@ -102,7 +102,7 @@ def test_what_is_quoted_stands_in_the_chapter_or_on_a_control():
 SENTENCE = quote("The animal did not cross the street because it was too ")
 NUMBERS = [
     ("masking.html#MaskLab.fill=0", "spilled", 0.284, "28.4 %"),
-    ("masking.html#MaskLab.fill=-1e-6", "spilled", 0.284, "−10⁻⁶ leaks as much as 0"),
+    ("masking.html#MaskLab.fill=-1", "spilled", 0.128, "with −1 still 12.8 %"),
     ("masking.html#MaskLab.fill=-1e6", "spilled", 0, "−10⁶ and −∞ let nothing through"),
     ("masking.html#MaskLab.fill=-inf", "spilled", 0, "−10⁶ and −∞ let nothing through"),
     ("masking.html#MaskLab.fill=-inf&MaskLab.causal=true&MaskLab.left=true", "nan_cells", 10, ""),
