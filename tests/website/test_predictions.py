@@ -4,9 +4,11 @@ import json
 import re
 
 import pytest
+import torch
 from bs4 import BeautifulSoup
 from docutils import nodes
 
+from attention_lib import causal_mask, combine_masks, length_mask
 from website.extensions.exercises import predictions
 
 
@@ -66,7 +68,8 @@ def test_each_choice_is_offered_and_one_of_each_row_is_right(site):
         for row in rows:
             if "choices" not in row:
                 (found,) = [one for one in drawn if one["names"] == row["names"]]
-                assert len(found["truth"]) == len(row["names"])
+                rows = found["truth"] if row["kind"] == "tiles" else [found["truth"]]
+                assert all(len(truth) == len(row["names"]) for truth in rows)
                 assert row["kind"] != "bars" or sum(found["truth"]) == pytest.approx(1, abs=0.02)
                 continue
             assert [text for text, _ in row["choices"]] in offered, f"{chapter}: {row['asks']}"
@@ -215,3 +218,31 @@ def test_a_curve_is_drawn_in_one_stroke_and_bars_share_1(visit):
         for bar, key in ((2, "Home"), (3, "Home"), (0, "ArrowUp")):
             bars.nth(bar).press(key)
         assert values(seen.page) == [0.55, 0.45, 0, 0]
+
+
+@pytest.mark.browser
+@pytest.mark.site
+def test_tiles_are_set_and_judged(visit):
+    seen_by_both = combine_masks(length_mask(torch.tensor([3]), 5)[0], causal_mask(5))
+    with visit("book/masking.html") as seen:
+        page = seen.page
+        place = page.locator(".prediction", has=page.locator(".tiles"))
+        answer = page.locator(f".of-{place.get_attribute('data-prediction')}").first
+        tiles, compare = place.locator(".tile"), place.get_by_role("button", name="Compare")
+        assert compare.is_disabled() and not answer.is_visible()
+        for tile, is_seen in zip(tiles.all(), seen_by_both[[0, -1]].flatten(), strict=True):
+            if not is_seen:
+                tile.press("Enter")
+        tiles.last.click()  # one is wrong
+        compare.click()
+        assert place.locator(".why").inner_text().startswith("Wrong tiles: 1 of 10.")
+        assert tiles.last.inner_text() == "✗" and answer.is_visible()
+        page.evaluate("localStorage.clear()")
+        page.reload()
+        for tile, is_seen in zip(tiles.all(), seen_by_both[[0, -1]].flatten(), strict=True):
+            if not is_seen:
+                tile.click()
+        compare.click()
+        assert place.locator(".why").inner_text().startswith("Right.")
+        page.reload()
+        assert place.locator(".why").inner_text().startswith("Right.")

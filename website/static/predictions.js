@@ -145,6 +145,53 @@ function drawing(place, changed) {
   };
 }
 
+/** A guess of tiles in rows, open or hidden; `reveal` marks those that are wrong, `verdict` counts. */
+function tiles(place, changed) {
+  const { names, rows, truth } = JSON.parse(place.dataset.drawn);
+  let values = truth.map((row) => row.map(() => 1));
+  const isRight = (i, j) => values[i][j] === truth[i][j];
+  const buttons = truth.map((row, i) =>
+    row.map((_, j) => {
+      const button = element("button", "tile");
+      button.type = "button";
+      button.setAttribute("aria-label", `${rows[i]} row, word ${j + 1}: ${names[j]}`);
+      button.addEventListener("click", () => {
+        values[i][j] = 1 - values[i][j];
+        show();
+        changed();
+      });
+      return button;
+    }),
+  );
+  const show = () =>
+    buttons.forEach((row, i) =>
+      row.forEach((button, j) => button.setAttribute("aria-pressed", String(values[i][j] === 1))),
+    );
+  place.style.setProperty("--columns", names.length);
+  place.append(
+    ...["", ...names].map((name) => element("span", "", name)),
+    ...rows.flatMap((name, i) => [element("span", "", name), ...buttons[i]]),
+  );
+  show();
+  return {
+    values: () => values,
+    verdict() {
+      const wrong = truth.flatMap((row, i) => row.filter((_, j) => !isRight(i, j))).length;
+      return wrong ? `Wrong tiles: ${wrong} of ${truth.flat().length}. ` : "Right. ";
+    },
+    reveal(guessed) {
+      values = guessed ?? truth;
+      show();
+      buttons.forEach((row, i) =>
+        row.forEach((button, j) => {
+          button.textContent = isRight(i, j) ? "" : "✗";
+          button.disabled = true;
+        }),
+      );
+    },
+  };
+}
+
 function prepare(place) {
   const { prediction } = place.dataset;
   const covered = document.getElementsByClassName(`of-${prediction}`);
@@ -153,10 +200,10 @@ function prepare(place) {
   const compare = place.querySelector(".compare");
   const drawn =
     area &&
-    drawing(area, () => {
+    (area.matches(".tiles") ? tiles : drawing)(area, () => {
       compare.disabled = false;
     });
-  const buttons = [...place.querySelectorAll("button")];
+  const buttons = [...place.querySelectorAll("button:not(.tile)")];
 
   const show = () => {
     for (const part of covered) part.classList.remove("covered");
@@ -171,9 +218,9 @@ function prepare(place) {
     const chosen = buttons.find((button) => "why" in button.dataset && button.textContent === text);
     chosen?.setAttribute("aria-pressed", "true");
     if (chosen) line.textContent = chosen.dataset.why ? `Not so. ${chosen.dataset.why}` : "Right.";
-    else if (values) line.textContent = compare.dataset.why;
     else if (text) line.textContent = `Your guess: ${text}.`;
     show();
+    if (values) line.textContent = (drawn.verdict?.() ?? "") + compare.dataset.why;
   };
 
   for (const button of buttons) {

@@ -8,7 +8,8 @@ a field or something to draw, and ``predictions.js`` covers the answer. Without 
 paper, nothing is covered and no row is shown. What can be guessed stands in
 ``website/predictions.toml``, under the name of the chapter: ``asks`` is a piece of the paragraph,
 and each choice that is wrong has a line that says why. A curve or bars have a task and names for
-their values; the truth is a row of the output.
+their values; the truth is a row of the output. Tiles, open or hidden, have names for their rows
+too, and their truth stands with them.
 """
 
 import json
@@ -130,11 +131,12 @@ def guess_row(name, guess, cells):
 
 
 def drawing_area(guess, cells):
-    """The place for a curve or for bars; the truth is a row of a matrix among the outputs."""
-    text = "\n".join(output.astext() for cell in cells for output in outputs(cell))
-    rows = re.findall(r"^ ?\[+([-\d. ]+)\]", text, re.MULTILINE)
-    truth = [float(number) for number in rows[guess["row"]].split()]
-    drawing = {key: guess[key] for key in ("kind", "names")} | {"truth": truth}
+    """The place for a curve, for bars, whose truth is a row of a matrix printed, or for tiles."""
+    drawing = {key: guess[key] for key in ("kind", "names", "rows", "truth") if key in guess}
+    if "row" in guess:
+        text = "\n".join(output.astext() for cell in cells for output in outputs(cell))
+        rows = re.findall(r"^ ?\[+([-\d. ]+)\]", text, re.MULTILINE)
+        drawing["truth"] = [float(number) for number in rows[guess["row"]].split()]
     return (
         f'<div class="drawn {guess["kind"]}" role="group" aria-label="{escape(guess["task"])}"'
         f' data-drawn="{escape(json.dumps(drawing))}"></div>'
