@@ -112,6 +112,12 @@ function multiply(left, right, made, from, sizes) {
   }
 }
 
+/** For each product of a batch, which matrix of a tensor's own it takes: a weight is not copied. */
+function matricesOf(sizes, batch) {
+  const own = sizes.slice(0, -2);
+  return flat(expand(new Tensor(Int32Array.from(range(product(own))), own, "int32"), batch));
+}
+
 export function matmul(a, b) {
   if (a.shape.length === 0 || b.shape.length === 0) {
     refuse(
@@ -129,23 +135,12 @@ export function matmul(a, b) {
   if (a.dtype !== b.dtype) refuseDtypes(a, b);
   if (a.dtype === "bool")
     refuse("NotImplementedError", "\"addmm_impl_cpu_\" not implemented for 'Bool'");
-  const one = flat(
-    expand(a.view(left, a.shape.length === 1 ? [0, ...a.strides] : a.strides), [
-      ...batch,
-      rows,
-      inner,
-    ]),
-  );
-  const other = flat(
-    expand(b.view(right, b.shape.length === 1 ? [...b.strides, 0] : b.strides), [
-      ...batch,
-      inner,
-      columns,
-    ]),
-  );
+  const one = flat(a.view(left, a.shape.length === 1 ? [0, ...a.strides] : a.strides));
+  const other = flat(b.view(right, b.shape.length === 1 ? [...b.strides, 0] : b.strides));
+  const [ones, others] = [left, right].map((sizes) => matricesOf(sizes, batch));
   const made = empty([...batch, rows, columns], a.dtype);
   for (let n = 0; n < product(batch); n++) {
-    const from = [n * rows * inner, n * inner * columns, n * rows * columns];
+    const from = [ones[n] * rows * inner, others[n] * inner * columns, n * rows * columns];
     multiply(one, other, made.data, from, [rows, inner, columns]);
   }
   const shape = [...batch];
