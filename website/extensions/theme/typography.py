@@ -1,7 +1,7 @@
 """What the sources write plainly and the pages set well, so that notebooks stay plain Markdown.
 
 Numbers such as ``20 000`` are held together by a thin space, and points such as ``(1.04, 0)`` stay
-in one line; Chinese words say that they are
+in one line; a role that the text stresses wears its colour; Chinese words say that they are
 Chinese, so that they are read aloud and drawn as such; code has one blank line at a time.
 """
 
@@ -13,6 +13,7 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
 THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:[ \N{NO-BREAK SPACE}]\d{3})+(?![\d])")
 POINT = re.compile(r"\([−\d.]+(?:, [−\d.]+)+\)")
 CHINESE = re.compile(r"([\u3400-\u9fff][\u3000-\u9fff\uff00-\uffef]*)")
+ROLES = {"query", "key", "value", "output"}  # figures have a colour for each
 LEFT_ALONE = (nodes.literal, nodes.math, nodes.FixedTextElement, nodes.raw)
 
 
@@ -36,6 +37,9 @@ def polish(app, doctree):
     for text in list(doctree.findall(nodes.Text)):
         if not isinstance(text.parent, LEFT_ALONE):
             text.parent.replace(text, marked(grouped(text.astext())))
+    for stressed in doctree.findall(lambda node: isinstance(node, nodes.emphasis | nodes.strong)):
+        if stressed.astext() in ROLES:
+            stressed["classes"].append(f"role-{stressed.astext()}")
     for code in doctree.findall(nodes.literal_block):
         if "\n\n\n" in code.astext():
             shown = re.sub(r"\n{3,}", "\n\n", code.astext())
