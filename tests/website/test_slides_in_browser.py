@@ -24,7 +24,7 @@ def test_a_chapter_shows_as_slides(visit):
         assert not page.locator("#exercises h2, .finish").first.is_visible()
         page.keyboard.press("ArrowRight")
         assert page.url.endswith("?slides=2")
-        figure = page.locator(".slide-now .attention-widget")
+        figure = page.locator(".slide-now .attention-widget:has(input[type=range])")
         while not figure.count():
             page.keyboard.press("ArrowRight")
         figure.wait_for()  # until it has its size
