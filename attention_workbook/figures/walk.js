@@ -12,13 +12,16 @@ import {
 } from "./_shared/index.js";
 import { adding, computing } from "./_walk/computing.js";
 import { beliefMarks, labels } from "./_walk/labels.js";
+import { machineMarks } from "./_walk/machine.js";
 import { measure, place, words } from "./_walk/numbers.js";
 import { sectionsOf, walkWithPage } from "./_walk/page.js";
 import { rulerPlaces, scene, sizes } from "./_walk/scene.js";
 import {
+  ALONE,
   ANSWER,
   BRIGHTEST,
   HEADS,
+  MACHINE,
   MASKED,
   OTHER,
   PADS,
@@ -28,19 +31,16 @@ import {
   WORDS,
 } from "./_walk/steps.js";
 import { strips } from "./_walk/strips.js";
-import { createClock, ramp, sceneAt } from "./_walk/time.js";
+import { arrived, createClock, ramp, sceneAt } from "./_walk/time.js";
 
 export function render({ model, el }) {
   const traits = ["step", "word", "swap"];
-  // Where no page has a section for each step, a figure that opens at the last one is about it alone.
-  const isWalked = el
-    .closest(".attention-widget")
-    ?.parentElement?.querySelector(":scope > section");
-  const isAlone = model.get("step") === BRIGHTEST && !isWalked;
+  // The step after the walk is a figure of its own, about the heads.
+  const isAlone = model.get("step") === BRIGHTEST;
   const view = createView(
     { model, el },
     {
-      label: isAlone ? "Which head decides?" : "A sentence goes through attention",
+      label: isAlone ? ALONE : "A sentence goes through attention",
       task: isAlone
         ? "Press a head: “it” then gets what this head brings in the other sentence."
         : "Go on step by step, and watch how “it” finds its meaning.",
@@ -192,6 +192,7 @@ export function render({ model, el }) {
       if (
         !by ||
         !inside ||
+        isAlone ||
         event.target.matches("input, select, textarea") ||
         event.altKey ||
         event.ctrlKey ||
@@ -214,13 +215,14 @@ export function render({ model, el }) {
       const rows = rowsOf(measured);
       for (const [kind, drawing] of drawings) drawing.paint(rows[kind]);
     });
-    const at = sizes(plot.width, measured.words.length);
+    const measures = (one) => sizes(plot.width, measured.words.length, one);
+    const [at, last] = [measures(step), Math.max(step - 1, 1)];
     plot.setHeight(at.height);
     const time = clock.time();
-    const before = scene(Math.max(step - 1, 1), measured, at);
+    const before = scene(last, measured, measures(last));
     picture = clock.morph(sceneAt(step, time, before, scene(step, measured, at)));
     draw(step, time, picture, at);
-    shown(step, isAlone ? STEPS[step - 1] : `${step}. ${STEPS[step - 1]}`);
+    shown(step, isAlone ? "The largest weight" : `${step}. ${STEPS[step - 1]}`);
     setAttributes(back, { "aria-disabled": String(step === 1) });
     setAttributes(next, { "aria-disabled": String(step === STEPS.length) });
     showWord().hidden = step === BRIGHTEST;
@@ -359,7 +361,13 @@ export function render({ model, el }) {
       ),
     ]);
 
-    setChildren(computed, computing(step, time, measured, at, signed));
+    setAttributes(computed, { "font-size": wide ? 12 : 10.5 });
+    setChildren(
+      computed,
+      step === MACHINE
+        ? machineMarks(measured, at, signed, masked, arrived(step, time))
+        : computing(step, time, measured, at, signed),
+    );
     setChildren(track, [
       ["line", { x1: now.axis[0], x2: now.axis[0], y1: top - 2, y2: floor, opacity: now.axis[1] }],
       ...beliefMarks(step, time, measured, now, at),

@@ -36,11 +36,11 @@ class Walk(Figure):
     reader : attention_workbook.reader.Reader, optional
         Any trained reader that knows the words; by default that of the book.
     step : int
-        From 1, the question, to 13.
+        From 1, the question, to 13, the whole machine; 14 is about the heads alone.
     word : str
         The sentence's last word.
     swap : str
-        In the last step, the head that brings to *it* what it brings in a sentence with another
+        In step 14, the head that brings to *it* what it brings in a sentence with another
         answer: ``"2.1"`` is head 1 of layer 2; or ``"nothing"``.
 
     Raises
@@ -58,7 +58,7 @@ class Walk(Figure):
 
     _script = "walk.js"
 
-    step = Whole(1, min=1, max=13).tag(sync=True)
+    step = Whole(1, min=1, max=14).tag(sync=True)
     word = _Chosen(CHOICES[0]).tag(sync=True, options="choices")
     swap = _Chosen("nothing").tag(sync=True, options="_swaps")
     text: traitlets.List[str] = traitlets.List(read_only=True).tag(sync=True)

@@ -1,6 +1,7 @@
 """The figure Walk: the reader's own numbers, the page beside it, and what the page claims."""
 
 import copy
+import itertools
 
 import numpy as np
 import pytest
@@ -143,3 +144,39 @@ def test_what_the_page_claims_of_this_reader_is_true(node):
     assert decider[-1] > 0.9 and other.argmax() == tired["nouns"][1] and other.max() > 0.5
     turns = [measured(node, Walk(swap=s))["swapped"] != tired["meant"] for s in Walk()._swaps[1:]]
     assert turns == [False] * 4 + [True, False]
+
+
+STAGES = ["query", "keys", "scores", "÷ √10", "mask", "softmax", "values", "mixture"]
+NAMES = """() => [...document.querySelectorAll(".attention-walk-computed text")].map((text) => {
+  const box = text.getBoundingClientRect();
+  const picture = text.ownerSVGElement.getBoundingClientRect();
+  const isInside = box.left >= picture.left - 1 && box.right <= picture.right + 1
+    && box.top >= picture.top && box.bottom <= picture.bottom + 1;
+  return [text.textContent, isInside, box.toJSON()];
+})"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [320, 390, 860])
+def test_the_walk_ends_with_the_whole_machine(show, width):
+    """One head is opened, stage by stage. No name lies on another, and none leaves the picture."""
+    page = show(Walk(step=STEPS), width=width)
+    names, inside, boxes = zip(*page.evaluate(NAMES), strict=True)
+    assert list(names) == STAGES and all(inside)
+    for a, b in itertools.combinations(boxes, 2):
+        beside = a["right"] <= b["left"] or b["right"] <= a["left"]
+        assert beside or a["bottom"] <= b["top"] + 3 or b["bottom"] <= a["top"] + 3
+    assert page.get_by_role("button", name="Next").get_attribute("aria-disabled") == "true"
+    assert page.locator("[data-readout=step]").inner_text() == "13. The whole machine"
+
+
+@pytest.mark.browser
+def test_the_figure_about_heads_stands_alone(show):
+    page = show(Walk(step=STEPS + 1))
+    assert page.locator(".attention-title").inner_text() == "Which head decides?"
+    page.locator(".attention-walk-hits rect").nth(4).click()
+    page.settle()
+    assert "“it” means street" in page.locator(".attention-finding").inner_text()
+    page.keyboard.press("ArrowLeft")
+    assert page.locator(".attention-title").inner_text() == "Which head decides?"
+    assert page.locator(".attention-walk-hits rect").count() == 6

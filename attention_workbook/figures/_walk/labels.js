@@ -9,6 +9,7 @@ import {
   DIVIDED,
   HEADS,
   KEYS,
+  MACHINE,
   MASKED,
   MIXTURE,
   SCORES,
@@ -187,6 +188,9 @@ export function labels(step, time, measured, now, at) {
     default:
       return [
         late(name, head, "words", "end"),
+        ...(step === MACHINE
+          ? [late(4, floor + (wide ? 50 : 24), "inside one head of layer 1")]
+          : []),
         late((left + right) / 2, head, "after layer 1", "middle"),
         late(right, head, wide ? "after layer 2" : "layer 2", "end"),
         text(right, base(it), "it", "end", "attention-query", come),

@@ -7,6 +7,7 @@ import {
   HEADS,
   KEYS,
   LAYERS,
+  MACHINE,
   MASKED,
   MIXTURE,
   PADS,
@@ -104,7 +105,7 @@ export function measure(state, reader = unpackReader(state, state.vocabulary.len
 /** What the model would answer by now, and what it would have answered before, by name: at most three
     answers, and none before the first look has brought anything. */
 export function believed(step, { answers, swapped, alone }) {
-  if (step < MIXTURE) return [];
+  if (step < MIXTURE || step === MACHINE) return [];
   const before = ["before", answers[0]];
   if (step === MIXTURE) return [before, ["after this look", alone]];
   if (step === HEADS) return [before, ["after layer 1", answers[1]]];
@@ -170,6 +171,11 @@ export function words({ step, word, swap }, measured) {
       return (
         `Asked before layer 1, the model would answer ${odds(measured.answers[0])}; ` +
         `after it, ${odds(measured.answers[1])}; after layer 2, ${odds(measured.answers[2])}.`
+      );
+    case MACHINE:
+      return (
+        `Words in, an answer out: ${layers.map(({ heads }) => heads.length).join(" and ")} heads ` +
+        `in ${layers.length} layers, and one of them opened. “It” means ${means(measured)}.`
       );
     case BRIGHTEST: {
       if (swap === "nothing")

@@ -8,9 +8,9 @@ import {
   HEADS,
   KEYS,
   LAYERS,
+  MACHINE,
   MASKED,
   MIXTURE,
-  OTHER,
   PADS,
   SCORES,
   SOFTMAX,
@@ -19,10 +19,11 @@ import {
 } from "./steps.js";
 import { believed } from "./numbers.js";
 
-/** The measures of the picture at a width. */
-export function sizes(width, count) {
+/** The measures of the picture at a width; the whole machine leaves room for a head below. */
+export function sizes(width, count, step) {
   const wide = width >= 448;
-  const [row, top, bottom] = wide ? [23, 46, 98] : [15, 30, 66];
+  const [usual, top, bottom] = wide ? [23, 46, 98] : [15, 30, 66];
+  const row = step === MACHINE ? usual / 2 : usual;
   const name = wide ? 78 : 62;
   return {
     width,
@@ -33,8 +34,8 @@ export function sizes(width, count) {
     name,
     left: name + 8,
     right: width - 4,
-    font: wide ? 14 : 12,
-    height: top + count * row + bottom,
+    font: step === MACHINE ? 11 : wide ? 14 : 12,
+    height: top + count * usual + bottom,
     line: (i) => top + (i + 0.5) * row,
     floor: top + count * row,
     track: top + count * row + (wide ? 52 : 31), // the bars of what the model would answer
@@ -93,7 +94,7 @@ export function rulerPlaces(step, { layers }, { left, right, top, floor, wide })
     opacity]`, words `[x, y, size, opacity]`, bars strips, lines `[width, opacity]`. */
 export function scene(step, measured, given) {
   const { row, name, left, right, font, line, floor, top, count, wide } = given;
-  const { it, size, swapped } = measured;
+  const { it, size, swapped, nouns } = measured;
   const span = right - left;
   const thick = row * 0.66;
   const strip = (x, y, width, opacity, height = thick) => [
@@ -107,6 +108,8 @@ export function scene(step, measured, given) {
   const between = (from, to) => step >= from && step <= to;
 
   const spots = written(measured.words, given);
+  // Half as high, a narrow picture has room for the words that the story is about.
+  const isNamed = (i) => wide || step !== MACHINE || [...nouns, it, count - 1].includes(i);
   const names = rows.map((i) =>
     step === WORDS
       ? [...spots[i], i ? 1 : 0]
@@ -114,7 +117,7 @@ export function scene(step, measured, given) {
           name - (breadth(i ? measured.words[i] : "(nothing)") / 2) * font,
           line(i),
           font,
-          step === HEADS || step === BRIGHTEST ? 0 : 1,
+          step === HEADS || step === BRIGHTEST || !isNamed(i) ? 0 : 1,
         ],
   );
   const pads = Array.from({ length: PADS }, (_, i) => [
@@ -199,7 +202,7 @@ export function scene(step, measured, given) {
         layer.heads.reduce((sum, { weights }) => sum + weights[query][i], 0) / layer.heads.length,
     );
   const read = mean(measured.layers[1], it);
-  const flows = between(LAYERS, OTHER);
+  const flows = between(LAYERS, MACHINE);
   const faint = step === LAYERS ? 1 : 0.35;
   const looks = (weight) => [
     Math.max((wide ? 22 : 15) * weight, 0.4),
@@ -213,7 +216,7 @@ export function scene(step, measured, given) {
     (wide ? 8 : 5) * weight,
     flows && step >= ANSWER && weight >= 0.05 ? 1 : 0,
   ]);
-  const middle = rows.map(() => [flows ? faint : 0]);
+  const middle = rows.map((i) => [flows && isNamed(i) ? faint : 0]);
 
   const belief = believed(step, measured);
   const beliefs = Array.from({ length: 3 }, (_, i) => {
@@ -221,7 +224,7 @@ export function scene(step, measured, given) {
     return [answer[measured.nouns[1]], answer[measured.nouns[0]], belief[i] ? 1 : 0];
   });
   // The whole machine: the words' vectors stand beside them again.
-  const machine = between(ANSWER, OTHER) ? 1 : 0;
+  const machine = between(ANSWER, MACHINE) ? 1 : 0;
   if (machine) rows.forEach((i) => (vector[i] = strip(name + 6, line(i), wide ? 64 : 34, 1)));
   return {
     names,

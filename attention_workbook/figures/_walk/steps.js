@@ -13,8 +13,9 @@ export const STEPS = [
   "Two layers",
   "The answer",
   "Another word",
-  "The largest weight",
+  "The whole machine",
 ];
+export const ALONE = "Which head decides?"; // a figure of its own, after the walk
 export const WORDS = 1;
 export const VECTORS = 2;
 export const KEYS = 3;
@@ -27,6 +28,7 @@ export const HEADS = 9;
 export const LAYERS = 10;
 export const ANSWER = 11;
 export const OTHER = 12;
-export const BRIGHTEST = 13;
+export const MACHINE = 13;
+export const BRIGHTEST = 14; // the figure about heads alone
 
 export const PADS = 2; // empty places after the sentence, in the step about the mask
