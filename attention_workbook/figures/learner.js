@@ -318,6 +318,7 @@ export function render({ model, el }) {
     ];
     const thirds = (plot.width < 340 ? [0, 1] : [0, 1, 2]).map((i) => (i * last) / 3);
     return [
+      text(0, SIZE.top + 2, "loss in nats", "muted"),
       ...[0, 1, 2, 3, 4].flatMap((nats) => [
         line(down(nats), "grid"),
         text(left - 6, down(nats) + 4, String(nats), "muted", "end"),
