@@ -1,7 +1,7 @@
 """Part I to take along, as EPUB and, where a Chromium is, as PDF: what ``make ebook`` calls.
 
-Both editions are made from the built pages. What is folded there (hints, solutions, code that only
-draws) stands at the end, linked both ways; what answers a prediction is open; a stub is followed by
+Both editions are made from the built pages. What is folded there (hints, solutions, some code)
+stands at the end, linked both ways; what answers a prediction is open; a stub is followed by
 room to write. Formulas are MathML in the EPUB and KaTeX's own HTML in the PDF, whose look then does
 not depend on the machine's fonts. The same pages give the same EPUB, byte for byte.
 """
@@ -188,7 +188,7 @@ class Edition:
             "<p>With <em>Attention in twenty minutes</em> before it, glossary and bibliography "
             "after it.</p>\n<p>The figures stand still here. On the book's website"
             f"{site} they move, and there you can do what a task asks you to press, to drag or to "
-            "run.</p>\n<p>Hints, solutions and code that only draws stand after the last chapter: "
+            "run.</p>\n<p>Hints, solutions and some code stand after the last chapter: "
             "→ leads there, ↩ back. What answers a prediction follows it at once, so guess before "
             "you read on.</p>\n"
             f"<p>Version {__version__}. © {self.config['copyright']} {self.config['author']}. Text "
@@ -252,13 +252,7 @@ def anchor(name, target, text):
 
 
 def leave_room(content):
-    """Put room to write in place of what says that nothing is written yet.
-
-    Code that only places a figure or a quiz goes.
-    """
-    for tag in content.select("figure.attention-widget, .attention-quiz"):
-        if cell := tag.find_parent(class_="tag_hide-input"):
-            cell.details.decompose()
+    """Put room to write in place of what says that nothing is written yet."""
     for tag in content.select(".attention-code, .attention-exercise"):
         if not tag.select_one(".attention-asked"):
             lines = "room lines" if "attention-code" in tag["class"] else "room"
