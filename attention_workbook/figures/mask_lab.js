@@ -99,7 +99,7 @@ export function percent(share) {
 }
 
 /** The finding in words. */
-export function words({ fill }, { leak, leaks, nan_cells, empty_rows, masked, overflows }) {
+export function words({ fill }, { leaks, spilled, nan_cells, empty_rows, masked, overflows }) {
   const sentences = [];
   if (overflows) {
     sentences.push(
@@ -110,14 +110,14 @@ export function words({ fill }, { leak, leaks, nan_cells, empty_rows, masked, ov
     sentences.push(`${nan_cells} weights are NaN: a row of −∞ alone has no softmax.`);
   if (masked === 0) {
     sentences.push("Nothing is masked.");
-  } else if (leak > 0) {
+  } else if (spilled > 0) {
     const reasons = [
       leaks.plain && `e to the power of ${FILLS[fill].text} is ${short(Math.exp(fill), 2)}`,
       leaks.low && "the low row lies below the fill",
       leaks.empty && "a row with nothing to attend to is shared out evenly among them",
     ].filter(Boolean);
     sentences.push(
-      `Masked keys get ${fixed(leak)} of the weight of 5 rows: ${reasons.join("; ")}. Yet all rows sum to 1, to rounding.`,
+      `${percent(spilled)} of all weight goes to masked keys: ${reasons.join("; ")}. Yet all rows sum to 1, to rounding.`,
     );
   } else if (nan_cells === 0) {
     sentences.push(
@@ -211,12 +211,8 @@ export function render({ model, el }) {
   );
   const legend = after.plot.svg.appendChild(svg("g", { "aria-hidden": "true" }));
 
-  const spilled = view.readout({
-    name: "spilled",
-    label: "of all weight goes to masked keys",
-    large: true,
-  });
   const show = view.numbers({
+    spilled: "Share of all weight that goes to masked keys",
     leak: "Leaked weight",
     nan_cells: "NaN cells",
     row_sum_error: "Row sum error",
@@ -280,9 +276,9 @@ export function render({ model, el }) {
     );
     const [left, top, gap] = [39, 46, 2];
     const across = (plot.width - left) / 5;
-    const down = Math.min(across, 48);
-    const narrow = across < 56;
-    const inset = narrow ? 4 : 8;
+    const narrow = across < 60;
+    const down = Math.min(across, narrow ? 30 : 48);
+    const inset = narrow ? 3 : 8;
     const drawn = tokens.flatMap((token, i) => [
       [
         "text",
@@ -371,7 +367,7 @@ export function render({ model, el }) {
         ["rect", { x: start + x, y: bottom + 10, width: 26, height: 18, rx: 3, fill: ground }],
         [
           "rect",
-          { x: start + x + 6, y: bottom + 15, width: 14, height: 8, fill: middle, class: kind },
+          { x: start + x + 6, y: bottom + 14, width: 14, height: 8, fill: middle, class: kind },
         ],
         ["text", { class: "attention-muted", x: start + x + 31, y: bottom + 23.5 }, text],
       ]),
@@ -399,8 +395,8 @@ export function render({ model, el }) {
     before.plot.setHeight(Math.ceil(place.bottom));
     after.plot.setHeight(Math.ceil(place.bottom + 32));
     if (!view.hasArrived()) return;
-    spilled(measured.spilled, measured.nan_cells === 25 ? "NaN" : percent(measured.spilled));
     show(measured, {
+      spilled: measured.nan_cells === 25 ? "NaN" : percent(measured.spilled),
       nan_cells: String(measured.nan_cells),
       empty_rows: String(measured.empty_rows),
       leak: measured.nan_cells === 25 ? "NaN" : undefined,
