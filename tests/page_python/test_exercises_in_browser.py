@@ -140,7 +140,7 @@ def test_a_verdict_on_code_that_has_changed_is_dropped(visit):  # noqa: F811
 def test_what_is_stored_and_no_json_removes_no_editor(visit):  # noqa: F811
     with visit(PAGE) as seen:
         page = seen.page
-        page.evaluate("localStorage.setItem('attention-code soft_lookup.lookup answer', '{x')")
+        page.evaluate("localStorage.setItem('attention-code soft_lookup.lookup form', '{x')")
         page.evaluate("localStorage.setItem('answers', '[')")
         page.reload()
         assert page.locator(".attention-code textarea").count() == 2
