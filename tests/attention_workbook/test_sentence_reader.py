@@ -407,6 +407,18 @@ def test_typing_a_sentence_reads_it_and_an_unknown_word_is_named(show):
 
 
 @pytest.mark.browser
+def test_an_unknown_word_is_named_when_all_words_have_just_come(show):
+    page = show(SentenceReader())
+    field = page.locator(".attention-typed")
+    field.fill("the trophy did not fit in the suitcase because it was too biiig")
+    field.press("Enter")
+    page.get_by_text("does not know the word “biiig”").wait_for(timeout=5000)
+    page.settle()
+    assert page.get_by_text("does not know the word “biiig”").is_visible()
+    assert field.input_value().endswith("biiig")
+
+
+@pytest.mark.browser
 def test_an_address_with_an_unknown_word_says_so_and_leaves_a_sentence_to_read(show):
     page = show(SentenceReader(), address="#SentenceReader.text=the zzz slept because it was tired")
     page.settle()

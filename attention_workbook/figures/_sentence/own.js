@@ -142,7 +142,6 @@ export function createOwn({ view, model, given, reading, opened, read }) {
     /** Say why a sentence that stands in an address cannot be read. */
     refuse,
     show(words) {
-      refuse("");
       for (const button of samples.querySelectorAll("button"))
         button.setAttribute("aria-pressed", String(button.textContent === words.join(" ")));
     },
