@@ -318,7 +318,7 @@ def test_a_part_that_does_not_exist_is_refused():
 def test_the_parts_are_written_in_the_order_of_the_chapters():
     assert [*parts.PARTS] == [
         *("my_lookup", "my_cross_head", "my_masked_softmax", "my_unit_scores", "my_many_heads"),
-        *("my_block", "my_loss", "my_update", "my_cached_heads"),
+        *("my_nearest", "my_block", "my_loss", "my_update", "my_cached_heads"),
     ]
 
 
