@@ -21,6 +21,7 @@ from sphinx import addnodes
 from sphinx.environment.adapters.toctree import TocTree
 from yaml import safe_load
 
+from website.extensions import LAST
 from website.extensions.chapters import addresses, bibliography, downloads, front
 from website.extensions.chapters.text import first_paragraph
 
@@ -145,6 +146,8 @@ def add_context(app, pagename, templatename, context, doctree):
     title = re.sub(r"<[^>]+>", "", context["title"])
     described_page = doctree if doctree is not None else env.get_doctree(root)
     site_root = ""
+    if pagename == root:
+        app.add_css_file("front.css", priority=LAST)
     if pagename == "404":  # it is shown at any address: its links begin at the site's root
         site_root, pathto = urlsplit(base).path.rstrip("/") + "/", context["pathto"]
         context["pathto"] = lambda *words: site_root + pathto(*words)

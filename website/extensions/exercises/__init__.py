@@ -2,6 +2,7 @@
 
 from docutils import nodes
 
+from website.extensions import LAST
 from website.extensions.exercises import code, predictions, questions, solutions
 
 
@@ -37,6 +38,7 @@ def load(app, pagename, templatename, context, doctree):
         app.add_css_file(f"{code.STATIC}/editor.css")
         app.add_js_file(f"{code.STATIC}/{script}.js", loading_method="defer")
     if 'class="prediction"' in markup:
+        app.add_css_file("predictions.css", priority=LAST)
         app.add_js_file("predictions.js", loading_method="defer")
 
 

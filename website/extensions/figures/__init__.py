@@ -20,6 +20,7 @@ from attention_workbook.figures import bundle
 from attention_workbook.figures.catalogue import FIGURES
 from attention_workbook.figures.still_pictures import figure_html, still_of
 from website import stills
+from website.extensions import LAST
 
 FOLDER = "attention_widgets"
 LONG = 20_000  # characters of a state: that of a figure with a model's numbers inside
@@ -156,6 +157,8 @@ def load(app, pagename, templatename, context, doctree):
             log.warning("a widget without text/html vanishes: %s", cell, location=pagename)
     if figures := figures_of(doctree):
         app.add_css_file(f"{FOLDER}/figure.css")
+        if any('class="attention-step"' in node.astext() for node in doctree.findall(nodes.raw)):
+            app.add_css_file("walk.css", priority=LAST)
         for script in ("host", *figures):
             app.add_js_file(f"{FOLDER}/{script}.js", loading_method="defer")
 
