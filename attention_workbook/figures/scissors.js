@@ -26,6 +26,7 @@ import { createList } from "./_sentence/list.js";
 import {
   crosses,
   distance,
+  fieldMarks,
   lampMarks,
   layoutOf,
   nameMarks,
@@ -41,7 +42,6 @@ const LENGTH = 450; // of each of these
 const NEAR = { mouse: 12, touch: 24 }; // pixels from a line that count as on it
 const SWIPED = 0.05; // a swipe takes only lines of at least this weight
 const TRIES = 2; // cuts without result before a hint is offered
-const LAMP = "The lamp only shows the answer. Cut the lines below it.";
 
 export function render({ model, el }) {
   const view = createView(
@@ -83,7 +83,8 @@ export function render({ model, el }) {
   });
   const layer = (kind) => plot.svg.appendChild(svg("g", { class: kind }));
   const { masked } = addPatterns(plot.svg);
-  const [strands, stumps, names, lamp, tag] = [
+  const [field, strands, stumps, names, lamp, tag] = [
+    "attention-scissors-field",
     "attention-scissors-lines",
     "attention-scissors-stumps",
     "attention-scissors-names",
@@ -159,7 +160,7 @@ export function render({ model, el }) {
       word,
       line: byTouch && isAgain ? lifted : nearest,
       mayCut: !byTouch || isAgain,
-      isOnLamp: lamp.contains(event.target),
+      mayScroll: byTouch && !field.contains(event.target),
       before: cuts,
       taken: [], // by a swipe
       isSwiped: false,
@@ -175,10 +176,10 @@ export function render({ model, el }) {
       lift(isOnWord ? -1 : lineAt(spot, event.pointerType));
       return;
     }
-    const { at, before, taken, byTouch } = held;
+    const { at, before, taken, mayScroll } = held;
     const [aside, down] = [0, 1].map((axis) => Math.abs(spot[axis] - at[axis]));
     if (Math.hypot(aside, down) < 8) return;
-    if (byTouch && down > aside) return; // a finger that goes up or down scrolls the page
+    if (mayScroll && down > aside) return; // a finger that goes up or down scrolls the page
     const crossed = sentence.lines.filter(
       (line, i) =>
         read.weights[i] >= SWIPED &&
@@ -193,7 +194,7 @@ export function render({ model, el }) {
   });
   on("pointerup", () => {
     if (!held) return;
-    const { line, word, mayCut, byTouch, isOnLamp, isSwiped, taken } = held;
+    const { line, word, mayCut, byTouch, isSwiped } = held;
     held = null;
     if (!isSwiped && line >= 0) {
       if (mayCut) toggle(sentence.lines[line]);
@@ -202,9 +203,6 @@ export function render({ model, el }) {
       const opened = word[0] === 0 ? word[1] : -1;
       isFollowed = !isFollowed || opened !== model.get("opened");
       view.set("opened", opened);
-      view.again();
-    } else if (isOnLamp && taken.length === 0) {
-      note = LAMP;
       view.again();
     }
   });
@@ -277,11 +275,11 @@ export function render({ model, el }) {
     ),
   );
 
-  const field = textField({
+  const own = textField({
     label: "A sentence of your own, with “it” in it once; Enter reads it",
   });
-  view.more.place.append(field.node);
-  view.readouts.append(
+  view.more.place.append(own.node);
+  view.more.place.append(
     element(
       "p",
       { class: "attention-note" },
@@ -295,21 +293,21 @@ export function render({ model, el }) {
       return;
     }
     try {
-      take(parseSentence(field.input.value, reader.lexicon, given.longest).slice(1).join(" "));
-      field.refuse("");
+      take(parseSentence(own.input.value, reader.lexicon, given.longest).slice(1).join(" "));
+      own.refuse("");
     } catch (error) {
-      field.refuse(error.message);
+      own.refuse(error.message);
     }
   }
-  field.input.addEventListener("change", readOwn, { signal: view.signal });
+  own.input.addEventListener("change", readOwn, { signal: view.signal });
   view.onChange("read_as", () => {
     reader = openReader(view.state());
-    if (field.input.value !== sentence.words.slice(1).join(" ")) readOwn();
+    if (own.input.value !== sentence.words.slice(1).join(" ")) readOwn();
     view.again();
   });
   view.onChange("wanted", () => {
     if (!model.get("wanted"))
-      field.refuse("The words could not be fetched. Check the connection, then try again.");
+      own.refuse("The words could not be fetched. Check the connection, then try again.");
   });
 
   /** Count the lines that decide alone, a few at a time while nothing else is to be done. */
@@ -416,14 +414,14 @@ export function render({ model, el }) {
       try {
         sentence = openSentence(state.text, reader, state.longest);
       } catch (error) {
-        field.refuse(error.message);
+        own.refuse(error.message);
         return;
       }
       [counting, decisive, hints, lifted] = [null, null, [], -1];
       beginAnew();
-      field.refuse("");
+      own.refuse("");
       list.fill(sentence);
-      field.input.value = sentence.words.slice(1).join(" ");
+      own.input.value = sentence.words.slice(1).join(" ");
     });
     view.part("cuts", `${state.text} ${state.cuts} ${state.vocabulary.length}`, () => {
       const before = cuts.length;
@@ -444,6 +442,7 @@ export function render({ model, el }) {
     const isTurned = read.meant !== sentence.whole.meant;
     if (isTurned && !view.isMoving()) hinted = 0;
     drawLines(now, layout);
+    setChildren(field, fieldMarks(layout));
     setChildren(names, nameMarks(sentence, layout));
     setChildren(lamp, lampMarks(sentence, now.shares, layout));
     drawTag(now, layout);

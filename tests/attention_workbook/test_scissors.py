@@ -357,19 +357,26 @@ def test_a_word_shows_what_it_reads_and_its_lines_are_grabbed_first(show, width)
     assert marked.count() == 0 and cuts(page) == ""
 
 
-@pytest.mark.browser
-def test_a_finger_that_scrolls_cuts_nothing(show):
-    page = show(Scissors(), width=390, has_touch=True, is_mobile=True)
-    x, y = place_of(page, (1, 9, 7), 0.5)
+def swipe_down(page, x, y, far=63):
     touch = page.context.new_cdp_session(page.page)
-    for kind, down in [("touchStart", 0), *(("touchMove", 9 * i) for i in range(1, 8))]:
-        touch.send(
-            "Input.dispatchTouchEvent",
-            {"type": kind, "touchPoints": [{"x": x, "y": y - 30 + down}]},
-        )
+    for kind, down in [("touchStart", 0), *(("touchMove", far * i / 7) for i in range(1, 8))]:
+        place = {"x": x, "y": y + down}
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [place]})
     touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    page.settle()
-    assert cuts(page) == ""
+    page.wait_for_timeout(200)
+
+
+@pytest.mark.browser
+def test_on_a_phone_a_swipe_along_the_screen_cuts_lines_and_beside_them_scrolls(show):
+    room = {"test.css": "body { margin: 0; } main { padding-block: 600px 1500px; }"}
+    page = show(Scissors(), width=390, has_touch=True, is_mobile=True, files=room)
+    page.evaluate("scrollTo(0, 560)")
+    x, y = place_of(page, (1, 9, 12), 0.5)
+    swipe_down(page, x, y - 30)
+    assert "2:9-12" in cuts(page).split() and page.evaluate("scrollY") == 560
+    before = cuts(page)
+    swipe_down(page, *word_of(page, 0, "animal"))
+    assert cuts(page) == before and page.evaluate("scrollY") < 560
 
 
 @pytest.mark.browser

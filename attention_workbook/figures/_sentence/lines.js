@@ -5,8 +5,8 @@ import { breadth, fixed } from "../_shared/index.js";
 const STUMP = 0.09; // what a cut leaves at each end, as a share of the line
 const AROUND = 432; // pixels of a window that the page's bar and the rest of the figure take
 const [LOWEST, HIGHEST] = [312, 436]; // of upright rows, in pixels
-const BESIDE = 470; // of a phone's screen: the bar, title and lamp, the finding, the first controls
-const [NARROW, BROAD] = [26, 33]; // from word to word in a column, in pixels
+const BESIDE = 545; // of a phone's screen: the bar, title and lamp, the finding, the first controls
+const [NARROW, BROAD] = [23, 33]; // from word to word in a column, in pixels
 const SAMPLES = Array.from({ length: 17 }, (_, i) => i / 16); // along a line
 
 /** Where the rows of words stand: upright rows one above the other where there is room for the
@@ -51,6 +51,16 @@ export function layoutOf(width, all, windowHeight = AROUND + HIGHEST) {
     half: widest / 2 + 1,
     lamp: { y: 50, from: 26, to: width - 26 },
   };
+}
+
+/** Where lines lie across, and a swipe along the screen cuts them: between the columns of words. */
+export function fieldMarks({ width, height, half, upright, at }) {
+  if (upright) return [];
+  const top = at(0, -0.5)[1];
+  return [
+    [at(0, 0)[0] + half, at(1, 0)[0] - half],
+    [at(1, 0)[0] + half, width - 42],
+  ].map(([x, end]) => ["rect", { x, y: top, width: end - x, height: height - top - 22 }]);
 }
 
 /** The word at a place, as the layer in which it reads and its number, or null where there is none. */
