@@ -173,7 +173,7 @@ export function render({ model, el }) {
     element(
       "p",
       { class: "attention-note", "data-drawn": true },
-      "Each clock is a pair of coordinates. Shaded: the angles between its hands that training showed.",
+      "Each clock is a pair of coordinates. Shaded: angles that training showed.",
     ),
   );
 

@@ -206,6 +206,42 @@ def test_the_whole_screen_is_offered_where_there_is_one(show):
     assert page.url == ORIGIN
 
 
+# ---------------------------------------------------------------- room
+
+# What stands on a page of its own kind, which has a test of its own.
+ELSEWHERE = {
+    "SentenceReader": "the front page's first screen",
+    "Walk": "the picture beside the text of Twenty minutes",
+}
+IN_SIGHT = ".attention-layout > .attention-controls > :not([hidden])"
+
+
+@browser
+@pytest.mark.parametrize(
+    ("width", "height", "column"), [(1280, 720, 864), (390, 844, 358)], ids=["laptop", "phone"]
+)
+def test_every_figure_fits_a_screen_with_its_controls(show, width, height, column):
+    """Its picture, its sentence, its controls and its tools; what is under More may be more."""
+    shown = [make() for name, make in FIGURES.items() if name not in ELSEWHERE]
+    place = f"body {{ margin: 0; }} main {{ width: {column}px; margin: 0 auto; }}"
+    phone = {"has_touch": True, "is_mobile": True} if width < 500 else {}
+    page = show(*shown, width=width, files={"test.css": place}, **phone)
+    page.set_viewport_size({"width": width, "height": height})
+    page.wait_for_timeout(300)
+    boxes = [view.bounding_box() for view in page.locator(".attention-view").all()]
+    tall = {
+        type(figure).__name__: round(box["height"])
+        for figure, box in zip(shown, boxes, strict=True)
+        if box["height"] > height
+    }
+    assert tall == {}
+    rows = page.locator(".attention-view").evaluate_all(
+        "(views, row) => views.map((view) => view.querySelectorAll(row).length)", IN_SIGHT
+    )
+    assert max(rows) <= 3, dict(zip([type(one).__name__ for one in shown], rows, strict=True))
+    assert page.errors == []
+
+
 # ---------------------------------------------------------------- touch
 
 
