@@ -110,8 +110,8 @@ def test_each_stub_of_a_chapter_names_a_grader_that_the_page_has(chapter):
             assert f"def {name}(" in code
 
 
-def test_two_scripts_hold_all_modules():
-    scripts = bundled("worker"), bundled("panel")
+def test_three_scripts_hold_all_modules():
+    scripts = bundled("worker"), bundled("panel"), bundled("updating")
     assert 'import("./micropython.mjs")' in scripts[0]
     assert not any(re.search(r"^import ", script, re.MULTILINE) for script in scripts)
     for path in page.FOLDER.glob("*.js"):

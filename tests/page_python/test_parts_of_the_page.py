@@ -197,6 +197,7 @@ def test_notebooks_take_what_the_page_keeps(tmp_path, monkeypatch, capsys):
         f"From your mine.py: {', '.join(PARTS)}.",
         "my_cross_head calls your my_lookup.",
         "my_many_heads calls your my_masked_softmax and your my_unit_scores.",
+        "my_nearest calls your my_lookup.",
         "my_cached_heads calls your my_masked_softmax, your my_unit_scores and your my_many_heads.",
     ]
 
