@@ -83,7 +83,7 @@ export function render({ model, el }) {
   ].map(layer);
   const cells = layer("attention-walk-cells");
   const map = colorMap(view.root, "--aw-score-map");
-  const color = (share) => `rgb(${map(share).join()})`;
+  const color = (share) => `rgb(${map(Math.round(share * 48) / 48).join()})`; // few: stills are small
   const rowsOf = ({ start, first, padding, it }) => ({
     vector: start,
     key: [...first.keys, ...padding],
