@@ -150,7 +150,7 @@ function createMatrix(view, plot, trait, kind) {
           "data-live": true,
           tabindex: "0",
           role: "button",
-          "aria-label": `Exchange the columns of ${trait}`,
+          "aria-label": `Swap the columns of ${trait}`,
         },
       ],
     ]);

@@ -41,7 +41,7 @@ export function render({ model, el }) {
   const isCover = model.get("hop") === 0; // it plays when it is seen, and exchanges the pair itself
   const task = isCover
     ? "Your turn: change a word, or write a sentence."
-    : `${act} an underlined word to exchange it, and see what “it” means then.`;
+    : `${act} an underlined word to swap it, and see what “it” means then.`;
   const view = createView(
     { model, el },
     {

@@ -44,8 +44,8 @@ class _Head(Whole):
 class SentenceReader(Figure):
     """A trained reader at work: what it concludes that *it* means, and what *it* reads.
 
-    Click a word to exchange it, and the reader reads anew. The forward pass runs in the page, on
-    the reader's own weights.
+    Click a word to swap it for another, and the reader reads anew. The forward pass runs in the
+    page, on the reader's own weights.
 
     Parameters
     ----------

@@ -159,7 +159,7 @@ def test_a_word_with_a_better_one_keeps_its_vector_in_training_and_says_how_it_i
 
 def exchange(page, word, other):
     """Click a word, and another one in the menu that opens."""
-    page.get_by_label(f"Exchange “{word}”").click()
+    page.get_by_label(f"Swap “{word}”").click()
     page.get_by_role("option", name=other, exact=True).click()
 
 
@@ -314,7 +314,7 @@ def test_nothing_gives_the_answer_away_before_it_is_drawn(show):
 @pytest.mark.browser
 def test_a_word_is_exchanged_by_keyboard(show):
     page = show(SentenceReader())
-    page.get_by_label("Exchange “tired”").focus()
+    page.get_by_label("Swap “tired”").focus()
     page.keyboard.press("Enter")
     page.keyboard.press("w")
     page.keyboard.press("ArrowRight")
@@ -322,7 +322,7 @@ def test_a_word_is_exchanged_by_keyboard(show):
     chosen = page.evaluate("document.activeElement.textContent")
     assert chosen.startswith("w")
     page.keyboard.press("Escape")
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Exchange “tired”"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Swap “tired”"
     page.keyboard.press("Enter")
     for _ in range(20):
         if page.evaluate("document.activeElement.textContent") == "wide":

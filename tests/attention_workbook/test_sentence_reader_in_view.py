@@ -60,7 +60,7 @@ def test_it_plays_when_its_picture_is_in_view_and_not_before(show):
 def test_the_menu_opens_in_the_window_with_whole_rows_and_what_turns_the_answer_first(show):
     page = show(SentenceReader())
     page.set_viewport_size({"width": 860, "height": 500})
-    page.get_by_label("Exchange “tired”").focus()
+    page.get_by_label("Swap “tired”").focus()
     page.keyboard.press("Enter")
     first = page.locator(".attention-menu button").all_inner_texts()[:8]
     assert first[:2] == ["tired", "wide"] and "dangerous" in first
@@ -85,5 +85,5 @@ def test_a_word_that_cannot_be_exchanged_says_so(show):
     page.locator(".attention-word").nth(5).click()
     assert task.inner_text().startswith("“cross” stays as it is. Click an underlined word")
     assert not page.locator(".attention-menu").is_visible()
-    page.get_by_label("Exchange “tired”").click()
+    page.get_by_label("Swap “tired”").click()
     assert task.inner_text().startswith("Click an underlined word")

@@ -176,7 +176,7 @@ function pillMarks({ x, y, width, height, base, options }, place, word, state) {
     ["rect", { x, y, width, height, rx: height / 2, class: "attention-pill" }],
     ...options.flatMap((option) => {
       const holds = option.word === word;
-      const label = holds ? `Exchange “${word}”` : `Read “${option.word}” in place of “${word}”`;
+      const label = holds ? `Swap “${word}”` : `Read “${option.word}” in place of “${word}”`;
       return [
         [
           "rect",
@@ -222,7 +222,7 @@ export function wordMarks({ words, boxes, size }, { asking, meant, numbers, exch
           ...state,
           "data-place": i,
           visibility: isSeen ? null : "hidden",
-          ...(exchanged[i] && button(`Exchange “${word}”`, true)),
+          ...(exchanged[i] && button(`Swap “${word}”`, true)),
         },
       ],
       [

@@ -23,7 +23,7 @@ ONE = "MaskLab"
 # Figures without a slider, each with a button that changes it.
 BUTTONS = {
     "MaskTrainer": "Hide what comes later",
-    "OneHead": "Exchange the columns of W_q",
+    "OneHead": "Swap the columns of W_q",
     "Scissors": "wide",
 }
 

@@ -54,7 +54,7 @@ def test_exchanged_columns_let_the_words_find_each_other(show):
     page = show(OneHead())
     finding = page.locator(".attention-finding")
     assert "Done" not in finding.inner_text()
-    page.get_by_role("button", name="Exchange the columns of W_q").press("Enter")
+    page.get_by_role("button", name="Swap the columns of W_q").press("Enter")
     page.settle()
     assert finding.inner_text().startswith("Done")
     assert page.evaluate(f"{MODEL}.get('W_q')") == [[0, 3], [3, 0]]
