@@ -46,7 +46,7 @@ REFUSED = {
     "torch.tril_indices(3, 3)": "this page does not know torch.tril_indices: it has a part",
     "torch.sofmax(v, -1)": "this page does not know torch.sofmax; did you mean `softmax`?",
     "v.trasnpose(0, 1)": "this page does not know Tensor.trasnpose; did you mean `transpose`?",
-    "torch.zeros(-1)": "Trying to create tensor with negative dimension -1: [-1]",
+    "torch.zeros(-1)": "zeros: Dimension size must be non-negative.",
     "torch.ones(2, -3)": "Trying to create tensor with negative dimension -3: [2, -3]",
     "v << 1": "\"lshift_cpu\" not implemented for 'Float'",
     "torch.Tensor(3)": "this page does not know torch.Tensor of a size",

@@ -20,7 +20,7 @@ __all__ = ["broken", "nearly_right", "responses"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
-SECONDS = 0.5
+SECONDS = 1
 clock = getattr(time, "process_time", time.time)
 
 
@@ -181,7 +181,7 @@ def responses(
     """Yield how an answer responds to a change of its arguments, where the right one does not.
 
     The first of the cases is the one that the verdict shows, and ``part`` counts, from 0, the
-    result that is wrong, where there are several. After half a second no other change is tried.
+    result that is wrong, where there are several. After a second no other change is tried.
 
     Examples
     --------
