@@ -48,7 +48,7 @@ class Writer(Figure):
     _script = "writer.js"
 
     text = _Text("The query asks, and each key").tag(sync=True)
-    temperature = Real(0.7, min=0.0, max=2.0).tag(sync=True)
+    temperature = Real(0.3, min=0.0, max=2.0).tag(sync=True)
     head = Whole(0, min=0, max=12).tag(sync=True)
     place = Whole(-1, min=-1, max=LONGEST).tag(sync=True)
     wanted = Switch(False).tag(sync=True)

@@ -93,7 +93,7 @@ def test_a_click_on_a_letter_says_why_it_came(show):
     page.locator(".attention-writing > text").nth(place).click()
     said = page.locator(".attention-finding")
     page.wait_for_function(
-        "document.querySelector('.attention-finding').innerText.startsWith('Before')"
+        "() => document.querySelector('.attention-finding').innerText.startsWith('Before')"
     )
     assert f"and most to “{likeliest(Writer(place=place))}”" in said.inner_text()
     assert "It gave “s” " in said.inner_text()
