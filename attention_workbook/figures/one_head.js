@@ -162,7 +162,7 @@ export function render({ model, el }) {
     { model, el },
     {
       label: "One head and its matrices",
-      task: "Every word finds itself. Make “it” and “animal” find each other.",
+      task: "Make “it” and “animal” find each other.",
       traits: MATRICES.map(([trait]) => trait),
       given: ["vectors"],
     },

@@ -63,7 +63,7 @@ def comes_to_life_under_its_title_and_task(page, figure):
     )
     placed = ".attention-layout > .attention-controls > :not(button), .attention-stage > fieldset"
     controls = page.locator(placed)
-    assert 1 <= controls.filter(visible=True).count() <= 2
+    assert controls.filter(visible=True).count() <= 2  # some are taken hold of in the picture
     assert page.locator(".attention-play").count() <= 1
 
 

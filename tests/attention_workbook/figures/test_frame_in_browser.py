@@ -380,7 +380,7 @@ def test_less_motion_means_a_step_at_a_time(show):
 def open_anywhere(chromium, show, figure, tmp_path):
     """Save a figure as one file and use it without a network, beside the same figure on a page."""
     figure.save(tmp_path / "figure.html")
-    context = chromium.new_context(offline=True)
+    context = chromium.new_context(offline=True, reduced_motion="reduce")
     page = context.new_page()
     said = []
     page.on("console", lambda message: said.append(message.text))

@@ -14,7 +14,6 @@ browser = pytest.mark.browser
 
 # What the words below a figure say of a control's value, as a pattern with the value in it.
 SAID = {
-    ("HeadSplit", "number"): r"number (\d+) of position",
     ("OnlineSoftmax", "step"): r"^(\d+) of \d+ blocks? of|^(No) block",
     ("OnlineSoftmax", "block_size"): r"blocks? of (\d+) read",
     ("SoftmaxSaturation", "len_k"): r"largest of (\d+) weights",
