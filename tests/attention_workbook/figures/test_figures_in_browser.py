@@ -46,7 +46,7 @@ def answer_and_leave_nothing_behind(show, figure):
     ):
         check(page, figure)
         assert page.errors == [] and page.refused == [], check
-        page.get_by_role("button", name="Reset").click()
+        page.locator(".attention-tool", has_text="Reset").evaluate("button => button.click()")
         page.settle()
 
 
