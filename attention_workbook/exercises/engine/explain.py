@@ -256,7 +256,7 @@ class Explanations:
 
     def _reproduces(self, variant: Any) -> bool:
         """Whether a variant gives the answer's results on all inputs, and says something."""
-        variant_results = []
+        variant_results: list[Any] = []
         for i in self.cases_by_evidence:
             if not agree(self.returned[i], variant[i], self.tolerance):
                 if i in self.special and self.wrong_as_usual and _tells(variant_results):
