@@ -200,9 +200,6 @@ def test_a_sentence_with_other_words_brings_all_words():
     assert len(figure.packed) > 2 * len(Scissors().packed)
 
 
-# ---------------------------------------------------------------- in a browser
-
-
 def place_of(page, line, share=0.06):
     """A point of a line on the screen."""
     return page.evaluate(

@@ -110,7 +110,7 @@ def lost_outputs(name, notebook, page):
         "pictures": sum(bool({*KINDS} & {*data}) and "text/html" not in data for data in outputs),
     }
     found = {
-        "code cells": len(page.select(".cell .cell_input")),
+        "code cells": len(page.select("div.cell")),
         "pictures": len(page.select(".cell_output img[src*='_images/']")),
     }
     return [
