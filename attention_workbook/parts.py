@@ -37,8 +37,15 @@ Function = Callable[..., Any]
 PARTS: dict[str, Exercise] = {
     exercise.part: exercise
     for module in (
-        *(soft_lookup, one_head, masking, variance, multi_head, scoring_functions),
-        *(one_block, it_learns, kv_cache),
+        soft_lookup,
+        one_head,
+        masking,
+        variance,
+        multi_head,
+        scoring_functions,
+        one_block,
+        it_learns,
+        kv_cache,
     )
     for exercise in vars(module).values()
     if isinstance(exercise, Exercise) and exercise.part

@@ -13,6 +13,7 @@ import re
 import uuid
 import zipfile
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -20,7 +21,7 @@ import yaml
 from bs4 import BeautifulSoup, Tag
 from bs4.element import PreformattedString
 
-from attention_lib import __version__, palette
+from attention_lib import palette
 from website import ROOT, book, browser
 
 TITLE, PART = "The Attention Workbook", "Part I: the mechanism"
@@ -191,8 +192,9 @@ class Edition:
             "run.</p>\n<p>Hints, solutions and some code stand after the last chapter: "
             "→ leads there, ↩ back. What answers a prediction follows it at once, so guess before "
             "you read on.</p>\n"
-            f"<p>Version {__version__}. © {self.config['copyright']} {self.config['author']}. Text "
-            "and figures: CC BY 4.0; code: MIT License.</p></section>"
+            f"<p>Version {version('attention-lib')}. "
+            f"© {self.config['copyright']} {self.config['author']}. "
+            "Text and figures: CC BY 4.0; code: MIT License.</p></section>"
         )
 
     def contents(self):

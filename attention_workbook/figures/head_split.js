@@ -1,4 +1,5 @@
 import {
+  label,
   POWERS,
   createView,
   isStill,
@@ -269,15 +270,11 @@ export function render({ model, el }) {
       for (const part of [one.cells, one.trails]) scale(part, ofSplits[i]);
     });
 
-    const name = (text, x, y, anchor = "start", look = "attention-muted") => [
-      "text",
-      { x, y, "text-anchor": anchor, class: look },
-      text,
-    ];
     const rows = ([x, y]) =>
       Array.from({ length }, (_, row) =>
-        name(
+        label(
           plot.width > 420 ? `position ${row}` : String(row),
+          "muted",
           x - 8,
           y + (row + 0.5) * cell + 4,
           "end",
@@ -285,15 +282,16 @@ export function render({ model, el }) {
       );
     const isBeside = wrong && ofSplits[0][1] === ofSplits[1][1];
     setChildren(names, [
-      name(`queries of all heads, ${length} × ${d_model}`, ofMatrix[0], ofMatrix[1] - 9),
+      label(`queries of all heads, ${length} × ${d_model}`, "muted", ofMatrix[0], ofMatrix[1] - 9),
       ...[ofMatrix, ...ofSplits.slice(0, isBeside ? 1 : shown.length)].flatMap(rows),
       ...shown.flatMap(({ way }, i) => {
         const [x, y] = ofSplits[i];
         return [
-          ...(wrong ? [name(WAYS[way], x, y - 9, "start", "attention-chosen")] : []),
+          ...(wrong ? [label(WAYS[way], "chosen", x, y - 9)] : []),
           ...measured.heads.map((_, head) =>
-            name(
+            label(
               measured.d_k * cell > 50 ? `head ${head}` : String(head),
+              "muted",
               x + head * (measured.d_k + 0.5) * cell,
               y + length * cell + 15,
             ),

@@ -1,4 +1,5 @@
 import {
+  label,
   POWERS,
   addPatterns,
   createView,
@@ -183,11 +184,6 @@ export function render({ model, el }) {
   let steps; // of PLACES, in pixels
   let best; // bandwidth of the kernel
   let outlier; // the point that lies highest above the true function
-  const label = (name, kind, x, y, anchor) => [
-    "text",
-    { class: `attention-${kind}`, x, y, "text-anchor": anchor },
-    name,
-  ];
   const tenths = (number) => Math.round(10 * number) / 10;
   const path = (heights) =>
     heights

@@ -1,4 +1,4 @@
-import { createView, fixed, grouped, setChildren, setText, short } from "./_shared/index.js";
+import { createView, fixed, grouped, label, setChildren, setText, short } from "./_shared/index.js";
 
 const USUAL = { adam: 0.004, descent: 0.5 }; // rates that suit the rules
 const NAMES = { mine: "your my_update", adam: "Adam", descent: "plain descent" };
@@ -304,11 +304,6 @@ export function render({ model, el }) {
   const across = (step) => SIZE.left + (step / last) * (plot.width - SIZE.left - SIZE.right);
   const down = (loss) =>
     SIZE.base - (Math.min(Math.max(loss, 0), MOST) / MOST) * (SIZE.base - SIZE.top);
-  const text = (x, y, words, kind, anchor = "start") => [
-    "text",
-    { x, y, class: `attention-${kind}`, "text-anchor": anchor },
-    words,
-  ];
 
   function drawAxes() {
     const [left, right] = [SIZE.left, plot.width - SIZE.right];
@@ -318,18 +313,18 @@ export function render({ model, el }) {
     ];
     const thirds = (plot.width < 340 ? [0, 1] : [0, 1, 2]).map((i) => (i * last) / 3);
     return [
-      text(0, SIZE.top + 2, "loss in nats", "muted"),
+      label("loss in nats", "muted", 0, SIZE.top + 2),
       ...[0, 1, 2, 3, 4].flatMap((nats) => [
         line(down(nats), "grid"),
-        text(left - 6, down(nats) + 4, String(nats), "muted", "end"),
+        label(String(nats), "muted", left - 6, down(nats) + 4, "end"),
       ]),
       ...thirds.map((step, i) =>
-        text(across(step), SIZE.base + 17, grouped(step), "muted", i ? "middle" : "start"),
+        label(grouped(step), "muted", across(step), SIZE.base + 17, i ? "middle" : "start"),
       ),
-      text(right, SIZE.base + 17, `${grouped(last)} steps`, "muted", "end"),
+      label(`${grouped(last)} steps`, "muted", right, SIZE.base + 17, "end"),
       ...TABLES.flatMap(([loss, name]) => [
         line(down(loss), "table-line"),
-        text(right, down(loss) + (loss < 2 ? 14 : -4), `${name}, ${loss}`, "table", "end"),
+        label(`${name}, ${loss}`, "table", right, down(loss) + (loss < 2 ? 14 : -4), "end"),
       ]),
     ];
   }
@@ -352,7 +347,7 @@ export function render({ model, el }) {
       const x = plot.width - SIZE.right;
       return [
         ["line", { x1: x - 18, x2: x, y1: y, y2: y, class: kind }],
-        text(x - 24, y + 4, name, "run-name", "end"),
+        label(name, "run-name", x - 24, y + 4, "end"),
       ];
     });
 
@@ -364,18 +359,18 @@ export function render({ model, el }) {
     const row = 18 * (most + 1) + 4;
     plot.setHeight(SIZE.texts + shownTexts() * row - 12);
     if (samples.length === 0)
-      return [text(0, SIZE.texts, "What it writes after “The query ” will stand here.", "muted")];
+      return [label("What it writes after “The query ” will stand here.", "muted", 0, SIZE.texts)];
     return samples.flatMap(([step, loss, written], i) => {
       const y = SIZE.texts + row * i;
       return [
-        text(
-          0,
-          y,
+        label(
           `${step === 1 ? "After 1 step" : `After ${grouped(step)} steps`}, ${inNats(loss)} nats`,
           "muted",
+          0,
+          y,
         ),
         ...linesOf(written, columns, most).map((line, j) =>
-          text(0, y + 18 * (j + 1), line, "written"),
+          label(line, "written", 0, y + 18 * (j + 1)),
         ),
       ];
     });

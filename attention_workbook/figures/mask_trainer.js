@@ -5,6 +5,7 @@ import {
   element,
   fixed,
   isStill,
+  label,
   press,
   readTable,
   setAttributes,
@@ -159,15 +160,12 @@ function createMap(view, plot) {
 
   return ({ left, top, cell }, mask, weights) => {
     setAttributes(title, { x: left });
-    const label = (letter, x, y, kind) => [
-      "text",
-      { x, y, "text-anchor": "middle", class: `attention-${kind}` },
-      letter,
-    ];
     setChildren(names, [
-      ...[...SAMPLE].map((letter, j) => label(letter, left + (j + 0.5) * cell, top - 8, "key")),
+      ...[...SAMPLE].map((letter, j) =>
+        label(letter, "key", left + (j + 0.5) * cell, top - 8, "middle"),
+      ),
       ...[...SAMPLE.slice(0, ROWS)].map((letter, i) =>
-        label(letter, left - 12, top + (i + 0.5) * cell + 4, "query"),
+        label(letter, "query", left - 12, top + (i + 0.5) * cell + 4, "middle"),
       ),
     ]);
     setChildren(
@@ -209,26 +207,21 @@ function createChart(plot) {
       "line",
       { class: kind, x1: x(0), x2: right, y1: y(loss), y2: y(loss) },
     ];
-    const text = (words, at, from, anchor, kind = "muted") => [
-      "text",
-      { x: at, y: from, "text-anchor": anchor, class: `attention-${kind}` },
-      words,
-    ];
     const last = losses.at(-1);
     setChildren(axes, [
       ...[0, 1, 2, 3].flatMap((loss) => [
         line(loss, "attention-grid"),
-        text(String(loss), left + 10, y(loss) + 4, "end"),
+        label(String(loss), "muted", left + 10, y(loss) + 4, "end"),
       ]),
       line(BEST, "attention-truth"),
-      text(`best honest loss, ${fixed(BEST, 2)}`, right, y(BEST) - 6, "end", "truth-name"),
-      text(
+      label(`best honest loss, ${fixed(BEST, 2)}`, "truth-name", right, y(BEST) - 6, "end"),
+      label(
         losses.length ? `loss ${fixed(last, 2)} after ${losses.length} steps` : "loss",
+        "muted",
         left,
         title,
-        "start",
       ),
-      text(`${STEPS} steps`, right, bottom + 16, "end"),
+      label(`${STEPS} steps`, "muted", right, bottom + 16, "end"),
     ]);
     setAttributes(earlier, { d: path(before) || null });
     setAttributes(curve, { d: path(losses) || null });

@@ -1,6 +1,7 @@
 import {
   createView,
   fixed,
+  label,
   readTable,
   setAttributes,
   setChildren,
@@ -213,11 +214,6 @@ export function render({ model, el }) {
     const asks = Math.min(Math.max(0.36 * width, 150), 200);
     const found = width - Math.min(Math.max(0.3 * width, 110), 200);
     const line = (i) => top + (i + 0.5) * ROW;
-    const text = (x, y, anchor, kind, said) => [
-      "text",
-      { x, y, "text-anchor": anchor, class: `attention-${kind}` },
-      said,
-    ];
     setChildren(
       lines,
       pairs.map(([i, j]) => {
@@ -235,12 +231,12 @@ export function render({ model, el }) {
     setChildren(
       names,
       WORDS.flatMap((word, i) => [
-        text(asks - 8, line(i) - 12, "end", "chosen", word),
-        text(asks - 8, line(i) + 5, "end", "query", `asks ${pair(now.queries[i])}`),
-        text(asks - 8, line(i) + 22, "end", "output", `gets ${pair(now.output[i])}`),
-        text(found + 8, line(i) - 12, "start", "chosen", word),
-        text(found + 8, line(i) + 5, "start", "key", `key ${pair(now.keys[i])}`),
-        text(found + 8, line(i) + 22, "start", "value", `value ${pair(now.values[i])}`),
+        label(word, "chosen", asks - 8, line(i) - 12, "end"),
+        label(`asks ${pair(now.queries[i])}`, "query", asks - 8, line(i) + 5, "end"),
+        label(`gets ${pair(now.output[i])}`, "output", asks - 8, line(i) + 22, "end"),
+        label(word, "chosen", found + 8, line(i) - 12, "start"),
+        label(`key ${pair(now.keys[i])}`, "key", found + 8, line(i) + 5, "start"),
+        label(`value ${pair(now.values[i])}`, "value", found + 8, line(i) + 22, "start"),
       ]),
     );
     plot.setHeight(top + 3 * ROW + 4);

@@ -222,10 +222,6 @@ def finding_of(page):
     return page.locator(".attention-finding").inner_text()
 
 
-def cuts(page):
-    return page.evaluate("attentionWidgets.model(document.querySelector('figure')).get('cuts')")
-
-
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [860, 390])
 def test_a_click_cuts_a_line_and_another_mends_it(show, width):
@@ -233,13 +229,13 @@ def test_a_click_cuts_a_line_and_another_mends_it(show, width):
     place = place_of(page, (1, 9, 12))
     page.mouse.click(*place)
     page.settle()
-    assert cuts(page) == "2:9-12"
+    assert page.get("cuts") == "2:9-12"
     assert finding_of(page) == (
         "Without “it” → “tired” in layer 2, “it” still means the animal (probability 0.97)."
     )
     page.mouse.click(*place)
     page.settle()
-    assert cuts(page) == "" and page.figure().read("cuts") == 0
+    assert page.get("cuts") == "" and page.figure().read("cuts") == 0
     assert page.errors == []
 
 
@@ -253,12 +249,12 @@ def test_the_keyboard_finds_the_line_that_decides(show):
     assert tag(page) == ["“tired” reads “street”, 0.29"]
     page.get_by_role("button", name="Cut", exact=True).press("Enter")
     page.get_by_text("None of the other 181 lines does that alone.").first.wait_for()
-    assert cuts(page) == TIRED_READS_STREET
+    assert page.get("cuts") == TIRED_READS_STREET
     assert page.figure().read("meant") == 7
     assert page.locator("[data-found]").count() == 1
     page.get_by_role("button", name="Mend", exact=True).press("Enter")
     page.settle()
-    assert cuts(page) == "" and page.figure().read("meant") == 2
+    assert page.get("cuts") == "" and page.figure().read("meant") == 2
 
 
 def swipe(page, line, half=25):
@@ -276,15 +272,15 @@ def swipe(page, line, half=25):
 def test_a_swipe_cuts_the_lines_that_it_crosses_and_undo_takes_it_back_at_once(show):
     page = show(Scissors(cuts="1:0-0"))
     swipe(page, (0, 7, 7), half=60)
-    swiped = cuts(page)
+    swiped = page.get("cuts")
     assert swiped.startswith("1:0-0 ") and len(swiped.split()) > 3
     swipe(page, (1, 9, 12))
-    assert cuts(page) == f"{swiped} 2:9-12"
+    assert page.get("cuts") == f"{swiped} 2:9-12"
     undo = page.get_by_role("button", name="Undo")
     for before in (swiped, "1:0-0", ""):
         undo.click()
         page.settle()
-        assert cuts(page) == before
+        assert page.get("cuts") == before
     assert undo.get_attribute("aria-disabled") == "true"
 
 
@@ -297,10 +293,10 @@ def test_a_finger_first_names_a_line_and_then_cuts_it(show):
     page.settle()
     first, second = tag(page)
     assert re.fullmatch(r"“it” reads “tired”, 0\.\d\d", first) and second == "Tap again to cut"
-    assert cuts(page) == ""
+    assert page.get("cuts") == ""
     page.touchscreen.tap(x + 4, y + 4)
     page.settle()
-    assert cuts(page) == "2:9-12"
+    assert page.get("cuts") == "2:9-12"
     assert tag(page) == []  # nothing covers what has changed
     page.touchscreen.tap(x, y)
     page.settle()
@@ -308,7 +304,7 @@ def test_a_finger_first_names_a_line_and_then_cuts_it(show):
     box = page.locator(".attention-scissors-tag > rect").bounding_box()
     page.touchscreen.tap(box["x"] + 8, box["y"] + box["height"] / 2)
     page.settle()
-    assert cuts(page) == ""
+    assert page.get("cuts") == ""
 
 
 @pytest.mark.browser
@@ -340,7 +336,7 @@ def test_a_word_shows_what_it_reads_and_its_lines_are_grabbed_first(show, width)
     page = show(Scissors(), width=width)
     page.mouse.click(*word_of(page, 1, "tired"))
     page.settle()
-    assert cuts(page) == ""
+    assert page.get("cuts") == ""
     marked = page.locator(".attention-scissors-lines > [data-look]")
     assert marked.count() == 13
     assert page.get_by_label("The word that reads").input_value() == "12"
@@ -351,7 +347,7 @@ def test_a_word_shows_what_it_reads_and_its_lines_are_grabbed_first(show, width)
     page.mouse.move(2, 2)
     page.mouse.click(*word_of(page, 0, "tired"))
     page.settle()
-    assert marked.count() == 0 and cuts(page) == ""
+    assert marked.count() == 0 and page.get("cuts") == ""
 
 
 def swipe_down(page, x, y, far=63):
@@ -370,10 +366,10 @@ def test_on_a_phone_a_swipe_along_the_screen_cuts_lines_and_beside_them_scrolls(
     page.evaluate("scrollTo(0, 560)")
     x, y = place_of(page, (1, 9, 12), 0.5)
     swipe_down(page, x, y - 30)
-    assert "2:9-12" in cuts(page).split() and page.evaluate("scrollY") == 560
-    before = cuts(page)
+    assert "2:9-12" in page.get("cuts").split() and page.evaluate("scrollY") == 560
+    before = page.get("cuts")
     swipe_down(page, *word_of(page, 0, "animal"))
-    assert cuts(page) == before and page.evaluate("scrollY") < 560
+    assert page.get("cuts") == before and page.evaluate("scrollY") < 560
 
 
 @pytest.mark.browser
@@ -389,7 +385,7 @@ def test_on_a_phone_the_lists_follow_the_finger_and_stay_where_they_are(show):
     assert [chosen.input_value() for chosen in lists.get_by_role("combobox").all()] == ["-1", "12"]
     page.get_by_role("button", name="Cut", exact=True).tap()
     page.settle()
-    assert cuts(page) == "2:9-12"
+    assert page.get("cuts") == "2:9-12"
     page.set({"cuts": "2:9-12 1:3-3"})
     page.get_by_text("Would a hint help?").first.wait_for()
     assert lists.evaluate(within) == place
@@ -425,17 +421,17 @@ def test_hints_lead_to_the_line_that_decides(show):
         ("Show it", "Cut only “tired” → “street” in layer 1.", 1),
     ):
         assert hint.inner_text() == name
-        made = cuts(page)
+        made = page.get("cuts")
         hint.press("Enter")
         page.settle()
         assert finding_of(page) == (f"Your 2 cuts are mended. {text}" if made else text)
-        assert cuts(page) == ""
+        assert page.get("cuts") == ""
         assert page.locator(".attention-scissors-lines > [data-look]").count() == marked
     page.get_by_text("Cut only", exact=False).nth(1).wait_for(state="attached")  # is read out
     assert hint.inner_text() == "Cut it"
     hint.press("Enter")
     page.settle()
-    assert cuts(page) == TIRED_READS_STREET and not hint.is_visible()
+    assert page.get("cuts") == TIRED_READS_STREET and not hint.is_visible()
     assert page.evaluate("document.activeElement.textContent") == "Undo"
     assert "None of the other 181 lines does that alone." in finding_of(page)
 

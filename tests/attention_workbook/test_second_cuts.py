@@ -15,12 +15,12 @@ from attention_workbook.reader import load_reader, read_without
     ],
 )
 def test_second_cuts_bring_answers_back_as_the_chapter_on_two_looks_counts(last, cuts, right):
-    count = 0
+    reader, count = load_reader(), 0
     for animal in ["animal", "dog", "horse", "wolf", "fox", "goat", "bear", "cow", "cat"]:
         for place in ["street", "road", "river", "highway", "lake", "path", "sea", "valley"]:
             names = {"animal": animal, "street": place}
             text = f"the {animal} did not cross the {place} because it was too {last}"
             own = [(layer, names.get(by, by), names.get(of, of)) for layer, by, of in cuts]
-            found = read_without(load_reader(), text, own)
+            found = read_without(reader, text, own)
             count += found.words[found.meant] == (animal if last == "tired" else place)
     assert count == right

@@ -78,7 +78,7 @@ def test_pressing_write_fetches_the_model_and_writes(show):
     page.get_by_role("button", name="Stop").click()
     page.settle()
     assert [url.rpartition("/")[2] for url in asked] == ["Writer.data.js"]
-    written = page.evaluate("attentionWidgets.model(document.querySelector('figure')).get('text')")
+    written = page.get("text")
     own = page.locator(".attention-writing > text:not(.attention-by-writer)").all_text_contents()
     assert "".join(own) == page.get_by_label("A beginning of your own").input_value() == before
     model = load_writer()

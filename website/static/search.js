@@ -1,7 +1,6 @@
 // Looks through every section of the book for what stands in a search field, while one types there:
-// definitions first,
-// then headings, then text; in English and Chinese, names of code and what else a thing is called;
-// a word that the book does not have is read as its nearest with one letter changed.
+// definitions first, then headings, then text; in English and Chinese, names of code and what else a
+// thing is called; a word that the book does not have is read as its nearest with one letter changed.
 
 const ALSO_CALLED = [
   [/[-−]\s*inf(inity)?\b|\binf(inity)?\b/giu, "∞"],

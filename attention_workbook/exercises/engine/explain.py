@@ -5,7 +5,6 @@ or two together, give the answer's results on every input, both sentences are tr
 and nothing else about it is wrong. A repair goes the other way, from the answer to the right one.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -22,6 +21,7 @@ from attention_workbook.exercises.engine.compare import (
     wrong_kind,
 )
 from attention_workbook.exercises.engine.edits import Edit, Source
+from attention_workbook.exercises.engine.facts import clock
 from attention_workbook.exercises.engine.running import Failure, attempt
 from attention_workbook.exercises.engine.slips import slips
 
@@ -29,7 +29,6 @@ __all__ = ["Explanations", "declared_edits"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
-clock = getattr(time, "process_time", time.time)  # a busy machine may take longer
 SEARCH_SECONDS = 2  # before the search is given up
 MOST_PAIRS = 2500  # of two mistakes, looked at before the search is given up
 FLOAT32_ROUNDING = 5e-5  # what numbers that were rounded to float32 on the way may lie apart

@@ -16,12 +16,12 @@ from attention_workbook.exercises.engine.changes import is_weights
 from attention_workbook.exercises.engine.compare import agree, as_tensor, equal_cells, parts
 from attention_workbook.exercises.engine.running import Failure, attempt, run
 
-__all__ = ["broken", "nearly_right", "responses"]
+__all__ = ["broken", "clock", "nearly_right", "responses"]
 
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
 SECONDS = 1
-clock = getattr(time, "process_time", time.time)
+clock = getattr(time, "process_time", time.time)  # a busy machine may take longer
 
 
 def broken(pairs: Sequence[tuple[Any, Any]], axes: Sequence[str]) -> Iterator[str]:

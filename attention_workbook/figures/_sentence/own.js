@@ -4,8 +4,8 @@
 import { areListed, element, parseSentence, textField, wordsOf } from "../_shared/index.js";
 
 /**
- * The field, as a `node`, and what belongs under More, as `further`. `reading()` is the reader with its words, `opened()`
- * makes it anew when all words have come, and `read(text)` reads a sentence.
+ * The field, as a `node`, and what belongs under More, as `further`. `reading()` is the reader with
+ * its words, `opened()` makes it anew when all words have come, and `read(text)` reads a sentence.
  * `canRead(text, next)` says whether all words of a text are here. If not, it asks a kernel or the
  * page's host for them, which sets `read_as`, and goes on with `next`.
  */

@@ -181,7 +181,10 @@ function pillMarks({ x, y, width, height, base, options }, place, word, state) {
         [
           "rect",
           {
-            ...{ x: option.x + 3, y: y + 3, width: option.width - 6, height: height - 6 },
+            x: option.x + 3,
+            y: y + 3,
+            width: option.width - 6,
+            height: height - 6,
             rx: height / 2 - 3,
             class: "attention-word attention-pill-word",
             "data-holds": String(holds),
@@ -194,7 +197,9 @@ function pillMarks({ x, y, width, height, base, options }, place, word, state) {
         [
           "text",
           {
-            ...{ x: option.middle, y: base, "text-anchor": "middle" },
+            x: option.middle,
+            y: base,
+            "text-anchor": "middle",
             class: `attention-cell${holds ? " attention-holds" : ""}`,
           },
           option.word,
@@ -217,7 +222,11 @@ export function wordMarks({ words, boxes, size }, { asking, meant, numbers, exch
       [
         "rect",
         {
-          ...{ x: x + 1, y, width: Math.max(width - 2, 0), height, rx: 7 },
+          x: x + 1,
+          y,
+          width: Math.max(width - 2, 0),
+          height,
+          rx: 7,
           class: "attention-word",
           ...state,
           "data-place": i,
@@ -237,7 +246,9 @@ export function wordMarks({ words, boxes, size }, { asking, meant, numbers, exch
       [
         "text",
         {
-          ...{ x: middle, y: base, "text-anchor": "middle" },
+          x: middle,
+          y: base,
+          "text-anchor": "middle",
           class: `attention-cell${i === asking ? " attention-query" : ""}${i === meant ? " attention-output" : ""}${i ? "" : " attention-muted"}`,
         },
         options[0]?.word ?? "",
@@ -249,7 +260,9 @@ export function wordMarks({ words, boxes, size }, { asking, meant, numbers, exch
       [
         "text",
         {
-          ...{ x: middle, y: y + height - 3, "text-anchor": "middle" },
+          x: middle,
+          y: y + height - 3,
+          "text-anchor": "middle",
           class: "attention-muted",
           "data-readout": `weight_${i}`,
           "data-value": numbers ? String(weight) : "",

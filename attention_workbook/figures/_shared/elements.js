@@ -82,6 +82,13 @@ export function setChildren(parent, children) {
   });
 }
 
+/** A text as a child for `setChildren`; its kind is its look, such as `muted` or `query`. */
+export const label = (words, kind, x, y, anchor = "start") => [
+  "text",
+  { x, y, "text-anchor": anchor, class: `attention-${kind}` },
+  words,
+];
+
 /** An id that no other view has, for patterns and clip paths. */
 export function uniqueId(name) {
   return `attention-${name}-${Math.random().toString(36).slice(2, 12)}`;

@@ -12,18 +12,17 @@ export function createFrame({ title, aside, isQuiet, signal, link, reset }) {
   ].map((name) => box(name));
   const more = { controls: box("attention-controls"), readouts: box("attention-readouts") };
   more.place = box("attention-further", more.readouts, more.controls);
-  const folded = element(
+  more.folded = element(
     "details",
     { class: "attention-more" },
     element("summary", isQuiet ? { "aria-label": "More" } : {}, isQuiet ? "…" : "More"),
     more.place,
   );
-  more.folded = folded;
   const task = element("p", { class: "attention-task" });
   const finding = element("p", { class: "attention-finding", "aria-hidden": "true" });
   const spoken = element("p", { class: "attention-unseen", "aria-live": "polite" });
   const failure = element("p", { class: "attention-failure", role: "alert", hidden: true });
-  const tools = box("attention-tools", isQuiet ? null : folded);
+  const tools = box("attention-tools", isQuiet ? null : more.folded);
   const note = element("span", { class: "attention-note", role: "status" });
   const root = element(
     "div",
@@ -78,5 +77,5 @@ export function createFrame({ title, aside, isQuiet, signal, link, reset }) {
     );
   }
   tools.append(note);
-  return { root, stage, controls, readouts, more, folded, task, finding, spoken, failure };
+  return { root, stage, controls, readouts, more, task, finding, spoken, failure };
 }

@@ -54,7 +54,6 @@ export function createView(
     controls: place,
     readouts,
     more,
-    folded,
     task: taskLine,
     finding,
     spoken,
@@ -363,7 +362,8 @@ export function createView(
     /** Go on the page, draw, and keep drawing until cleanup. */
     start(drawNow) {
       draw = drawNow;
-      folded.hidden = more.place.querySelector("input, output, textarea, select, button") === null;
+      more.folded.hidden =
+        more.place.querySelector("input, output, textarea, select, button") === null;
       for (const trait of traits)
         onChange(trait, () => {
           controls.refresh(trait);

@@ -20,15 +20,20 @@ function panels(measured, color) {
         ...Array.from(numbers, (number, j) => [
           "rect",
           {
-            ...{ x: x + (j * wide) / numbers.length, y: y + (start + i) * line },
-            ...{ width: (wide / numbers.length) * 1.03, height: line * 0.86 },
+            x: x + (j * wide) / numbers.length,
+            y: y + (start + i) * line,
+            width: (wide / numbers.length) * 1.03,
+            height: line * 0.86,
             fill: color(number, largest),
           },
         ]),
         [
           "rect",
           {
-            ...{ x, y: y + (start + i) * line, width: wide, height: line * 0.86 },
+            x,
+            y: y + (start + i) * line,
+            width: wide,
+            height: line * 0.86,
             class: `attention-frame-of-${frame} attention-walk-framed`,
           },
         ],
@@ -42,7 +47,9 @@ function panels(measured, color) {
       return numbers.map((number, i) => [
         "rect",
         {
-          ...{ x: Math.min(at(0), at(number)), y: y + i * line, height: line * 0.86 },
+          x: Math.min(at(0), at(number)),
+          y: y + i * line,
+          height: line * 0.86,
           width: Math.max(Math.abs(at(number) - at(0)), 0.5),
           class: "attention-walk-bar",
         },

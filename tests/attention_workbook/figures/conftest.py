@@ -115,6 +115,14 @@ class FigurePage:
     def figure(self, number=0):
         return FigureView(self, number)
 
+    def get(self, trait, number=0):
+        """What the model of a figure has for a trait."""
+        return self.page.evaluate(
+            "([trait, number]) => attentionWidgets"
+            ".model(document.querySelectorAll('figure')[number]).get(trait)",
+            [trait, number],
+        )
+
     def set(self, state):
         """Give the first figure a state, as its model in a notebook would."""
         self.page.evaluate(

@@ -322,12 +322,7 @@ def test_what_cannot_be_drawn_is_said_until_it_can_be(show):
         (0, "These settings cannot be drawn: a score is not finite"),
         (1, ""),
     ):
-        page.evaluate(
-            "value => attentionWidgets.model(document.querySelector('figure'))"
-            ".set('temperature', value)",
-            temperature,
-        )
-        page.settle()
+        page.set({"temperature": temperature})
         assert (failure.inner_text() if failure.is_visible() else "") == said
     assert page.errors == []
 

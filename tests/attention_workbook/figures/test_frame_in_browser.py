@@ -12,11 +12,7 @@ from attention_workbook.figures.catalogue import FIGURES
 from .conftest import ORIGIN
 
 browser = pytest.mark.browser
-STATE = "attentionWidgets.model(document.querySelectorAll('figure')[{}]).get('{}')"
-
-
-def state(page, trait, number=0):
-    return page.evaluate(STATE.format(number, trait))
+STATE = "attentionWidgets.model(document.querySelector('figure')).get('{}')"  # to wait for
 
 
 @pytest.mark.parametrize("task", ["", "Widen them & see."])
@@ -90,7 +86,7 @@ def bring_back(show, figure):
     address = page.evaluate("location.hash")
     assert f"{name}.{trait}=" in address
     again = show(type(figure)(), address=address)
-    assert state(again, trait) == state(page, trait)
+    assert again.get(trait) == page.get(trait)
     assert again.figure().readouts() == page.figure().readouts()
     assert again.errors == []
     again.get_by_role("button", name="Reset").click()
@@ -108,15 +104,15 @@ def test_the_second_of_a_kind_has_an_address_of_its_own(show):
     page = show(
         MaskLab(), MaskLab(), address="#MaskLab-2.valid_len=1&MaskLab.fill=-inf&SoftLookup.x=1"
     )
-    assert [state(page, "valid_len", i) for i in (0, 1)] == [3, 1]
-    assert [state(page, "fill", i) for i in (0, 1)] == ["-inf", "0"]
+    assert [page.get("valid_len", i) for i in (0, 1)] == [3, 1]
+    assert [page.get("fill", i) for i in (0, 1)] == ["-inf", "0"]
     page.evaluate("location.hash = 'MaskLab.valid_len=5'")
-    page.wait_for_function(f"() => {STATE.format(0, 'valid_len')} === 5")
-    assert [state(page, "fill", i) for i in (0, 1)] == ["0", "0"]  # as at the start
-    assert state(page, "valid_len", 1) == 1  # not named, so left alone
+    page.wait_for_function(f"() => {STATE.format('valid_len')} === 5")
+    assert [page.get("fill", i) for i in (0, 1)] == ["0", "0"]  # as at the start
+    assert page.get("valid_len", 1) == 1  # not named, so left alone
     page.evaluate("location.hash = 'a-heading'")
     page.settle()
-    assert state(page, "valid_len", 0) == 5
+    assert page.get("valid_len", 0) == 5
 
 
 @browser
@@ -126,7 +122,7 @@ def test_an_address_beyond_a_controls_range_is_not_taken(show):
         if given:
             page.evaluate("given => { location.hash = given; }", f"MaskLab.{given}")
             page.settle()
-        assert {name: state(page, name) for name in MaskLab().state()} == MaskLab().state()
+        assert {name: page.get(name) for name in MaskLab().state()} == MaskLab().state()
         assert not page.locator(".attention-failure").is_visible()
 
 
@@ -307,24 +303,24 @@ def drag_by_finger(show, figure):
     picture.evaluate("node => node.scrollIntoView({ block: 'center' })")
     box = picture.bounding_box()
     trait = "query" if isinstance(figure, KernelRegression) else "query_x"
-    seen = [state(page, trait)]
+    seen = [page.get(trait)]
     top = page.evaluate("window.scrollY")
     swipe(page, (box["x"] + box["width"] * 0.4, box["y"] + 30), (-60, 2))  # across, off the grips
-    seen.append(state(page, trait))
+    seen.append(page.get(trait))
     grip = page.locator(".attention-grip").last.bounding_box()
     middle = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
     assert min(grip["width"], grip["height"]) >= 24
     swipe(page, middle, (40, 40))  # down as well, by the grip: no scrolling
-    seen.append(state(page, trait))
+    seen.append(page.get(trait))
     if isinstance(figure, SoftLookup):  # straight down, the page's own way
-        before = state(page, "key_points")
+        before = page.get("key_points")
         key = page.locator(".attention-grip").nth(1).bounding_box()
         swipe(page, (key["x"] + key["width"] / 2, key["y"] + key["height"] / 2), (0, 70))
-        assert state(page, "key_points") != before
+        assert page.get("key_points") != before
     touch(page, "touchStart", [(box["x"] + box["width"] * 0.9, box["y"] + 30)])
     touch(page, "touchEnd", [])
     page.wait_for_timeout(100)
-    seen.append(state(page, trait))
+    seen.append(page.get(trait))
     assert len(set(seen)) == 4, seen
     assert page.evaluate("window.scrollY") == top
 
@@ -339,8 +335,8 @@ def test_a_grip_is_held_where_it_was_taken(show):
     page.mouse.down()
     page.mouse.move(x + 1, y)
     page.settle()
-    assert state(page, "query_x") == pytest.approx(1.0, abs=0.051)
-    assert state(page, "query_y") == pytest.approx(0.0, abs=0.051)
+    assert page.get("query_x") == pytest.approx(1.0, abs=0.051)
+    assert page.get("query_y") == pytest.approx(0.0, abs=0.051)
     page.mouse.up()
 
 
@@ -351,16 +347,16 @@ def test_a_grip_is_held_where_it_was_taken(show):
 def test_play_goes_to_the_end_and_stops_and_begins_anew(show):
     page = show(OnlineSoftmax(block_size=4, step=0), reduced_motion="no-preference")
     page.get_by_role("button", name="Play").click()
-    page.wait_for_function(f"() => {STATE.format(0, 'step')} === 3", timeout=6000)
+    page.wait_for_function(f"() => {STATE.format('step')} === 3", timeout=6000)
     page.wait_for_function(
         "() => document.querySelector('.attention-play').textContent === 'Play'", timeout=3000
     )
     page.get_by_role("button", name="Play").click()
-    page.wait_for_function(f"() => {STATE.format(0, 'step')} < 3")
+    page.wait_for_function(f"() => {STATE.format('step')} < 3")
     page.get_by_role("button", name="Pause").click()
-    stopped = state(page, "step")
+    stopped = page.get("step")
     page.wait_for_timeout(900)
-    assert state(page, "step") == stopped
+    assert page.get("step") == stopped
 
 
 @browser
@@ -369,9 +365,9 @@ def test_less_motion_means_a_step_at_a_time(show):
     for wanted in (1, 2, 3, 0, 1):
         page.get_by_role("button", name="Step").click()
         page.wait_for_timeout(60)
-        assert state(page, "step") == wanted
+        assert page.get("step") == wanted
     page.wait_for_timeout(800)
-    assert state(page, "step") == 1
+    assert page.get("step") == 1
 
 
 # ---------------------------------------------------------------- one file

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 
 def test_a_saved_file_would_have_every_rule_whole(show):
     page = show(HeatmapExplorer())
-    style = page.evaluate("attentionWidgets.model(document.querySelector('figure')).get('_css')")
+    style = page.get("_css")
     rules = re.findall(r"^\.attention-view {(.*)}", style, re.MULTILINE)
     assert any("font-family: var(--signs," in rule and "tabular-nums" in rule for rule in rules)
     assert not re.search(r"[\w-]: ?;", style)  # a browser drops what it cannot write

@@ -11,7 +11,6 @@ from attention_workbook.figures.learner import STORED, Learner
 from attention_workbook.parts import of_the_book
 from tools.learner import learned
 
-STATE = "attentionWidgets.model(document.querySelector('figure'))"
 MODEL = "_training/transformer.js"
 TRAINED = """(values, ids, targets, length, options) => {
     const p = createParameters(%d, %d, %d, () => 0.5);
@@ -154,7 +153,7 @@ def test_a_press_of_train_fetches_learns_writes_and_pauses(show):
     page = show(Learner(rule="adam"))
     finding = page.locator(".attention-finding")
     assert "read nothing yet" in finding.inner_text()
-    assert not page.evaluate(f"{STATE}.get('prose')")
+    assert not page.get("prose")
     page.get_by_role("button", name="Train").press("Enter")
     until(page, 50)
     assert page.figure().read("loss") < 3.07

@@ -168,11 +168,7 @@ def test_names_are_text_and_may_change(show):
     assert page.locator(".attention-view img").count() == 0
     text = page.locator(".attention-view").inner_text()
     assert all(name in text for name in names)
-    page.evaluate(
-        """() => attentionWidgets.model(document.querySelector('figure'))
-        .set('key_points', [['one', 1, 1], ['two', 0, 0]])"""
-    )
-    page.settle()
+    page.set({"key_points": [["one", 1, 1], ["two", 0, 0]]})
     figure = figure_of((2.0, 0.0), key_points=[["one", 1, 1], ["two", 0, 0]])
     assert page.figure().readouts() == pytest.approx(truth(figure), abs=1e-6)
     assert "two" in page.locator(".attention-view").inner_text()

@@ -170,9 +170,8 @@ def test_the_query_is_taken_where_it_lies_on_a_key(show):
     page.mouse.move(query[0] - 50, query[1], steps=3)
     page.mouse.up()
     page.settle()
-    model = "attentionWidgets.model(document.querySelector('figure')).get"
-    assert page.evaluate(f"{model}('query_x')") < 0.5
-    assert page.evaluate(f"{model}('key_points')")[0] == [1, 0.1]
+    assert page.get("query_x") < 0.5
+    assert page.get("key_points")[0] == [1, 0.1]
 
 
 @pytest.mark.browser
@@ -185,9 +184,7 @@ def test_a_key_is_moved_by_arrow_keys_until_the_task_is_done(show):
     key = page.get_by_role("button", name=f"key of {SoftLookup().tokens[loser]} ")
     key.press("ArrowUp")
     x, y = SoftLookup().key_points[loser]
-    moved = page.evaluate(
-        "attentionWidgets.model(document.querySelector('figure')).get('key_points')"
-    )
+    moved = page.get("key_points")
     assert moved[loser] == pytest.approx([x, y + 0.05], abs=0.026)
     assert "Done" not in finding.inner_text()
     along, up = (
