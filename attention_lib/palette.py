@@ -11,19 +11,29 @@ and for a dark ground:
 ``accent``                      controls, focus rings, reference lines
 ``query``, ``key``, ``value``,  the roles; readable as text, told apart by colour-blind readers
 ``output``, ``weight``
+``minus``, ``plus``             a number below and above zero, where its size is not in the colour
 ``mask``, ``mask_line``         the fill and the hatching of what may not be attended to
 ``nan``                         what is not a number; drawn with crosses, so not by colour alone
 ``series_1`` … ``series_4``     curves of several runs or settings, in order
 ==============================  ==================================================================
 
 ``WEIGHT_MAP`` runs from weight 0 to weight 1, ``SCORE_MAP`` from the lowest over 0 to the
-highest score: evenly spaced colours, to be joined by straight lines in sRGB, so that matplotlib
-and JavaScript paint the same. The first samples matplotlib's *viridis* (van der Walt, Smith
-2015), whose lightness rises evenly from end to end; the second ColorBrewer's *PuOr* (Brewer
-2003), which colour-blind readers can split at its middle.
+highest score or other number that has a sign: evenly spaced colours, to be joined by straight
+lines in sRGB, so that matplotlib and JavaScript paint the same. The first samples matplotlib's
+*viridis* (van der Walt, Smith 2015), whose lightness rises evenly from end to end. The second
+runs from grey to green, two colours that no role has, and colour-blind readers can tell them
+apart; ``SCORE_MAP_IN_THE_DARK`` is its twin for a dark ground.
 """
 
-__all__ = ["DARK", "LIGHT", "SCORE_MAP", "WEIGHT_MAP", "contrast", "readable_on"]
+__all__ = [
+    "DARK",
+    "LIGHT",
+    "SCORE_MAP",
+    "SCORE_MAP_IN_THE_DARK",
+    "WEIGHT_MAP",
+    "contrast",
+    "readable_on",
+]
 
 LIGHT = {
     "paper": "#faf9f6",
@@ -37,6 +47,8 @@ LIGHT = {
     "value": "#8a1f48",
     "output": "#7d4de8",
     "weight": "#0a7a70",
+    "minus": "#7f6e7d",
+    "plus": "#639513",
     "mask": "#e4e3df",
     "mask_line": "#83868b",
     "nan": "#c8102e",
@@ -58,6 +70,8 @@ DARK = {
     "value": "#ff5589",
     "output": "#dcc2ff",
     "weight": "#8ff0cf",
+    "minus": "#a18f9e",
+    "plus": "#9acf44",
     "mask": "#34373e",
     "mask_line": "#80868f",
     "nan": "#e5242e",
@@ -74,9 +88,15 @@ WEIGHT_MAP = (
 )
 
 SCORE_MAP = (
-    *("#2d004b", "#3f1268", "#532687", "#6a4c9a", "#8073ac", "#9990bf", "#b1aad1"),
-    *("#c5c2de", "#d8daeb", "#e8e9f1", "#f7f7f6", "#faecd7", "#fee0b6", "#fdcc8c"),
-    *("#fcb761", "#ee9b39", "#e08214", "#c96d0d", "#b25706", "#974907", "#7f3b08"),
+    *("#2a2029", "#3e323d", "#534552", "#695867", "#7f6e7d", "#958493", "#ab9ba9"),
+    *("#c0b3be", "#d6ccd5", "#ebe6eb", "#f7f7f6", "#e9f4d3", "#cce2a4", "#aed175"),
+    *("#91be4e", "#78aa2b", "#639513", "#517f0e", "#426a0a", "#33550c", "#254104"),
+)
+
+# On a dark page: zero is the least bright.
+SCORE_MAP_IN_THE_DARK = (
+    *("#eee4ed", "#c8b8c6", "#a18f9e", "#796877", "#4f444d", "#25272d", "#364927"),
+    *("#52752c", "#73a434", "#9acf44", "#c6f563"),
 )
 
 

@@ -7,12 +7,20 @@ import numpy as np
 import pytest
 from coloraide import Color
 
-from attention_lib.palette import DARK, LIGHT, SCORE_MAP, WEIGHT_MAP, contrast, readable_on
+from attention_lib.palette import (
+    DARK,
+    LIGHT,
+    SCORE_MAP,
+    SCORE_MAP_IN_THE_DARK,
+    WEIGHT_MAP,
+    contrast,
+    readable_on,
+)
 
 ROLES = ("query", "key", "value", "output", "weight")
 SERIES = ("series_1", "series_2", "series_3", "series_4")
 TEXT = ("ink", "muted", "accent", *ROLES)  # WCAG 2.2, 1.4.3: 4.5 to 1
-GRAPHICS = ("mask_line", "nan", *SERIES)  # WCAG 2.2, 1.4.11: 3 to 1
+GRAPHICS = ("mask_line", "nan", "minus", "plus", *SERIES)  # WCAG 2.2, 1.4.11: 3 to 1
 DISTINCT = 12  # CIEDE2000; about 2 is what one can just see side by side
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 
@@ -43,6 +51,22 @@ def test_colours_that_stand_together_are_distinct(theme):
         assert apart(theme[first], theme[second]) >= DISTINCT, (first, second)
     assert min(apart(theme["nan"], color) for color in WEIGHT_MAP) >= DISTINCT
     assert apart("#d62728", "#2ca02c") < DISTINCT, "red and green would not do"
+
+
+@pytest.mark.parametrize(
+    ("theme", "stops"), [(LIGHT, SCORE_MAP), (DARK, SCORE_MAP_IN_THE_DARK)], ids=["light", "dark"]
+)
+def test_a_number_s_sign_is_seen_and_is_no_role_s_colour(theme, stops):
+    """Numbers as far below zero as above look different to all eyes, from a fifth of the map on."""
+    middle = len(stops) // 2
+    for away in range(middle // 5 + 1, middle + 1):
+        assert apart(stops[middle - away], stops[middle + away]) >= DISTINCT, away
+    assert {theme["minus"], theme["plus"]} <= {*stops}
+    for color in stops:
+        near = [Color(theme[role]).delta_e(color, method="2000") for role in ROLES]
+        assert min(near) >= DISTINCT, (color, ROLES[near.index(min(near))])
+    by_the_key = [Color(LIGHT["key"]).delta_e(color, method="2000") for color in ("#b25706",)]
+    assert min(by_the_key) < DISTINCT, "orange would not do"
 
 
 def test_contrast_is_that_of_wcag_and_text_is_readable_on_every_colour_of_the_maps():

@@ -19,11 +19,6 @@ from attention_lib import palette
 
 FOLDER = Path(__file__).parent
 SHARED = FOLDER / "_shared" / "index.js"
-# The map of scores has its colours at the ends and the ground's at 0: brown and purple, as by day.
-SCORE_MAP_IN_THE_DARK = (
-    *("#cbb5ff", "#ab92ea", "#8b72cb", "#6b56a4", "#4a3d75", "#25272d"),
-    *("#5c421f", "#8a5f1d", "#b97e1f", "#e09e33", "#ffc266"),
-)
 _IMPORT = re.compile(r'^(?:import (\{[^}]*\})|export \*) from "(\.[^"]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.MULTILINE)
 _VIEW = "export default { render };\n"
@@ -89,7 +84,7 @@ def css_variables(colors: dict[str, str]) -> dict[str, str]:
     They are ``--aw-query`` and so on for every colour, and the stops of the two colour maps, with
     commas between, as ``linear-gradient`` takes them.
     """
-    score_map = SCORE_MAP_IN_THE_DARK if colors is palette.DARK else palette.SCORE_MAP
+    score_map = palette.SCORE_MAP_IN_THE_DARK if colors is palette.DARK else palette.SCORE_MAP
     return {f"--aw-{name.replace('_', '-')}": color for name, color in colors.items()} | {
         "--aw-weight-map": ", ".join(palette.WEIGHT_MAP),
         "--aw-score-map": ", ".join(score_map),

@@ -203,6 +203,7 @@ export function render({ model, el }) {
     setChildren(
       bars,
       scores.flatMap((score, i) => {
+        const sign = (number) => (number < 0 ? "var(--aw-minus)" : "var(--aw-plus)");
         const known = i < now.keysRead;
         return [
           [
@@ -212,8 +213,8 @@ export function render({ model, el }) {
               width: room * 0.68,
               y: Math.min(y(score), y(0)),
               height: Math.abs(y(score) - y(0)),
-              fill: known ? "var(--aw-key)" : "none",
-              stroke: "var(--aw-key)",
+              fill: known ? sign(score) : "none",
+              stroke: sign(score),
             },
           ],
           [

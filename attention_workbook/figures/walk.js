@@ -67,7 +67,7 @@ export function render({ model, el }) {
   let picture = null; // the scene that was drawn last
   const clock = createClock({ again: () => view.again(), isStill });
 
-  const shown = view.readout({ name: "step", label: "Step", parent: view.stage });
+  const shown = isAlone ? null : view.readout({ name: "step", label: "Step", parent: view.stage });
   const plot = view.plot({
     height: 420,
     description: "The words of the sentence and what the reader computes of them at this step",
@@ -222,7 +222,7 @@ export function render({ model, el }) {
     const before = scene(last, measured, measures(last));
     picture = clock.morph(sceneAt(step, time, before, scene(step, measured, at)));
     draw(step, time, picture, at);
-    shown(step, isAlone ? "The largest weight" : `${step}. ${STEPS[step - 1]}`);
+    if (!isAlone) shown(step, `${step}. ${STEPS[step - 1]}`);
     setAttributes(back, { "aria-disabled": String(step === 1) });
     setAttributes(next, { "aria-disabled": String(step === STEPS.length) });
     showWord().hidden = step === BRIGHTEST;
@@ -294,7 +294,7 @@ export function render({ model, el }) {
       ...(step === WORDS ? measured.nouns.map(arc) : []),
     ]);
 
-    const patched = step === BRIGHTEST ? heads.indexOf(model.get("swap")) : -1;
+    const patched = step === BRIGHTEST ? measured.patched : -1;
     setAttributes(bars, {
       opacity: step === SOFTMAX ? 1 - ramp(time, 0.05, 0.12) + ramp(time, 0.82, 0.86) : 1,
       class: `attention-walk-bars${step <= MASKED ? " attention-walk-scores" : ""}`,
@@ -302,14 +302,16 @@ export function render({ model, el }) {
     setChildren(
       bars,
       now.bars.flatMap((rows, head) =>
-        rows.map(([x, y, long, high, opacity]) => [
+        rows.map(([x, y, long, high, opacity], i) => [
           "rect",
           {
             x,
             y: y + high * 0.08,
             width: long,
             height: high * 0.84,
-            opacity: patched === head ? opacity * 0.35 : opacity,
+            opacity,
+            "data-sign": step <= MASKED && measured.dots[i] < 0 ? "minus" : null,
+            "data-swapped": patched === head ? "true" : null,
             visibility: opacity < 0.01 ? "hidden" : null,
           },
         ]),

@@ -181,6 +181,30 @@ def test_an_output_stays_covered_until_one_guesses(visit):
 
 @pytest.mark.browser
 @pytest.mark.site
+@pytest.mark.parametrize("guess", [True, False], ids=["a guess", "a link"])
+def test_a_figure_waits_for_the_guess(visit, guess):
+    with visit("book/heatmaps.html") as seen:
+        page = seen.page
+        figure = page.locator("[data-widget=Walk]")
+        figure.scroll_into_view_if_needed()
+        finding = figure.locator(".attention-finding")
+        head = figure.locator(".attention-walk-hits rect").nth(4)
+        head.click(force=True)
+        page.wait_for_timeout(500)
+        assert "is taken from" not in finding.inner_text()
+        if guess:
+            page.get_by_role("button", name="in 2.1 only").click()
+            head.click()
+        else:
+            page.evaluate("location.hash = 'Walk.swap=2.1'")
+        page.wait_for_function(
+            "document.querySelector('[data-widget=Walk] .attention-finding')"
+            ".textContent.includes('is taken from')"
+        )
+
+
+@pytest.mark.browser
+@pytest.mark.site
 def test_on_paper_nothing_is_covered(visit):
     with visit("book/variance.html") as seen:
         assert not seen.page.locator(".answer").first.is_visible()

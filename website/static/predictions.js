@@ -195,6 +195,7 @@ function tiles(place, changed) {
 function prepare(place) {
   const { prediction } = place.dataset;
   const covered = document.getElementsByClassName(`of-${prediction}`);
+  const waiting = document.querySelector(`.waits-for-${prediction}`); // a figure to try it with
   const line = place.querySelector(".why");
   const area = place.querySelector(".drawn");
   const compare = place.querySelector(".compare");
@@ -207,6 +208,7 @@ function prepare(place) {
 
   const show = () => {
     for (const part of covered) part.classList.remove("covered");
+    if (waiting) waiting.inert = false;
     for (const control of [...buttons, ...place.querySelectorAll("input")]) control.disabled = true;
     place.classList.add("shown");
     drawn?.reveal(guesses[prediction]?.values);
@@ -239,8 +241,17 @@ function prepare(place) {
 
   const made = guesses[prediction];
   if (made) guess(made.text, made.values);
-  else if (!always()) for (const part of covered) part.classList.add("covered");
-  return { place, show };
+  else if (!always()) {
+    for (const part of covered) part.classList.add("covered");
+    if (waiting) waiting.inert = true;
+  }
+  /** Whether an address names this section, or sets the figure that waits. */
+  const isNamed = (hash) => {
+    const figure = waiting?.querySelector("[data-widget]").dataset.widget;
+    const section = document.getElementById(hash.slice(1));
+    return section ? section.contains(place) : hash.startsWith(`#${figure}`);
+  };
+  return { show, isNamed };
 }
 
 const prepared = places.map(prepare);
@@ -256,9 +267,7 @@ if (always()) for (const { show } of prepared) show();
 
 // A link to a section, from the search for instance, uncovers what stands in it.
 function uncoverTarget() {
-  const section = document.getElementById(location.hash.slice(1));
-  if (!section) return;
-  for (const { place, show } of prepared) if (section.contains(place)) show();
+  for (const { show, isNamed } of prepared) if (isNamed(location.hash)) show();
 }
 addEventListener("hashchange", uncoverTarget);
 if (location.hash) uncoverTarget();

@@ -200,10 +200,12 @@
 
   /** A slide of nothing but covered answers: who went on to it has guessed on the slide before. */
   function uncoverAlone([, ...shown]) {
-    const isCovered = (one) => one.matches(".covered") || one.querySelector(":scope > .covered");
+    const isCovered = (one) =>
+      one.matches(".covered, [inert]") || one.querySelector(":scope > .covered");
     if (!shown.length || !shown.every(isCovered)) return;
     for (const row of article.querySelectorAll(".prediction:not(.shown)")) {
-      const answers = `.of-${row.dataset.prediction}`;
+      const { prediction } = row.dataset;
+      const answers = `.of-${prediction}, .waits-for-${prediction}`;
       const isHere = (one) => one.matches(answers) || one.querySelector(answers);
       if (shown.some(isHere) && !shown.some((one) => one.contains(row)))
         row.querySelector(".plain").click();

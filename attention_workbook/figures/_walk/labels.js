@@ -55,58 +55,40 @@ const arrivedRow = (time, i, count) => time > 0.74 + (0.24 * i) / count || time 
 
 /** The names on the heads' rulers, and each head's own. */
 function onRulers(step, measured, at, opacity) {
-  const { layers, swapped, it, followed, words } = measured;
-  const { left, top, font, wide } = at;
+  const { layers, swapped, patched, it, followed, words } = measured;
+  const { left, font, wide } = at;
   const all = step === HEADS ? layers[0].heads : swapped.layers.flatMap(({ heads }) => heads);
-  return rulerPlaces(step, measured, at)
-    .flatMap(({ x, y, long, high }, i) => {
-      const [layer, head] = i < layers[0].heads.length ? [1, i] : [2, i - layers[0].heads.length];
-      const weights = all[i].weights[it];
-      const isFollowed = step === HEADS && head === followed;
-      let before = 0;
-      const names = weights.flatMap((weight, place) => {
-        const middle = x + (before + weight / 2) * long;
-        before += weight;
-        const room = weight * long - 6;
-        const [name, number] = [words[place], fixed(weight, 2)];
-        if (room < breadth(name) * font) return [];
-        const isNumbered = room > breadth(`${name} ${number}`) * font;
-        return [
-          text(
-            middle,
-            y + 4.5,
-            isNumbered ? `${name} ${number}` : name,
-            "middle",
-            "attention-on-ruler",
-            opacity,
-          ),
-        ];
-      });
-      const title = `${step === BRIGHTEST ? `layer ${layer}, ` : ""}head ${head + 1}`;
-      const kind = isFollowed ? "attention-chosen" : "attention-muted";
-      const place = wide || step === HEADS ? [left, y - high / 2 - 5] : [left, y - high / 2 - 3];
+  return rulerPlaces(step, measured, at).flatMap(({ x, y, long, high }, i) => {
+    const [layer, head] = i < layers[0].heads.length ? [1, i] : [2, i - layers[0].heads.length];
+    const weights = all[i].weights[it];
+    const isFollowed = step === HEADS && head === followed;
+    let before = 0;
+    const names = weights.flatMap((weight, place) => {
+      const middle = x + (before + weight / 2) * long;
+      before += weight;
+      const room = weight * long - 6;
+      const [name, number] = [words[place], fixed(weight, 2)];
+      if (room < breadth(name) * font) return [];
+      const isNumbered = room > breadth(`${name} ${number}`) * font;
       return [
-        ...names,
         text(
-          ...place,
-          isFollowed ? `${title}, the one we followed` : title,
-          "start",
-          kind,
+          middle,
+          y + 4.5,
+          isNumbered ? `${name} ${number}` : name,
+          "middle",
+          i === patched ? "attention-on-swapped" : "attention-on-ruler",
           opacity,
         ),
       ];
-    })
-    .concat(
-      step === BRIGHTEST && wide
-        ? [
-            [
-              "text",
-              { x: left, y: top - 22, class: "attention-muted", opacity, "data-live": true },
-              "press a head to swap what it brings",
-            ],
-          ]
-        : [],
-    );
+    });
+    const title = `${step === BRIGHTEST ? `layer ${layer}, ` : ""}head ${head + 1}`;
+    const kind = isFollowed ? "attention-chosen" : "attention-muted";
+    const place = wide || step === HEADS ? [left, y - high / 2 - 5] : [left, y - high / 2 - 3];
+    return [
+      ...names,
+      text(...place, isFollowed ? `${title}, the one we followed` : title, "start", kind, opacity),
+    ];
+  });
 }
 
 /** Whose the pieces of the stacks are, by their fill: a line that ends at `right`. */
@@ -215,6 +197,7 @@ export function beliefMarks(step, time, measured, now, { width, track, wide }) {
   const [one, two] = measured.nouns.map((noun) => measured.words[noun]);
   const last = Math.max(belief.length - 1, 0);
   const [left, right] = now.beliefs[last];
+  const ahead = (mine) => (mine > 0.5 ? "attention-output" : "attention-muted");
   const other = Math.max(1 - left - right, 0);
   const shown = now.beliefs[0][2];
   const room = x2 - x1 - breadth(`${one} ${two}`) * 12;
@@ -224,8 +207,8 @@ export function beliefMarks(step, time, measured, now, { width, track, wide }) {
       : ["what the model would answer", "model’s answer"]
   ).find((said) => breadth(said) * 12 < room);
   return [
-    text(x1, names, two, "start", "attention-muted", shown),
-    text(x2, names, one, "end", "attention-muted", shown),
+    text(x1, names, two, "start", ahead(left), shown),
+    text(x2, names, one, "end", ahead(right), shown),
     text((x1 + x2) / 2, names, between ?? "", "middle", "attention-muted", shown),
     ...now.beliefs.flatMap(([street, animal, opacity], i) => {
       const y = track + i * gap;
@@ -247,7 +230,7 @@ export function beliefMarks(step, time, measured, now, { width, track, wide }) {
       return [
         bar(x1, long, "other"),
         bar(x1, long * street, part, "second"),
-        bar(x2 - long * animal, long * animal, part),
+        bar(x2 - long * animal, long * animal, part, "first"),
         text(
           x1 - 6,
           y + high - 0.5,

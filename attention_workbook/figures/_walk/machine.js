@@ -41,7 +41,7 @@ function panels(measured, color) {
   };
   const [low, high] = [Math.min(0, ...dots), Math.max(...dots)];
   const bars =
-    (numbers, from = low, to = high) =>
+    (numbers, from = low, to = high, kind = null) =>
     ({ x, y, wide, line }) => {
       const at = (number) => x + ((number - from) / (to - from)) * wide;
       return numbers.map((number, i) => [
@@ -51,7 +51,7 @@ function panels(measured, color) {
           y: y + i * line,
           height: line * 0.86,
           width: Math.max(Math.abs(at(number) - at(0)), 0.5),
-          class: "attention-walk-bar",
+          class: `attention-walk-${kind ?? (number < 0 ? "minus" : "plus")}`,
         },
       ]);
     };
@@ -67,7 +67,7 @@ function panels(measured, color) {
     ["scores", bars(dots)],
     [`÷ √${size}`, bars(scores)],
     ["mask", hidden],
-    ["softmax", bars(row, 0, Math.max(...row))],
+    ["softmax", bars(row, 0, Math.max(...row), "bar")],
     ["values", cells(first.values, 0, "value")],
     ["mixture", cells([first.output[it]], it, "output")],
   ];

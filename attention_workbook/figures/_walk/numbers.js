@@ -64,9 +64,10 @@ export function measure(state, reader = unpackReader(state, state.vocabulary.len
   };
   const measured = read(word);
   const other = choices.find((one) => read(one).meant !== measured.meant) ?? word;
-  let swapped = measured;
+  let [swapped, patched] = [measured, -1];
   if (swap !== "nothing") {
     const [layer, head] = swap.split(".").map((number) => number - 1);
+    patched = head + (layer ? measured.layers[0].heads.length : 0);
     swapped = read(word, {
       layer,
       head,
@@ -85,6 +86,7 @@ export function measure(state, reader = unpackReader(state, state.vocabulary.len
     nouns,
     other,
     swapped,
+    patched,
     first,
     followed,
     size,

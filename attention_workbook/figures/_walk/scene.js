@@ -22,7 +22,8 @@ import { believed } from "./numbers.js";
 /** The measures of the picture at a width; the whole machine leaves room for a head below. */
 export function sizes(width, count, step) {
   const wide = width >= 448;
-  const [usual, top, bottom] = wide ? [23, 46, 98] : [15, 30, 66];
+  const [most, top, bottom] = wide ? [21, 42, 92] : [15, 30, 66];
+  const usual = step === BRIGHTEST ? most - 2 : most;
   const row = step === MACHINE ? usual / 2 : usual;
   const name = wide ? 78 : 62;
   return {
@@ -38,7 +39,7 @@ export function sizes(width, count, step) {
     height: top + count * usual + bottom,
     line: (i) => top + (i + 0.5) * row,
     floor: top + count * row,
-    track: top + count * row + (wide ? 52 : 31), // the bars of what the model would answer
+    track: top + count * row + (wide ? 48 : 31), // the bars of what the model would answer
   };
 }
 

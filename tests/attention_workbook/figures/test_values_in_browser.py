@@ -8,7 +8,6 @@ import pytest
 from attention_lib import palette
 from attention_lib.palette import readable_on
 from attention_workbook import figures
-from attention_workbook.figures.bundle import SCORE_MAP_IN_THE_DARK
 
 browser = pytest.mark.browser
 
@@ -121,7 +120,7 @@ def test_a_value_beyond_the_last_one_counts_as_the_last_one(show):
 # ---------------------------------------------------------------- what can be read
 
 
-MAPS = [palette.WEIGHT_MAP, palette.SCORE_MAP, SCORE_MAP_IN_THE_DARK]
+MAPS = [palette.WEIGHT_MAP, palette.SCORE_MAP, palette.SCORE_MAP_IN_THE_DARK]
 
 
 @pytest.mark.parametrize("colour_map", MAPS, ids=["weights", "scores", "scores in the dark"])
@@ -143,7 +142,7 @@ def test_text_on_every_colour_of_a_map_can_be_read(node, colour_map):
 
 def test_a_score_of_zero_is_the_least_bright_in_the_dark():
     against_paper = [
-        palette.contrast(color, palette.DARK["paper"]) for color in SCORE_MAP_IN_THE_DARK
+        palette.contrast(color, palette.DARK["paper"]) for color in palette.SCORE_MAP_IN_THE_DARK
     ]
     middle = len(against_paper) // 2
     assert against_paper[middle] < 1.2 and against_paper[0] > 8 < against_paper[-1]

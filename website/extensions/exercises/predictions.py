@@ -3,9 +3,10 @@
 A paragraph that says **Predict** asks for a guess. What answers it are the outputs of the code
 cells that follow it, and the text, captions and tables below them: up to the next heading, code
 cell, figure to take hold of or prediction. A picture with a caption goes along, and so do later
-outputs that print a line again. Here a row for the guess is put before the answer, with choices,
-a field or something to draw, and ``predictions.js`` covers the answer. Without a script, and on
-paper, nothing is covered and no row is shown. What can be guessed stands in
+outputs that print a line again. A figure between the question and its answer waits: it is seen, and
+answers to no hand before the guess. Here a row for the guess is put before the answer, with
+choices, a field or something to draw, and ``predictions.js`` covers the answer. Without a script,
+and on paper, nothing is covered and no row is shown. What can be guessed stands in
 ``website/predictions.toml``, under the name of the chapter: ``asks`` is a piece of the paragraph,
 and each choice that is wrong has a line that says why. A curve or bars have a task and names for
 their values; the truth is a row of the output. Tiles, open or hidden, have names for their rows
@@ -112,9 +113,11 @@ def outputs(cell):
     ]
 
 
-def guess_row(name, guess, cells):
+def guess_row(name, guess, cells, figure):
     """The row in which one guesses, as HTML: choices, something to draw, or a field for text."""
     question, controls = "What do you think?", TEXT_FIELD
+    if figure:
+        question += " The figure waits for your guess."
     if "choices" in guess:
         controls = "".join(
             f'<button type="button" data-why="{escape(why)}">{escape(text)}</button>'
@@ -162,12 +165,14 @@ def cover(doctree, chapter):
         guess = next((guess for guess in unplaced if guess["asks"] in question), {})
         unplaced = [other for other in unplaced if other is not guess]
         name = f"{chapter}-{number}"
-        row = guess_row(name, guess, cells)
+        index, first = paragraph.parent.index, cells[0]
+        between = paragraph.parent.children[index(paragraph) : index(first)]
+        figure = next(filter(is_figure, between), None)
+        row = guess_row(name, guess, cells, figure)
         rows.append(row)
-        figure = next(filter(is_figure, paragraph.parent.children), None)
-        index = paragraph.parent.index
-        first, shown = cells[0], [output for cell in cells for output in outputs(cell)]
-        if figure and index(paragraph) < index(figure) < index(first):
+        shown = [output for cell in cells for output in outputs(cell)]
+        if figure:
+            figure["classes"] += [f"waits-for-{name}"]
             paragraph.parent.insert(index(figure), nodes.raw("", row, format="html"))
         else:
             first.insert(first.index(outputs(first)[0]), nodes.raw("", row, format="html"))
