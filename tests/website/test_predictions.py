@@ -112,6 +112,8 @@ def told(page, right):
             near = near and not asks_next
             if part.name in ("div", "details"):
                 marks = {*part.get("class", [])}
+                if near and "formula" in marks and "answer" not in marks:
+                    yield f"{place['data-prediction']}: {text[:80]}"
                 ends = {"cell", "attention-widget", "attention-parts"} & marks
                 near = near and (not ends or "answer" in marks)
             elif part.find_parent(class_=["answer", "prediction", "cell_input"]):
@@ -144,6 +146,8 @@ def test_no_text_tells_a_covered_answer(site):
     [
         ("<p class='answer of-x'>It is 0.804.</p>", False),
         ("<p>Whatever follows an output.</p>", True),
+        ("<div class='formula'>x = 4</div>", True),
+        ("<div class='formula answer of-x'>x = 4</div>", False),
         ("<div class='cell'></div><p>That was 0.804.</p>", True),
         ("<div class='cell'></div><p>So the sea wins.</p>", True),
         ("<div class='cell'></div><pre>[0.804]</pre>", True),

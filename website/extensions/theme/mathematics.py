@@ -76,7 +76,8 @@ def visit(self, node):
     if display and node.get("ids"):
         label = "".join(f'<span id="{name}"></span>' for name in node["ids"])
     tag = "div" if display else "span"
-    self.body.append(f'<{tag} class="formula">{label}{html}</{tag}>')
+    classes = " ".join(["formula", *node["classes"]])
+    self.body.append(f'<{tag} class="{classes}">{label}{html}</{tag}>')
     raise nodes.SkipNode
 
 
