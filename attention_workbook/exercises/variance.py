@@ -5,9 +5,9 @@ from torch import Tensor
 
 from attention_workbook.exercises import draws, exercise, questions
 
-__all__ = ["broken_line", "fourth_root", "matrix_entries", "quiz", "unit_scores"]
+__all__ = ["broken_line", "forgotten_deviation", "matrix_entries", "quiz", "unit_scores"]
 
-broken_line, fourth_root, matrix_entries, quiz = questions("variance")
+broken_line, forgotten_deviation, matrix_entries, quiz = questions("variance")
 
 _normal, _double = draws(31), draws(32, torch.float64)
 
