@@ -1,6 +1,6 @@
 """The small trained model of the book: it says which word *it* means."""
 
-from attention_workbook.reader.heads import exchange, read_without, value_norms, without_head
+from attention_workbook.reader.heads import patch, read_without, value_norms, without_head
 from attention_workbook.reader.network import (
     MAX_LEN,
     Pass,
@@ -32,8 +32,8 @@ __all__ = [
     "accuracy",
     "crossings",
     "draw",
-    "exchange",
     "load_reader",
+    "patch",
     "pretrained_attentions",
     "read",
     "read_without",

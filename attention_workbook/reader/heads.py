@@ -15,7 +15,7 @@ from attention_workbook.reader.network import Reader, Reading, read
 from attention_workbook.reader.sentences import Sentence
 from attention_workbook.reader.training import encode
 
-__all__ = ["exchange", "read_without", "value_norms", "without_head"]
+__all__ = ["patch", "read_without", "value_norms", "without_head"]
 
 
 def without_head(
@@ -60,7 +60,7 @@ def without_head(
     return reader
 
 
-def exchange(
+def patch(
     reader: Reader,
     text: str,
     other: str,
@@ -104,7 +104,7 @@ def exchange(
     >>> reading = read(reader, wide)
     >>> reading.words[reading.meant]
     'street'
-    >>> reading = exchange(reader, wide, tired, layer=1, head=0, word="it")
+    >>> reading = patch(reader, wide, tired, layer=1, head=0, word="it")
     >>> reading.words[reading.meant]
     'animal'
     """

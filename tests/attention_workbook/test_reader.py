@@ -16,8 +16,8 @@ from attention_workbook.reader import (
     accuracy,
     crossings,
     draw,
-    exchange,
     load_reader,
+    patch,
     read,
     save_reader,
     split,
@@ -400,14 +400,14 @@ def test_reader_knows_that_a_street_is_not_tired(reader):
 def test_patching_a_sentence_with_itself_changes_nothing(reader):
     for layer, head in HEADS:
         assert_close(
-            exchange(reader, TIRED, TIRED, layer, head, "animal").probabilities,
+            patch(reader, TIRED, TIRED, layer, head, "animal").probabilities,
             read(reader, TIRED).probabilities,
         )
 
 
 def test_patching_one_word_of_layer_1_changes_that_word_alone_in_layer_2(reader):
     before = read(reader, TIRED)
-    after = exchange(reader, TIRED, WIDE, 0, 3, "animal")
+    after = patch(reader, TIRED, WIDE, 0, 3, "animal")
     moved = (after.states[1] - before.states[1]).abs().amax(-1) > 1e-6
     assert [before.words[i] for i in moved.nonzero().flatten()] == ["animal"]
     assert torch.equal(after.weights[0], before.weights[0])
@@ -425,7 +425,7 @@ def test_patching_replaces_the_output_of_one_head_at_one_word(reader):
     reading = read(reader, TIRED)
     brought = torch.cat([own, lent]) @ attention.W_o.weight.T
     expected = reader.add_norms[1](reading.states[1][reading.it], brought)
-    after = exchange(reader, TIRED, WIDE, 1, 1, "it")
+    after = patch(reader, TIRED, WIDE, 1, 1, "it")
     assert_close(after.states[2][reading.it], expected.detach())
 
 
@@ -435,19 +435,19 @@ def test_one_head_at_it_decides_and_others_as_bright_do_not(reader):
     for text, other in (pair[::way] for pair in crossings("wide")[::10] for way in (1, -1)):
         reading, wanted = read(reader, text), read(reader, other).meant
         assert reading.weights[1][FOLLOWED[1], reading.it, -1] > 0.9
-        assert exchange(reader, text, other, 1, FOLLOWED[1], "it").meant == wanted != reading.meant
+        assert patch(reader, text, other, 1, FOLLOWED[1], "it").meant == wanted != reading.meant
         for (layer, head), places in bright.items():
             assert reading.weights[layer][head, reading.it, places].sum() > 0.4, (text, layer, head)
-            assert exchange(reader, text, other, layer, head, "it").meant == reading.meant
+            assert patch(reader, text, other, layer, head, "it").meant == reading.meant
 
 
 def test_patching_all_heads_and_several_words_at_once(reader):
     reading = read(reader, WIDE)
     words = [word for word in reading.words if reading.words.count(word) == 1]
-    everywhere = exchange(reader, TIRED, WIDE, 1, None, [w for w in words if w != "wide"])
+    everywhere = patch(reader, TIRED, WIDE, 1, None, [w for w in words if w != "wide"])
     assert everywhere.words[everywhere.meant] == "street"
     with pytest.raises(ValueError, match="word"):
-        exchange(reader, TIRED, WIDE, 1, None, [])
+        patch(reader, TIRED, WIDE, 1, None, [])
 
 
 def test_value_norm_is_the_norm_of_the_output_of_one_head_for_one_word(reader):
@@ -468,9 +468,9 @@ def test_value_norm_is_the_norm_of_the_output_of_one_head_for_one_word(reader):
         (lambda r: without_head(r, 2, 0), ["layer", "0 to 1", "2"]),
         (lambda r: without_head(r, 0, 4), ["head", "0 to 3", "4"]),
         (lambda r: without_head(r, 0, -1), ["head", "0 to 3", "-1"]),
-        (lambda r: exchange(r, TIRED, WIDE, 5, 0, "it"), ["layer", "5"]),
-        (lambda r: exchange(r, TIRED, WIDE, 0, 0, "tired"), ["word", "wide", "“tired”"]),
-        (lambda r: exchange(r, TIRED, "it was xqz", 0, 0, "it"), ["“xqz”"]),
+        (lambda r: patch(r, TIRED, WIDE, 5, 0, "it"), ["layer", "5"]),
+        (lambda r: patch(r, TIRED, WIDE, 0, 0, "tired"), ["word", "wide", "“tired”"]),
+        (lambda r: patch(r, TIRED, "it was xqz", 0, 0, "it"), ["“xqz”"]),
     ],
 )
 def test_unknown_layer_head_or_word_is_refused(reader, call, words):
