@@ -12,7 +12,7 @@ import { Trouble } from "./session.js";
 const BREAKAGES = {
   no_root: ["Leave out √d", "without √d"],
   mask_after: ["Mask after the softmax", "with the mask after the softmax"],
-  exchanged: ["Exchange two heads", "with two heads exchanged"],
+  swapped: ["Swap two heads", "with two heads swapped"],
 };
 // who writes above and below: the reader's parts and the book's, or the reader's in two ways
 const WRITERS = { yours: "Written by your parts", ours: "Written by ours" };

@@ -76,7 +76,7 @@ def _scaled(x: Tensor) -> Tensor:
                     "attended + feed_forward(norm_2(attended))"
                 ),
             },
-            "each part is given normalised vectors, as in most models today; formula (3) "
+            "each part is given normalised vectors, as in most models today; formula (2) "
             "normalises the sums.",
         ),
         (
@@ -102,6 +102,11 @@ def _scaled(x: Tensor) -> Tensor:
         (
             {"feed_forward(attended)": "feed_forward(x)"},
             "the feed-forward part reads the block's input; it works on what `norm_1` returned.",
+        ),
+        (
+            {"feed_forward(attended)": "feed_forward(attention(x))"},
+            "the feed-forward part reads what the attention brought back; it works on what "
+            "`norm_1` returned.",
         ),
         (
             {"attended + feed": "x + feed"},
@@ -175,6 +180,11 @@ def _in_one_order(kept: Tensor, probabilities: Tensor, p: float) -> Tensor:
             "the letter with which the sum reaches `p` is missing; it is still needed.",
         ),
         (
+            _KEEP,
+            "(likely.cumsum(dim=-1) < p) | (likely.cumsum(dim=-1) == likely)",
+            "the letter with which the sum reaches `p` is missing; it is still needed.",
+        ),
+        (
             "kept / kept.sum(dim=-1, keepdim=True)",
             "kept",
             "what is kept does not sum to 1 yet.",
@@ -236,10 +246,10 @@ def breakages(
         weights = masked_softmax(unit_scores(Q, K, 1), torch.ones_like(mask)) * mask
         return (weights @ V).transpose(1, 2).flatten(-2)
 
-    def exchanged(
+    def swapped(
         queries: Tensor, keys: Tensor, values: Tensor, num_heads: int, mask: Tensor
     ) -> Tensor:
         first, second, *others = heads(queries, keys, values, num_heads, mask).chunk(num_heads, -1)
         return torch.cat([second, first, *others], dim=-1)
 
-    return {"no_root": no_root, "mask_after": mask_after, "exchanged": exchanged}
+    return {"no_root": no_root, "mask_after": mask_after, "swapped": swapped}

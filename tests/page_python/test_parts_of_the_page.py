@@ -21,7 +21,7 @@ from tests.page_python.test_graders_of_the_page import judged, published
 NODE = Path(executable.ROOT_DIR, "bin", "node")
 WRITE, MINE = (Path(__file__).with_name(name) for name in ("write.mjs", "mine.test.mjs"))
 FACTS = export.writer()
-BREAKAGES = "no_root", "mask_after", "exchanged"
+BREAKAGES = "no_root", "mask_after", "swapped"
 
 
 def published_parts():
