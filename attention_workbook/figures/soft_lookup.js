@@ -36,12 +36,12 @@ export function measure({ query_x, query_y, temperature, key_points, value_point
 export function words({ tokens }, { weights, output_x, output_y }, isDone = false) {
   const top = Math.max(...weights);
   const winner = tokens[weights.indexOf(top)];
-  let where = `${winner} has the largest weight, and the output lies between the values`;
-  if (top > 0.99) where = `Nearly a hard lookup: the output sits on the value of ${winner}`;
-  else if (top < 1 / weights.length + 0.01)
-    where = "Nearly the mean: every value has the same share of the output";
-  const done = isDone ? `Done: ${winner} wins. ` : "";
-  return `${done}${where}, at (${fixed(output_x)},\u00a0${fixed(output_y)}).`;
+  const at = `at (${fixed(output_x)},\u00a0${fixed(output_y)})`;
+  if (isDone) return `Done: ${winner} wins. The output is ${at}.`;
+  if (top > 0.99) return `Nearly a hard lookup: the output sits on the value of ${winner}, ${at}.`;
+  if (top < 1 / weights.length + 0.01)
+    return `Nearly the mean: every value has the same share of the output, ${at}.`;
+  return `“${winner}” has the largest weight. The output is ${at}.`;
 }
 
 /** The corners of the convex hull, in order (Andrew's monotone chain). */
