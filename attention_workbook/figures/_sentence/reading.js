@@ -110,7 +110,10 @@ export function replaced(all, { lexicon: { ids, forms, readAs }, lexicon }) {
 export function words(state, measured) {
   if (state.head < 0) {
     const [first, second] = wayOf(state, measured).map((row) => mostRead(row, measured.words));
-    const looks = [first && `looks at ${first}`, second && `then at ${second}`];
+    const looks = [
+      first && `looks at ${first}`,
+      second && (second === first ? "then there again" : `then at ${second}`),
+    ];
     const parts = [...looks, `and ${concluded(measured)}.`].slice(0, state.hop);
     const said = `“It” ${parts.filter(Boolean).join(", ")}`;
     return state.hop < 3 ? said : said + measured.replaced;
