@@ -237,7 +237,7 @@ def test_a_curve_is_drawn_in_one_stroke_and_bars_share_1(visit):
         guess = values(page)
         assert guess == sorted(guess) and guess[0] < 0.3 and guess[-1] > 0.7
         compare.click()
-        assert "one key takes nearly everything" in place.locator(".why").inner_text()
+        assert "one key still takes more and more" in place.locator(".why").inner_text()
         page.reload()
         assert values(page) == guess
         assert place.locator(".revealed polyline").first.get_attribute("points").startswith("8.3")
