@@ -410,6 +410,19 @@ def test_a_still_brings_no_ground_of_its_own_to_paper():
         assert "ground" not in still["src"] and "%3Crect" in still["src"]
 
 
+def test_a_picture_brings_the_book_s_letters_and_says_where_they_are_small(visit):
+    """A page's faces do not reach into an image; on a phone the smallest letters need a tap."""
+    for picture in (SITE / "_images").glob("*.svg"):
+        svg = picture.read_text("utf-8")
+        assert svg.count('@font-face { font-family: "Book Sans"; font-weight: 400') == 1
+        assert svg.startswith("<svg font-family=\"'Book Sans', ")
+    hint = "one => getComputedStyle(one.parentElement, '::after').content"
+    for name, is_small in (("one-head", True), ("soft-lookup", False)):
+        with visit(f"book/{name}.html", width=390) as seen:
+            said = seen.page.locator(".cell_output > img").first.evaluate(hint)
+            assert ("Tap the picture" in said) == is_small, name
+
+
 @pytest.mark.parametrize("name", SOME)
 def test_a_printed_page_has_stills_and_solutions_and_no_navigation(visit, name):
     print_out(visit, name)

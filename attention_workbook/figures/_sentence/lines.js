@@ -4,7 +4,7 @@ import { breadth, fixed } from "../_shared/index.js";
 
 const STUMP = 0.09; // what a cut leaves at each end, as a share of the line
 const AROUND = 432; // pixels of a window that the page's bar and the rest of the figure take
-const [LOWEST, HIGHEST] = [312, 436]; // of upright rows, in pixels
+const [LOWEST, HIGHEST] = [312, 420]; // of upright rows, in pixels
 const BESIDE = 570; // of a phone's screen: the bar, title and lamp, the finding, the first controls
 const [NARROW, BROAD] = [21, 33]; // from word to word in a column, in pixels
 const SAMPLES = Array.from({ length: 17 }, (_, i) => i / 16); // along a line

@@ -110,8 +110,10 @@ def hold_readouts(show, settings):
         figure.set("step", min(step, math.ceil(12 / block_size)))
         wanted = figure_of((block_size, step))
         assert figure.readouts() == pytest.approx(readouts_of(wanted), abs=1e-6), wanted
-        heights = page.locator(".attention-frame rect[stroke='var(--aw-key)'] ~ rect").evaluate_all(
-            "bars => bars.filter((bar) => bar.getAttribute('stroke') !== 'var(--aw-key)')"
+        heights = page.locator(
+            ".attention-frame rect[stroke='var(--aw-plus)'] ~ rect"
+        ).evaluate_all(
+            "bars => bars.filter((bar) => !/plus|minus/.test(bar.getAttribute('stroke')))"
             ".map((bar) => bar.height.baseVal.value)"
         )
         filled, outlines = bars_of(wanted)

@@ -34,6 +34,7 @@ FACES = {
     "mathematics/fonts/KaTeX_Main-Bold": 'class="mord mathbf',
     "mathematics/fonts/KaTeX_Math-Italic": 'class="mord mathnormal',
 }
+PHONE, LEAST = 358, 9  # pixels: of a phone's column; of letters that are read without zooming
 # What Sphinx and MyST-NB bring for every site; workbook.css and workbook.js do here what is needed.
 UNUSED = re.compile("_static/(pygments|mystnb|documentation_options|doctools|sphinx_highlight)")
 
@@ -63,12 +64,24 @@ def size(path):
         return picture.size
 
 
+def has_small_letters(path):
+    """Whether a drawing's smallest letters are too small on a phone, whose width it fills."""
+    if path.suffix != ".svg":
+        return False
+    svg = path.read_text(encoding="utf-8")
+    sizes = [float(number) for number in re.findall(r'<text[^>]* font-size="([\d.]+)', svg)]
+    points = 4 / 3 if "scale(1.3333)" in svg else 1
+    return bool(sizes) and min(sizes) * points * PHONE / size(path)[0] < LEAST
+
+
 def write_picture(self, node):
     """Let a picture load when it comes into view, in a box of its size: nothing jumps."""
-    width, height = size(Path(self.builder.srcdir, node["uri"]))
+    path = Path(self.builder.srcdir, node["uri"])
+    width, height = size(path)
+    small = ' class="small-letters"' if has_small_letters(path) else ""
     name = quote(self.builder.images[node["uri"]])
     self.body.append(
-        f'<img alt="{html.escape(node.get("alt", ""))}" '
+        f'<img{small} alt="{html.escape(node.get("alt", ""))}" '
         f'src="{posixpath.join(self.builder.imgpath, name)}" width="{width}" height="{height}" '
         'loading="lazy" decoding="async">'
     )
@@ -90,9 +103,9 @@ def end_folded_code(self, node):
 
 
 def finish(app, error):
-    """Remove what no page asks for, take matplotlib's grounds away, make scripts and styles small.
+    """Remove what no page asks for, make scripts and styles small, and pictures the page's own.
 
-    A page gives pictures their ground, on screens alone.
+    A page gives pictures their ground, on screens alone; its typeface they bring along.
     """
     if error or app.builder.format != "html":
         return
@@ -101,7 +114,8 @@ def finish(app, error):
         if UNUSED.match(f"_static/{path.name}"):
             path.unlink()
     for path in Path(app.outdir, "_images").glob("*.svg"):
-        path.write_text(GROUND.sub(r'\1 fill="none"/>', path.read_text("utf-8")), "utf-8")
+        svg = GROUND.sub(r'\1 fill="none"/>', path.read_text("utf-8"))
+        path.write_text(typeface.with_its_face(svg), "utf-8")
     minify(static)
 
 

@@ -8,6 +8,10 @@ seconds, a face of the reader's machine stands in for it, stretched to the same 
 nothing moves.
 """
 
+import base64
+import html
+import io
+import re
 import tomllib
 from pathlib import Path
 
@@ -69,6 +73,28 @@ def cut(source, target, characters, family):
             record.string = family
     subset.save_font(font, target, options)
     return font["name"].getDebugName(0)
+
+
+def with_its_face(svg):
+    """Return a picture that brings the letters it writes: a page's faces do not reach into it."""
+    settings = FAMILIES[family := "Book Sans"]
+    words = html.unescape(" ".join(re.findall("<text[^>]*>([^<]*)<", svg)))
+    if not words or "@font-face" in svg:
+        return svg
+    package, faces = npm.package(f"@fontsource/{settings['package']}"), []
+    for style, weight in (("400-normal", "400"), ("600-normal", "600 700")):
+        if style == "600-normal" and not re.search('font-weight="(?:bold|[67]00)"', svg):
+            continue
+        font = io.BytesIO()
+        source = package / "files" / f"{package.name}-latin-{style}.woff2"
+        cut(source, font, set(words), family)
+        data = base64.b64encode(font.getvalue()).decode()
+        faces.append(
+            f'@font-face {{ font-family: "{family}"; font-weight: {weight}; size-adjust: '
+            f'{settings["size"]:.1%}; src: url("data:font/woff2;base64,{data}"); }}'
+        )
+    svg = svg.replace('font-family="', f"font-family=\"'{family}', ", 1)
+    return svg.replace("<style>", f"<style>{''.join(faces)}", 1)
 
 
 def configure(app, config):
