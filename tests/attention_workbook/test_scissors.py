@@ -444,7 +444,7 @@ def test_all_of_the_figure_fits_into_a_low_window(show):
     assert page.locator(".attention-view").bounding_box()["height"] <= 720
     page.set_viewport_size({"width": 1280, "height": 900})
     page.settle()
-    assert page.locator(".attention-frame > svg").bounding_box()["height"] == 436
+    assert page.locator(".attention-frame > svg").bounding_box()["height"] == 420
 
 
 @pytest.mark.browser
