@@ -33,7 +33,7 @@ STANDING = """
 .attention-view { max-width: 860px !important; }
 :root { --signs: "Book Sans", system-ui, sans-serif; }
 .attention-stage [data-drawn] { padding-right: 5%; letter-spacing: 0.1em; }
-.attention-stage .attention-looks { grid-template-columns: minmax(0, 1fr) !important; }
+.attention-stage .attention-looks { display: flex; flex-direction: column; align-items: stretch; }
 """
 SETTLE = """async (width) => {
   await document.fonts.ready;

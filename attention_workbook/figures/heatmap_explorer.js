@@ -117,7 +117,7 @@ export function render({ model, el }) {
   );
   const masked = [element("span", { class: "attention-swatch" }), element("span", {}, "masked")];
   if (bytesOf(model.get("packed_mask")).length) legend.append(...masked);
-  view.stage.append(legend);
+  looks.append(legend);
 
   // The tokens in two columns, queries and keys, with lines as strong as the weights. A token that is
   // pointed at shows its own alone: a query its row of the map, a key its column.

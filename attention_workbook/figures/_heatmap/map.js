@@ -1,13 +1,20 @@
 // One heatmap: its cells on a canvas, and names, numbers and marks on an SVG above them.
 
-import { fixed, readableOn, setAttributes, setChildren } from "../_shared/index.js";
+import { breadth, fixed, readableOn, setAttributes, setChildren } from "../_shared/index.js";
 import { visible } from "./numbers.js";
 
 export const TALLEST = 300; // of the cells, in pixels
 const LARGEST = 60; // side of a cell
 const ROOMY = 38; // side of a cell in which every face has room for 0.00
 
-const wide = (character) => (character.codePointAt(0) > 0x2e7f ? 13 : 7.6);
+const LETTERS = 13; // height of the names' letters
+const LEGIBLE = 11; // side of a cell beside which a name of its own can still be read
+
+/** About how wide a character of a name is: Chinese ones are square, capitals wider than others. */
+function wide(character) {
+  if (character.codePointAt(0) > 0x2e7f) return LETTERS;
+  return /\p{Lu}/u.test(character) ? 9 : LETTERS * breadth(character);
+}
 
 /** As much of a text as so many pixels hold, by a rough measure of letters, and its width. */
 export function clipped(whole, most) {
@@ -54,17 +61,21 @@ export function paint(canvas, { steps, allowed, levels, len_k, leaks }, shades) 
 /** Find the place of the cells, left, top, side, and write what depends on it alone. */
 export function fit({ plot, canvas, titles, lines }, now) {
   const [, , len_q, len_k] = now.shape;
-  const room = Math.min(Math.max(plot.width * 0.28, 70), 124);
+  const room = Math.min(Math.max(plot.width * 0.22, 58), 94);
   const all = (kind) =>
     now[`${kind}_tokens`].map((token) =>
-      clipped(visible(token), Math.min(room - 30, kind === "query" ? Infinity : 84)),
+      clipped(visible(token), Math.min(room, kind === "query" ? Infinity : 84)),
     );
   const [down, across] = [all("query"), all("key")];
   const widest = (texts) => texts.reduce((most, { width }) => Math.max(most, width), 0);
   const left = Math.ceil(widest(down)) + 34;
-  const flat = widest(across) + 6 <= Math.min((plot.width - left - 2) / len_k, LARGEST);
-  const right = flat ? 2 : widest(across) / 2;
-  let side = Math.min((plot.width - left - right) / len_k, TALLEST / len_q, LARGEST);
+  const sideBeside = (right) =>
+    Math.min((plot.width - left - right) / len_k, TALLEST / len_q, LARGEST);
+  const flat = widest(across) + 6 <= sideBeside(2);
+  // Names that slant reach to the right, the last ones beyond the cells.
+  const least = Math.max(sideBeside(widest(across) / 2), 0);
+  const beyond = across.map(({ width }, j) => width / 2 - (len_k - 1 - j) * least);
+  let side = sideBeside(flat ? 2 : Math.max(2, ...beyond));
   side = side >= 4 ? Math.floor(side) : Math.max(side, 0.5); // a place may have no width yet
   const top = flat ? 42 : Math.ceil(widest(across) * 0.87) + 34;
   const [width, height] = [side * len_k, side * len_q];
@@ -95,7 +106,7 @@ export function fit({ plot, canvas, titles, lines }, now) {
     ],
   ]);
   const seams = [];
-  if (side >= 12) {
+  if (side >= LEGIBLE) {
     for (let i = 1; i < len_q; i += 1) seams.push(`M${left} ${top + i * side}h${width}`);
     for (let j = 1; j < len_k; j += 1) seams.push(`M${left + j * side} ${top}v${height}`);
   }
@@ -108,9 +119,12 @@ export function drawNames(
   { names: groups, place: { left, top, side, down, across, flat } },
   { query, key },
 ) {
+  const gap = Math.ceil(LEGIBLE / side);
+  for (const group of Object.values(groups))
+    group.classList.toggle("attention-long", side >= LEGIBLE && side < LETTERS);
   setChildren(
     groups.query,
-    thinned(down.length, Math.ceil(15 / side), query).map((i) => [
+    thinned(down.length, gap, query).map((i) => [
       "text",
       {
         class: i === query ? "attention-query" : null,
@@ -122,7 +136,7 @@ export function drawNames(
   );
   setChildren(
     groups.key,
-    thinned(across.length, flat ? 1 : Math.ceil(15 / side), key).map((j) => {
+    thinned(across.length, flat ? 1 : gap, key).map((j) => {
       const [x, y] = [left + (j + 0.5) * side, top - 8];
       return [
         "text",
