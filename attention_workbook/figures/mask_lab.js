@@ -98,8 +98,10 @@ export function percent(share) {
   return `${fixed(100 * share, share === 0 || share === 1 ? 0 : 1)} %`;
 }
 
-/** The finding in words. */
-export function words({ fill }, { leaks, spilled, nan_cells, empty_rows, masked, overflows }) {
+/** The finding in words. What `begun` with a leak or NaN is done when the mask holds, and what began
+    with one that holds, when it leaks. */
+export function words({ fill }, measured, begun = measured) {
+  const { leaks, spilled, nan_cells, empty_rows, masked, overflows } = measured;
   const sentences = [];
   if (overflows) {
     sentences.push(
@@ -126,8 +128,13 @@ export function words({ fill }, { leaks, spilled, nan_cells, empty_rows, masked,
   } else if (empty_rows < 5) {
     sentences.push("In the other rows masked keys get exactly 0.");
   }
-  return sentences.join(" ");
+  const said = sentences.join(" ");
+  const isDone = holds(begun) ? spilled > 0 : holds(measured);
+  return isDone ? `Done: ${said[0].toLowerCase()}${said.slice(1)}` : said;
 }
+
+/** Whether a mask keeps what it hides from the weights, and leaves no NaN. */
+const holds = ({ masked, spilled, nan_cells }) => masked > 0 && spilled === 0 && nan_cells === 0;
 
 /** A number in a few letters: three decimals, or fewer, or two digits and a power of ten; an exact 0 is "0". */
 export function compact(value, digits = 3) {
@@ -155,6 +162,8 @@ export function setting({ valid_len, left, causal, low, fill, dtype }, measured)
 export function render({ model, el }) {
   const traits = ["valid_len", "fill", "dtype", "causal", "left", "low", "hidden", "scores"];
   const view = createView({ model, el }, { label: "Mask and softmax", traits });
+  const begun = measure(view.state());
+  view.task(holds(begun) ? "Make the mask leak." : "Stop the leak.");
   const pair = view.stage.appendChild(
     element("div", { class: "attention-pair", "data-columns": 2 }),
   );
@@ -401,8 +410,7 @@ export function render({ model, el }) {
       empty_rows: String(measured.empty_rows),
       leak: measured.nan_cells === 25 ? "NaN" : undefined,
     });
-    view.task(measured.leak > 0 ? "Stop the leak." : "Make the mask leak.");
-    view.say(words(settings, measured), setting(settings, measured));
+    view.say(words(settings, measured, begun), setting(settings, measured));
   });
   return view.cleanup;
 }

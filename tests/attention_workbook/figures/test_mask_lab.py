@@ -181,6 +181,17 @@ def test_words_name_nan_overflow_and_masks_that_hold(node, measured):
         ), setting
 
 
+def test_what_began_with_a_leak_is_done_when_the_mask_holds_and_the_other_way_round(node):
+    leaking, holding, open_ = (
+        MaskLab(valid_len=valid_len, fill=fill).state()
+        for valid_len, fill in ((3, "0"), (3, "-inf"), (5, "-inf"))
+    )
+    says = "(now, begun) => words(now, measure(now), measure(begun))"
+    pairs = [(holding, leaking), (leaking, holding), (leaking, leaking), (open_, leaking)]
+    said = node("mask_lab.js", says, pairs, ["words", "measure"])
+    assert [sentence.startswith("Done: ") for sentence in said] == [True, True, False, False], said
+
+
 def test_numbers_are_written_in_a_few_letters(node):
     numbers = [0, -0.4336, 1000.0, -999424.0, -1.0133e-6, -(2.0**128), 1e-4, 99.9]
     assert node("mask_lab.js", "compact", [[number] for number in numbers]) == [
