@@ -16,6 +16,7 @@ import {
 const DIVISORS = { 0: "not divided", 0.5: "divided by √d", 1: "divided by d" };
 const EXPONENTS = [0, 0.5, 1];
 const PLOT = { height: 300, left: 22, right: 4, top: 12, bottom: 8 };
+const NAME = 125; // the longest name of an outline, with air, in pixels
 
 /** The standard deviation of q·k / d^exponent / temperature over keys of width d. */
 export function spread({ d, exponent, temperature }) {
@@ -67,7 +68,6 @@ const largestOf = (settings) =>
   EXPONENTS.map((exponent) => Math.max(...softmax(scores({ ...settings, exponent }))));
 
 const wide = {
-  task: "Widen the vectors until one key takes all. Which outline stays where it is?",
   words(settings) {
     const [bare, root, whole] = largestOf(settings).map((weight) => fixed(weight, 2));
     const numbers = `${bare} not divided, ${root} divided by √d, ${whole} divided by d.`;
@@ -79,7 +79,6 @@ const wide = {
   },
 };
 const many = {
-  task: "Add keys until the largest weight is below a tenth. Then bring it to half again, without removing a key.",
   words(settings, { max_weight: largest }) {
     const { len_k, temperature } = settings;
     const said = `The largest of ${len_k} weights is ${fixed(largest, 2)} ${DIVISORS[settings.exponent]}.`;
@@ -90,7 +89,6 @@ const many = {
   },
 };
 const pair = {
-  task: "The gradient is exactly 0 in float16. Bring it back by adding a key, then kill it in float32, too.",
   words({ len_k }, { dead, max_weight: largest }) {
     const said = `The largest of ${len_k} weights is ${fixed(largest)}.`;
     if (dead.length === 0) return `${said} In every number type some gradient is left.`;
@@ -99,7 +97,7 @@ const pair = {
   },
 };
 
-/** What the figure asks: it depends on where it starts. */
+/** What is said and what can be set: it depends on where the chapter starts. */
 export function questionOf({ exponent, len_k }) {
   if (exponent === 0.5) return many;
   return len_k === 2 ? pair : wide;
@@ -115,7 +113,11 @@ export function render({ model, el }) {
   const question = questionOf({ exponent: model.get("exponent"), len_k: model.get("len_k") });
   const view = createView(
     { model, el },
-    { label: "Softmax saturation", task: question.task, traits },
+    {
+      label: "Softmax saturation",
+      task: "Widen the vectors until one key takes all. Which outline stays where it is?",
+      traits,
+    },
   );
   const plot = view.plot({
     height: PLOT.height,
@@ -229,23 +231,29 @@ export function render({ model, el }) {
         },
       ]),
     );
-    // The three reach highest at the same key; their names stand beside it, the highest on top.
+    // The three reach highest at the same key; their names stand beside it, the lowest just above
+    // what its neighbours reach, and none over another.
     const tops = weights.map((row) => Math.max(...row));
     const at = weights[0].indexOf(tops[0]);
     const [from, to] = column(at);
-    const isRight = plot.width - to < 140 && from > plot.width - to;
-    let last = -Infinity;
+    const isRight = plot.width - to < NAME && from > plot.width - to;
+    const [start, end] = isRight ? [from - NAME, from - 1] : [to + 1, to + NAME];
+    const beside = weights.flatMap((row) =>
+      row.filter((_, i) => column(i)[1] > start && column(i)[0] < end),
+    );
+    let base = y(Math.max(0, ...beside)) - 7;
     setChildren(
       labels,
       [...EXPONENTS.keys()]
-        .sort((i, j) => tops[j] - tops[i])
+        .sort((i, j) => tops[i] - tops[j])
         .map((i) => {
-          last = Math.max(y(tops[i]) + 5, last + 17);
+          const place = Math.min(y(tops[i]) + 5, base);
+          base = place - 17;
           return [
             "text",
             {
               x: isRight ? from - 6 : to + 6,
-              y: Math.min(last, y(0) - 5),
+              y: place,
               "text-anchor": isRight ? "end" : "start",
             },
             `${fixed(tops[i], 2)} ${DIVISORS[EXPONENTS[i]]}`,
