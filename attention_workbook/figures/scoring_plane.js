@@ -8,6 +8,7 @@ import {
   readNumber,
   setAttributes,
   setChildren,
+  setText,
   svg,
   writeTable,
 } from "./_shared/index.js";
@@ -57,6 +58,10 @@ export function measure(settings) {
     }),
   );
 }
+
+const CONTOURS =
+  "As good as the winner: a line (dot product), two rays (cosine), a circle (Gaussian).";
+const TINT = "Tint: queries for which two of them agree, darker where all three do.";
 
 /** How many scores crown each key. */
 export function votes(settings) {
@@ -170,7 +175,7 @@ export function render({ model, el }) {
   const plot = view.plot({
     height: TALLEST,
     description:
-      "The query and the keys in the plane, with a line, two rays and a circle through the keys that win; where two scores agree, the plane is tinted",
+      "The query and the keys in the plane, with a line, two rays and a circle through the keys that win",
   });
   plot.svg.parentNode.classList.add("attention-field");
   const add = (tag, attributes) => plot.svg.appendChild(svg(tag, attributes));
@@ -186,17 +191,8 @@ export function render({ model, el }) {
   const crowns = add("g", { class: "attention-crown" });
   const dots = add("g");
   const labels = add("g");
-  view.stage.append(
-    element(
-      "div",
-      { class: "attention-legend", "data-drawn": true },
-      element(
-        "span",
-        {},
-        "As good as the winner: a line (dot product), two rays (cosine), a circle (Gaussian). Tint: queries for which two of them agree, darker where all three do.",
-      ),
-    ),
-  );
+  const legend = element("span");
+  view.stage.append(element("div", { class: "attention-legend", "data-drawn": true }, legend));
   const winners = Object.fromEntries(
     Object.entries(SCORES).map(([name, { label }]) => [name, view.readout({ name, label })]),
   );
@@ -244,6 +240,11 @@ export function render({ model, el }) {
     read: readKeys,
   });
 
+  let isSolved = false; // the tint shows where all agree: before, it would give that away
+  view.onReset(() => {
+    isSolved = false;
+  });
+
   function fit() {
     plot.setHeight(height());
     const [x, y] = at([0, 0]);
@@ -265,10 +266,12 @@ export function render({ model, el }) {
       key_points: key_points.map(([name], i) => [name, ...keys[i]]),
     };
     const now = measure(drawn);
-    view.part("tints", JSON.stringify([keys, plot.width]), () =>
+    isSolved ||= view.hasArrived() && Math.max(...votes(settings)) === 3;
+    setText(legend, isSolved ? `${CONTOURS} ${TINT}` : CONTOURS);
+    view.part("tints", JSON.stringify([keys, plot.width, isSolved]), () =>
       setChildren(
         tints,
-        agreeing(drawn).map((corners) => [
+        (isSolved ? agreeing(drawn) : []).map((corners) => [
           "polygon",
           {
             points: corners
