@@ -12,7 +12,7 @@ import {
 } from "./_shared/index.js";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
-const [CELL, ABOVE, BELOW] = [22, 48, 30]; // pixels of a letter's height, and of the lines over and under it
+const [CELL, ABOVE, BELOW] = [22, 48, 42]; // pixels of a letter's height, and of the lines over and under it
 const [LEAST, MOST] = [13.5, 34]; // pixels from letter to letter
 
 // ---------------------------------------------------------------- the network
@@ -199,7 +199,7 @@ export function render({ model, el }) {
         const middle = (top + low) / 2;
         return [strand(`M${x1} ${top}C${x1} ${middle} ${x2} ${middle} ${x2} ${low}`, weight)];
       }
-      const bend = side * Math.min(12 + Math.abs(x2 - x1) / 6, side < 0 ? ABOVE - 4 : BELOW);
+      const bend = side * Math.min(12 + Math.abs(x2 - x1) / 6, side < 0 ? ABOVE - 4 : BELOW - 12);
       const d =
         key === from
           ? `M${x1 - 5} ${y1 + edge}c-9 ${side * 20} 19 ${side * 20} 10 0`
@@ -232,7 +232,7 @@ export function render({ model, el }) {
         "text",
         {
           x: 0,
-          y: i ? ABOVE + CELL + BELOW - 6 : 12,
+          y: i ? ABOVE + CELL + BELOW - 3 : 12,
           class: "attention-muted",
           visibility: rows() > 1 ? "hidden" : null,
         },

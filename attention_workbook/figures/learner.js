@@ -359,7 +359,7 @@ export function render({ model, el }) {
     const row = 18 * (most + 1) + 4;
     plot.setHeight(SIZE.texts + shownTexts() * row - 12);
     if (samples.length === 0)
-      return [label("What it writes after “The query ” will stand here.", "muted", 0, SIZE.texts)];
+      return [label("What it writes will stand here.", "muted", 0, SIZE.texts)];
     return samples.flatMap(([step, loss, written], i) => {
       const y = SIZE.texts + row * i;
       return [

@@ -334,7 +334,7 @@ export function render({ model, el }) {
     );
     if (verdict) view.say(words(verdict), setting);
     else if (losses.length === 0)
-      view.say("Not trained yet: each place looks at all that it may see alike.", setting);
+      view.say("Not trained yet: each place looks equally at everything it may see.", setting);
   });
   return view.cleanup;
 }

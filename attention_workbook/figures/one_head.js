@@ -211,8 +211,10 @@ export function render({ model, el }) {
     matrices.forEach((draw, i) => draw(start + i * (2 * cell + gap), cell, drawn[i], set[i]));
 
     const top = TOP + 2 * CELL + BELOW + 20;
-    const asks = Math.min(Math.max(0.36 * width, 150), 200);
-    const found = width - Math.min(Math.max(0.3 * width, 110), 200);
+    const isNarrow = width < 300; // smaller letters leave the lines some room
+    const small = isNarrow ? " attention-long" : "";
+    const asks = isNarrow ? 98 : Math.min(Math.max(0.36 * width, 150), 200);
+    const found = width - (isNarrow ? 93 : Math.min(Math.max(0.3 * width, 110), 200));
     const line = (i) => top + (i + 0.5) * ROW;
     setChildren(
       lines,
@@ -232,11 +234,11 @@ export function render({ model, el }) {
       names,
       WORDS.flatMap((word, i) => [
         label(word, "chosen", asks - 8, line(i) - 12, "end"),
-        label(`asks ${pair(now.queries[i])}`, "query", asks - 8, line(i) + 5, "end"),
-        label(`gets ${pair(now.output[i])}`, "output", asks - 8, line(i) + 22, "end"),
+        label(`asks ${pair(now.queries[i])}`, `query${small}`, asks - 8, line(i) + 5, "end"),
+        label(`gets ${pair(now.output[i])}`, `output${small}`, asks - 8, line(i) + 22, "end"),
         label(word, "chosen", found + 8, line(i) - 12, "start"),
-        label(`key ${pair(now.keys[i])}`, "key", found + 8, line(i) + 5, "start"),
-        label(`value ${pair(now.values[i])}`, "value", found + 8, line(i) + 22, "start"),
+        label(`key ${pair(now.keys[i])}`, `key${small}`, found + 8, line(i) + 5, "start"),
+        label(`value ${pair(now.values[i])}`, `value${small}`, found + 8, line(i) + 22, "start"),
       ]),
     );
     plot.setHeight(top + 3 * ROW + 4);

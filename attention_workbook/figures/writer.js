@@ -6,6 +6,7 @@ import {
   linear,
   mixture,
   normalise,
+  press,
   setChildren,
   setText,
   softmax,
@@ -223,7 +224,7 @@ export function render({ model, el }) {
     { model, el },
     {
       label: "A writer at work",
-      task: "Press Write. Then click a letter that surprises you: why did it come?",
+      task: `Press Write. Then ${press().toLowerCase()} a letter that surprises you: why did it come?`,
       traits,
       given: ["letters", "num_heads", "num_layers", "logits", "weights"],
     },

@@ -40,7 +40,7 @@ export function layoutOf(width, all, windowHeight = AROUND + HIGHEST) {
   const [size, top] = [14, 100];
   const step = Math.min(Math.max((windowHeight - BESIDE) / all.length, NARROW), BROAD);
   const widest = Math.max(...all.map((_, place) => long(place, size)));
-  const columns = [widest / 2, width * 0.57, width - 10];
+  const columns = [widest / 2, width * 0.57, width - 12];
   return {
     width,
     height: top + step * all.length + 22,

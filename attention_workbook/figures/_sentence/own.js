@@ -17,7 +17,7 @@ export function createOwn({ view, model, given, reading, opened, read }) {
   const field = textField({
     label: "A sentence of your own",
     class: "attention-typed",
-    placeholder: "Your own sentence, with “it” in it once",
+    placeholder: "A sentence with “it”",
     enterkeyhint: "go",
   });
   const typed = field.input;
