@@ -117,7 +117,7 @@ def test_a_vertical_swipe_over_a_figure_scrolls_the_page_and_changes_nothing(sho
     test_frame_in_browser.scroll_by_swiping(show, figure)
 
 
-@pytest.mark.parametrize("name", ["KernelRegression", "ScoringPlane"])
+@pytest.mark.parametrize("name", ["Clock", "KernelRegression", "ScoringPlane"])
 def test_a_finger_drags_across_or_by_the_grip_or_taps(show, name):
     test_frame_in_browser.drag_by_finger(show, FIGURES[name]())
 

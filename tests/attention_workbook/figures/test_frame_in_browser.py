@@ -6,7 +6,7 @@ import urllib.parse
 import pytest
 
 from attention_workbook import figures
-from attention_workbook.figures import KernelRegression, MaskLab, OnlineSoftmax, SoftLookup
+from attention_workbook.figures import MaskLab, OnlineSoftmax, SoftLookup
 from attention_workbook.figures.catalogue import FIGURES
 
 from .conftest import ORIGIN
@@ -302,7 +302,7 @@ def drag_by_finger(show, figure):
     picture = page.locator("svg.attention-grab")
     picture.evaluate("node => node.scrollIntoView({ block: 'center' })")
     box = picture.bounding_box()
-    trait = "query" if isinstance(figure, KernelRegression) else "query_x"
+    trait = "query_x" if figure.has_trait("query_x") else "query"
     seen = [page.get(trait)]
     top = page.evaluate("window.scrollY")
     swipe(page, (box["x"] + box["width"] * 0.4, box["y"] + 30), (-60, 2))  # across, off the grips
