@@ -102,7 +102,7 @@ export function render({ model, el }) {
   );
 
   const factorName = plot.svg.appendChild(
-    svg("text", { class: "attention-weight", "text-anchor": "middle" }),
+    svg("text", { class: "attention-weight", "text-anchor": "end" }),
   );
   const track = plot.svg.appendChild(svg("g"));
 
@@ -197,7 +197,7 @@ export function render({ model, el }) {
         { class: "attention-muted", x: left, y: POWERS.top - 8 },
         plot.width > 420
           ? "e to the power of (score − maximum so far), above the values"
-          : "e^(score − maximum), above the values",
+          : `e^(score − maximum)${plot.width > 300 ? ", above the values" : ""}`,
       ],
     ]);
     setChildren(
@@ -267,11 +267,11 @@ export function render({ model, el }) {
       visibility: now.read ? "visible" : "hidden",
     });
     setAttributes(factorName, {
-      x: x(block / 2),
-      y: Math.max(Math.min(...before.map(powerAt), POWERS.base) - 7, POWERS.top + 12),
+      x: right,
+      y: POWERS.top - 8,
       visibility: before.length ? "visible" : "hidden",
     });
-    setText(factorName, `× ${fixed(now.factor)}`);
+    setText(factorName, `${plot.width > 420 ? "╌╌ before, " : ""}× ${fixed(now.factor)}`);
     const answer = along.at(-1).output;
     const [least, most] = [Math.min(...outcomes), Math.max(...outcomes)];
     const up = (value) =>

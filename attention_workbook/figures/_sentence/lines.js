@@ -162,7 +162,7 @@ export function tagMarks(texts, path, { width, height, upright, at }) {
           (to, axis) => Math.abs(to - middle[axis]) < half[axis] + 4,
         ),
       ).length +
-    rows.filter((y) => Math.abs(y - middle[1]) < half[1] + 9).length;
+    8 * rows.filter((y) => Math.abs(y - middle[1]) < half[1] + 9).length;
   const [middle, centre] = besides.reduce((best, next) =>
     covered(next) < covered(best) ? next : best,
   );
