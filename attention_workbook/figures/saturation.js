@@ -258,7 +258,8 @@ export function render({ model, el }) {
             },
             `${fixed(tops[i], 2)} ${DIVISORS[EXPONENTS[i]]}`,
           ];
-        }),
+        })
+        .reverse(),
     );
   }
 
