@@ -102,7 +102,7 @@ def test_code_is_copied_by_touch_and_fades_where_it_is_cut(visit):
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied in page.locator("pre:has(+ .copy)").all_text_contents()
         faded = """pre => [pre.scrollWidth > pre.clientWidth,
-          getComputedStyle(pre.parentElement, "::after").backgroundImage.includes("gradient")]"""
+          getComputedStyle(pre).maskImage.includes("gradient")]"""
         seen_kinds = {tuple(code.evaluate(faded)) for code in page.locator(".cell_input pre").all()}
         assert seen_kinds == {(True, True), (False, False)}
 

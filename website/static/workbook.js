@@ -25,7 +25,6 @@ button.addEventListener("click", () => {
 });
 system.addEventListener("change", label);
 label();
-button.hidden = false;
 
 // The section that is being read is marked in the contents: the one that crosses a line at a quarter
 // of the window's height.
@@ -33,6 +32,8 @@ const contents = document.querySelector("#contents");
 const links = new Map(
   [...contents.querySelectorAll("ul ul a[href^='#']")].map((link) => [link.hash.slice(1), link]),
 );
+const page = contents.querySelector("[aria-current=page]");
+if (page) contents.scrollTop = page.offsetTop - contents.clientHeight / 3; // it may stand far below
 let sectionRead = null;
 const reading = new IntersectionObserver(
   (entries) => {
@@ -113,7 +114,6 @@ if (finish) {
     for (const [name] of storedEntries()) localStorage.removeItem(name);
     location.reload();
   });
-  finish.hidden = false;
 }
 tick();
 addEventListener("storage", tick); // ticked in another window
@@ -193,8 +193,8 @@ const watch = new ResizeObserver((entries) => reach(entries.map(({ target }) => 
 wide.forEach((box) => watch.observe(box));
 document.fonts.addEventListener("loadingdone", () => reach(wide)); // formulas have other widths then
 
-// On a small screen a formula or a table is made as small as it must be to be seen whole, and a tap
-// shows a still large.
+// On a small screen a formula or a table is made smaller to be seen whole, as long as it can still be
+// read; what is wider scrolls. A tap shows a still large.
 const small = matchMedia("(max-width: 30rem)");
 const boxes = [...document.querySelectorAll("article :is(div.formula, table)")];
 const fit = () => {
@@ -202,7 +202,7 @@ const fit = () => {
   if (!small.matches) return;
   const shares = boxes.map((box) => box.clientWidth / box.scrollWidth); // all read, then all written
   boxes.forEach((box, i) => {
-    if (shares[i] < 1) box.style.setProperty("zoom", Math.max(shares[i], 0.4).toFixed(3));
+    if (shares[i] < 1) box.style.setProperty("zoom", Math.max(shares[i], 0.8).toFixed(3));
   });
 };
 document.fonts.ready.then(fit);
@@ -245,8 +245,6 @@ report?.addEventListener("click", () => {
 });
 
 // A page can be shown as slides.
-const slides = document.querySelector(".chapter .slides-link");
-if (slides) slides.hidden = false;
 if (new URLSearchParams(location.search).has("slides")) {
   const script = document.createElement("script");
   script.src = new URL("slides.js", document.currentScript.src);

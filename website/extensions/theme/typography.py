@@ -1,8 +1,9 @@
 """What the sources write plainly and the pages set well, so that notebooks stay plain Markdown.
 
 Numbers such as ``20 000`` are held together by a thin space, and points such as ``(1.04, 0)`` stay
-in one line; a role that the text stresses wears its colour; Chinese words say that they are
-Chinese, so that they are read aloud and drawn as such; code has one blank line at a time.
+in one line; a short cell of a table does not break, and a long one has room for some words in a
+line; a role that the text stresses wears its colour; Chinese words say that they are Chinese, so
+that they are read aloud and drawn as such; code has one blank line at a time.
 """
 
 import re
@@ -14,6 +15,7 @@ THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:[ \N{NO-BREAK SPACE}]\d{3})+(?![\d
 POINT = re.compile(r"\([−\d.]+(?:, [−\d.]+)+\)")
 CHINESE = re.compile(r"([\u3400-\u9fff][\u3000-\u9fff\uff00-\uffef]*)")
 ROLES = {"query", "key", "value", "output"}  # figures have a colour for each
+SHORT, LONG = 12, 30  # characters in a cell of a table
 LEFT_ALONE = (nodes.literal, nodes.math, nodes.FixedTextElement, nodes.raw)
 
 
@@ -40,6 +42,10 @@ def polish(app, doctree):
     for stressed in doctree.findall(lambda node: isinstance(node, nodes.emphasis | nodes.strong)):
         if stressed.astext() in ROLES:
             stressed["classes"].append(f"role-{stressed.astext()}")
+    for cell in doctree.findall(nodes.entry):
+        length = len(cell.astext())
+        if length <= SHORT or length > LONG:
+            cell["classes"].append("short" if length <= SHORT else "long")
     for code in doctree.findall(nodes.literal_block):
         if "\n\n\n" in code.astext():
             shown = re.sub(r"\n{3,}", "\n\n", code.astext())
