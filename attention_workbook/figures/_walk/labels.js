@@ -191,7 +191,7 @@ export function labels(step, time, measured, now, at) {
 export function beliefMarks(step, time, measured, now, { width, track, wide }) {
   const belief = believed(step, measured);
   if (!now.beliefs.some(([, , opacity]) => opacity > 0.01)) return [];
-  const [x1, x2] = wide ? [150, width - 60] : [106, width - 30];
+  const [x1, x2] = wide ? [150, width - 60] : [106, width - 34];
   const [high, gap] = wide ? [10, 15] : [8, 12];
   const names = track - (wide ? 8 : 6);
   const [one, two] = measured.nouns.map((noun) => measured.words[noun]);
@@ -200,7 +200,7 @@ export function beliefMarks(step, time, measured, now, { width, track, wide }) {
   const ahead = (mine) => (mine > 0.5 ? "attention-output" : "attention-muted");
   const other = Math.max(1 - left - right, 0);
   const shown = now.beliefs[0][2];
-  const room = x2 - x1 - breadth(`${one} ${two}`) * 12;
+  const room = x2 - x1 - breadth(`${one} ${two}`) * 12 - 12;
   const between = (
     other > 0.04
       ? [`another word ${fixed(other, 2)}`, `other ${fixed(other, 2)}`]

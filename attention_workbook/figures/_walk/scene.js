@@ -23,7 +23,7 @@ import { believed } from "./numbers.js";
 export function sizes(width, count, step) {
   const wide = width >= 448;
   const [most, top, bottom] = wide ? [21, 42, 92] : [15, 30, 66];
-  const usual = step === BRIGHTEST ? most - 2 : most;
+  const usual = step === BRIGHTEST ? (wide ? 19 : 20) : most; // six bars hold words
   const row = step === MACHINE ? usual / 2 : usual;
   const name = wide ? 78 : 62;
   return {
