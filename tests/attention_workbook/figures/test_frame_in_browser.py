@@ -312,10 +312,10 @@ def drag_by_finger(show, figure):
     assert min(grip["width"], grip["height"]) >= 24
     swipe(page, middle, (40, 40))  # down as well, by the grip: no scrolling
     seen.append(page.get(trait))
-    if isinstance(figure, SoftLookup):  # straight down, the page's own way
+    if isinstance(figure, SoftLookup):  # straight up, the page's own way
         before = page.get("key_points")
         key = page.locator(".attention-grip").nth(1).bounding_box()
-        swipe(page, (key["x"] + key["width"] / 2, key["y"] + key["height"] / 2), (0, 70))
+        swipe(page, (key["x"] + key["width"] / 2, key["y"] + key["height"] / 2), (0, -70))
         assert page.get("key_points") != before
     touch(page, "touchStart", [(box["x"] + box["width"] * 0.9, box["y"] + 30)])
     touch(page, "touchEnd", [])
