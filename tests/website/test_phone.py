@@ -17,11 +17,11 @@ TOO_WIDE = """async () => {
   await new Promise((resolve) => setTimeout(resolve, 100));
   const all = 'article :is(div.formula, table, .cell_output > img, figure, .attention-frame)';
   const size = (box) => parseFloat(getComputedStyle(box).fontSize) * box.currentCSSZoom;
-  const mayScroll = (box) => box.matches('div.formula, table') && size(box) >= 12;
+  const isCut = (box) => box.matches('div.formula, table')
+    ? size(box) < 12 : box.scrollWidth > box.clientWidth + 2; // those two scroll
   return [...document.querySelectorAll(all)]
     .filter((box) => box.checkVisibility() && !box.closest('.attention-view [hidden]'))
-    .filter((box) => (box.scrollWidth > box.clientWidth + 2 && !mayScroll(box))
-      || box.getBoundingClientRect().right > innerWidth + 1)
+    .filter((box) => isCut(box) || box.getBoundingClientRect().right > innerWidth + 1)
     .map((box) => `${box.localName}.${box.className}: ${box.textContent.trim().slice(0, 50)}`);
 }"""
 
