@@ -125,9 +125,7 @@ export function render({ model, el }) {
     height: 340,
     description: `A text of ${grouped(LONGEST)} tokens with a query and a key, and eight clocks with a hand of each`,
   });
-  const [line, clocks] = ["attention-clock-line", "attention-clocks"].map((kind) =>
-    plot.svg.appendChild(svg("g", { class: kind })),
-  );
+  const [line, clocks] = [0, 1].map(() => plot.svg.appendChild(svg("g")));
   const both = plot.svg.appendChild(
     svg("text", { class: "attention-muted", "text-anchor": "middle", "data-live": true }, "both"),
   );
@@ -192,10 +190,10 @@ export function render({ model, el }) {
           x2: at.x(position),
           y1: 34,
           y2: 74,
-          class: `attention-clock-${role}`,
+          class: `attention-line attention-${role}`,
         },
       ],
-      ["circle", { cx: at.x(position), cy: 54, r: 8, class: `attention-${role}-dot` }],
+      ["circle", { cx: at.x(position), cy: 54, r: 8, class: `attention-area attention-${role}` }],
       [
         "text",
         {
@@ -216,7 +214,7 @@ export function render({ model, el }) {
           width: at.x(LONGEST) - at.x(0),
           height: 8,
           rx: 4,
-          class: "attention-clock-text",
+          class: "attention-area attention-grid",
         },
       ],
       [
@@ -227,7 +225,7 @@ export function render({ model, el }) {
           width: at.x(TRAINED) - at.x(0),
           height: 8,
           rx: 4,
-          class: "attention-clock-trained",
+          class: "attention-area attention-masked",
         },
       ],
       [
@@ -242,7 +240,10 @@ export function render({ model, el }) {
       ],
       [
         "line",
-        { x1: at.x(query), x2: at.x(key), y1: 54, y2: 54, class: "attention-clock-between" },
+        {
+          ...{ x1: at.x(query), x2: at.x(key), y1: 54, y2: 54, "stroke-width": 6 },
+          class: "attention-line attention-accent",
+        },
       ],
       ...mark(query, "query", "query", 22),
       ...mark(key, "key", "key", Math.abs(at.x(query) - at.x(key)) < 110 ? 86 : 22),
@@ -274,7 +275,7 @@ export function render({ model, el }) {
         const [x, y] = place;
         const hand = (position, role) => {
           const [x2, y2] = onCircle(place, at.radius - 5, (position * speeds[i]) % (2 * Math.PI));
-          return ["line", { x1: x, y1: y, x2, y2, class: `attention-clock-${role}` }];
+          return ["line", { x1: x, y1: y, x2, y2, class: `attention-line attention-${role}` }];
         };
         const start = query * speeds[i] - (isBehind ? known[i] : 0);
         const label = { x, "text-anchor": "middle" };
@@ -285,17 +286,19 @@ export function render({ model, el }) {
               cx: x,
               cy: y,
               r: at.radius,
-              class: "attention-clock-face",
-              "data-new": String(isNew),
+              class: `attention-box attention-${isNew ? "nan attention-thick" : "muted"}`,
             },
           ],
           [
             "path",
-            { d: sector(place, at.radius - 2, start, known[i]), class: "attention-clock-known" },
+            {
+              d: sector(place, at.radius - 2, start, known[i]),
+              class: "attention-area attention-muted attention-faint",
+            },
           ],
           hand(query, "query"),
           hand(key, "key"),
-          ["circle", { cx: x, cy: y, r: 3, class: "attention-clock-hub" }],
+          ["circle", { cx: x, cy: y, r: 3, class: "attention-area attention-ink" }],
           [
             "text",
             { ...label, y: y + at.radius + 16, class: "attention-muted" },
@@ -320,7 +323,7 @@ export function render({ model, el }) {
             {
               ...label,
               y: y + at.radius + 31,
-              class: "attention-clock-new",
+              class: "attention-nan",
               visibility: isNew ? null : "hidden",
             },
             "new angle",

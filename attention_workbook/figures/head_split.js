@@ -67,7 +67,7 @@ function tile({ value, head, chosen, stray, x = 0, y = 0 }) {
         height: SIDE,
         rx: 8,
         "data-number": value,
-        class: `attention-hue-${head + 1}`,
+        class: `attention-pale attention-series-${head + 1}`,
         stroke: `var(--aw-${stray ? "nan" : "ink"})`,
         "stroke-width": chosen ? 4 : stray ? 2.5 : 0,
       },
@@ -196,7 +196,7 @@ export function render({ model, el }) {
       const middle = SIDE / 2;
       const trail = svg("path", {
         d: `M${x0 + middle} ${y0 + middle}L${x + middle} ${y + middle}`,
-        class: `attention-hue-${home(value, cut) + 1}`,
+        class: `attention-line attention-series-${home(value, cut) + 1}`,
         pathLength: 1,
         "stroke-dasharray": 1,
       });

@@ -81,12 +81,14 @@ export function render({ model, el }) {
       plot,
       frame,
       canvas,
-      lines: plot.svg.appendChild(svg("path", { class: "attention-seams" })),
+      lines: plot.svg.appendChild(
+        svg("path", { class: "attention-line attention-paper attention-thin" }),
+      ),
       numbers: group({ "text-anchor": "middle" }),
       names: { query: group({ "text-anchor": "end" }), key: group({}) },
       titles: group({}),
-      marks: ["attention-key-mark", "attention-query-mark", "attention-halo", "attention-cell"].map(
-        (name) => plot.svg.appendChild(svg("rect", { class: name })),
+      marks: ["attention-dashed", "", "attention-halo", "attention-cell"].map((name) =>
+        plot.svg.appendChild(svg("rect", { class: name })),
       ),
     };
     for (const type of ["pointerdown", "pointermove"])
@@ -126,7 +128,9 @@ export function render({ model, el }) {
     parent: looks,
     description: "The tokens, queries left and keys right; lines as strong as the weights",
   });
-  const strands = lookers.svg.appendChild(svg("g", { class: "attention-strands-of-tokens" }));
+  const strands = lookers.svg.appendChild(
+    svg("g", { class: "attention-strands attention-line attention-weight" }),
+  );
   const labels = lookers.svg.appendChild(svg("g"));
   let pointed = null; // the token that is pointed at, as [axis, position]
   let texts; // the tokens, as much of each as there is room for

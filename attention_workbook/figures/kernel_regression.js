@@ -125,14 +125,27 @@ export function render({ model, el }) {
   const add = (tag, attributes) => plot.svg.appendChild(svg(tag, attributes));
   const ground = add("g");
   const gaps = add("path", { fill: masked });
-  const bell = add("path", { class: "attention-bell" });
-  const real = add("path", { class: "attention-truth" });
-  const values = add("g", { class: "attention-value-dots" });
-  const estimates = add("path", { class: "attention-estimate" });
+  const bell = add("path", {
+    class: "attention-bell attention-area attention-weight attention-faint",
+  });
+  const real = add("path", { class: "attention-line attention-accent attention-dashed" });
+  const values = add("g", {
+    class: "attention-value-dots attention-area attention-value attention-edged",
+  });
+  const estimates = add("path", {
+    class: "attention-estimate attention-line attention-output attention-thick",
+  });
   const bars = add("g", { fill: "var(--aw-weight)" });
-  const keys = add("g", { class: "attention-keys" });
-  const queryLine = add("line", { class: "attention-reach", y1: SIZE.top, y2: SIZE.base });
-  const answerDot = add("circle", { r: 7, class: "attention-dot attention-output-dot" });
+  const keys = add("g", { class: "attention-area attention-key" });
+  const queryLine = add("line", {
+    class: "attention-reach attention-line attention-query",
+    y1: SIZE.top,
+    y2: SIZE.base,
+  });
+  const answerDot = add("circle", {
+    r: 7,
+    class: "attention-area attention-output attention-edged",
+  });
   const names = add("g");
 
   const gap = view.stage.appendChild(
@@ -329,7 +342,7 @@ export function render({ model, el }) {
         up(there.estimate) + 20,
         beside[1],
       ),
-      label("true function", "truth-name", ...aside(SIZE.top - 8)),
+      label("true function", "accent", ...aside(SIZE.top - 8)),
       label(
         "a noisy value",
         "value",

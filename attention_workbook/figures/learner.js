@@ -323,8 +323,14 @@ export function render({ model, el }) {
       ),
       label(`${grouped(last)} steps`, "muted", right, SIZE.base + 17, "end"),
       ...TABLES.flatMap(([loss, name]) => [
-        line(down(loss), "table-line"),
-        label(`${name}, ${loss}`, "table", right, down(loss) + (loss < 2 ? 14 : -4), "end"),
+        line(down(loss), "line attention-muted attention-thin attention-dashed"),
+        label(
+          `${name}, ${loss}`,
+          "muted attention-over",
+          right,
+          down(loss) + (loss < 2 ? 14 : -4),
+          "end",
+        ),
       ]),
     ];
   }
@@ -336,8 +342,14 @@ export function render({ model, el }) {
     );
     const dots = marked
       .filter(([, loss]) => Number.isFinite(loss))
-      .map(([step, loss]) => ["circle", { cx: across(step), cy: down(loss), r: 4, class: kind }]);
-    return [["path", { d: points.length ? `M${points.join("L")}` : "", class: kind }], ...dots];
+      .map(([step, loss]) => [
+        "circle",
+        { cx: across(step), cy: down(loss), r: 4, class: `attention-area attention-edged ${kind}` },
+      ]);
+    return [
+      ["path", { d: points.length ? `M${points.join("L")}` : "", class: `attention-line ${kind}` }],
+      ...dots,
+    ];
   }
 
   /** The names of the runs, where no curve is: above, to the right. */
@@ -346,8 +358,8 @@ export function render({ model, el }) {
       const y = SIZE.top + 2 + 16 * i;
       const x = plot.width - SIZE.right;
       return [
-        ["line", { x1: x - 18, x2: x, y1: y, y2: y, class: kind }],
-        label(name, "run-name", x - 24, y + 4, "end"),
+        ["line", { x1: x - 18, x2: x, y1: y, y2: y, class: `attention-line ${kind}` }],
+        label(name, "run-name attention-over", x - 24, y + 4, "end"),
       ];
     });
 
@@ -391,9 +403,9 @@ export function render({ model, el }) {
     last = 1500 * 2 ** Math.max(0, Math.ceil(Math.log2(furthest / 1500)));
     const samples = chosen(shown.samples, shownTexts());
     const runs = [
-      ...(run || !view.onPage ? [[stored, "attention-run-stored", stored.name]] : []),
-      ...before.map((one, i) => [one, `attention-run-${i + 1}`, one.name]).reverse(),
-      ...(run ? [[run, "attention-run-now", run.name]] : []),
+      ...(run || !view.onPage ? [[stored, "attention-muted", stored.name]] : []),
+      ...before.map((one, i) => [one, `attention-series-${i + 2}`, one.name]).reverse(),
+      ...(run ? [[run, "attention-series-1 attention-thick", run.name]] : []),
     ];
     const named = runs.map(([, kind, name]) => [kind, name]);
     setChildren(plot.svg, [

@@ -328,7 +328,7 @@ export function render({ model, el }) {
         const edge = allowed[i][j] ? 0 : inset;
         let [ground, kind] = ["none", "attention-on-mask"];
         if (Number.isNaN(value)) {
-          [ground, kind] = [fills.nan, "attention-on-nan"];
+          [ground, kind] = [fills.nan, "attention-on-dark attention-on-mask attention-nan"];
         } else if (edge === 0 || (leaks && (value > 0 || shades[i][j] > 0))) {
           const shade = color(Number.isFinite(value) ? shades[i][j] : value);
           ground = `rgb(${shade})`;
@@ -344,7 +344,8 @@ export function render({ model, el }) {
           [
             "text",
             {
-              class: `attention-cell ${kind}${narrow && (text.length > 5 || text.includes("e")) ? " attention-long" : ""}`,
+              class: `attention-cell ${kind}`,
+              "font-size": narrow && (text.length > 5 || text.includes("e")) ? 10.5 : null,
               x: x + (across - gap) / 2,
               y: y + (down - gap) / 2 + 4.5,
               "text-anchor": "middle",

@@ -197,8 +197,8 @@ function createChart(plot) {
   const [axes, earlier, curve] = ["g", "path", "path"].map((tag) =>
     plot.svg.appendChild(svg(tag, {})),
   );
-  setAttributes(earlier, { class: "attention-earlier" });
-  setAttributes(curve, { class: "attention-estimate" });
+  setAttributes(earlier, { class: "attention-line attention-muted attention-thin" });
+  setAttributes(curve, { class: "attention-line attention-output attention-thick" });
   return ({ left, right, top, bottom, title }, losses, before) => {
     const x = (step) => left + 20 + ((right - left - 20) * step) / STEPS;
     const y = (loss) => bottom - ((bottom - top) * Math.min(loss, HIGHEST)) / HIGHEST;
@@ -213,8 +213,8 @@ function createChart(plot) {
         line(loss, "attention-grid"),
         label(String(loss), "muted", left + 10, y(loss) + 4, "end"),
       ]),
-      line(BEST, "attention-truth"),
-      label(`best honest loss, ${fixed(BEST, 2)}`, "truth-name", right, y(BEST) - 6, "end"),
+      line(BEST, "attention-line attention-accent attention-dashed"),
+      label(`best honest loss, ${fixed(BEST, 2)}`, "accent", right, y(BEST) - 6, "end"),
       label(
         losses.length ? `loss ${fixed(last, 2)} after ${losses.length} steps` : "loss",
         "muted",

@@ -56,7 +56,7 @@ const pair = (numbers) =>
 /** A matrix whose entries are set by a press on their upper or lower half, or by the arrow keys. */
 function createMatrix(view, plot, trait, kind) {
   const place = plot.svg.appendChild(svg("g"));
-  const still = place.appendChild(svg("g", { class: "attention-entries" }));
+  const still = place.appendChild(svg("g"));
   const cells = place.appendChild(svg("g"));
   const add = (i, j, by) => {
     const matrix = view.state()[trait].map((row) => [...row]);
@@ -100,7 +100,7 @@ function createMatrix(view, plot, trait, kind) {
       text(cell, -9, `W_${trait.at(-1)}`, { class: `attention-${kind}` }),
       ...spots.flatMap(([left, top], number) => {
         const middle = left + cell / 2;
-        const mark = { class: "attention-muted attention-long", "data-live": true };
+        const mark = { class: "attention-muted attention-small", "data-live": true };
         return [
           [
             "rect",
@@ -110,8 +110,7 @@ function createMatrix(view, plot, trait, kind) {
               width: cell - 2,
               height: CELL - 2,
               rx: 5,
-              class: "attention-entry",
-              stroke: `var(--aw-${kind})`,
+              class: `attention-box attention-${kind}`,
             },
           ],
           text(middle, top + CELL / 2 + 5, short(drawn.flat()[number])),
@@ -129,7 +128,7 @@ function createMatrix(view, plot, trait, kind) {
           y: top + 1,
           width: cell - 2,
           height: CELL - 2,
-          class: "attention-entry-hit",
+          class: "attention-press",
           "data-live": true,
           tabindex: "0",
           role: "spinbutton",
@@ -147,7 +146,7 @@ function createMatrix(view, plot, trait, kind) {
           width: 2 * cell - 8,
           height: 32,
           rx: 8,
-          class: "attention-entry-hit attention-exchange",
+          class: "attention-press attention-swap",
           "data-live": true,
           tabindex: "0",
           role: "button",
@@ -175,7 +174,10 @@ export function render({ model, el }) {
   });
   setAttributes(plot.svg, { role: "group" }); // what is in a picture cannot have the focus
   const lines = plot.svg.appendChild(
-    svg("g", { class: "attention-strands-of-tokens", "data-part": "weights" }),
+    svg("g", {
+      class: "attention-strands attention-line attention-weight",
+      "data-part": "weights",
+    }),
   );
   const names = plot.svg.appendChild(svg("g"));
   const matrices = MATRICES.map(([trait, kind]) => createMatrix(view, plot, trait, kind));
@@ -212,7 +214,7 @@ export function render({ model, el }) {
 
     const top = TOP + 2 * CELL + BELOW + 20;
     const isNarrow = width < 300; // smaller letters leave the lines some room
-    const small = isNarrow ? " attention-long" : "";
+    const small = isNarrow ? " attention-small" : "";
     const asks = isNarrow ? 98 : Math.min(Math.max(0.36 * width, 150), 200);
     const found = width - (isNarrow ? 93 : Math.min(Math.max(0.3 * width, 110), 200));
     const line = (i) => top + (i + 0.5) * ROW;

@@ -124,16 +124,18 @@ export function render({ model, el }) {
     description:
       "Weights of the keys from 0 to 1 as three outlines over one another: scores not divided, divided by √d, divided by d",
   });
-  const [axes, outlines, labels] = ["axes", "outlines", "largest"].map((name) =>
-    plot.svg.appendChild(svg("g", { class: `attention-${name}` })),
-  );
+  const [axes, outlines, labels] = [
+    "axes",
+    "outlines attention-line attention-weight",
+    "largest attention-over",
+  ].map((name) => plot.svg.appendChild(svg("g", { class: `attention-${name}` })));
   const show = view.numbers({
     max_weight: "Largest weight",
     entropy: "Entropy",
     jacobian_norm: "Jacobian ‖J‖",
     effective_keys: "Effective keys",
   });
-  const row = element("div", { class: "attention-row" });
+  const row = element("div", { class: "attention-readouts" });
   view.more.place.prepend(
     element("p", { class: "attention-name" }, "Gradient of softmax, as computed in"),
     row,
@@ -255,6 +257,7 @@ export function render({ model, el }) {
               x: isRight ? from - 6 : to + 6,
               y: place,
               "text-anchor": isRight ? "end" : "start",
+              class: "attention-chosen",
             },
             `${fixed(tops[i], 2)} ${DIVISORS[EXPONENTS[i]]}`,
           ];

@@ -85,13 +85,13 @@ export function render({ model, el }) {
   const { masked } = addPatterns(plot.svg);
   const [field, strands, stumps, names, lamp, tag] = [
     "attention-scissors-field",
-    "attention-scissors-lines",
-    "attention-scissors-stumps",
-    "attention-scissors-names",
+    "attention-scissors-lines attention-line attention-weight attention-beneath",
+    "attention-scissors-stumps attention-line attention-masked attention-beneath",
+    "attention-scissors-names attention-over attention-beneath",
     "attention-scissors-lamp",
     "attention-scissors-tag",
   ].map(layer);
-  plot.svg.classList.add("attention-scissors-picture");
+  plot.svg.classList.add("attention-grab");
 
   // ------------------------------------------------------------ cutting
 
@@ -217,7 +217,7 @@ export function render({ model, el }) {
   // ------------------------------------------------------------ controls
 
   const list = createList(view);
-  const bar = element("div", { class: "attention-scissors-bar" }, list.node);
+  const bar = element("div", { class: "attention-scissors-bar attention-tries" }, list.node);
   const button = (text, act) => {
     const made = bar.appendChild(
       element("button", { type: "button", class: "attention-button" }, text),

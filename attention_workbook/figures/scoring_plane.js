@@ -179,16 +179,25 @@ export function render({ model, el }) {
   });
   plot.svg.parentNode.classList.add("attention-field");
   const add = (tag, attributes) => plot.svg.appendChild(svg(tag, attributes));
-  const tints = add("g", { class: "attention-agreeing" });
+  const tints = add("g", { class: "attention-area attention-query attention-faint", opacity: 0.5 });
   const across = add("line", { class: "attention-axis" });
   const down = add("line", { class: "attention-axis" });
   const contours = {
-    dot: add("path", { class: "attention-contour", "data-part": "dot" }),
-    cosine: add("path", { class: "attention-contour", "data-part": "cosine" }),
-    gaussian: add("circle", { class: "attention-contour", "data-part": "gaussian" }),
+    dot: add("path", {
+      class: "attention-contour attention-line attention-ink",
+      "data-part": "dot",
+    }),
+    cosine: add("path", {
+      class: "attention-contour attention-line attention-ink",
+      "data-part": "cosine",
+    }),
+    gaussian: add("circle", {
+      class: "attention-contour attention-line attention-ink",
+      "data-part": "gaussian",
+    }),
   };
-  const reach = add("path", { class: "attention-reach" });
-  const crowns = add("g", { class: "attention-crown" });
+  const reach = add("path", { class: "attention-line attention-query" });
+  const crowns = add("g", { class: "attention-line attention-key" });
   const dots = add("g");
   const labels = add("g");
   const legend = element("span");
@@ -309,7 +318,7 @@ export function render({ model, el }) {
       dots,
       named.map(({ at: [cx, cy], color, r }) => [
         "circle",
-        { cx, cy, r, class: `attention-dot attention-${color}-dot` },
+        { cx, cy, r, class: `attention-area attention-${color} attention-edged` },
       ]),
     );
     setChildren(labels, placeNames(named, plot.width, height()));

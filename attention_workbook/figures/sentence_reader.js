@@ -73,9 +73,10 @@ export function render({ model, el }) {
     description:
       "The sentence, with arcs from “it” to the words that it reads, as thick as the weights",
   });
-  const [arcs, cells] = ["attention-arcs", "attention-cells-of-words"].map((kind) =>
-    plot.svg.appendChild(svg("g", { class: kind })),
-  );
+  const [arcs, cells] = [
+    "attention-arcs attention-strands attention-line attention-weight",
+    "attention-cells-of-words",
+  ].map((kind) => plot.svg.appendChild(svg("g", { class: kind })));
   plot.svg.setAttribute("role", "group"); // what is in it can be pressed
   const menu = createMenu(place, view.signal);
 

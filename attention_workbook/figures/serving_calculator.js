@@ -96,9 +96,7 @@ export function render({ model, el }) {
     description:
       "The machine’s memory: the weights and each user’s cache add up to it; below it the changes, to be switched on",
   });
-  const [memory, rows] = ["attention-serving-memory", "attention-serving-rows"].map((kind) =>
-    plot.svg.appendChild(svg("g", { class: kind })),
-  );
+  const [memory, rows] = [0, 1].map(() => plot.svg.appendChild(svg("g")));
   const press = (target) => {
     const name = target.closest("[data-change]")?.dataset.change;
     if (name) view.set(name, !model.get(name));
@@ -183,11 +181,18 @@ export function render({ model, el }) {
     setChildren(memory, [
       [
         "rect",
-        { x: 1, y: 30, width: width - 2, height: 52, rx: 4, class: "attention-serving-frame" },
+        {
+          x: 1,
+          y: 30,
+          width: width - 2,
+          height: 52,
+          rx: 4,
+          class: "attention-box attention-muted",
+        },
       ],
       [
         "rect",
-        { x: 1, y: 30, width: taken, height: 52, rx: 4, class: "attention-serving-weights" },
+        { x: 1, y: 30, width: taken, height: 52, rx: 4, class: "attention-area attention-masked" },
       ],
       ...Array.from({ length: drawn }, (_, i) => [
         "rect",
@@ -196,14 +201,14 @@ export function render({ model, el }) {
           y: 32,
           width: Math.max(step - gap, 0.3),
           height: 48,
-          class: "attention-serving-user",
+          class: "attention-area attention-key",
         },
       ]),
       ["text", { x: 1, y: 20, class: "attention-muted" }, `${grouped(state.memory)} GB of memory`],
       ["text", { x: 1, y: 100, class: "attention-muted" }, sumOf(state, one, users)],
       [
         "text",
-        { x: width - 1, y: 20, "text-anchor": "end", class: "attention-serving-count" },
+        { x: width - 1, y: 20, "text-anchor": "end", class: "attention-big attention-chosen" },
         many(users),
       ],
     ]);
@@ -225,7 +230,7 @@ export function render({ model, el }) {
             width: width - 2,
             height: high - 6,
             rx: 8,
-            class: "attention-serving-row",
+            class: "attention-press attention-surface",
             "data-change": name,
             tabindex: 0,
             role: "switch",
@@ -241,19 +246,27 @@ export function render({ model, el }) {
             width: 32,
             height: 18,
             rx: 9,
-            class: "attention-switch",
-            "data-on": String(isOn),
+            class: `attention-beneath ${isOn ? "attention-area attention-accent" : "attention-box attention-muted"}`,
           },
         ],
-        ["circle", { cx: isOn ? 33 : 19, cy: y + 18, r: 6.5, class: "attention-switch-knob" }],
+        [
+          "circle",
+          {
+            ...{ cx: isOn ? 33 : 19, cy: y + 18, r: 6.5 },
+            class: `attention-beneath attention-area attention-${isOn ? "paper" : "muted"}`,
+          },
+        ],
         [
           "text",
-          { x: 52, y: y + 23, class: isOn ? "attention-chosen" : "" },
+          { x: 52, y: y + 23, class: `attention-beneath${isOn ? " attention-chosen" : ""}` },
           width > 560 ? title : short,
         ],
         [
           "text",
-          { x: width - 10, y: y + 23, "text-anchor": "end", class: "attention-muted" },
+          {
+            ...{ x: width - 10, y: y + 23, "text-anchor": "end" },
+            class: "attention-beneath attention-muted",
+          },
           said,
         ],
       ];

@@ -80,7 +80,7 @@ function createPlane(view, parent, name, description) {
   const area = plot.svg.appendChild(
     svg("polygon", { fill: "var(--aw-value)", "fill-opacity": 0.12 }),
   );
-  const trail = plot.svg.appendChild(svg("g", { class: "attention-trail" }));
+  const trail = plot.svg.appendChild(svg("g", { class: "attention-area attention-output" }));
   const lines = plot.svg.appendChild(
     svg("g", { stroke: "var(--aw-weight)", "stroke-opacity": 0.55, "stroke-linecap": "round" }),
   );

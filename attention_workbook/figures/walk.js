@@ -74,14 +74,16 @@ export function render({ model, el }) {
   });
   const layer = (kind) => plot.svg.appendChild(svg("g", { class: kind }));
   const { masked } = addPatterns(plot.svg);
-  const band = plot.svg.appendChild(svg("rect", { class: "attention-walk-band", rx: 4 }));
+  const band = plot.svg.appendChild(
+    svg("rect", { class: "attention-surface attention-area", rx: 4 }),
+  );
   const [lines, points, bars, hatched] = [
-    "attention-walk-lines",
-    "attention-walk-points",
-    "attention-walk-bars",
+    "attention-line attention-weight",
+    "attention-line attention-output",
+    "",
     "",
   ].map(layer);
-  const cells = layer("attention-walk-cells");
+  const cells = layer("");
   const map = colorMap(view.root, "--aw-score-map");
   const color = (share) => `rgb(${map(Math.round(share * 48) / 48).join()})`; // few: stills are small
   const rowsOf = ({ start, first, padding, it }) => ({
@@ -96,9 +98,9 @@ export function render({ model, el }) {
     strips(cells, kind, rows, color),
   ]);
   const [computed, track, names, said, hits] = [
-    "attention-walk-computed",
-    "attention-walk-track",
-    "attention-walk-names",
+    "attention-walk-computed attention-over",
+    "",
+    "",
     "attention-walk-said",
     "attention-walk-hits",
   ].map(layer);
@@ -268,7 +270,7 @@ export function render({ model, el }) {
         "path",
         {
           d: `M${x1} ${y1 - size * 0.8}C${x1} ${y1 - size * 2} ${x2} ${y2 + size * 2} ${x2} ${y2 + size * 0.8}`,
-          class: "attention-walk-guess",
+          class: "attention-line attention-query attention-dashed",
         },
       ];
     };
@@ -287,7 +289,7 @@ export function render({ model, el }) {
         const [x, y] = [Math.max(ends[to][0], edge), ends[to][1]];
         const tip = {
           d: `M${x} ${y - 8}L${x + 13} ${y}L${x} ${y + 8}z`,
-          class: "attention-walk-tip",
+          class: "attention-area attention-output",
         };
         return [drawn(answer([x, y]), look), ["path", { ...tip, opacity: look[1] }]];
       }),
@@ -297,8 +299,8 @@ export function render({ model, el }) {
     const patched = step === BRIGHTEST ? measured.patched : -1;
     setAttributes(bars, {
       opacity: step === SOFTMAX ? 1 - ramp(time, 0.05, 0.12) + ramp(time, 0.82, 0.86) : 1,
-      class: `attention-walk-bars${step <= MASKED ? " attention-walk-scores" : ""}`,
     });
+    const kindOf = (i) => (step > MASKED ? "weight" : measured.dots[i] < 0 ? "minus" : "plus");
     setChildren(
       bars,
       now.bars.flatMap((rows, head) =>
@@ -310,8 +312,10 @@ export function render({ model, el }) {
             width: long,
             height: high * 0.84,
             opacity,
-            "data-sign": step <= MASKED && measured.dots[i] < 0 ? "minus" : null,
-            "data-swapped": patched === head ? "true" : null,
+            class:
+              patched === head // what a swapped head looks at no longer counts
+                ? "attention-box attention-muted"
+                : `attention-area attention-edged attention-${kindOf(i)}`,
             visibility: opacity < 0.01 ? "hidden" : null,
           },
         ]),
@@ -371,7 +375,13 @@ export function render({ model, el }) {
         : computing(step, time, measured, at, signed),
     );
     setChildren(track, [
-      ["line", { x1: now.axis[0], x2: now.axis[0], y1: top - 2, y2: floor, opacity: now.axis[1] }],
+      [
+        "line",
+        {
+          ...{ x1: now.axis[0], x2: now.axis[0], y1: top - 2, y2: floor, opacity: now.axis[1] },
+          class: "attention-axis",
+        },
+      ],
       ...beliefMarks(step, time, measured, now, at),
     ]);
     setChildren(said, labels(step, time, measured, now, at));
@@ -386,6 +396,7 @@ export function render({ model, el }) {
               width: long,
               height: high,
               rx: 4,
+              class: "attention-press",
               "data-chosen": patched === i ? "true" : null,
             },
           ])

@@ -284,7 +284,7 @@ export function render({ model, el }) {
               y,
               width: CELL,
               height: LINE - 2,
-              class: "attention-share",
+              class: "attention-area attention-weight",
               "fill-opacity": 0.55 * (shares[place] ?? 0),
             },
           ],
@@ -294,7 +294,19 @@ export function render({ model, el }) {
             letter,
           ],
           ...(place === askedPlace
-            ? [["rect", { x, y, width: CELL, height: LINE - 2, rx: 2, class: "attention-asked" }]]
+            ? [
+                [
+                  "rect",
+                  {
+                    x,
+                    y,
+                    width: CELL,
+                    height: LINE - 2,
+                    rx: 2,
+                    class: "attention-line attention-query",
+                  },
+                ],
+              ]
             : []),
         ];
       }),

@@ -121,7 +121,7 @@ export function drawNames(
 ) {
   const gap = Math.ceil(LEGIBLE / side);
   for (const group of Object.values(groups))
-    group.classList.toggle("attention-long", side >= LEGIBLE && side < LETTERS);
+    group.classList.toggle("attention-small", side >= LEGIBLE && side < LETTERS);
   setChildren(
     groups.query,
     thinned(down.length, gap, query).map((i) => [
@@ -171,7 +171,7 @@ export function drawNumbers(
       fixed(steps[i] / levels, 2),
     ]),
   );
-  numbers.classList.toggle("attention-long", side < ROOMY); // whatever the face
+  numbers.classList.toggle("attention-small", side < ROOMY); // whatever the face
 }
 
 /** The frames of the column, the row and the cell that are read. */

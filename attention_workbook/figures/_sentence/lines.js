@@ -175,11 +175,17 @@ export function tagMarks(texts, path, { width, height, upright, at }) {
         width: 2 * half[0],
         height: 2 * half[1],
         rx: 14,
+        class: "attention-area attention-ink",
       },
     ],
     ...texts.map((text, i) => [
       "text",
-      { x: middle, y: centre - half[1] + 19 + 20 * i, "text-anchor": "middle" },
+      {
+        x: middle,
+        y: centre - half[1] + 19 + 20 * i,
+        "text-anchor": "middle",
+        class: "attention-paper",
+      },
       text,
     ]),
   ];
@@ -254,20 +260,18 @@ export function lampMarks({ words, rivals, it }, shares, layout) {
       x: edge,
       y: upright ? y + 5 : y - 33,
       "text-anchor": anchor,
-      class: "attention-lamp-rival",
-      "data-lit": String(shares[place] > 0.5),
+      class: `attention-big attention-${shares[place] > 0.5 ? "output" : "muted"}`,
     },
     isKnown ? `${words[place]} ${fixed(shares[place], 2)}` : words[place],
   ];
-  const bar = (x1, part, kind, share = 0) => [
+  const bar = (x1, part, kind) => [
     "rect",
     {
       x: x1,
       y: y - 3,
       width: long * part,
       height: 6,
-      class: `attention-lamp-${kind}`,
-      "data-lit": String(share > 0.5),
+      class: `attention-area attention-${kind}`,
     },
   ];
   const others = shares.map((share, place) => (rivals.includes(place) ? -1 : share));
@@ -277,18 +281,36 @@ export function lampMarks({ words, rivals, it }, shares, layout) {
       "path",
       {
         d: `M${fromX} ${fromY - 13}C${bend.map((number) => number.toFixed(1))} ${x.toFixed(1)} ${y + 12}`,
-        class: "attention-lamp-ray",
+        class: "attention-line attention-output",
         "stroke-opacity": known * (0.1 + 0.9 * bright),
         "stroke-width": unit * 0.4,
       },
     ],
     // Each word has the half beside it, and fills it from its own end.
-    bar(from, 0.495, "track"),
-    bar(to - 0.495 * long, 0.495, "track"),
-    bar(from, 0.495 * left, "share", left),
-    bar(to - 0.495 * long * right, 0.495 * right, "share", right),
-    ["circle", { cx: x, cy: y, r: 24, class: "attention-lamp-glow", opacity: bright }],
-    ["circle", { cx: x, cy: y, r: 10, class: "attention-lamp-bulb", opacity: 0.25 + bright }],
+    bar(from, 0.495, "grid"),
+    bar(to - 0.495 * long, 0.495, "grid"),
+    bar(from, 0.495 * left, left > 0.5 ? "output" : "muted"),
+    bar(to - 0.495 * long * right, 0.495 * right, right > 0.5 ? "output" : "muted"),
+    [
+      "circle",
+      {
+        cx: x,
+        cy: y,
+        r: 24,
+        class: "attention-area attention-output attention-faint",
+        opacity: bright,
+      },
+    ],
+    [
+      "circle",
+      {
+        cx: x,
+        cy: y,
+        r: 10,
+        class: "attention-lamp-bulb attention-area attention-output attention-edged",
+        opacity: 0.25 + bright,
+      },
+    ],
     rival(rivals[0], upright ? "end" : "start", upright ? from - 34 : 0),
     rival(rivals[1], upright ? "start" : "end", upright ? to + 34 : to + 26),
     [

@@ -10,7 +10,7 @@ export function createList(view) {
   const keys = element("select", { "aria-label": "The word that it reads" });
   const node = element(
     "div",
-    { class: "attention-scissors-pick", role: "group", "aria-label": "A line" },
+    { class: "attention-pick", role: "group", "aria-label": "A line" },
     element("span", { class: "attention-name" }, "Line"),
     rows,
     element("span", { "aria-hidden": "true" }, "→"),

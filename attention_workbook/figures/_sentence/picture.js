@@ -154,6 +154,7 @@ export function arcMarks({ isRow }, { strands, role, grown, dim = 0 }) {
           pathLength: 1,
           "stroke-dasharray": grown < 1 ? `${grown.toFixed(3)} 2` : null,
           "data-strand": role,
+          class: `attention-line attention-${role}`,
           "stroke-width": 1 + thickest * weight,
           "stroke-opacity": (0.75 + 0.25 * weight) * (1 - 0.55 * dim),
         },
@@ -173,7 +174,7 @@ const button = (label, opens) => ({
 /** The two words of a pill: the one that holds is filled, the other waits to be pressed. */
 function pillMarks({ x, y, width, height, base, options }, place, word, state) {
   return [
-    ["rect", { x, y, width, height, rx: height / 2, class: "attention-pill" }],
+    ["rect", { x, y, width, height, rx: height / 2, class: "attention-line attention-ink" }],
     ...options.flatMap((option) => {
       const holds = option.word === word;
       const label = holds ? `Swap “${word}”` : `Read “${option.word}” in place of “${word}”`;
@@ -186,8 +187,7 @@ function pillMarks({ x, y, width, height, base, options }, place, word, state) {
             width: option.width - 6,
             height: height - 6,
             rx: height / 2 - 3,
-            class: "attention-word attention-pill-word",
-            "data-holds": String(holds),
+            class: `attention-word attention-press attention-${holds ? "ink" : "paper"}`,
             "data-place": place,
             "data-option": option.word,
             ...(holds && state),
@@ -200,7 +200,7 @@ function pillMarks({ x, y, width, height, base, options }, place, word, state) {
             x: option.middle,
             y: base,
             "text-anchor": "middle",
-            class: `attention-cell${holds ? " attention-holds" : ""}`,
+            class: `attention-beneath${holds ? " attention-paper" : ""}`,
           },
           option.word,
         ],
@@ -227,7 +227,7 @@ export function wordMarks({ words, boxes, size }, { asking, meant, numbers, exch
           width: Math.max(width - 2, 0),
           height,
           rx: 7,
-          class: "attention-word",
+          class: `attention-word attention-area attention-paper${exchanged[i] ? " attention-press" : ""}`,
           ...state,
           "data-place": i,
           visibility: isSeen ? null : "hidden",
@@ -238,7 +238,7 @@ export function wordMarks({ words, boxes, size }, { asking, meant, numbers, exch
         "path",
         {
           d: `M${(middle - long / 2).toFixed(1)} ${(base + 5).toFixed(1)}h${long.toFixed(1)}`,
-          class: "attention-exchanged",
+          class: "attention-line attention-muted attention-dashed attention-beneath",
           "data-live": true,
           visibility: exchanged[i] ? null : "hidden",
         },
@@ -249,7 +249,7 @@ export function wordMarks({ words, boxes, size }, { asking, meant, numbers, exch
           x: middle,
           y: base,
           "text-anchor": "middle",
-          class: `attention-cell${i === asking ? " attention-query" : ""}${i === meant ? " attention-output" : ""}${i ? "" : " attention-muted"}`,
+          class: `attention-beneath${i === asking ? " attention-query" : ""}${i === meant ? " attention-output" : ""}${i ? "" : " attention-muted"}`,
         },
         options[0]?.word ?? "",
       ],
@@ -263,7 +263,7 @@ export function wordMarks({ words, boxes, size }, { asking, meant, numbers, exch
           x: middle,
           y: y + height - 3,
           "text-anchor": "middle",
-          class: "attention-muted",
+          class: "attention-beneath attention-muted attention-small",
           "data-readout": `weight_${i}`,
           "data-value": numbers ? String(weight) : "",
         },

@@ -240,21 +240,14 @@ export function createView(
   const turning = new MutationObserver(again);
 
   /** A number with its name; returns a function of `(value, text)`. Tests read `data-value`. */
-  function readout({ name, label: title, parent = readouts, large = false }) {
+  function readout({ name, label: title, parent = readouts }) {
     const output = element("output", {
       "data-readout": name,
       "aria-label": title,
       "aria-live": "off",
     });
     const titled = element("span", { class: "attention-name", "aria-hidden": "true" }, title);
-    const card = parent.appendChild(
-      element(
-        "div",
-        { class: large ? "attention-readout attention-large" : "attention-readout" },
-        titled,
-        output,
-      ),
-    );
+    const card = parent.appendChild(element("div", { class: "attention-readout" }, titled, output));
     const show = (value, text = fixed(value)) => {
       setText(output, text);
       setAttributes(output, { "data-value": String(value) });

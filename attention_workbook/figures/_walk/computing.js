@@ -5,6 +5,7 @@ import { fixed } from "../_shared/index.js";
 import { place } from "./numbers.js";
 import { mixturePlaces } from "./scene.js";
 import { KEYS, MIXTURE, SCORES, SOFTMAX } from "./steps.js";
+import { pieceOf } from "./strips.js";
 import { ramp } from "./time.js";
 
 const mix = (from, to, share) => from + (to - from) * share;
@@ -112,7 +113,7 @@ function score(time, measured, at, color) {
       }),
     ),
     rect(left + now * cell, queryY - 1, cell, thick * 1.75, {
-      class: "attention-walk-focus",
+      class: "attention-line attention-ink",
       opacity: there * (done < size ? 1 : 0),
     }),
     ...products.flatMap((product, j) => {
@@ -125,7 +126,7 @@ function score(time, measured, at, color) {
       return [
         rect(Math.min(start, end), y - tall / 2, Math.abs(end - start), tall, {
           fill: color(product, most),
-          class: "attention-walk-product",
+          class: "attention-axis",
           opacity: stays,
         }),
         text(
@@ -170,7 +171,7 @@ function exponential(time, { scores, row: weights, words }, at) {
             "path",
             {
               d: `M${curve.map((number) => `${x(number).toFixed(1)} ${(base - height(number)).toFixed(1)}`).join("L")}`,
-              class: "attention-walk-curve",
+              class: "attention-line attention-accent",
               pathLength: 1,
               "stroke-dasharray": `${ramp(time, 0.14, 0.36).toFixed(3)} 2`,
               opacity: there,
@@ -202,7 +203,7 @@ function exponential(time, { scores, row: weights, words }, at) {
             y1,
             x2,
             y2,
-            class: "attention-walk-height",
+            class: "attention-line attention-weight",
             "stroke-width": mix(3, wide ? 12 : 9, lying),
             opacity: seenAt,
           },
@@ -215,7 +216,7 @@ function exponential(time, { scores, row: weights, words }, at) {
                   cx: x2,
                   cy: y2,
                   r: 4 * (1 - lying),
-                  class: "attention-walk-point",
+                  class: "attention-area attention-ink",
                   opacity: there,
                 },
               ],
@@ -263,9 +264,8 @@ function stacks(time, measured, at) {
         cell * 0.86,
         mix(row * 0.66, tall, fallen),
         {
-          class: "attention-walk-piece",
+          class: pieceOf(nouns.includes(i) ? words[i] : "others"),
           "data-sign": piece < 0 ? "minus" : "plus",
-          "data-word": nouns.includes(i) ? words[i] : "others",
           opacity: ramp(time, begin - 0.02, begin + 0.02),
         },
       );
@@ -292,7 +292,7 @@ function stacks(time, measured, at) {
         cell * 0.86 + 2,
         Math.max(Math.abs(number) * unit, 1),
         {
-          class: "attention-walk-net",
+          class: "attention-line attention-output",
           opacity: net,
         },
       ),

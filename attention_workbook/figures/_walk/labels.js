@@ -17,6 +17,7 @@ import {
   VECTORS,
   WORDS,
 } from "./steps.js";
+import { pieceOf } from "./strips.js";
 import { arrived, ramp } from "./time.js";
 
 const text = (x, y, said, anchor = "start", kind = "attention-muted", opacity = 1) => [
@@ -76,7 +77,7 @@ function onRulers(step, measured, at, opacity) {
           y + 4.5,
           isNumbered ? `${name} ${number}` : name,
           "middle",
-          i === patched ? "attention-on-swapped" : "attention-on-ruler",
+          i === patched ? "attention-muted" : "attention-paper",
           opacity,
         ),
       ];
@@ -98,12 +99,9 @@ function legend(words, right, y, opacity) {
   return words.flatMap((word) => {
     const x = end;
     end += long(word);
-    const kind = "attention-muted attention-walk-small";
-    const swatch = { x, y: y - 8, width: 9, height: 8, class: "attention-walk-piece", opacity };
-    return [
-      ["rect", { ...swatch, "data-word": word }],
-      text(x + 13, y, word, "start", kind, opacity),
-    ];
+    const kind = "attention-muted attention-small";
+    const swatch = { x, y: y - 8, width: 9, height: 8, class: pieceOf(word), opacity };
+    return [["rect", swatch], text(x + 13, y, word, "start", kind, opacity)];
   });
 }
 
@@ -212,7 +210,7 @@ export function beliefMarks(step, time, measured, now, { width, track, wide }) {
     text((x1 + x2) / 2, names, between ?? "", "middle", "attention-muted", shown),
     ...now.beliefs.flatMap(([street, animal, opacity], i) => {
       const y = track + i * gap;
-      const bar = (x, long, share, noun = null) => [
+      const bar = (x, long, kind) => [
         "rect",
         {
           x,
@@ -220,23 +218,21 @@ export function beliefMarks(step, time, measured, now, { width, track, wide }) {
           width: long,
           height: high,
           opacity: opacity * (i === last ? 1 : 0.55),
-          class: "attention-walk-belief",
-          "data-share": share,
-          "data-noun": noun,
+          class: `attention-${kind}`,
         },
       ];
       const long = x2 - x1;
-      const part = i === last ? "now" : "past";
+      const paint = i === last ? "attention-output" : "attention-muted";
       return [
-        bar(x1, long, "other"),
-        bar(x1, long * street, part, "second"),
-        bar(x2 - long * animal, long * animal, part, "first"),
+        bar(x1, long, "area attention-grid"),
+        bar(x1, long * street, `line attention-pale ${paint}`),
+        bar(x2 - long * animal, long * animal, `area ${paint}`),
         text(
           x1 - 6,
           y + high - 0.5,
           fixed(street, 2),
           "end",
-          "attention-muted attention-walk-small",
+          "attention-muted attention-small",
           opacity,
         ),
         text(
@@ -244,7 +240,7 @@ export function beliefMarks(step, time, measured, now, { width, track, wide }) {
           y + high - 0.5,
           fixed(animal, 2),
           "start",
-          "attention-muted attention-walk-small",
+          "attention-muted attention-small",
           opacity,
         ),
         ...(belief[i]
@@ -254,7 +250,7 @@ export function beliefMarks(step, time, measured, now, { width, track, wide }) {
                 y + high - 0.5,
                 belief[i][0],
                 "start",
-                "attention-muted attention-walk-small",
+                "attention-muted attention-small",
                 opacity,
               ),
             ]

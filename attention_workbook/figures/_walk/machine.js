@@ -5,7 +5,7 @@ import { PADS } from "./steps.js";
 
 const text = (x, y, said, opacity, anchor = "middle") => [
   "text",
-  { x, y, "text-anchor": anchor, class: "attention-cell attention-muted", opacity },
+  { x, y, "text-anchor": anchor, class: "attention-muted", opacity },
   said,
 ];
 
@@ -34,7 +34,7 @@ function panels(measured, color) {
             y: y + (start + i) * line,
             width: wide,
             height: line * 0.86,
-            class: `attention-frame-of-${frame} attention-walk-framed`,
+            class: `attention-line attention-thin attention-${frame}`,
           },
         ],
       ]);
@@ -51,7 +51,7 @@ function panels(measured, color) {
           y: y + i * line,
           height: line * 0.86,
           width: Math.max(Math.abs(at(number) - at(0)), 0.5),
-          class: `attention-walk-${kind ?? (number < 0 ? "minus" : "plus")}`,
+          class: `attention-area attention-${kind ?? (number < 0 ? "minus" : "plus")}`,
         },
       ]);
     };
@@ -67,7 +67,7 @@ function panels(measured, color) {
     ["scores", bars(dots)],
     [`÷ √${size}`, bars(scores)],
     ["mask", hidden],
-    ["softmax", bars(row, 0, Math.max(...row), "bar")],
+    ["softmax", bars(row, 0, Math.max(...row), "weight")],
     ["values", cells(first.values, 0, "value")],
     ["mixture", cells([first.output[it]], it, "output")],
   ];
@@ -99,11 +99,11 @@ export function machineMarks(measured, at, color, masked, come) {
         name,
         come,
       ),
-      ...(i ? [["path", { d: arrow, class: "attention-walk-next" }]] : []),
+      ...(i ? [["path", { d: arrow, class: "attention-area attention-muted" }]] : []),
     ];
   });
   return [
-    ["path", { d: lens, class: "attention-walk-lens", opacity: come }],
+    ["path", { d: lens, class: "attention-area attention-surface", opacity: come }],
     ...marks.map(([tag, attributes, said]) => [tag, { opacity: come, ...attributes }, said]),
   ];
 }

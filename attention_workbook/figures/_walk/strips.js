@@ -2,6 +2,10 @@
 
 import { svg, setAttributes } from "../_shared/index.js";
 
+/** The look of a piece of the stacks: those of two words stand out, each in its own way. */
+export const pieceOf = (word) =>
+  `attention-area attention-value${{ street: " attention-pale", others: " attention-faint" }[word] ?? ""} attention-edged`;
+
 /** Draw strips of cells, each as wide and high as it is told; `color` gives a cell's fill. */
 export function strips(parent, kind, rows, color) {
   const groups = rows.map((numbers) =>
@@ -10,7 +14,11 @@ export function strips(parent, kind, rows, color) {
         "g",
         { class: "attention-strip-of-cells" },
         ...Array.from(numbers, (_, i) => svg("rect", { x: i, width: 1.02, height: 1 })),
-        svg("rect", { width: numbers.length, height: 1, class: `attention-frame-of-${kind}` }),
+        svg("rect", {
+          width: numbers.length,
+          height: 1,
+          class: `attention-line attention-${kind === "vector" ? "grid" : kind}`,
+        }),
       ),
     ),
   );

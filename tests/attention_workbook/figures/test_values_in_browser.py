@@ -175,7 +175,7 @@ def test_forced_colours_keep_hatching_ramps_and_the_chosen_mark(show, every_figu
         [".attention-cell, .attention-halo", "stroke"],
         [".attention-word[data-asks]", "stroke"],
         [".attention-tiles rect", "fill"], [".attention-tiles rect", "stroke"],
-        [".attention-strands path, .attention-strands-of-tokens path", "stroke"],
+        [".attention-strands path", "stroke"],
         ["svg :is(rect, circle, line, path, polygon)", "fill"],
         ["svg :is(rect, circle, line, path, polygon)", "stroke"],
         ["svg line, svg path", "strokeDasharray"], ["svg text", "fill"],
