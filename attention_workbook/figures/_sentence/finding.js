@@ -1,7 +1,7 @@
 // What a reader of Scissors is to do, what has been found, and hints towards the line that decides.
 
 import { fixed } from "../_shared/index.js";
-import { SURE, inWords, readCut } from "./cuts.js";
+import { SURE, inWords } from "./cuts.js";
 
 const lineInWords = ({ words }, [layer, query, key]) =>
   `“${words[query]}” → “${words[key]}” in layer ${layer + 1}`;
@@ -48,24 +48,16 @@ export function findingOf(sentence, cuts, { meant, shares, reason }, decisive) {
   return `${conclusion} ${others} ${reason}`;
 }
 
-/** What a cut that has turned the answer has made stronger, and whether the answer comes back when
-    that is cut, too: then it was not the cut line that was needed. */
-export function reasonOf(sentence, cut, weights) {
-  const { words, lines, whole } = sentence;
-  const [layer, query] = cut;
+/** What a cut that has turned the answer has made stronger. Whether that is what turned it, the reader
+    finds out. */
+export function reasonOf({ words, lines, whole }, [layer, query], weights) {
   const row = lines.flatMap((line, i) => (line[0] === layer && line[1] === query ? [i] : []));
   const growth = (i) => weights[i] - whole.weights[i];
   const most = row.reduce((best, i) => (growth(i) > growth(best) ? i : best));
   const key = lines[most][2];
   const [before, now] = [whole.weights[most], weights[most]].map((weight) => fixed(weight, 2));
   const reads = `“${words[query]}” now reads ${key === query ? "itself" : `“${words[key]}”`} more`;
-  const grown = `The weight goes to other lines: ${reads}, ${now} instead of ${before}`;
-  if (readCut(sentence, [cut, lines[most]]).meant !== whole.meant) return `${grown}.`;
-  const why =
-    key === whole.meant
-      ? `, and “it” turns away from a noun that “${words[query]}” reads too much`
-      : "";
-  return `${grown}${why}. Cut “${words[query]}” → “${words[key]}” too, and “it” means ${inWords(sentence, whole.meant)} again.`;
+  return `The weight goes to other lines: ${reads}, ${now} instead of ${before}.`;
 }
 
 /** Hints towards the first of the lines that decide alone, one after the other: its layer, the word
