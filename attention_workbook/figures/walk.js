@@ -170,9 +170,9 @@ export function render({ model, el }) {
     { signal: view.signal },
   );
 
-  // Whoever comes to the step about another word finds the word exchanged, and as it was on leaving.
+  // Whoever comes to the step about another word finds the word swapped, and as it was on leaving.
   let before = model.get("step");
-  const exchange = () => {
+  const swapWord = () => {
     const [from, now, [one, two]] = [before, model.get("step"), given.choices];
     before = now;
     if (now === OTHER && from !== OTHER && model.get("word") === one) view.set("word", two);
@@ -180,7 +180,7 @@ export function render({ model, el }) {
   };
   view.onChange("step", () => {
     clock.turn(model.get("step"), model.get("step") === before + 1, picture);
-    exchange();
+    swapWord();
   });
   document.addEventListener(
     "keydown",
@@ -388,13 +388,13 @@ export function render({ model, el }) {
     setChildren(
       hits,
       step === BRIGHTEST
-        ? rulerPlaces(step, measured, at).map(({ x, y, long, high }, i) => [
+        ? rulerPlaces(step, measured, at).map(({ x, y, long, high, each }, i) => [
             "rect",
             {
-              x,
-              y: y - high / 2,
-              width: long,
-              height: high,
+              x: x - 4,
+              y: y + high / 2 + 4 - each, // from above the head's name
+              width: long + 8,
+              height: each - 2,
               rx: 4,
               class: "attention-press",
               "data-chosen": patched === i ? "true" : null,

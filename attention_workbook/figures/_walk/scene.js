@@ -86,6 +86,7 @@ export function rulerPlaces(step, { layers }, { left, right, top, floor, wide })
   return heads.map((_, i) => ({
     x: left,
     y: top + (i + 0.5) * each,
+    each,
     long: right - left,
     high: Math.min(each * 0.5, wide ? 34 : 26),
   }));
