@@ -7,6 +7,8 @@ import numpy as np
 from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
+from matplotlib.backend_bases import RendererBase
+from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
 from attention_lib.plots._arrays import as_strings
@@ -34,9 +36,18 @@ def room_per_cell(ax: Axes, rows: int, columns: int) -> float:
     return 0.7 * min(width / columns, height / rows)  # labels, title and scale take the rest
 
 
-def fitting_size(room: float, characters: int) -> float:
-    """Return a type size at which so many characters fit into so many points."""
-    return min(TEXT_SIZE, 0.9 * room / (0.62 * characters))
+class CellText(Text):
+    """A text in the middle of a cell, as large as fits there once the picture is laid out."""
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Fit the type into the cell as it stands now, and draw it."""
+        corners = self.axes.transData.transform([(0, 0), (1, 1)])  # type: ignore[union-attr]
+        cell_width, cell_height = abs(corners[1] - corners[0])
+        self.set_fontsize(TEXT_SIZE)
+        text = self.get_window_extent(renderer)
+        fits = min(1, 0.9 * cell_width / text.width, 0.8 * cell_height / text.height)
+        self.set_fontsize(TEXT_SIZE * fits)
+        super().draw(renderer)
 
 
 def label_ticks(

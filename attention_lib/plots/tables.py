@@ -24,7 +24,7 @@ from attention_lib.plots._arrays import (
     require_axes,
 )
 from attention_lib.plots._text import (
-    fitting_size,
+    CellText,
     label_ticks,
     number_text,
     require_decimals,
@@ -184,7 +184,7 @@ def mask_picture(
     """
     require_axes(ax)
     allowed = as_array("mask", as_booleans(mask), "(len_q, len_k)") == 1
-    ax.set_facecolor(COLORS["weight"])  # masked cells cover it
+    ax.set_facecolor(COLORS["accent"])  # no weight yet; masked cells cover it
     _draw_table(
         ax, allowed.astype(float), ListedColormap(["none"]), Normalize(0, 1), ~allowed, None
     )
@@ -209,19 +209,19 @@ def _draw_table(
     _hatch(ax, _cells(hidden), "mask")
     _hatch(ax, _cells(missing), "nan")
     if decimals is not None:
-        size = fitting_size(room_per_cell(ax, rows, columns), decimals + 2)
         for row, column in np.argwhere(~hidden):
             painted = cmap(norm(table[row, column]))
             ground = COLORS["nan"] if missing[row, column] else to_hex(painted)
-            ax.text(
+            number = CellText(
                 *(column, row, number_text(table[row, column], decimals)),
                 gid=None if missing[row, column] else ON_MAP,
                 ha="center",
                 va="center",
-                fontsize=size,
                 color=readable_on(ground),
                 bbox={"facecolor": ground, "edgecolor": "none", "pad": 1.5},  # between crosses
             )
+            number.set_in_layout(False)
+            ax.add_artist(number)
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
     if max(rows, columns) <= 32:  # hairlines between the cells, where there is room for them

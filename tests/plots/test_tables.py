@@ -97,6 +97,18 @@ def test_numbers_in_cells_are_readable_on_their_colour():
         assert contrast(text.get_color(), to_hex(plots.WEIGHT_MAP(weight))) >= 4.5
 
 
+@pytest.mark.parametrize("figsize", [(5.8, 1.6), (5.8, 5.8)])
+def test_numbers_are_as_large_as_their_cells_allow_and_no_larger(figsize):
+    """A row of twelve words is read on a phone, where it is 358 pixels wide."""
+    figure, ax = plt.subplots(figsize=figsize)
+    plots.heatmap(ax, np.full((1, 12), 0.25), ["it"], list("abcdefghijkl"), decimals=2)
+    figure.canvas.draw()
+    cell = np.diff(ax.transData.transform([(0, 0), (1, 0)])[:, 0])[0]
+    widths = [text.get_window_extent().width for text in ax.texts]
+    assert 0.75 * cell < max(widths) < cell
+    assert ax.texts[0].get_fontsize() / 72 / figsize[0] * 358 >= 9
+
+
 def test_many_cells_keep_a_readable_number_of_labels():
     tokens = [f"token {position}" for position in range(100)]
     ax = plots.heatmap(new_axes(), np.full((100, 100), 0.01), tokens, tokens)
@@ -179,7 +191,7 @@ def test_a_mask_is_drawn_as_it_stands(convert):
     assert (ax.images[0].get_array().mask == ~np.array(mask)).all()
     assert hatched(ax, "mask", (0, 1))
     assert not hatched(ax, "mask", (1, 0))
-    assert colors_of_cell(ax, column=0, reach=0.3) == [LIGHT["weight"]]
+    assert colors_of_cell(ax, column=0, reach=0.3) == [LIGHT["accent"]]
 
 
 def test_what_is_no_axes_is_refused():
