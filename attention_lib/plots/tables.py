@@ -218,7 +218,7 @@ def _draw_table(
                 ha="center",
                 va="center",
                 color=readable_on(ground),
-                bbox={"facecolor": ground, "edgecolor": "none", "pad": 1.5},  # between crosses
+                bbox={"facecolor": ground, "edgecolor": "none", "pad": 0},  # between crosses
             )
             number.set_in_layout(False)
             ax.add_artist(number)
