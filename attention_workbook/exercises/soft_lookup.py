@@ -20,9 +20,9 @@ looking_elsewhere, quiz = questions("soft_lookup")
 
 _normal, _double = draws(6), draws(7, torch.float64)
 _ONE_KEY = _normal(2, 5, 3), _normal(2, 1, 3)
-# scores of 450 and 449.5, both too large for exp, which share the weight
+# scores of 90 and 89.5, both too large for exp, which share the weight
 _TWO_LARGE = (
-    torch.tensor([[[900.0, 1.0]]]),
+    torch.tensor([[[180.0, 1.0]]]),
     torch.tensor([[[1.0, 0.0], [1.0, -1.0], [0.0, 0.0]]]),
     torch.tensor([[[1.0], [2.0], [5.0]]]),
     2.0,

@@ -1,7 +1,7 @@
 """What graders ask a function to be right about: cases that no shortcut survives.
 
 Each argument is drawn on its own, no two sizes are equal, and among the numbers stand a query of
-zeros, scores of 900 and −900, a row of 900 beside a row of 0, and float64. The seeds are fixed
+zeros, scores of 180 and −180, a row of 180 beside a row of 0, and float64. The seeds are fixed
 and are no reader's: a grader says the same on every machine, whatever ATTENTION_SEED_SHIFT is.
 """
 
@@ -43,9 +43,9 @@ PAIRS: list[tuple[Tensor, Tensor]] = [
     (_double(2, 5, 7), _double(2, 3, 7)),
 ]
 
-# Scores that reach 900 and −900, divided by the root of d_k or not. They are whole numbers, so
-# that their weights are 0, 1 or a share, however they are summed.
-_STEEP = torch.tensor([[[1800.0, 0.0, 0.0, 0.0], [0.0] * 4, [0.0, -1800.0, 0.0, 0.0]]])
+# Scores that reach 180 and −180, or ten times as far in float64: each too large for `exp` in its
+# dtype, and small enough that `exp(scores - logsumexp(scores))` is right to rounding.
+_STEEP = torch.tensor([[[180.0, 0.0, 0.0, 0.0], [0.0] * 4, [0.0, -180.0, 0.0, 0.0]]])
 # Neither the first nor the last score of a steep row is its largest.
 _KEYS = torch.tensor([[[-1.0, 1, 1, 0], [1, 0, 0, 1], [0, 1, 0, 0], [1, 1, 0, 0], [-1, 1, 0, 0]]])
-STEEP_PAIRS = [(_STEEP, _KEYS), (_STEEP.double(), _KEYS.double())]
+STEEP_PAIRS = [(_STEEP, _KEYS), (10 * _STEEP.double(), _KEYS.double())]
