@@ -19,6 +19,10 @@ import importlib.util
 import json
 import posixpath
 import re
+import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from urllib.parse import urljoin
 
@@ -231,6 +235,16 @@ def write_all(app, error):
             (Path(app.outdir) / "_sources" / f"{name}.ipynb").write_text(text, encoding="utf-8")
 
 
+def write_wheel(app, error):
+    """Build the contracts' wheel, which "Check your own attention" hands to those without a copy."""
+    if error or app.builder.format != "html":
+        return
+    with tempfile.TemporaryDirectory() as folder:  # pip leaves a folder beside what it builds
+        source = shutil.copytree(ROOT / "attention_contracts", Path(folder, "attention_contracts"))
+        options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", app.outdir]
+        subprocess.run([sys.executable, "-m", "pip", "wheel", *options, source], check=True)
+
+
 def read_repository(app, config):
     """Keep the repository's name of its address; stop before anything is built if it is none."""
     config.workbook_repository = repository(config.workbook_repository)
@@ -260,3 +274,4 @@ def setup(app):
     app.connect("config-inited", read_repository)
     app.connect("html-page-context", offer_hosts)
     app.connect("build-finished", write_all)
+    app.connect("build-finished", write_wheel)
