@@ -34,7 +34,6 @@ FACES = {
     "mathematics/fonts/KaTeX_Main-Bold": 'class="mord mathbf',
     "mathematics/fonts/KaTeX_Math-Italic": 'class="mord mathnormal',
 }
-PHONE, LEAST = 358, 9  # pixels: of a phone's column; of letters that are read without zooming
 # What Sphinx and MyST-NB bring for every site; workbook.css and workbook.js do here what is needed.
 UNUSED = re.compile("_static/(pygments|mystnb|documentation_options|doctools|sphinx_highlight)")
 
@@ -64,24 +63,13 @@ def size(path):
         return picture.size
 
 
-def has_small_letters(path):
-    """Whether a drawing's smallest letters are too small on a phone, whose width it fills."""
-    if path.suffix != ".svg":
-        return False
-    svg = path.read_text(encoding="utf-8")
-    sizes = [float(number) for number in re.findall(r'<text[^>]* font-size="([\d.]+)', svg)]
-    points = 4 / 3 if "scale(1.3333)" in svg else 1
-    return bool(sizes) and min(sizes) * points * PHONE / size(path)[0] < LEAST
-
-
 def write_picture(self, node):
     """Let a picture load when it comes into view, in a box of its size: nothing jumps."""
     path = Path(self.builder.srcdir, node["uri"])
     width, height = size(path)
-    small = ' class="small-letters"' if has_small_letters(path) else ""
     name = quote(self.builder.images[node["uri"]])
     self.body.append(
-        f'<img{small} alt="{html.escape(node.get("alt", ""))}" '
+        f'<img alt="{html.escape(node.get("alt", ""))}" '
         f'src="{posixpath.join(self.builder.imgpath, name)}" width="{width}" height="{height}" '
         'loading="lazy" decoding="async">'
     )
