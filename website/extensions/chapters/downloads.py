@@ -236,7 +236,7 @@ def write_all(app, error):
 
 
 def write_wheel(app, error):
-    """Build the contracts' wheel, which "Check your own attention" hands to those without a copy."""
+    """Build the contracts' wheel, which "Check your own attention" gives those without a copy."""
     if error or app.builder.format != "html":
         return
     with tempfile.TemporaryDirectory() as folder:  # pip leaves a folder beside what it builds
