@@ -12,6 +12,7 @@ import {
 const SIDE = 95; // of a cell of 100
 const [FLIGHT, ALL, FADING] = [450, 900, 700]; // milliseconds: of a number, until the last one starts, of its trail
 const WAYS = { right: "right: cut, then swap axes", wrong: "wrong: reshape at once" };
+const WANTED = 3; // the head that a number is to land in
 const SMALLEST = 20; // pixels of a cell, as long as right and wrong stand side by side
 
 /** Which number stands at each head, position and column; the right place of each; by number, the
@@ -48,8 +49,11 @@ export function words(
 ) {
   const own = Math.floor(number / d_model);
   const lands = `number ${number} of position ${own} lands in head ${head} at position ${position}`;
-  if (!wrong)
-    return `N${lands.slice(1)}: each head gets ${d_model / num_heads} numbers of every position.`;
+  const d_k = d_model / num_heads;
+  if (!wrong) {
+    const gets = `each head gets ${d_k} ${d_k > 1 ? "numbers" : "number"} of every position.`;
+    return `${head === WANTED ? "Done: n" : "N"}${lands.slice(1)}: ${gets}`;
+  }
   if (misplaced === 0)
     return "Done: with one head, both ways are the same, and a test that uses one sees nothing.";
   return `The wrong way puts ${misplaced} of ${length * d_model} numbers in the wrong place: ${lands}.`;
@@ -304,7 +308,7 @@ export function render({ model, el }) {
     view.task(
       wrong
         ? "Find a setting in which the wrong way does no harm."
-        : `${press()} a number in the matrix: which head gets it?`,
+        : `${press()} a number, and choose the heads so that it lands in head ${WANTED}.`,
     );
     show(measured, {
       misplaced: String(measured.misplaced),

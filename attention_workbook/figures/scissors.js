@@ -41,6 +41,7 @@ const WAVES = { recoil: 0, layer1: 120, layer2: 620, answer: 1120 }; // when wha
 const LENGTH = 450; // of each of these
 const NEAR = { mouse: 12, touch: 24 }; // pixels from a line that count as on it
 const SWIPED = 0.05; // a swipe takes only lines of at least this weight
+const PAIR = 2; // last words in sight, which are the chapter's
 const TRIES = 2; // cuts without result before a hint is offered
 
 export function render({ model, el }) {
@@ -79,7 +80,7 @@ export function render({ model, el }) {
   const plot = view.plot({
     height: 456,
     description:
-      "The words, the words after layer 1, and “it” after layer 2, with lines as thick as the weights between them; above, a lamp between two words",
+      "The words, the words after layer 1, and “it” after layer 2, with lines as thick as the weights between them; above, a lamp between two words. Lists under More name each line and cut it",
   });
   const layer = (kind) => plot.svg.appendChild(svg("g", { class: kind }));
   const { masked } = addPatterns(plot.svg);
@@ -217,11 +218,9 @@ export function render({ model, el }) {
   // ------------------------------------------------------------ controls
 
   const list = createList(view);
-  const bar = element("div", { class: "attention-scissors-bar attention-tries" }, list.node);
-  const button = (text, act) => {
-    const made = bar.appendChild(
-      element("button", { type: "button", class: "attention-button" }, text),
-    );
+  const row = (...nodes) => element("div", { class: "attention-scissors-bar attention-tries" }, ...nodes);
+  const button = (text, act, kind = "attention-button") => {
+    const made = element("button", { type: "button", class: kind }, text);
     made.addEventListener("click", act, { signal: view.signal });
     return made;
   };
@@ -247,7 +246,6 @@ export function render({ model, el }) {
     node.addEventListener("focusout", () => lift(-1), { signal: view.signal });
   }
   list.node.addEventListener("change", () => lift(list.chosen()), { signal: view.signal });
-  view.controls.append(bar);
   const numbers = view.numbers({ meant: "“It” means", probability: "Probability", cuts: "Cuts" });
   view.onReset(() => {
     beginAnew();
@@ -259,20 +257,24 @@ export function render({ model, el }) {
     dropped = cuts.length;
     view.setAll({ text, cuts: "", opened: -1 });
   }
-  const places = given.choices.map((word) => {
-    const made = element("button", { type: "button", class: "attention-chip" }, word);
-    made.addEventListener("click", () => take([...sentence.words.slice(1, -1), word].join(" ")), {
-      signal: view.signal,
-    });
-    return made;
-  });
-  view.controls.append(
+  const places = given.choices.map((word) =>
+    button(
+      word,
+      () => take([...sentence.words.slice(1, -1), word].join(" ")),
+      "attention-chip",
+    ),
+  );
+  const lastWords = (name, chips) =>
     element(
       "div",
-      { class: "attention-chips", role: "group", "aria-label": "Last word" },
-      element("span", { class: "attention-name" }, "Last word"),
-      ...places,
-    ),
+      { class: "attention-chips", role: "group", "aria-label": name },
+      element("span", { class: "attention-name" }, name),
+      ...chips,
+    );
+  view.controls.append(row(lastWords("Last word", places.slice(0, PAIR)), undo, hint));
+  view.more.controls.append(
+    row(list.node, cutter, mend),
+    lastWords("Other last words", places.slice(PAIR)),
   );
 
   const own = textField({

@@ -21,7 +21,6 @@ import {
 } from "./_sentence/picture.js";
 import {
   alike,
-  conclusion,
   headNames,
   measure,
   nameOf,
@@ -294,7 +293,7 @@ export function render({ model, el }) {
     const short = (text) => (isKnown ? text : "not yet");
     const isSure = measured.probability >= SURE;
     numbers(answer, {
-      meant: short(isSure ? nameOf(measured.words, measured.meant) : conclusion(measured)),
+      meant: short(isSure ? nameOf(measured.words, measured.meant) : "unsure"),
       probability: short(fixed(measured.probability, 2)),
     });
     const setting = `${state.text[0].toUpperCase()}${state.text.slice(1)}.`;

@@ -152,7 +152,8 @@ def test_the_finding_names_the_cut_that_decides_among_several(node):
     ):
         (finding,) = node(FINDING, program, [[made, words, meant, decisive]], ["findingOf"])
         still, noun = ("still ", "animal") if meant == 2 else ("", "street")
-        expected = f"After 2 cuts, “it” {still}means the {noun} (probability 0.90).{said}"
+        after = "Done: after" if meant == 7 and not decisive else "After"  # no line does it alone
+        expected = f"{after} 2 cuts, “it” {still}means the {noun} (probability 0.90).{said}"
         assert finding == expected
 
 
@@ -224,6 +225,18 @@ def finding_of(page):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [860, 390])
+def test_one_row_of_controls_is_in_sight_and_no_word_of_it_is_cut(show, width):
+    page = show(Scissors(), width=width)
+    row = page.locator(".attention-layout button").filter(visible=True)
+    assert row.all_inner_texts() == ["tired", "wide", "Undo"]
+    view = page.locator(".attention-view").bounding_box()
+    boxes = [button.bounding_box() for button in row.all()]
+    assert max(box["x"] + box["width"] for box in boxes) < view["x"] + view["width"]
+    assert max(box["y"] for box in boxes) - min(box["y"] for box in boxes) < 8
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [860, 390])
 def test_a_click_cuts_a_line_and_another_mends_it(show, width):
     page = show(Scissors(), width=width)
     place = place_of(page, (1, 9, 12))
@@ -241,7 +254,7 @@ def test_a_click_cuts_a_line_and_another_mends_it(show, width):
 
 @pytest.mark.browser
 def test_the_keyboard_finds_the_line_that_decides(show):
-    page = show(Scissors())
+    page = show(Scissors(), more=True)
     page.get_by_label("The word that reads").select_option("tired in layer 1")
     page.settle()
     page.get_by_label("The word that it reads").select_option("street 0.29")
@@ -250,6 +263,7 @@ def test_the_keyboard_finds_the_line_that_decides(show):
     page.get_by_role("button", name="Cut", exact=True).press("Enter")
     page.get_by_text("None of the other 181 lines does that alone.").first.wait_for()
     assert page.get("cuts") == TIRED_READS_STREET
+    assert finding_of(page).startswith("Done: without “tired” → “street” in layer 1")
     assert page.figure().read("meant") == 7
     assert page.locator("[data-found]").count() == 1
     page.get_by_role("button", name="Mend", exact=True).press("Enter")
@@ -314,6 +328,7 @@ def test_the_finding_names_the_line_that_grew_and_leaves_the_second_cut_to_the_r
     assert finding_of(page).endswith("“tired” now reads “animal” more, 0.26 instead of 0.13.")
     page.set({"cuts": f"{TIRED_READS_STREET} 1:12-2"})
     assert page.figure().read("meant") == 2
+    page.locator("summary").click()
     page.get_by_role("button", name="steep").click()
     page.set({"cuts": "2:9-12"})
     page.get_by_text(re.compile("lines? do(es)? that alone")).first.wait_for()
@@ -372,6 +387,7 @@ def test_on_a_phone_a_swipe_along_the_screen_cuts_lines_and_beside_them_scrolls(
 @pytest.mark.browser
 def test_on_a_phone_the_lists_follow_the_finger_and_stay_where_they_are(show):
     page = show(Scissors(), width=390, has_touch=True, is_mobile=True)
+    page.locator("summary").tap()
     lists = page.get_by_role("group", name="A line")
     top = "getBoundingClientRect().top"
     within = f"(node) => node.{top} - node.closest('figure').{top}"
@@ -406,7 +422,7 @@ def test_a_hint_is_not_hidden_by_what_a_finger_has_lifted(show):
 @pytest.mark.browser
 def test_hints_lead_to_the_line_that_decides(show):
     page = show(Scissors())
-    hint = page.locator(".attention-scissors-bar > button").last
+    hint = page.locator(".attention-layout .attention-scissors-bar > button").last
     assert not hint.is_visible()
     for line in ("2:9-12", "2:9-12 1:3-3"):
         page.set({"cuts": line})
@@ -476,7 +492,7 @@ def test_the_lamp_moves_last_and_the_words_follow_it(show):
           attentionWidgets.model(document.querySelector('figure')).set('cuts', cuts);
           const seen = [];
           const end = performance.now() + 6000;
-          while (performance.now() < end && !seen.at(-1)?.[1].startsWith('Without')) {
+          while (performance.now() < end && !seen.at(-1)?.[1].startsWith('Done')) {
             await new Promise(requestAnimationFrame);
             seen.push([
               Number(document.querySelector('.attention-lamp-bulb').getAttribute('cx')),
@@ -489,5 +505,5 @@ def test_the_lamp_moves_last_and_the_words_follow_it(show):
     )
     first, last = said[0][0], said[-1][0]
     assert last - first > 200
-    assert said[-1][1].startswith("Without")
+    assert said[-1][1].startswith("Done: without")
     assert {sentence for place, sentence in said if first < place < last - 1} == {""}

@@ -31,7 +31,10 @@ export function findingOf(sentence, cuts, { meant, shares, reason }, decisive) {
   const isTurned = meant !== whole.meant;
   const without =
     cuts.length > 1 ? `After ${cuts.length} cuts` : `Without ${lineInWords(sentence, cuts[0])}`;
-  const conclusion = `${without}, “it” ${isTurned ? "" : "still "}${means}.`;
+  const said = `${without}, “it” ${isTurned ? "" : "still "}${means}.`;
+  // What the task asks for: one line, or where no line does it alone, as many as it takes.
+  const isDone = isTurned && (cuts.length === 1 || decisive?.length === 0);
+  const conclusion = isDone ? `Done: ${said[0].toLowerCase()}${said.slice(1)}` : said;
   if (decisive === null) return conclusion;
   const alone = cuts.find((cut) => decisive.includes(cut));
   if (cuts.length > 1) {

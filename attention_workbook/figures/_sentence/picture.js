@@ -46,7 +46,7 @@ function linesOf(tokens, room) {
   };
   const count = fill(room).length;
   let width = room;
-  while (width > 4 && fill(width - 0.5).length === count) width -= 0.5;
+  while (width > 4 && fill(width - 0.05).length === count) width -= 0.05;
   return fill(width);
 }
 

@@ -3,7 +3,7 @@
 import { baseOf, fixed, idOf, parseSentence, readLexicon, runReader } from "../_shared/index.js";
 import { SURE, openReader } from "./cuts.js";
 
-const OFFERED = 14; // nouns to exchange a noun for
+const OFFERED = 14; // words to swap a word for: one glance
 const OTHER = "other words";
 // Offered first: some are said of animals, some of streets, and the last of both.
 const FIRST = ["tired", "wide", "hungry", "steep", "lazy", "narrow", "dangerous"];
@@ -80,7 +80,7 @@ const concluded = (measured) =>
   measured.probability < SURE
     ? `is unsure: ${rivals(measured)}`
     : `means ${nameOf(measured.words, measured.meant)}`;
-export const conclusion = (measured) => `“It” ${concluded(measured)}.`;
+const conclusion = (measured) => `“It” ${concluded(measured)}.`;
 
 /** The one or two words that a row of weights reads most; none where it reads nothing much. */
 export function mostRead(weights, words) {
@@ -139,7 +139,7 @@ export function alike(word, { lexicon }, { sections, offered }) {
           ? offered.split(" ")
           : lexicon.words.slice(start, start + Math.min(count, OFFERED));
       const first = FIRST.filter((other) => some.includes(other));
-      return [...new Set([word, ...first, ...some.sort()])];
+      return [...new Set([word, ...first, ...some.sort()])].slice(0, OFFERED);
     }
     start += count;
   }

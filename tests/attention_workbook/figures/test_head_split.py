@@ -119,6 +119,22 @@ def test_a_click_on_a_number_follows_it(show):
 
 
 @pytest.mark.browser
+def test_a_number_has_to_be_chosen_and_a_number_of_heads_for_head_3(show):
+    page = show(HeadSplit(number=2, wrong=False))  # as in Many heads
+    said = page.locator(".attention-finding")
+    assert page.locator(".attention-task").inner_text().endswith("so that it lands in head 3.")
+    assert said.inner_text().startswith("Number 2 of position 0 lands in head 1")
+    page.figure().set("num_heads", 2)
+    assert said.inner_text().startswith("Number 2 of position 0 lands in head 2")
+    page.locator("rect[data-number='7']").first.click()
+    page.settle()
+    assert said.inner_text() == (
+        "Done: number 7 of position 1 lands in head 3 at position 1: "
+        "each head gets 1 number of every position."
+    )
+
+
+@pytest.mark.browser
 def test_cells_stay_on_the_page_of_a_phone(show):
     page = show(HeadSplit(length=5, d_model=12, num_heads=4), width=320)
     frame = page.locator(".attention-frame").bounding_box()
