@@ -356,6 +356,7 @@ export function render({ model, el }) {
     timer = setInterval(step, 60);
     return setText(button, "Stop");
   });
+  typed.after(button);
   /** Let what was typed go: the text that stands is the beginning. */
   function settle() {
     typed.value = model.get("text");

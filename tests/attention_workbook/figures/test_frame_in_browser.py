@@ -248,14 +248,15 @@ def touch(page, kind, points):
     )
 
 
-def swipe(page, start, move, steps=8):
+def swipe(page, start, move, steps=8, lift=True):
     """Put a finger down, move it, lift it."""
     touch(page, "touchStart", [start])
     for step in range(1, steps + 1):
         x, y = (a + b * step / steps for a, b in zip(start, move, strict=True))
         touch(page, "touchMove", [(x, y)])
         page.wait_for_timeout(16)
-    touch(page, "touchEnd", [])
+    if lift:
+        touch(page, "touchEnd", [])
     page.wait_for_timeout(150)
 
 
@@ -307,10 +308,17 @@ def drag_by_finger(show, figure):
     top = page.evaluate("window.scrollY")
     swipe(page, (box["x"] + box["width"] * 0.4, box["y"] + 30), (-60, 2))  # across, off the grips
     seen.append(page.get(trait))
-    grip = page.locator(".attention-grip").last.bounding_box()
-    middle = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
-    assert min(grip["width"], grip["height"]) >= 24
-    swipe(page, middle, (40, 40))  # down as well, by the grip: no scrolling
+    middle_of = """circle => {
+        const { left, top, width, height } = circle.getBoundingClientRect();
+        return [left + width / 2, top + height / 2, Math.min(width, height)];
+    }"""
+    grip = page.locator(".attention-grip").last
+    x, y, size = grip.evaluate(middle_of)
+    assert size >= 24
+    swipe(page, (x, y), (30, -70), lift=False)  # rather up than across: no scrolling
+    assert abs(grip.evaluate(middle_of)[0] - (x + 30)) < 5  # it is under the finger
+    assert page.evaluate("window.scrollY") == top
+    touch(page, "touchEnd", [])
     seen.append(page.get(trait))
     if isinstance(figure, SoftLookup):  # straight up, the page's own way
         before = page.get("key_points")
