@@ -258,11 +258,7 @@ export function render({ model, el }) {
     view.setAll({ text, cuts: "", opened: -1 });
   }
   const places = given.choices.map((word) =>
-    button(
-      word,
-      () => take([...sentence.words.slice(1, -1), word].join(" ")),
-      "attention-chip",
-    ),
+    button(word, () => take([...sentence.words.slice(1, -1), word].join(" ")), "attention-chip"),
   );
   const lastWords = (name, chips) =>
     element(

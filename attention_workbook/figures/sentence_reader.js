@@ -19,15 +19,7 @@ import {
   readStrands,
   wordMarks,
 } from "./_sentence/picture.js";
-import {
-  alike,
-  headNames,
-  measure,
-  nameOf,
-  rowOf,
-  wayOf,
-  words,
-} from "./_sentence/reading.js";
+import { alike, headNames, measure, nameOf, rowOf, wayOf, words } from "./_sentence/reading.js";
 
 const STEP = 700; // milliseconds from one step to the next
 const DRAWN = 500; // in which a step's arcs are drawn
