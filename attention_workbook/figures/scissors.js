@@ -13,6 +13,7 @@ import {
   textField,
 } from "./_shared/index.js";
 import {
+  PAIR,
   decides,
   inWords,
   nameOfLine,
@@ -41,7 +42,6 @@ const WAVES = { recoil: 0, layer1: 120, layer2: 620, answer: 1120 }; // when wha
 const LENGTH = 450; // of each of these
 const NEAR = { mouse: 12, touch: 24 }; // pixels from a line that count as on it
 const SWIPED = 0.05; // a swipe takes only lines of at least this weight
-const PAIR = 2; // last words in sight, which are the chapter's
 const TRIES = 2; // cuts without result before a hint is offered
 
 export function render({ model, el }) {
@@ -267,10 +267,11 @@ export function render({ model, el }) {
       element("span", { class: "attention-name" }, name),
       ...chips,
     );
-  view.controls.append(row(lastWords("Last word", places.slice(0, PAIR)), undo, hint));
+  const chips = (isInPair) => places.filter((_, i) => PAIR.includes(given.choices[i]) === isInPair);
+  view.controls.append(row(lastWords("Last word", chips(true)), undo, hint));
   view.more.controls.append(
     row(list.node, cutter, mend),
-    lastWords("Other last words", places.slice(PAIR)),
+    lastWords("Other last words", chips(false)),
   );
 
   const own = textField({

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from attention_workbook.reader import Reader
 
 SENTENCE = "the animal did not cross the street because it was too tired"
-CHOICES = ("tired", "wide", "hungry", "scared", "young", "steep", "muddy", "dangerous")
+CHOICES = ("tired", "hungry", "scared", "young", "wide", "steep", "muddy", "dangerous")
 
 
 class _Cuts(traitlets.Unicode[str, str]):

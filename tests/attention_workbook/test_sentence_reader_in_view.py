@@ -78,6 +78,18 @@ def test_the_menu_opens_in_the_window_with_whole_rows_and_what_turns_the_answer_
     assert page.evaluate("scrollY") == before
 
 
+def test_every_phone_breaks_the_front_page_s_sentence_after_it(node):
+    """So the page can keep the figure's place, and no arc from above passes behind a word."""
+    place = "(width, words) => { const { boxes, height } = placeWords(words, width, { pill: 12,"
+    place += (
+        " isNothingSeen: false, asking: 9 }); return [boxes[9].line, boxes[10].line, height]; }"
+    )
+    words = ["(nothing)", *SentenceReader().text.split()]
+    data = [[width, words] for width in range(320, 400)]
+    placed = node("_sentence/picture.js", place, data, ["placeWords"])
+    assert {tuple(one) for one in placed} == {(1, 2, 255)}
+
+
 @pytest.mark.browser
 def test_a_word_that_cannot_be_exchanged_says_so(show):
     page = show(SentenceReader())

@@ -3,6 +3,7 @@
 import { idOf, parseSentence, readLexicon, runReader, unpackReader } from "../_shared/index.js";
 
 export const SURE = 0.75; // below this probability, the reader is unsure
+export const PAIR = ["tired", "wide"]; // last words that turn the answer, offered side by side
 
 /** A reader that can be asked: its numbers and its words. */
 export function openReader(state) {

@@ -1,14 +1,15 @@
 // The picture of a sentence: its words, and the arcs by which one of them reads the others.
 
 import { breadth, fixed } from "../_shared/index.js";
+import { PAIR } from "./cuts.js";
 
 const [SMALLEST, LARGEST, IN_LINES] = [14.5, 25, 20]; // sizes of the words: in one row, or in lines
 const AIR = 0.55; // beside a word, in its heights
 const PILL = 0.9; // beside a word of the pair, which can be pressed
 const NUMBER = 1.75; // the breadth of a weight below its word, in the word's heights
+const SLACK = 0.5; // by which a line may be longer than the narrowest lines
 const SHOWN = 0.05; // the least weight that is drawn
 const ANSWERS = 3; // at most so many words that *it* may mean have an arc
-const PAIR = ["tired", "wide"]; // that turn the answer, offered side by side
 
 /** The place of the word that stands with its rival, side by side; -1 where none does. */
 export const pillPlace = (words, exchanged) =>
@@ -29,7 +30,8 @@ const longOf = ({ all, pair }) => all.reduce((sum, word) => sum + longOne(word, 
 const longOne = (word, pair) =>
   pair ? breadth(word) + PILL : Math.max(breadth(word), NUMBER) + AIR;
 
-/** Tokens in lines no longer than `room`, and no more uneven than they must be. */
+/** Tokens in lines no longer than `room`, and little more uneven than they must be: with the slack the
+    front page's *it* ends its line, on every phone, and no arc from above passes behind a word. */
 function linesOf(tokens, room) {
   const fill = (width) => {
     const lines = [[]];
@@ -47,7 +49,7 @@ function linesOf(tokens, room) {
   const count = fill(room).length;
   let width = room;
   while (width > 4 && fill(width - 0.05).length === count) width -= 0.05;
-  return fill(width);
+  return fill(Math.min(width + SLACK, room));
 }
 
 /**
