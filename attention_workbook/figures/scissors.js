@@ -218,7 +218,8 @@ export function render({ model, el }) {
   // ------------------------------------------------------------ controls
 
   const list = createList(view);
-  const row = (...nodes) => element("div", { class: "attention-scissors-bar attention-tries" }, ...nodes);
+  const row = (...nodes) =>
+    element("div", { class: "attention-scissors-bar attention-tries" }, ...nodes);
   const button = (text, act, kind = "attention-button") => {
     const made = element("button", { type: "button", class: kind }, text);
     made.addEventListener("click", act, { signal: view.signal });
