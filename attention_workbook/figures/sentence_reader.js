@@ -24,7 +24,7 @@ import { alike, headNames, measure, nameOf, rowOf, wayOf, words } from "./_sente
 const STEP = 700; // milliseconds from one step to the next
 const DRAWN = 500; // in which a step's arcs are drawn
 const SWING = 600; // in which they move to other words
-const STANDS = 900; // for which the answer stands before the pair is exchanged
+const STANDS = 1800; // for which the answer stands before the pair is exchanged
 const SHARES = Array.from({ length: 51 }, (_, i) => i / 50); // of the picture, in view
 
 export function render({ model, el }) {
@@ -145,7 +145,13 @@ export function render({ model, el }) {
       seePicture();
     },
   });
-  view.controls.append(own.node, view.more.folded);
+  const { folded } = view.more;
+  view.controls.append(own.node, folded);
+  folded.addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape") return;
+    folded.open = false;
+    folded.firstChild.focus();
+  });
   const playing = view.play({
     next() {
       view.set("hop", Math.min(model.get("hop") + 1, 3));
@@ -278,6 +284,7 @@ export function render({ model, el }) {
         asking: now.asking,
         meant: isKnown && measured.probability >= SURE ? measured.meant : -1,
         numbers: isKnown || !isDrawn ? now.numbers : null,
+        areWritten: state.head >= 0 || !isDrawn,
         exchanged: others,
       }),
     );
@@ -289,9 +296,8 @@ export function render({ model, el }) {
       probability: short(fixed(measured.probability, 2)),
     });
     const setting = `${state.text[0].toUpperCase()}${state.text.slice(1)}.`;
-    if (isKnown) view.say(words(state, measured), setting);
-    else if (!isDrawn)
-      view.say(now.hop ? words({ ...state, hop: now.hop }, measured) : "", setting);
+    const isStep = now.hop > 0 && !isDrawn;
+    view.say(isKnown || isStep ? words({ ...state, hop: now.hop }, measured) : "", setting);
   });
 
   /** Play once when most of it is in view, unless the reader, Python or another view has set something before this was measured. */

@@ -233,13 +233,27 @@ def test_the_way_to_it_is_drawn_step_by_step(show):
     assert (first[1], second[1], third[1]) == (0, 0, 1)
 
 
+PLAYED = """async () => {
+  const frames = [];
+  const start = performance.now();
+  while (!frames.at(-1)?.[2].includes("means street") && performance.now() - start < 9000) {
+    const time = await new Promise(requestAnimationFrame);
+    const pill = document.querySelector("[data-option][aria-haspopup]")?.dataset.option;
+    if (pill) frames.push([time, pill, document.querySelector(".attention-finding").textContent]);
+  }
+  return frames;
+}"""
+
+
 @pytest.mark.browser
 def test_a_cover_plays_once_and_then_exchanges_the_pair_itself(show):
     page = show(SentenceReader(hop=0), reduced_motion="no-preference")
-    task, finding = page.locator(".attention-task"), page.locator(".attention-finding")
-    for said in ("and means animal.", "and means street."):
-        finding.filter(has_text=said).wait_for(timeout=4000)
-    task.filter(has_text="Your turn").wait_for(timeout=1000)
+    seen = page.evaluate(PLAYED)
+    stood = [time for time, _, said in seen if said.endswith("and means animal.")]
+    assert stood[-1] - stood[0] > 1500  # long enough to be read
+    for _, pill, said in seen:  # the sentence never speaks of the other word
+        assert {"tired": "wide", "wide": "tired"}[pill] not in said
+    page.locator(".attention-task", has_text="Your turn").wait_for(timeout=1000)
     page.wait_for_timeout(1500)
     assert page.figure().read("meant") == 7
 
@@ -248,7 +262,7 @@ def test_a_cover_plays_once_and_then_exchanges_the_pair_itself(show):
 def test_a_cover_leaves_the_word_to_a_reader_who_has_begun(show):
     page = show(SentenceReader(hop=0), reduced_motion="no-preference")
     page.locator(".attention-typed").press("Shift")
-    page.wait_for_timeout(3500)
+    page.wait_for_timeout(4500)
     assert page.figure().read("meant") == 2
     assert page.locator(".attention-task").inner_text().startswith("Your turn")
 

@@ -100,3 +100,48 @@ def test_a_word_that_cannot_be_exchanged_says_so(show):
     assert not page.locator(".attention-menu").is_visible()
     page.get_by_label("Swap “tired”").click()
     assert task.inner_text().startswith("Click an underlined word")
+
+
+@pytest.mark.browser
+def test_numbers_stand_under_the_words_that_are_looked_at_and_not_under_the_answer(show):
+    for head, written in ((-1, []), (0, ["1.00"])):
+        page = show(SentenceReader(head=head))
+        numbers = page.locator("[data-readout^=weight_]").all_text_contents()
+        assert [number for number in numbers if number.strip()] == written
+
+
+@pytest.mark.browser
+def test_a_sentence_that_cannot_be_read_leaves_no_answer_of_another(show):
+    page = show(SentenceReader())
+    finding, picture = (page.locator(f".attention-{part}") for part in ("finding", "sentence"))
+    strength = "(node) => Number(getComputedStyle(node).opacity)"
+    for said, seen in (("The dog slept.", (False, 0.3)), ("The dog slept, it did.", (True, 1))):
+        page.locator(".attention-typed").fill(said)
+        page.get_by_role("button", name="Read it").click()
+        page.settle()
+        assert (finding.is_visible(), picture.evaluate(strength)) == seen
+
+
+@pytest.mark.browser
+def test_what_opens_more_stays_in_its_place_and_escape_closes_it(show):
+    page = show(SentenceReader())
+    more = page.get_by_label("More")
+    before = more.bounding_box()
+    more.click()
+    assert page.get_by_text("Look through").is_visible()
+    assert more.bounding_box() == before
+    page.keyboard.press("Escape")
+    assert not page.get_by_text("Look through").is_visible()
+    assert page.evaluate("document.activeElement.ariaLabel") == "More"
+
+
+@pytest.mark.browser
+def test_on_a_phone_the_answer_moves_nothing_and_the_menu_leaves_room_beside_it(show):
+    fields = []
+    for hop in (1, 3):
+        page = show(SentenceReader(hop=hop), width=390)
+        fields.append(page.locator(".attention-typed").bounding_box())
+    assert fields[0] == fields[1]
+    page.get_by_label("Swap “animal”").click()
+    menu = page.locator(".attention-menu").bounding_box()
+    assert menu["x"] > 40 and menu["x"] + menu["width"] < 350

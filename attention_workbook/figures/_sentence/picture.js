@@ -211,9 +211,13 @@ function pillMarks({ x, y, width, height, base, options }, place, word, state) {
   ];
 }
 
-/** Words and numbers as marks: `numbers` are weights to write, none where they are not drawn yet; the
-    word that asks and the one that is `meant` stand out; `exchanged` are those that can be. */
-export function wordMarks({ words, boxes, size }, { asking, meant, numbers, exchanged }) {
+/** Words and numbers as marks: `numbers` are weights, none where they are not drawn yet, and written
+    with `areWritten`; the word that asks and the one that is `meant` stand out; `exchanged` are those
+    that can be. */
+export function wordMarks(
+  { words, boxes, size },
+  { asking, meant, numbers, areWritten, exchanged },
+) {
   return words.flatMap((word, i) => {
     const { x, y, width, height, base, middle, options, pair } = boxes[i];
     const long = breadth(options[0]?.word ?? "") * size;
@@ -256,7 +260,7 @@ export function wordMarks({ words, boxes, size }, { asking, meant, numbers, exch
         options[0]?.word ?? "",
       ],
     ];
-    const isWritten = isSeen && !pair && numbers && weight >= SHOWN;
+    const isWritten = areWritten && isSeen && !pair && weight >= SHOWN;
     return [
       ...(pair ? pillMarks(boxes[i], i, word, state) : one),
       [
