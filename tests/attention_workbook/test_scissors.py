@@ -4,7 +4,6 @@ import re
 
 import pytest
 import torch
-import traitlets
 
 from attention_workbook.figures.scissors import CHOICES, SENTENCE, Scissors
 from attention_workbook.reader import load_reader, read
@@ -187,18 +186,6 @@ def test_the_lamp_hangs_between_animal_and_street_whatever_the_word(node):
         figures, node(CUTS, program, [[plain(one)] for one in figures], NAMES), strict=True
     ):
         assert rivals == [2, 7], figure.text
-
-
-@pytest.mark.parametrize("cuts", ["1:12", "3:1-1", "tired", 7])
-def test_a_cut_that_is_no_line_is_refused(cuts):
-    with pytest.raises(traitlets.TraitError, match="cuts must be lines such as '1:12-7 2:9-12'"):
-        Scissors(cuts=cuts)
-
-
-def test_a_sentence_with_other_words_brings_all_words():
-    figure = Scissors(text="The puppy chased the kitten because it was hungry.")
-    assert figure.wanted and " puppy" in figure.read_as
-    assert len(figure.packed) > 2 * len(Scissors().packed)
 
 
 def place_of(page, line, share=0.06):

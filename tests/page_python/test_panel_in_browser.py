@@ -29,7 +29,7 @@ def test_a_readers_parts_write_and_break(visit):  # noqa: F811
 
         panel.get_by_role("button", name="Write").click()
         page.locator(".attention-parts .text", has_text="The query of").first.wait_for()
-        panel.get_by_role("button", name="Exchange two heads").click()
+        panel.get_by_role("button", name="Swap two heads").click()
         page.wait_for_timeout(50)  # Python is being started again, and is ended once more
         panel.get_by_role("button", name="Leave out √d").click()
         said.filter(has_text="Your loss without √d is 1.51 nats, ours 1.22 (+0.29).").wait_for()

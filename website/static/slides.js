@@ -184,6 +184,7 @@
     for (const part of article.querySelectorAll(".slide-now")) {
       part.classList.remove("slide-now", "slide-first", "slide-last");
       part.style.removeProperty("zoom");
+      part.style.removeProperty("visibility");
     }
     for (const part of slides[at]) part.classList.add("slide-now");
     slides[at][1]?.classList.add("slide-first");
@@ -232,16 +233,21 @@
   }
 
   /** A live figure, with its controls below the picture or beside it, whichever lets it be larger. It
-    draws itself anew at each width, and its height changes with that: it settles in a few steps. */
+    draws itself anew at each width, and its height changes with that: it settles in a few steps. Of
+    two that begin, on a slide that uncovers itself for instance, the later one goes on. */
+  let latest = null;
   async function enlargeFigure(figure, room) {
+    const own = (latest = {});
     const drawn = () =>
       new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
     const fit = async (beside, most) => {
+      if (latest !== own) return 0;
       figure.classList.toggle("slide-beside", beside);
       let size = 1;
       for (let turn = 0; turn < 9; turn++) {
         figure.style.zoom = size;
         await drawn();
+        if (latest !== own) return 0;
         const ideal = (size * room) / figure.getBoundingClientRect().height;
         if (turn > 5 && ideal >= size) break;
         size = Math.min(most, ideal, turn > 5 ? size : Infinity);
@@ -250,6 +256,7 @@
     };
     figure.style.visibility = "hidden";
     const [below, beside] = [await fit(false, 2), await fit(true, 2)];
+    if (latest !== own) return;
     const stage = figure.querySelector(".attention-stage").getBoundingClientRect();
     const reaches = [...figure.querySelectorAll(".attention-stage svg")].map(
       (one) => one.getBoundingClientRect().right,

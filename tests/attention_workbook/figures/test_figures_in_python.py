@@ -17,6 +17,7 @@ from attention_workbook.figures import bundle, learner
 from attention_workbook.figures._figure import Figure
 from attention_workbook.figures._traits import OneOf, Real, Whole
 from attention_workbook.figures.catalogue import FIGURES
+from attention_workbook.figures.scissors import Scissors
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 NASTY = """</script><img src=x onerror="alert('1')">&amp; 注意力"""
@@ -129,6 +130,18 @@ def test_numpy_numbers_are_numbers():
 
     probe = Probe(count=np.int64(3), share=np.float32(0.25), kind=1)
     assert [type(value) for value in list(probe.state().values())[:3]] == [int, float, float]
+
+
+@pytest.mark.parametrize("cuts", ["1:12", "3:1-1", "tired", 7])
+def test_a_cut_that_is_no_line_is_refused(cuts):
+    with pytest.raises(traitlets.TraitError, match="cuts must be lines such as '1:12-7 2:9-12'"):
+        Scissors(cuts=cuts)
+
+
+def test_a_sentence_with_other_words_brings_all_words():
+    figure = Scissors(text="The puppy chased the kitten because it was hungry.")
+    assert figure.wanted and " puppy" in figure.read_as
+    assert len(figure.packed) > 2 * len(Scissors().packed)
 
 
 def test_a_misspelt_trait_is_refused(figure):
