@@ -201,10 +201,7 @@ def test_a_figure_waits_for_the_guess(visit, guess):
             head.click()
         else:
             page.evaluate("location.hash = 'Walk.swap=2.1'")
-        page.wait_for_function(
-            "document.querySelector('[data-widget=Walk] .attention-finding')"
-            ".textContent.includes('is taken from')"
-        )
+        finding.filter(has_text="is taken from").wait_for()
 
 
 @pytest.mark.browser
