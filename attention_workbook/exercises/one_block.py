@@ -142,6 +142,7 @@ def block(
 
 
 _KEEP = "likely.cumsum(dim=-1) - likely < p"
+_ONE_SHORT = "the letter with which the sum reaches `p` is missing; it is still needed."
 
 
 def _in_one_order(kept: Tensor, probabilities: Tensor, p: float) -> Tensor:
@@ -177,12 +178,12 @@ def _in_one_order(kept: Tensor, probabilities: Tensor, p: float) -> Tensor:
         (
             _KEEP,
             "likely.cumsum(dim=-1) <= p",
-            "the letter with which the sum reaches `p` is missing; it is still needed.",
+            _ONE_SHORT,
         ),
         (
             _KEEP,
             "(likely.cumsum(dim=-1) < p) | (likely.cumsum(dim=-1) == likely)",
-            "the letter with which the sum reaches `p` is missing; it is still needed.",
+            _ONE_SHORT,
         ),
         (
             "kept / kept.sum(dim=-1, keepdim=True)",

@@ -241,7 +241,11 @@ export function render({ model, el }) {
       [
         "line",
         {
-          ...{ x1: at.x(query), x2: at.x(key), y1: 54, y2: 54, "stroke-width": 6 },
+          x1: at.x(query),
+          x2: at.x(key),
+          y1: 54,
+          y2: 54,
+          "stroke-width": 6,
           class: "attention-line attention-accent",
         },
       ],

@@ -1,8 +1,9 @@
 import {
-  label,
   POWERS,
+  asDone,
   createView,
   isStill,
+  label,
   press,
   setAttributes,
   setChildren,
@@ -52,7 +53,8 @@ export function words(
   const d_k = d_model / num_heads;
   if (!wrong) {
     const gets = `each head gets ${d_k} ${d_k > 1 ? "numbers" : "number"} of every position.`;
-    return `${head === WANTED ? "Done: n" : "N"}${lands.slice(1)}: ${gets}`;
+    const said = `N${lands.slice(1)}: ${gets}`;
+    return head === WANTED ? asDone(said) : said;
   }
   if (misplaced === 0)
     return "Done: with one head, both ways are the same, and a test that uses one sees nothing.";

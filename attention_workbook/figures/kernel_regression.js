@@ -1,11 +1,11 @@
 import {
-  label,
   POWERS,
   addPatterns,
   createView,
   element,
   entropy,
   fixed,
+  label,
   setAttributes,
   setChildren,
   short,

@@ -1,5 +1,6 @@
 import {
   addPatterns,
+  asDone,
   colorMap,
   createView,
   element,
@@ -130,7 +131,7 @@ export function words({ fill }, measured, begun = measured) {
   }
   const said = sentences.join(" ");
   const isDone = holds(begun) ? spilled > 0 : holds(measured);
-  return isDone ? `Done: ${said[0].toLowerCase()}${said.slice(1)}` : said;
+  return isDone ? asDone(said) : said;
 }
 
 /** Whether a mask keeps what it hides from the weights, and leaves no NaN. */

@@ -1,6 +1,6 @@
 // What a reader of Scissors is to do, what has been found, and hints towards the line that decides.
 
-import { fixed } from "../_shared/index.js";
+import { asDone, fixed } from "../_shared/index.js";
 import { SURE, inWords } from "./cuts.js";
 
 const lineInWords = ({ words }, [layer, query, key]) =>
@@ -34,7 +34,7 @@ export function findingOf(sentence, cuts, { meant, shares, reason }, decisive) {
   const said = `${without}, “it” ${isTurned ? "" : "still "}${means}.`;
   // What the task asks for: one line, or where no line does it alone, as many as it takes.
   const isDone = isTurned && (cuts.length === 1 || decisive?.length === 0);
-  const conclusion = isDone ? `Done: ${said[0].toLowerCase()}${said.slice(1)}` : said;
+  const conclusion = isDone ? asDone(said) : said;
   if (decisive === null) return conclusion;
   const alone = cuts.find((cut) => decisive.includes(cut));
   if (cuts.length > 1) {

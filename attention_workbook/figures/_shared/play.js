@@ -8,6 +8,9 @@ export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matc
 /** What a hand does to what it can press: "Tap" where it is a finger. */
 export const press = () => (matchMedia("(pointer: coarse)").matches ? "Tap" : "Click");
 
+/** A finding that also says that the figure's task is done. */
+export const asDone = (finding) => `Done: ${finding[0].toLowerCase()}${finding.slice(1)}`;
+
 /**
  * A button that plays a process in `root`: `next()` takes a step and says whether there is another,
  * `rewind()` goes back to the beginning, `atEnd()` tells whether to. Whatever else is used stops

@@ -237,7 +237,7 @@ def write_all(app, error):
 
 def write_wheel(app, error):
     """Build the contracts' wheel, which "Check your own attention" gives those without a copy."""
-    if error or app.builder.format != "html":
+    if error or app.builder.format != "html" or "book/check-your-own" not in app.env.found_docs:
         return
     with tempfile.TemporaryDirectory() as folder:  # pip leaves a folder beside what it builds
         source = shutil.copytree(ROOT / "attention_contracts", Path(folder, "attention_contracts"))

@@ -65,8 +65,7 @@ def size(path):
 
 def write_picture(self, node):
     """Let a picture load when it comes into view, in a box of its size: nothing jumps."""
-    path = Path(self.builder.srcdir, node["uri"])
-    width, height = size(path)
+    width, height = size(Path(self.builder.srcdir, node["uri"]))
     name = quote(self.builder.images[node["uri"]])
     self.body.append(
         f'<img alt="{html.escape(node.get("alt", ""))}" '
